@@ -1,0 +1,14 @@
+#include "cell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+    printf("%d\n", PROTOCOL_VERSION);
+    return 0;
+  }
+  if (argc == 2 && strcmp(argv[1], "host") == 0) return host_main();
+  fprintf(stderr, "cell: started by viv, not by hand. Usage: cell host | cell --version\n");
+  return 2;
+}
