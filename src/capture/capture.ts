@@ -1,0 +1,54 @@
+/** Freezes the project as it is in reality into a base, at the cost of what changed since the last one. */
+import type { CaptureReport, LiveFolder } from "../schema/sandbox.ts";
+import type { Staleness } from "../schema/files.ts";
+
+/** A folder of reality that a base holds. */
+export interface CapturedRoot {
+  /** Absolute path in reality and inside. */
+  readonly path: string;
+  /** Its number: roots/<n> of a volume. */
+  readonly slot: number;
+}
+
+export interface LiveRoot extends LiveFolder {
+  /** Its number: live/<n> of a volume. */
+  readonly slot: number;
+}
+
+/** A frozen view of a project. Kept in the store as JSON. */
+export interface Base {
+  readonly id: string;
+  /** Id of the project. */
+  readonly project: string;
+  readonly takenAt: string;
+  readonly roots: readonly CapturedRoot[];
+  readonly live: readonly LiveRoot[];
+  /** Files too large to capture, shown read-only: absolute paths. */
+  readonly readOnly: readonly string[];
+  readonly report: CaptureReport;
+}
+
+export interface CaptureRequest {
+  /** Id of the project. */
+  readonly project: string;
+  /** Absolute, resolved path of the project. */
+  readonly path: string;
+  /** Project paths to leave out. */
+  readonly exclude: readonly string[];
+  /** Project folders to share live. */
+  readonly live: readonly string[];
+  /** Bytes to capture at most. */
+  readonly limitBytes: number;
+  /** Further folders to capture whole (data of services). */
+  readonly data: readonly string[];
+}
+
+export interface Capture {
+  /** A base that equals reality now: the last one if nothing changed, otherwise a new one. Serialised per project. */
+  base(request: CaptureRequest, signal?: AbortSignal): Promise<Base>;
+  /** What changed in reality since a base was taken. */
+  staleness(base: Base, request: CaptureRequest): Promise<Staleness>;
+  /** Tells that no sandbox needs this base any more. */
+  forget(base: string): Promise<void>;
+  close(): Promise<void>;
+}

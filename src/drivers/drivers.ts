@@ -1,0 +1,143 @@
+/** A way to isolate. Every driver passes one contract suite; differences are capability data. */
+import type { Duplex, Readable } from "node:stream";
+import type { FileChange, FileEntry } from "../schema/files.ts";
+import type { Limits } from "../schema/sandbox.ts";
+import type { Base } from "../capture/capture.ts";
+import type { VolumePaths } from "../volumes/volumes.ts";
+
+export interface DriverCapabilities {
+  readonly walled: boolean;
+  readonly pause: boolean;
+  /** hard: the kernel holds CPU, memory and process limits. */
+  readonly limits: "hard" | "watched" | "none";
+  /** All users of the machine exist inside, root included. */
+  readonly allUsers: boolean;
+  readonly ports: boolean;
+}
+
+export interface LaunchRequest {
+  readonly sandbox: string;
+  readonly name: string;
+  readonly volume: VolumePaths;
+  readonly base: Base;
+  readonly project: string;
+  readonly limits: Limits;
+  /** Number of the id range, for drivers that map ids. */
+  readonly range: number;
+  /** Absolute paths that do not exist inside, and those that do although they would not. */
+  readonly mask: readonly string[];
+  readonly expose: readonly string[];
+  readonly sudo: boolean;
+  /** Home folder of the caller. */
+  readonly home: string;
+}
+
+/** What is enough to find a launched sandbox again after a restart of the server. Kept in the store as JSON. */
+export interface Launched {
+  readonly pid: number;
+  readonly start: string;
+  /** Id of the boot it was launched in. */
+  readonly boot: string;
+}
+
+export interface ExecRequest {
+  readonly id: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly user: string;
+  readonly terminal?: { rows: number; cols: number };
+  readonly stdin: boolean;
+  readonly timeoutMs?: number;
+}
+
+export interface RawExit {
+  readonly code: number | null;
+  readonly signal: number | null;
+  readonly timedOut: boolean;
+  readonly outputBytes: number;
+  readonly droppedBytes: number;
+  readonly cpuMs: number;
+  readonly wallMs: number;
+}
+
+export type OutputChunk =
+  | { readonly stream: "stdout" | "stderr"; readonly data: Buffer }
+  | { readonly stream: "gap"; readonly bytes: number };
+
+/** A command as the server holds it. */
+export interface RunningCommand {
+  readonly pid: number;
+  /** Output in order; not reading it makes a command started here wait. Ends when the command has ended. */
+  readonly output: AsyncIterable<OutputChunk>;
+  readonly exit: Promise<RawExit>;
+  write(data: Uint8Array): Promise<void>;
+  endInput(): void;
+  resize(rows: number, cols: number): void;
+  signal(signal: number): void;
+  /** Stops listening; the command goes on. */
+  detach(): void;
+}
+
+export interface CommandLog {
+  readonly chunks: OutputChunk[];
+  /** Bytes of output before the first chunk. */
+  readonly offset: number;
+  /** Set when the command has ended. */
+  readonly exit: RawExit | null;
+}
+
+export interface Usage {
+  readonly memoryBytes: number | null;
+  readonly cpuMs: number | null;
+  readonly processes: number | null;
+  /** Times the kernel refused memory or killed for it, refused a process: counters that only grow. */
+  readonly outOfMemory: number;
+  readonly tooManyProcesses: number;
+}
+
+export interface FileOperations {
+  stat(path: string, user: string): Promise<FileEntry>;
+  list(path: string, user: string, depth: number, limit: number): Promise<FileEntry[]>;
+  read(path: string, user: string, range?: { offset: number; length: number }): Promise<{ entry: FileEntry; body: Readable }>;
+  /** Complete or not at all. */
+  write(path: string, user: string, body: AsyncIterable<Uint8Array>, options: { mode?: number; parents?: boolean }): Promise<void>;
+  move(path: string, to: string, user: string, replace: boolean): Promise<void>;
+  remove(path: string, user: string, recursive: boolean): Promise<void>;
+  mkdir(path: string, user: string, parents: boolean): Promise<void>;
+  watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncIterable<FileChange>;
+}
+
+/** A launched sandbox. */
+export interface Walls {
+  readonly launched: Launched;
+  exec(request: ExecRequest): Promise<RunningCommand>;
+  /** Listens to a command that runs already; undefined when it has ended. */
+  attach(command: string, stdin: boolean): Promise<RunningCommand | undefined>;
+  /** Ids of the commands that run. */
+  running(): Promise<string[]>;
+  log(command: string): Promise<CommandLog>;
+  dial(port: number): Promise<Duplex>;
+  readonly files: FileOperations;
+  usage(): Promise<Usage>;
+  limit(limits: Limits): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  /** Ends every process: politely first when a grace is given. Resolves when the last is gone. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface Driver {
+  readonly name: "native" | "folder";
+  readonly capabilities: DriverCapabilities;
+  launch(request: LaunchRequest): Promise<Walls>;
+  /** Finds a launched sandbox again; undefined when it is gone. */
+  adopt(sandbox: string, launched: Launched): Promise<Walls | undefined>;
+  /** Removes what a sandbox left on the host outside its volume: cgroups, sockets, logs. Absent is fine. */
+  clear(sandbox: string): Promise<void>;
+  /** Clears everything of this driver that belongs to no sandbox kept; says what it removed. */
+  reconcile(keep: ReadonlySet<string>): Promise<string[]>;
+  /** Called once per sandbox whose process 1 ended without stop(). */
+  onExit(listener: (sandbox: string) => void): void;
+  close(): Promise<void>;
+}

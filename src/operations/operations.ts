@@ -1,0 +1,45 @@
+/** What the server can do, as the API, later MCP, and tests call it. */
+import type { Duplex, Readable } from "node:stream";
+import type { OperationName, OutputOf, ParsedOf } from "../schema/contracts.ts";
+import type { Command, CommandEnd } from "../schema/command.ts";
+import type { VivEvent } from "../schema/event.ts";
+import type { FileChange, FileEntry } from "../schema/files.ts";
+import type { ExecOpen } from "../schema/streams.ts";
+import type { OutputChunk } from "../drivers/drivers.ts";
+
+export type Handlers = {
+  readonly [Operation in OperationName]: (input: ParsedOf<Operation>, signal: AbortSignal) => Promise<OutputOf<Operation>>;
+};
+
+/** A command as a caller holds it. */
+export interface CommandStream {
+  readonly command: Command;
+  readonly output: AsyncIterable<OutputChunk>;
+  readonly end: Promise<CommandEnd>;
+  write(data: Uint8Array): Promise<void>;
+  endInput(): void;
+  resize(rows: number, cols: number): void;
+  signal(signal: string): void;
+  /** The caller goes away: the command is killed or kept, as it was opened. */
+  close(): void;
+}
+
+export interface Streams {
+  exec(sandbox: string, open: ExecOpen): Promise<CommandStream>;
+  attach(sandbox: string, command: string, stdin: boolean): Promise<CommandStream>;
+  dial(sandbox: string, port: number): Promise<Duplex>;
+  readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }>;
+  writeFile(sandbox: string, path: string, body: AsyncIterable<Uint8Array>, options: { user?: string; mode?: number; parents?: boolean }): Promise<FileEntry>;
+  watchFiles(sandbox: string, path: string, options: { user?: string; recursive: boolean; signal: AbortSignal }): AsyncIterable<FileChange>;
+  /** A tar archive of a file or folder. */
+  packFiles(sandbox: string, path: string, user?: string): Promise<Readable>;
+  /** Unpacks a tar archive into a folder: nothing outside it, links and special files refused. */
+  unpackFiles(sandbox: string, path: string, archive: Readable, user?: string): Promise<{ files: number; bytes: number }>;
+  /** Events after a sequence number, then live ones, until the signal. A listener that lags is ended. */
+  events(after: number, options: { sandbox?: string; signal: AbortSignal }): AsyncIterable<VivEvent>;
+}
+
+export interface Engine {
+  readonly operations: Handlers;
+  readonly streams: Streams;
+}

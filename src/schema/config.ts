@@ -1,0 +1,92 @@
+import { z } from "zod";
+
+/** "512m", "4g", or a number of bytes. */
+export const ByteSize = z
+  .union([z.number().int().min(0), z.string().regex(/^\d+(\.\d+)?\s*([kmgt]i?b?)?$/i, "a size is a number with k, m, g or t")])
+  .transform((size): number => {
+    if (typeof size === "number") return size;
+    const match = /^([\d.]+)\s*([kmgt]?)/i.exec(size);
+    const power = ["", "k", "m", "g", "t"].indexOf((match?.[2] ?? "").toLowerCase());
+    return Math.round(Number(match?.[1] ?? 0) * 1024 ** Math.max(power, 0));
+  })
+  .describe("A size: bytes, or a number with k, m, g or t.");
+
+/** "90s", "10m", "2h", or a number of milliseconds. */
+export const Duration = z
+  .union([z.number().int().min(0), z.string().regex(/^\d+(\.\d+)?\s*(ms|s|m|h|d)$/i, "a duration is a number with ms, s, m, h or d")])
+  .transform((text): number => {
+    if (typeof text === "number") return text;
+    const match = /^([\d.]+)\s*(ms|s|m|h|d)$/i.exec(text);
+    const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[(match?.[2] ?? "ms").toLowerCase()] ?? 1;
+    return Math.round(Number(match?.[1] ?? 0) * unit);
+  })
+  .describe("A duration: milliseconds, or a number with ms, s, m, h or d.");
+
+const Service = z
+  .strictObject({
+    command: z.union([z.string(), z.array(z.string()).min(1)]).describe("What to run inside: a shell line, or program and arguments."),
+    user: z.string().optional().describe("User inside; root if left out."),
+    cwd: z.string().optional().describe("Working folder; the project's if left out."),
+    data: z.array(z.string().startsWith("/")).default([]).describe("Folders of reality with its data, captured consistently and writable inside."),
+    ports: z.array(z.number().int().min(1).max(65_535)).default([]).describe("Ports it listens on; the clone is ready when all answer."),
+    readyTimeout: Duration.default(30_000).describe("How long to wait for the ports."),
+  })
+  .describe("A service that is started inside each clone.");
+export type Service = z.infer<typeof Service>;
+
+/** vivarium.json of a project. Keys that widen take effect once a person trusted the content. */
+export const ProjectConfig = z
+  .strictObject({
+    $schema: z.string().optional().describe("Address of the schema, for editors."),
+    limits: z
+      .strictObject({
+        cpus: z.number().min(0.05).optional().describe("CPU cores."),
+        memory: ByteSize.optional().describe("Memory."),
+        disk: ByteSize.optional().describe("Disk space."),
+        processes: z.number().int().min(16).optional().describe("Processes and threads."),
+      })
+      .default({})
+      .describe("Caps of this project's sandboxes, within the user's ceilings."),
+    mask: z.array(z.string().min(1)).default([]).describe("More paths that do not exist inside: absolute, or relative to the project."),
+    expose: z.array(z.string().min(1)).default([]).describe("Paths hidden by default that exist inside, copy-on-write. Widens."),
+    env: z.strictObject({ pass: z.array(z.string()).default([]).describe("Names passed even though they look secret."), set: z.record(z.string(), z.string()).default({}).describe("Variables to set."), drop: z.array(z.string()).default([]).describe("Names never passed.") }).prefault({}).describe("Environment variables inside. pass and set widen."),
+    services: z.record(z.string().regex(/^[a-z0-9-]{1,63}$/), Service).default({}).describe("Services started inside each clone. Widens."),
+    capture: z
+      .strictObject({
+        exclude: z.array(z.string()).default([]).describe("Project paths left out of the clone."),
+        live: z.array(z.string()).default([]).describe("Project folders shared live instead of captured."),
+        limit: ByteSize.optional().describe("Bytes captured at most; the largest folders beyond are shared live."),
+      })
+      .prefault({})
+      .describe("What is copied when the base is frozen."),
+    idle: Duration.optional().describe("Idle time after which a sandbox is stopped; 0 for never."),
+    sudo: z.boolean().default(false).describe("Let setuid programs such as sudo work inside. Widens."),
+    driver: z.enum(["native", "folder"]).optional().describe("How to isolate; folder is UNWALLED and widens."),
+  })
+  .describe("Configuration of a project (vivarium.json, comments allowed).");
+export type ProjectConfig = z.infer<typeof ProjectConfig>;
+
+/** Which keys widen what a sandbox may see or do, and so need trust. */
+export const WIDENING_KEYS = ["expose", "env.pass", "env.set", "services", "sudo", "driver"] as const;
+
+/** The user's own config: machine-wide ceilings. Never read from a project. */
+export const UserConfig = z
+  .strictObject({
+    $schema: z.string().optional().describe("Address of the schema, for editors."),
+    ceilings: z
+      .strictObject({
+        sandboxes: z.number().int().min(1).optional().describe("Sandboxes at once."),
+        cpus: z.number().min(0.05).optional().describe("CPU cores of one sandbox."),
+        memory: ByteSize.optional().describe("Memory of one sandbox."),
+        disk: ByteSize.optional().describe("Disk space of one sandbox."),
+        processes: z.number().int().min(16).optional().describe("Processes of one sandbox."),
+      })
+      .prefault({})
+      .describe("What no sandbox of this machine may go over."),
+    mask: z.array(z.string().startsWith("/")).default([]).describe("More paths hidden in every sandbox."),
+    expose: z.array(z.string().startsWith("/")).default([]).describe("Paths shown in every sandbox, copy-on-write."),
+    storage: z.enum(["auto", "btrfs", "plain"]).default("auto").describe("Where volumes live."),
+    poolLimit: ByteSize.optional().describe("Size the btrfs pool file may grow to."),
+  })
+  .describe("The user's configuration of Vivarium on this machine.");
+export type UserConfig = z.infer<typeof UserConfig>;

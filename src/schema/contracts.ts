@@ -1,0 +1,100 @@
+/** Every operation of the API once: HTTP routes, OpenAPI, client methods and CLI output derive from it. */
+import { z } from "zod";
+import { Command, CommandResult, CommandSpec } from "./command.ts";
+import { Duration } from "./config.ts";
+import { VivEvent } from "./event.ts";
+import { DiffEntry, FileEntry, SandboxPath, Staleness } from "./files.ts";
+import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
+import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
+import { Doctor, PruneReport, ServerStatus, TrustReport } from "./server.ts";
+
+type Method = "get" | "post" | "put" | "delete";
+
+export interface Contract<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> {
+  readonly method: Method;
+  /** Path with {name} for the fields of the input that stand in it; the others are query (get, delete) or JSON body. */
+  readonly path: string;
+  readonly summary: string;
+  readonly input: Input;
+  readonly output: Output;
+  /** HTTP status of success. */
+  readonly status: 200 | 201;
+}
+
+function contract<Input extends z.ZodObject, Output extends z.ZodType>(
+  method: Method,
+  path: string,
+  summary: string,
+  input: Input,
+  output: Output,
+  status: 200 | 201 = 200,
+): Contract<Input, Output> {
+  return { method, path, summary, input, output, status };
+}
+
+const none = z.strictObject({});
+const ofSandbox = z.strictObject({ sandbox: SandboxRef });
+const Done = z.object({ ok: z.literal(true).describe("Always true: failures are errors.") });
+const FileUser = z.string().max(256).optional().describe("User inside whose rights apply; the server's own if left out.");
+const flag = z.union([z.boolean(), z.enum(["true", "false", "1", "0"]).transform((text) => text === "true" || text === "1")]);
+const count = z.coerce.number().int().min(0);
+
+export const CreateInput = z.strictObject({
+  project: z.string().startsWith("/").max(4096).describe("Absolute path of a folder in the project, or of the project."),
+  name: Name.optional().describe("Name; one is made up if left out."),
+  limits: Limits.partial().optional().describe("Caps; what is left out comes from the config or the defaults."),
+  idleMs: z.number().int().min(0).optional().describe("Idle time after which it ends, 0 for never."),
+  env: z.record(z.string().regex(/^[^=\0]+$/), z.string()).optional().describe("Environment of the caller; names and values that look secret are left out."),
+  unwalled: z.boolean().optional().describe("Accept a copy of the folder without isolation where no walls can be had."),
+  user: z.string().max(256).optional().describe("User inside that commands run as by default."),
+  labels: z.record(z.string().max(63), z.string().max(256)).optional().describe("Free labels."),
+  idempotencyKey: z.string().min(1).max(128).optional().describe("The same key gives the same sandbox."),
+  run: CommandSpec.optional().describe("A command to run at once; its result is in the answer."),
+});
+export type CreateInput = z.infer<typeof CreateInput>;
+
+export const CONTRACTS = {
+  createSandbox: contract("post", "/sandboxes", "Clone the machine", CreateInput, Sandbox.extend({ result: CommandResult.optional().describe("Result of `run`.") }), 201),
+  listSandboxes: contract("get", "/sandboxes", "List sandboxes", z.strictObject({ state: SandboxState.optional(), project: z.string().optional().describe("Only those of this project.") }), z.object({ sandboxes: z.array(Sandbox) })),
+  inspectSandbox: contract("get", "/sandboxes/{sandbox}", "Everything about a sandbox", ofSandbox, SandboxDetail),
+  removeSandbox: contract("delete", "/sandboxes/{sandbox}", "Throw a sandbox away, with its snapshots", ofSandbox, Done),
+  stopSandbox: contract("post", "/sandboxes/{sandbox}/stop", "End a sandbox and keep a snapshot", ofSandbox, Sandbox),
+  pauseSandbox: contract("post", "/sandboxes/{sandbox}/pause", "Freeze all processes", ofSandbox, Sandbox),
+  resumeSandbox: contract("post", "/sandboxes/{sandbox}/resume", "Thaw all processes", ofSandbox, Sandbox),
+  extendSandbox: contract("post", "/sandboxes/{sandbox}/extend", "Give a sandbox more time", ofSandbox.extend({ by: Duration.optional().describe("Time from now; the idle limit if left out."), idle: Duration.optional().describe("New idle limit, 0 for never.") }), Sandbox),
+  forkSandbox: contract("post", "/sandboxes/{sandbox}/fork", "New sandboxes from a snapshot or from the live state", ofSandbox.extend({ snapshot: SnapshotRef.optional(), count: z.number().int().min(1).max(100).default(1).describe("How many."), names: z.array(Name).optional().describe("Their names.") }), z.object({ sandboxes: z.array(Sandbox) }), 201),
+  diffSandbox: contract("get", "/sandboxes/{sandbox}/diff", "What changed in the project since the base", ofSandbox.extend({ stat: flag.default(false).describe("Count lines too.") }), z.object({ entries: z.array(DiffEntry) })),
+  staleness: contract("get", "/sandboxes/{sandbox}/staleness", "How far behind reality it is", ofSandbox, Staleness),
+
+  runCommand: contract("post", "/sandboxes/{sandbox}/run", "Run a command to its end and return its output", ofSandbox.extend({ ...CommandSpec.shape, stdin: z.string().max(1024 ** 2).optional().describe("Text for its standard input."), background: z.boolean().optional().describe("Return at once; look again with the command's id.") }), CommandResult),
+  listCommands: contract("get", "/sandboxes/{sandbox}/commands", "Commands that run or ran", ofSandbox.extend({ all: flag.default(false).describe("Also those that ended.") }), z.object({ commands: z.array(Command) })),
+  inspectCommand: contract("get", "/sandboxes/{sandbox}/commands/{command}", "One command with its logged output", ofSandbox.extend({ command: CommandId }), CommandResult),
+  killCommand: contract("post", "/sandboxes/{sandbox}/commands/{command}/kill", "Send a signal to a command's process group", ofSandbox.extend({ command: CommandId, signal: z.string().regex(/^(SIG)?[A-Z0-9]+$|^\d+$/).default("TERM").describe("Signal name or number.") }), Done),
+
+  createSnapshot: contract("post", "/sandboxes/{sandbox}/snapshots", "Freeze the state of a sandbox", ofSandbox.extend({ name: Name.optional() }), Snapshot, 201),
+  listSnapshots: contract("get", "/sandboxes/{sandbox}/snapshots", "Snapshots as a tree", ofSandbox, z.object({ snapshots: z.array(Snapshot) })),
+  removeSnapshot: contract("delete", "/sandboxes/{sandbox}/snapshots/{snapshot}", "Remove a snapshot", ofSandbox.extend({ snapshot: SnapshotRef }), Done),
+  rollback: contract("post", "/sandboxes/{sandbox}/rollback", "Bring back the state of a snapshot; processes end", ofSandbox.extend({ snapshot: SnapshotRef }), Sandbox),
+
+  listFiles: contract("get", "/sandboxes/{sandbox}/files/list", "List a folder", ofSandbox.extend({ path: SandboxPath, depth: count.max(100).default(1).describe("Levels below."), limit: count.max(100_000).default(10_000).describe("Entries at most."), user: FileUser }), z.object({ entries: z.array(FileEntry) })),
+  statFile: contract("get", "/sandboxes/{sandbox}/files/stat", "One file", ofSandbox.extend({ path: SandboxPath, user: FileUser }), FileEntry),
+  moveFile: contract("post", "/sandboxes/{sandbox}/files/move", "Rename a file or folder", ofSandbox.extend({ path: SandboxPath, to: SandboxPath, replace: z.boolean().default(false).describe("Replace what is there."), user: FileUser }), Done),
+  removeFile: contract("post", "/sandboxes/{sandbox}/files/remove", "Remove a file or folder", ofSandbox.extend({ path: SandboxPath, recursive: z.boolean().default(false).describe("Also what is in a folder."), user: FileUser }), Done),
+  makeFolder: contract("post", "/sandboxes/{sandbox}/files/mkdir", "Make a folder", ofSandbox.extend({ path: SandboxPath, parents: z.boolean().default(false).describe("Make missing parents; an existing folder is fine."), user: FileUser }), Done),
+
+  listEvents: contract("get", "/events/list", "Events after a sequence number", z.strictObject({ after: count.default(0).describe("Sequence number."), limit: count.min(1).max(1000).default(200).describe("At most."), sandbox: SandboxRef.optional() }), z.object({ events: z.array(VivEvent), oldest: z.number().int().describe("Oldest sequence number still kept."), newest: z.number().int().describe("Newest sequence number.") })),
+
+  status: contract("get", "/status", "The server and its machine", none, ServerStatus),
+  doctor: contract("get", "/doctor", "What this machine can do", none, Doctor),
+  trust: contract("post", "/trust", "Trust the present content of a project's vivarium.json", z.strictObject({ project: z.string().startsWith("/").max(4096).describe("Absolute path in the project."), dryRun: z.boolean().default(false).describe("Only say what would be trusted.") }), TrustReport),
+  prune: contract("post", "/prune", "Remove finished sandboxes, expired snapshots and leftovers", z.strictObject({ all: z.boolean().default(false).describe("Also running sandboxes.") }), PruneReport),
+  shutdown: contract("post", "/shutdown", "Stop the server; sandboxes go on", none, Done),
+} as const satisfies Record<string, Contract>;
+
+export type Contracts = typeof CONTRACTS;
+export type OperationName = keyof Contracts;
+/** What a caller passes. */
+export type InputOf<Operation extends OperationName> = z.input<Contracts[Operation]["input"]>;
+/** What a handler gets, after parsing. */
+export type ParsedOf<Operation extends OperationName> = z.output<Contracts[Operation]["input"]>;
+export type OutputOf<Operation extends OperationName> = z.output<Contracts[Operation]["output"]>;

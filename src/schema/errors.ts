@@ -1,0 +1,86 @@
+/** Every way Vivarium can fail, what it means over HTTP and at the command line, and what to do now. */
+
+interface ErrorKind {
+  /** HTTP status. */
+  readonly status: number;
+  /** Exit code of the CLI. */
+  readonly exit: number;
+  /** What the user can do now, one sentence. */
+  readonly remedy: string;
+}
+
+export const ERRORS = {
+  invalid_input: { status: 400, exit: 2, remedy: "Correct the named field and call again." },
+  usage: { status: 400, exit: 2, remedy: "See `viv help` or `viv <command> --help`." },
+  unauthorized: { status: 401, exit: 4, remedy: "Send the token that `viv up --listen` printed, as `Authorization: Bearer`." },
+  forbidden_origin: { status: 403, exit: 4, remedy: "Call from this machine, with the server's own address as Host and Origin." },
+  denied: { status: 403, exit: 4, remedy: "The sandbox's own file permissions refuse this; try `--user root`." },
+  not_found: { status: 404, exit: 2, remedy: "Look at `viv ls` for the names that exist." },
+  project_not_found: { status: 404, exit: 2, remedy: "Change into a project folder or pass `--project PATH`." },
+  file_not_found: { status: 404, exit: 2, remedy: "Look at `viv files ls SANDBOX PATH`." },
+  command_not_found: { status: 404, exit: 127, remedy: "Check the spelling, or install the program inside the sandbox." },
+  command_not_runnable: { status: 400, exit: 126, remedy: "Check that the file is executable and made for this machine." },
+  name_taken: { status: 409, exit: 3, remedy: "Choose another name, or remove the sandbox that has it." },
+  exists: { status: 409, exit: 3, remedy: "Choose another path, or allow it to be replaced." },
+  illegal_transition: { status: 409, exit: 3, remedy: "Look at the state with `viv inspect`; a finished sandbox can be forked." },
+  not_running: { status: 409, exit: 3, remedy: "Resume it, or fork it to go on from where it stopped." },
+  busy: { status: 409, exit: 3, remedy: "Wait for the operation that is under way, then try again." },
+  untrusted_config: { status: 409, exit: 4, remedy: "Read vivarium.json, then run `viv trust`." },
+  config_invalid: { status: 400, exit: 2, remedy: "Correct the named line of the config file." },
+  no_capacity: { status: 429, exit: 5, remedy: "Remove sandboxes with `viv rm` or `viv prune`, or raise the ceiling in the user config." },
+  disk_full: { status: 507, exit: 5, remedy: "Free space on the host, or move the state folder with VIV_HOME." },
+  limit_unsupported: { status: 400, exit: 2, remedy: "Leave the limit out, or see `viv doctor` for what this machine needs to hold it." },
+  unsupported: { status: 501, exit: 2, remedy: "`viv doctor` says what this machine can do." },
+  no_walls: { status: 501, exit: 2, remedy: "Run `viv doctor`; `--unwalled` works on a copy of the folder without isolation." },
+  cell_missing: { status: 501, exit: 125, remedy: "Run `npm run setup` with a C compiler installed." },
+  server_unreachable: { status: 503, exit: 125, remedy: "Start it with `viv up`; its log is named by `viv status`." },
+  server_running: { status: 409, exit: 3, remedy: "Stop the other server with `viv down`, or use another VIV_HOME." },
+  store_corrupt: { status: 500, exit: 125, remedy: "Restore the database from the backup beside it; running sandboxes are left alone." },
+  store_newer: { status: 500, exit: 125, remedy: "Use the version of viv that wrote this state folder, or a newer one." },
+  store_busy: { status: 503, exit: 125, remedy: "Try again; something else holds the database." },
+  timeout: { status: 504, exit: 124, remedy: "Give it more time, or look at what it waits for." },
+  cancelled: { status: 499, exit: 130, remedy: "Nothing: it was cancelled on request." },
+  cell_failed: { status: 500, exit: 125, remedy: "Run `viv doctor`; if it finds nothing, report this with the message." },
+  internal: { status: 500, exit: 125, remedy: "This is a defect: report it with the message and the server's log." },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorBody {
+  error: { code: ErrorCode; message: string; remedy: string };
+}
+
+/** The only error class. The message is one sentence about what happened; the code brings the remedy. */
+export class VivError extends Error {
+  readonly code: ErrorCode;
+  readonly #remedy: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; remedy?: string } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "VivError";
+    this.code = code;
+    this.#remedy = options.remedy;
+  }
+
+  get remedy(): string {
+    return this.#remedy ?? ERRORS[this.code].remedy;
+  }
+
+  toBody(): ErrorBody {
+    return { error: { code: this.code, message: this.message, remedy: this.remedy } };
+  }
+
+  static from(error: unknown): VivError {
+    if (error instanceof VivError) return error;
+    const message = error instanceof Error ? error.message : String(error);
+    return new VivError("internal", message, { cause: error });
+  }
+
+  static fromBody(body: ErrorBody): VivError {
+    return new VivError(body.error.code, body.error.message, { remedy: body.error.remedy });
+  }
+}
+
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERRORS, text);
+}

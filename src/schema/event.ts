@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { SandboxId } from "./ids.ts";
+
+export const EventType = z
+  .enum([
+    "server.started",
+    "server.stopped",
+    "sandbox.creating",
+    "sandbox.running",
+    "sandbox.paused",
+    "sandbox.resumed",
+    "sandbox.completing",
+    "sandbox.completed",
+    "sandbox.failed",
+    "sandbox.removed",
+    "sandbox.extended",
+    "sandbox.adopted",
+    "command.started",
+    "command.ended",
+    "snapshot.created",
+    "snapshot.restored",
+    "snapshot.removed",
+    "project.trusted",
+    "disk.watched",
+    "reconciled",
+  ])
+  .describe("What happened.");
+export type EventType = z.infer<typeof EventType>;
+
+export const VivEvent = z
+  .object({
+    sequence: z.number().int().describe("Position in the log; only ever grows."),
+    at: z.string().describe("ISO time."),
+    type: EventType,
+    sandbox: SandboxId.nullable().describe("The sandbox it is about."),
+    data: z.record(z.string(), z.json()).describe("Details."),
+  })
+  .describe("Something that happened.")
+  .meta({ id: "Event" });
+export type VivEvent = z.infer<typeof VivEvent>;

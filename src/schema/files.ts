@@ -1,0 +1,57 @@
+import { z } from "zod";
+
+export const SandboxPath = z
+  .string()
+  .min(1)
+  .max(4096)
+  .refine((path) => !path.includes("\0"), "a path has no NUL byte")
+  .describe("Path inside the sandbox; relative ones start at the project's folder.");
+
+export const FileType = z.enum(["file", "dir", "link", "fifo", "socket", "char", "block"]).describe("Kind of file.");
+
+export const FileEntry = z
+  .object({
+    path: z.string().describe("Path relative to the one asked for; '.' for itself."),
+    type: FileType,
+    size: z.number().int().describe("Bytes."),
+    mode: z.string().describe("Permission bits, octal."),
+    modifiedAt: z.string().describe("ISO time of the last change."),
+    uid: z.number().int().describe("Owner inside."),
+    gid: z.number().int().describe("Group inside."),
+    target: z.string().nullable().describe("Target of a link."),
+  })
+  .describe("A file, folder or link inside a sandbox.")
+  .meta({ id: "FileEntry" });
+export type FileEntry = z.infer<typeof FileEntry>;
+
+export const FileChange = z
+  .object({
+    change: z.enum(["created", "changed", "removed", "moved", "overflow"]).describe("What happened."),
+    path: z.string().describe("Path relative to the one watched."),
+  })
+  .describe("A change seen by a watch.");
+export type FileChange = z.infer<typeof FileChange>;
+
+export const DiffEntry = z
+  .object({
+    path: z.string().describe("Path relative to the project."),
+    status: z.enum(["added", "changed", "deleted"]).describe("What happened to it since the base."),
+    type: FileType,
+    added: z.number().int().nullable().describe("Lines added; null for binary or other files."),
+    removed: z.number().int().nullable().describe("Lines removed."),
+  })
+  .describe("One changed path.")
+  .meta({ id: "DiffEntry" });
+export type DiffEntry = z.infer<typeof DiffEntry>;
+
+export const Staleness = z
+  .object({
+    takenAt: z.string().describe("ISO time of the base."),
+    ageMs: z.number().int().describe("Age of the base in milliseconds."),
+    stale: z.boolean().describe("Whether reality has moved since."),
+    changes: z.array(z.object({ path: z.string().describe("Path relative to the project."), status: z.enum(["added", "changed", "deleted"]).describe("What happened in reality.") })).describe("What moved in reality, the first 1,000."),
+    more: z.boolean().describe("Whether there are more."),
+  })
+  .describe("How far a sandbox is behind reality.")
+  .meta({ id: "Staleness" });
+export type Staleness = z.infer<typeof Staleness>;

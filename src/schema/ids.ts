@@ -1,0 +1,35 @@
+import { z } from "zod";
+
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** 128 random bits as 26 characters that survive being read aloud. */
+function random128(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  let number = bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
+  let text = "";
+  for (let index = 0; index < 26; index += 1) {
+    text = (ALPHABET[Number(number & 31n)] ?? "0") + text;
+    number >>= 5n;
+  }
+  return text;
+}
+
+const PREFIXES = { sandbox: "sbx", command: "cmd", snapshot: "snp", base: "bas", project: "prj" } as const;
+type IdKind = keyof typeof PREFIXES;
+
+export function newId(kind: IdKind): string {
+  return `${PREFIXES[kind]}${random128()}`;
+}
+
+const pattern = (kind: IdKind): RegExp => new RegExp(`^${PREFIXES[kind]}[${ALPHABET}]{26}$`);
+
+export const SandboxId = z.string().regex(pattern("sandbox")).describe("Id of a sandbox.");
+export const CommandId = z.string().regex(pattern("command")).describe("Id of a command.");
+export const SnapshotId = z.string().regex(pattern("snapshot")).describe("Id of a snapshot.");
+export const Name = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is 1 to 63 lower-case letters, digits and inner hyphens")
+  .describe("A name: lower-case letters, digits and hyphens.");
+/** How a caller refers to a sandbox. */
+export const SandboxRef = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not a sandbox id or name").describe("Id or name of a sandbox.");
+export const SnapshotRef = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not a snapshot id or name").describe("Id or name of a snapshot.");

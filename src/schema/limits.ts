@@ -1,0 +1,50 @@
+/** Every limit of the program, its unit in its name. */
+export const LIMITS = {
+  /** Defaults of a sandbox (LIM-1). */
+  defaultCpus: 2,
+  defaultMemoryBytes: 4 * 1024 ** 3,
+  defaultDiskBytes: 10 * 1024 ** 3,
+  defaultProcesses: 4096,
+  /** Time limit of a task; a person's command has none. */
+  taskTimeoutMs: 10 * 60_000,
+  /** Idle minutes after which a sandbox is stopped with a snapshot. */
+  defaultIdleMs: 60 * 60_000,
+  keptSnapshotMs: 7 * 24 * 3_600_000,
+
+  /** Machine-wide ceilings. */
+  maxSandboxes: 512,
+  maxNameLength: 63,
+  minFreeMemoryBytes: 256 * 1024 ** 2,
+  minFreeDiskBytes: 1024 ** 3,
+  minFreeDiskShare: 0.05,
+
+  /** Uid ranges of sandboxes, one each. */
+  uidRangeStart: 0x70000000,
+  uidRangeSize: 65_536,
+
+  /** Commands. */
+  maxArgumentBytes: 512 * 1024,
+  maxEnvironmentBytes: 512 * 1024,
+  commandLogBytes: 16 * 1024 ** 2,
+  capturedOutputBytes: 1024 ** 2,
+  maxRunningCommands: 512,
+
+  /** Capture. */
+  liveFolderEntries: 2_000,
+  liveFolderBytes: 64 * 1024 ** 2,
+  maxLiveFolders: 10,
+  maxCapturedBytes: 4 * 1024 ** 3,
+  maxCapturedFileBytes: 1024 ** 3,
+
+  /** Server. */
+  maxBodyBytes: 1024 ** 2,
+  maxUploadBytes: 10 * 1024 ** 3,
+  maxConnections: 1024,
+  maxEventListeners: 256,
+  eventListenerBufferBytes: 1024 ** 2,
+  eventRetentionRows: 200_000,
+  reconcileEveryMs: 60_000,
+  launchTimeoutMs: 30_000,
+  stopGraceMs: 2_000,
+  shutdownMs: 30_000,
+} as const;

@@ -1,0 +1,63 @@
+import { z } from "zod";
+
+export const ServerStatus = z
+  .object({
+    version: z.string().describe("Version of viv."),
+    pid: z.number().int().describe("Process id of the server."),
+    startedAt: z.string().describe("ISO time."),
+    home: z.string().describe("State folder."),
+    log: z.string().describe("Log file of the server."),
+    listen: z.string().nullable().describe("Address it listens on besides its socket."),
+    driver: z.enum(["native", "none"]).describe("Walls in use."),
+    mode: z.enum(["root", "user"]).describe("root: whole machine with all users. user: one mapped user."),
+    storage: z.enum(["btrfs", "plain"]).describe("Where volumes live."),
+    limitsHeld: z.enum(["hard", "watched"]).describe("How limits are held."),
+    sandboxes: z.record(z.string(), z.number().int()).describe("Sandboxes by state."),
+    memory: z.object({ totalBytes: z.number(), freeBytes: z.number() }).describe("Memory of the machine."),
+    disk: z.object({ totalBytes: z.number(), freeBytes: z.number() }).describe("Disk under the state folder."),
+    newestEvent: z.number().int().describe("Sequence number of the newest event."),
+  })
+  .describe("The server and its machine.")
+  .meta({ id: "ServerStatus" });
+export type ServerStatus = z.infer<typeof ServerStatus>;
+
+export const Finding = z
+  .object({
+    check: z.string().describe("What was looked at."),
+    verdict: z.enum(["good", "reduced", "missing"]).describe("good: all there. reduced: works with a loss. missing: does not work."),
+    detail: z.string().describe("What was found, one sentence."),
+    remedy: z.string().nullable().describe("What would make it better."),
+  })
+  .describe("One finding of the doctor.")
+  .meta({ id: "Finding" });
+export type Finding = z.infer<typeof Finding>;
+
+export const Doctor = z
+  .object({
+    wall: z.enum(["native", "folder"]).describe("The best wall to be had here."),
+    mode: z.enum(["root", "user", "none"]).describe("How the native driver runs here."),
+    findings: z.array(Finding),
+  })
+  .describe("What this machine can do.")
+  .meta({ id: "Doctor" });
+export type Doctor = z.infer<typeof Doctor>;
+
+export const PruneReport = z
+  .object({
+    sandboxes: z.number().int().describe("Sandboxes removed."),
+    snapshots: z.number().int().describe("Snapshots removed."),
+    bases: z.number().int().describe("Bases removed."),
+    leftovers: z.array(z.string()).describe("Leftovers removed, a sentence each."),
+  })
+  .describe("What was removed.");
+export type PruneReport = z.infer<typeof PruneReport>;
+
+export const TrustReport = z
+  .object({
+    project: z.string().describe("The project's folder."),
+    file: z.string().nullable().describe("Its config file, if there is one."),
+    widens: z.array(z.object({ key: z.string().describe("Config key."), value: z.string().describe("What it asks for, as text.") })).describe("What the content widens."),
+    trusted: z.boolean().describe("Whether the present content is trusted now."),
+  })
+  .describe("What a project's config asks for.");
+export type TrustReport = z.infer<typeof TrustReport>;

@@ -1,0 +1,29 @@
+/** What travels over WebSockets: text frames are these JSON messages, binary frames start with a channel byte. */
+import { z } from "zod";
+import { Command, CommandEnd, CommandSpec, TerminalSize } from "./command.ts";
+
+/** First byte of a binary frame. */
+export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2 } as const;
+
+/** First message of a client on /sandboxes/{sandbox}/exec. */
+export const ExecOpen = CommandSpec.extend({
+  terminal: TerminalSize.optional().describe("Give it a terminal of this size."),
+  stdin: z.boolean().default(false).describe("Whether standard input follows."),
+  onDisconnect: z.enum(["kill", "keep"]).default("kill").describe("What happens to the command when the caller goes away."),
+});
+export type ExecOpen = z.infer<typeof ExecOpen>;
+
+export const ClientMessage = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("resize"), ...TerminalSize.shape }),
+  z.strictObject({ type: z.literal("signal"), signal: z.string().max(16) }),
+  z.strictObject({ type: z.literal("stdin-end") }),
+]);
+export type ClientMessage = z.infer<typeof ClientMessage>;
+
+export const ServerMessage = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("started"), command: Command }),
+  z.object({ type: z.literal("gap"), bytes: z.number().int() }),
+  z.object({ type: z.literal("exit"), end: CommandEnd }),
+  z.object({ type: z.literal("error"), error: z.object({ code: z.string(), message: z.string(), remedy: z.string() }) }),
+]);
+export type ServerMessage = z.infer<typeof ServerMessage>;

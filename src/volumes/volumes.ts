@@ -1,0 +1,75 @@
+/**
+ * Copy-on-write disks of sandboxes, and the bases they start from.
+ *
+ * A volume is a folder with a fixed inside:
+ *   system/upper, system/work      what the sandbox changed outside the project (overlay upper over reality's /)
+ *   roots/<n>                      captured folders; 0 is the project, others are data of services
+ *   live/<n>/upper, live/<n>/work  changes to folders shared live with reality
+ * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
+ * nobody on the host follows a path in it.
+ */
+
+/** The number of live folders every volume has room for. */
+export const LIVE_SLOTS = 16;
+
+export interface VolumeCapabilities {
+  /** hard: the storage refuses to write over the quota. watched: someone must look. */
+  readonly quota: "hard" | "watched";
+  /** direct: roots/<n> is mounted as it is. overlay: roots/<n>/{upper,work} lie over the base's layers. */
+  readonly roots: "direct" | "overlay";
+}
+
+/** Where capture writes what changed in reality. */
+export interface Tip {
+  /** Folder that holds roots/<n>. */
+  readonly folder: string;
+  /** tip: a full copy changed in place. layer: a new folder that gets only changes. */
+  readonly mode: "tip" | "layer";
+  /** Prefix of manifest files; capture appends the root's number. */
+  readonly manifests: string;
+}
+
+export interface VolumePaths {
+  /** The volume's own folder. */
+  readonly folder: string;
+  /** Frozen layers below roots, topmost first; empty where roots are direct. Each holds roots/<n>. */
+  readonly layers: readonly string[];
+}
+
+export interface VolumeKeep {
+  readonly volumes: ReadonlySet<string>;
+  readonly snapshots: ReadonlySet<string>;
+  readonly bases: ReadonlySet<string>;
+  readonly projects: ReadonlySet<string>;
+}
+
+export type VolumeSource = { readonly base: string; readonly project: string } | { readonly snapshot: string };
+
+export interface Volumes {
+  readonly name: "btrfs" | "plain";
+  readonly capabilities: VolumeCapabilities;
+
+  /** The project's tip, made if it is not there. `fresh` throws the old one away first. Serialised by the caller per project. */
+  openTip(project: string, fresh: boolean): Promise<Tip>;
+  /** Freezes the tip as it is now into a base. Complete or absent after a crash. */
+  freeze(project: string, base: string): Promise<void>;
+  /** A new volume from a base or a snapshot. Complete or absent. */
+  create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths>;
+  paths(volume: string): Promise<VolumePaths>;
+  /** A frozen copy of the volume as it is now. The caller has written back and frozen the processes. */
+  snapshot(volume: string, snapshot: string): Promise<void>;
+  /** Replaces the volume's content by the snapshot's. Nothing may be mounted from it. */
+  rollback(volume: string, snapshot: string): Promise<void>;
+  /** Removes a volume, snapshot or base; at once for the caller, in the background for the disk. Absent is fine. */
+  remove(kind: "volume" | "snapshot" | "base", id: string): Promise<void>;
+  /** Bytes of its own, snapshots included. Cheap on btrfs, a walk on plain. */
+  usage(volume: string): Promise<number>;
+  /** Changes the quota of a volume. */
+  limit(volume: string, diskBytes: number): Promise<void>;
+  /** Space of the storage, after growing it if that is possible and needed. */
+  free(): Promise<{ totalBytes: number; freeBytes: number }>;
+  /** Removes every volume, snapshot, base and tip that is not kept, and half-made ones; says what it removed. */
+  reconcile(keep: VolumeKeep): Promise<string[]>;
+  /** Writes back a volume's dirty data, so that a snapshot is quick. */
+  writeBack(volume: string): Promise<void>;
+}
