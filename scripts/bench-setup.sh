@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs the peers that the benchmark compares with. A peer that is missing is reported there as null.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+. scripts/apt.sh
+
+missing=()
+command -v bwrap >/dev/null || missing+=(bubblewrap)
+PATH=$PATH:/usr/sbin command -v runc >/dev/null || missing+=(runc)
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "bubblewrap and runc are installed."
+  exit 0
+fi
+mkdir -p .cache
+if ! can_apt; then
+  echo "Run as root where apt exists, or install by hand: ${missing[*]}" >&2
+  exit 1
+fi
+VIV_APT_SECONDS=240 apt_install .cache/apt.log "${missing[@]}" || {
+  echo "apt could not install ${missing[*]}; .cache/apt.log says why." >&2
+  exit 1
+}

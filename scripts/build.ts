@@ -1,0 +1,48 @@
+/** Builds what the published package carries: JavaScript and the static cell for each processor a compiler is here for. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+const dist = join(root, "dist");
+const own = `linux-${process.arch}`;
+const compilers: Record<string, string> = { "linux-x64": "x86_64-linux-gnu-gcc", "linux-arm64": "aarch64-linux-gnu-gcc" };
+
+function compileSource(): void {
+  rmSync(dist, { recursive: true, force: true });
+  execFileSync(join(root, "node_modules", ".bin", "tsc"), ["--project", "tsconfig.build.json"], { cwd: root, stdio: ["ignore", 2, 2] });
+  cpSync(join(root, "src"), dist, { recursive: true, filter: (path) => !path.endsWith(".ts") });
+}
+
+/** A cell that leans on this machine's libc would not run on others, so only a static one is packed. */
+function isStatic(cell: string): boolean {
+  return !/^\s*INTERP/m.test(spawnSync("readelf", ["-lW", cell], { encoding: "utf8" }).stdout);
+}
+
+function buildCell(platform: string, compiler: string): void {
+  const work = mkdtempSync(join(tmpdir(), "vivarium-cell-"));
+  const cell = join(work, "cell");
+  try {
+    const environment = { ...process.env, CC: compiler };
+    execFileSync("bash", [join(root, "scripts", "cell-without-make.sh"), cell], { env: environment, stdio: ["ignore", 2, 2] });
+    if (!isStatic(cell)) throw new Error(`${compiler} has no static libc, so the package would carry a cell that runs only here`);
+    const target = join(dist, "native", platform);
+    mkdirSync(target, { recursive: true });
+    cpSync(cell, join(target, "cell"));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function has(program: string): boolean {
+  return spawnSync("sh", ["-c", `command -v "$1"`, "sh", program]).status === 0;
+}
+
+compileSource();
+for (const [platform, crossCompiler] of Object.entries(compilers)) {
+  const compiler = platform === own ? (process.env["CC"] ?? "cc") : crossCompiler;
+  if (has(compiler)) buildCell(platform, compiler);
+  else console.error(`No ${compiler}: the package carries no cell for ${platform} and builds it there at first use.`);
+}
+if (!existsSync(join(dist, "cli", "main.js"))) throw new Error("src/cli/main.ts is missing, so the package would not run");

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds the cell where there is a compiler but no make, with the flags of the Makefile.
+# Usage: cell-without-make.sh FILE
+set -euo pipefail
+out=$1
+native=$(cd "$(dirname "${BASH_SOURCE[0]}")/../native" && pwd)
+compiler=${CC:-cc}
+read -ra flags <<<"$(sed -n 's/^WARN = //p' "$native/Makefile") ${CFLAGS:--O2}"
+if printf 'int main(void){return 0;}' | "$compiler" -static -x c - -o /dev/null 2>/dev/null; then
+  flags+=(-static)
+fi
+sources=()
+for source in "$native"/*.c; do
+  [ "${source##*/}" = fuzz.c ] || sources+=("$source")
+done
+"$compiler" "${flags[@]}" -o "$out" "${sources[@]}"

@@ -1,0 +1,90 @@
+/**
+ * Runs the checks, then the tests, and counts both. The last line is always `N passed, N failed, N skipped`.
+ * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`.
+ */
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { reportChecks, runChecks } from "./checks.ts";
+
+interface TestRecord {
+  readonly fullName: string;
+  readonly status: string;
+  readonly meta?: { readonly skipReason?: string };
+}
+
+interface FileRecord {
+  readonly name: string;
+  readonly status: string;
+  readonly message: string;
+  readonly assertionResults: readonly TestRecord[];
+}
+
+interface Count {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+const root = join(import.meta.dirname, "..");
+const resultsFile = join(root, ".cache", "vitest.json");
+
+async function runVitest(args: readonly string[]): Promise<{ exitCode: number; files: readonly FileRecord[] | undefined }> {
+  mkdirSync(join(root, ".cache"), { recursive: true });
+  rmSync(resultsFile, { force: true });
+  const exitCode = await new Promise<number>((resolve, reject) => {
+    const program = join(root, "node_modules", "vitest", "vitest.mjs");
+    const options = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${resultsFile}`];
+    const child = spawn(process.execPath, [program, ...options, ...args], { cwd: root, stdio: "inherit" });
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+  return { exitCode, files: readResults() };
+}
+
+/** Undefined when vitest ended before it could write its results. */
+function readResults(): readonly FileRecord[] | undefined {
+  try {
+    return (JSON.parse(readFileSync(resultsFile, "utf8")) as { testResults: readonly FileRecord[] }).testResults;
+  } catch (error) {
+    console.log(`vitest left no results: ${String(error)}`);
+    return undefined;
+  }
+}
+
+function countTests(files: readonly FileRecord[], exitCode: number): Count {
+  const count: Count = { passed: 0, failed: 0, skipped: 0 };
+  for (const file of files) {
+    const failed = file.assertionResults.filter(({ status }) => status === "failed").length;
+    const passed = file.assertionResults.filter(({ status }) => status === "passed").length;
+    count.passed += passed;
+    // A file that could not be loaded, or whose hooks failed, has no failed test to stand for it.
+    count.failed += failed === 0 && file.status === "failed" ? 1 : failed;
+    count.skipped += file.assertionResults.length - failed - passed;
+  }
+  // An error outside any test, or a run without tests, shows in the exit code alone.
+  if (exitCode !== 0 && count.failed === 0) count.failed = 1;
+  return count;
+}
+
+function printSkipped(files: readonly FileRecord[]): void {
+  const byReason = new Map<string, string[]>();
+  for (const test of files.flatMap((file) => file.assertionResults)) {
+    if (test.status === "passed" || test.status === "failed") continue;
+    const reason = test.meta?.skipReason ?? "no reason given";
+    byReason.set(reason, [...(byReason.get(reason) ?? []), test.fullName]);
+  }
+  for (const [reason, names] of byReason) {
+    console.log(`\nSkipped, ${reason}:`);
+    for (const name of names) console.log(`  ${name}`);
+  }
+}
+
+const args = process.argv.slice(2);
+const failedChecks = args.length === 0 ? reportChecks(await runChecks()) : 0;
+const { exitCode, files } = await runVitest(args);
+const count = files === undefined ? { passed: 0, failed: 1, skipped: 0 } : countTests(files, exitCode);
+if (files !== undefined) printSkipped(files);
+count.failed += failedChecks;
+console.log(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
+process.exitCode = count.failed === 0 ? 0 : 1;

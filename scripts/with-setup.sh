@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Sets up, then runs a task on the right Node. What follows the task's name is passed on to it.
+# The set-up speaks on standard error, so that the task's output stays clean.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+task=${1:?usage: with-setup.sh demo|test|bench|check|format|build [ARGUMENT...]}
+shift
+
+if ! bash scripts/setup.sh >&2; then
+  [ "$task" != test ] || echo "0 passed, 1 failed, 0 skipped"
+  exit 1
+fi
+
+. scripts/node.sh
+node=$(choose_node) || {
+  echo "No Node that runs TypeScript: install Node 22.18 or newer." >&2
+  exit 1
+}
+export PATH="$(dirname "$node"):$root/node_modules/.bin:$(outer_path)"
+
+case $task in
+  demo) program=scripts/demo.ts ;;
+  test) program=scripts/test.ts ;;
+  bench) program=bench/bench.ts ;;
+  check) program=scripts/check.ts ;;
+  build) program=scripts/build.ts ;;
+  format) exec oxfmt "$@" ;;
+  *)
+    echo "There is no task '$task': demo, test, bench, check, format and build exist." >&2
+    exit 2
+    ;;
+esac
+if [ ! -f "$program" ]; then
+  echo "$program is not in this checkout, so '$task' can't run." >&2
+  exit 1
+fi
+exec "$node" "$program" "$@"
