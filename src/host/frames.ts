@@ -143,29 +143,32 @@ export class Fields {
 export class FrameDecoder {
   #pending: Buffer = empty;
 
+  /** Adds a chunk and returns every frame that is complete. */
   push(chunk: Buffer): Frame[] {
-    const data = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    this.feed(chunk);
     const frames: Frame[] = [];
-    let at = 0;
-    while (data.length - at >= headerBytes) {
-      const length = data.readUInt32LE(at);
-      const kind = data.readUInt32LE(at + 4);
-      if (length > frameMaxBytes) throw new FrameError(`a frame of ${length} bytes`);
-      if (!kinds.has(kind)) throw new FrameError(`a frame of unknown kind ${kind}`);
-      if (data.length - at - headerBytes < length) break;
-      frames.push({ kind: kind as Kind, payload: data.subarray(at + headerBytes, at + headerBytes + length) });
-      at += headerBytes + length;
-    }
-    this.#pending = at === data.length ? empty : Buffer.from(data.subarray(at));
+    for (let frame = this.next(); frame !== undefined; frame = this.next()) frames.push(frame);
     return frames;
   }
 
-  /** Bytes of a frame that has not arrived completely. */
-  get pendingBytes(): number {
-    return this.#pending.length;
+  feed(chunk: Buffer): void {
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
   }
 
-  /** Those bytes themselves: what follows the last frame when a connection turns raw. */
+  /** One frame, so that a reader can stop before bytes that are no frames. */
+  next(): Frame | undefined {
+    const data = this.#pending;
+    if (data.length < headerBytes) return undefined;
+    const length = data.readUInt32LE(0);
+    const kind = data.readUInt32LE(4);
+    if (length > frameMaxBytes) throw new FrameError(`a frame of ${length} bytes`);
+    if (!kinds.has(kind)) throw new FrameError(`a frame of unknown kind ${kind}`);
+    if (data.length - headerBytes < length) return undefined;
+    this.#pending = data.subarray(headerBytes + length);
+    return { kind: kind as Kind, payload: data.subarray(headerBytes, headerBytes + length) };
+  }
+
+  /** What came after the last frame: the first bytes of a connection that turns raw. */
   takePending(): Buffer {
     const pending = this.#pending;
     this.#pending = empty;
