@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND } from "./frames.ts";
+
+/** An ERROR frame of the cell: `code` is one of the protocol's words, `step` names where it failed. */
+export class CellError extends Error {
+  override readonly name = "CellError";
+  readonly code: string;
+  readonly errno: number;
+  readonly step: string;
+
+  constructor(code: string, errno: number, step: string, message: string) {
+    super(message);
+    this.code = code;
+    this.errno = errno;
+    this.step = step;
+  }
+
+  static from(fields: Fields): CellError {
+    const code = fields.get("code") ?? "failed";
+    return new CellError(code, fields.number("errno") ?? 0, fields.get("step") ?? "", fields.get("message") ?? code);
+  }
+}
+
+interface Waiting {
+  resolve(fields: Fields): void;
+  reject(reason: Error): void;
+}
+
+export type CellEvent = (name: string, fields: Fields) => void;
+
+export interface CellHostOptions {
+  /** The cell program. */
+  readonly program: string;
+  /** Called for every EVENT frame, such as `exited`. */
+  readonly onEvent?: CellEvent;
+  /** Called once when the helper has ended without close(). */
+  readonly onLost?: (reason: Error) => void;
+}
+
+const stderrMaxBytes = 8192;
+
+/**
+ * The resident helper `cell host` and the channel to it. Requests are answered out of order. When the helper
+ * is lost, every waiting and later request is rejected with the code `closed`; sandboxes go on, and a new
+ * CellHost can adopt them.
+ */
+export class CellHost {
+  readonly #child: ChildProcess;
+  readonly #channel: Socket;
+  readonly #decoder = new FrameDecoder();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #onEvent: CellEvent | undefined;
+  readonly #onLost: ((reason: Error) => void) | undefined;
+  readonly #ended: Promise<void>;
+  #nextId = 1;
+  #stderr = "";
+  #lost: CellError | undefined;
+  #closing = false;
+
+  constructor(options: CellHostOptions) {
+    this.#onEvent = options.onEvent;
+    this.#onLost = options.onLost;
+    // Node makes a "pipe" beyond stderr a Unix socket pair, which is what the protocol asks for.
+    // A process group of its own keeps a Ctrl-C at the server's terminal away from the helper.
+    this.#child = spawn(options.program, ["host"], { stdio: ["ignore", "ignore", "pipe", "pipe"], detached: true, env: {} });
+    this.#channel = this.#child.stdio[3] as Socket;
+    this.#ended = once(this.#child, "close").then(
+      () => undefined,
+      (reason: unknown) => this.#lose(`could not be started: ${String(reason)}`),
+    );
+    this.#child.once("exit", (code, signal) => this.#lose(`ended with ${signal ?? `exit code ${code}`}`));
+    this.#child.stderr?.on("data", (chunk: Buffer) => {
+      this.#stderr = (this.#stderr + chunk.toString("utf8")).slice(-stderrMaxBytes);
+    });
+    this.#channel.on("data", (chunk: Buffer) => this.#receive(chunk));
+    // The end of the process says more than the end of its channel, and comes right after it.
+    const channelEnded = (how: string): void => void this.#ended.then(() => this.#lose(how));
+    this.#channel.once("error", (reason) => channelEnded(reason.message));
+    this.#channel.once("close", () => channelEnded("closed its channel"));
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get lost(): boolean {
+    return this.#lost !== undefined;
+  }
+
+  request(operation: string, fields: FieldList = []): Promise<Fields> {
+    const { promise, resolve, reject } = Promise.withResolvers<Fields>();
+    if (this.#lost !== undefined || this.#closing) {
+      reject(this.#lost ?? new CellError("closed", 0, "channel", "the cell host was closed"));
+      return promise;
+    }
+    const id = String(this.#nextId++);
+    const frame = encodeFrame(KIND.request, encodeFields([["id", id], ["op", operation], ...fields]));
+    this.#waiting.set(id, { resolve, reject });
+    this.#channel.write(frame);
+    return promise;
+  }
+
+  /** Ends the helper and waits for its end. Launches and removals under way go on without it. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#channel.destroy();
+    await this.#ended;
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      for (const frame of this.#decoder.push(chunk)) this.#dispatch(frame);
+    } catch (reason) {
+      this.#lose(`broke the protocol: ${String(reason)}`);
+    }
+  }
+
+  #dispatch(frame: Frame): void {
+    const fields = new Fields(frame.payload);
+    if (frame.kind === KIND.event) {
+      this.#onEvent?.(fields.get("event") ?? "", fields);
+      return;
+    }
+    const id = fields.get("id") ?? "";
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    if (frame.kind === KIND.reply) waiting.resolve(fields);
+    else waiting.reject(CellError.from(fields));
+  }
+
+  #lose(how: string): void {
+    if (this.#lost !== undefined) return;
+    const said = this.#stderr.trim();
+    this.#lost = new CellError("closed", 0, "channel", `the cell host ${how}${said === "" ? "" : `: ${said}`}`);
+    this.#channel.destroy();
+    for (const waiting of this.#waiting.values()) waiting.reject(this.#lost);
+    this.#waiting.clear();
+    if (!this.#closing) this.#onLost?.(this.#lost);
+  }
+}
