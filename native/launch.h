@@ -1,0 +1,106 @@
+/* What the parts of the launcher share. One `struct launch` is one request being carried out. */
+#ifndef LAUNCH_H
+#define LAUNCH_H
+
+#include "cell.h"
+
+#include <linux/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TREES_MOST 32
+#define MOUNTS_MOST 128
+#define LAYERS_MOST 64
+#define CGROUPS_MOST 16
+
+/* Any folder every system has. Mounts are stacked on it in a private namespace; the top of the stack is the new root. */
+#define STACK "/tmp"
+
+struct tree {
+  const char *name, *path;
+  int fd;
+};
+
+struct mount_entry {
+  char *parts[LAYERS_MOST + 4]; /* kind, target, ... */
+  size_t count;
+  int source;                   /* bind: the source, opened before anything covers it; -1 otherwise */
+};
+
+struct launch {
+  bool root_mode, keep_privileges, tmpfs_root;
+  uid_t uid_base, uid_count, map_uid, map_gid;
+  const char *hostname, *socket, *logs, *run;
+  const char *init_cgroups[CGROUPS_MOST], *work_cgroups[CGROUPS_MOST];
+  size_t init_cgroup_count, work_cgroup_count;
+  struct tree trees[TREES_MOST];
+  size_t tree_count;
+  struct mount_entry mounts[MOUNTS_MOST];
+  size_t mount_count;
+  struct init_plan plan;
+  int work_fds[CGROUPS_MOST];
+  int channel;                  /* between launcher and process 1 until it is ready */
+  int null;                     /* /dev/null */
+  bool socket_made;
+  int socket_folder;
+  /* The failure, as the reply tells it. */
+  int error;
+  char step[160];
+  const char *message;
+};
+
+/* What process 1 tells the launcher once: error 0 means ready. Both are forks of one program, so a message can travel as
+   a pointer to its text. */
+struct report {
+  int error;
+  char step[160];
+  const char *message;
+};
+
+/* Records where it failed, with errno; always -1, so that callers can return it. */
+int failed(struct launch *launch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* launch_request.c */
+int parse_launch(struct launch *launch, const struct fields *request, char *copy);
+
+/* launch_outside.c: what the launcher does in the host's namespaces */
+int make_socket(struct launch *launch);
+void remove_socket(struct launch *launch);
+int open_folders(struct launch *launch);
+int join_cgroups(struct launch *launch);
+int become_base(struct launch *launch);
+int write_maps(struct launch *launch, pid_t child);
+int64_t start_time(pid_t pid);
+
+/* launch_mounts.c */
+int open_sources(struct launch *launch);
+int map_trees(struct launch *launch, pid_t child);
+int make_mounts(struct launch *launch);
+
+/* launch_target.c: finds and makes places inside the new root, never through a link */
+int open_target(int root, const char *target, bool folder, mode_t mode);
+int make_link(int root, const char *target, const char *content);
+
+/* launch_interior.c: what every sandbox has, made by process 1 in its own mount namespace */
+int make_interior(struct launch *launch);
+int enter_root(struct launch *launch);
+
+/* launch_inside.c: the life of process 1 until its event loop */
+void become_init(struct launch *launch) __attribute__((noreturn));
+
+/* The mount calls libc got late; by number they need no particular libc. */
+static inline int call_mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data) {
+  return (int)syscall(SYS_mount, source, target, type, flags, data);
+}
+static inline int call_open_tree(int at, const char *path, unsigned flags) { return (int)syscall(SYS_open_tree, at, path, flags); }
+static inline int call_move_mount(int from, int to, const char *to_path, unsigned flags) {
+  return (int)syscall(SYS_move_mount, from, "", to, to_path, flags | MOVE_MOUNT_F_EMPTY_PATH);
+}
+static inline int call_mount_setattr(int fd, unsigned flags, struct mount_attr *attr) {
+  return (int)syscall(SYS_mount_setattr, fd, "", flags, attr, sizeof *attr);
+}
+
+/* A new file system as a mount that is not attached yet. `options` are name, value pairs ended by NULL. Descriptor or -1. */
+int new_filesystem(const char *type, const char *const *options, unsigned attributes);
+
+#endif
