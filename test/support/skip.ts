@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import type { TestOptions } from "vitest";
 
 declare module "vitest" {
   interface TaskMeta {
@@ -39,7 +40,7 @@ export function missing(...capabilities: readonly Capability[]): string | undefi
 }
 
 /** Options of a `describe` or `test` that needs these: `describe("a pool", needs("root", "btrfs"), () => {...})`. */
-export function needs(...capabilities: readonly Capability[]): { skip: boolean; meta: { skipReason?: string } } {
+export function needs(...capabilities: readonly Capability[]): TestOptions {
   const reason = missing(...capabilities);
   return reason === undefined ? { skip: false, meta: {} } : { skip: true, meta: { skipReason: reason } };
 }

@@ -1,0 +1,52 @@
+/** What the documents say equals what the code and the tests say, both ways. */
+import { describe, expect, test } from "vitest";
+import { ERRORS } from "../../src/schema/errors.ts";
+import { projectFiles, type ProjectFile } from "./files.ts";
+
+function document(name: string): ProjectFile {
+  const [file] = projectFiles(new RegExp(`^docs/${name}\\.md$`));
+  if (file === undefined) throw new Error(`docs/${name}.md is missing`);
+  return file;
+}
+
+/** Rows of the tables of a document, cell by cell, without heads. */
+function rows(file: ProjectFile): string[][] {
+  return file.lines
+    .filter((line) => line.startsWith("|") && !/^\|[\s|:-]+\|$/.test(line))
+    .map((line) =>
+      line
+        .slice(1, line.lastIndexOf("|"))
+        .split("|")
+        .map((cell) => cell.trim()),
+    );
+}
+
+describe("docs/ERRORS.md", () => {
+  test("lists exactly the error codes that exist", () => {
+    const listed = rows(document("ERRORS")).flatMap(([first = ""]) => /^`([a-z_]+)`$/.exec(first)?.[1] ?? []);
+    expect([...listed].sort()).toEqual(Object.keys(ERRORS).sort());
+  });
+});
+
+describe("docs/REQUIREMENTS.md", () => {
+  const requirements = rows(document("REQUIREMENTS")).filter(([id = ""]) => /^[A-Z0-9]+-\d+$/.test(id));
+
+  test("gives every requirement one of the states open, partly and done", () => {
+    expect(requirements.length).toBeGreaterThan(90);
+    expect(requirements.filter(([, , status = ""]) => !["open", "partly", "done"].includes(status))).toEqual([]);
+  });
+
+  test("lists every requirement once", () => {
+    const ids = requirements.map(([id]) => id);
+    expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
+  });
+
+  test("marks as done only what the title of a test names", () => {
+    const titles = projectFiles(/\.test\.ts$/).flatMap(({ text }) => [
+      ...text.matchAll(/\b(?:describe|test|it)\b[^("'`]*(?:\([^()]*\)\s*)?\(\s*(["'`])(.*?)\1/g),
+    ]);
+    const named = titles.map(([, , title]) => title).join("\n");
+    const unproved = requirements.filter(([id, , status]) => status === "done" && !new RegExp(`\\b${id}\\b(?!\\d)`).test(named));
+    expect(unproved.map(([id]) => id)).toEqual([]);
+  });
+});

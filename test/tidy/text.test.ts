@@ -1,0 +1,49 @@
+/** What the text of the project must not hold. */
+import { describe, expect, test } from "vitest";
+import { findLines, projectFiles } from "./files.ts";
+
+const lineMax = 400;
+
+const code = projectFiles(/(\.(ts|js|c|h|sh)|^bin\/viv|^\.ci\/run)$/);
+const typescript = projectFiles(/\.ts$/);
+const library = projectFiles(/^src\/.*\.ts$/).filter(({ path }) => !path.endsWith(".test.ts"));
+const everything = projectFiles(/./).filter(({ path }) => path !== "package-lock.json" && path !== "LICENSE");
+
+// The brackets keep this file from holding what it looks for.
+const unfinished = [/\bTOD[O]\b/, /\bFIXM[E]\b/, /\bXX[X]\b/];
+
+describe("the text of the project", () => {
+  test(`has no code file over ${lineMax} lines`, () => {
+    const long = code.filter(({ lines }) => lines.length - 1 > lineMax);
+    expect(long.map(({ path, lines }) => `${path}: ${lines.length - 1}`)).toEqual([]);
+  });
+
+  test.each(unfinished)("holds no unfinished work marked %s", (word) => {
+    expect(findLines(everything, word)).toEqual([]);
+  });
+
+  test("does not switch the type checker off", () => {
+    expect(findLines(typescript, /\bas an[y]\b|@ts-ignor[e]|@ts-nochec[k]/)).toEqual([]);
+  });
+
+  test("swallows no error without a word", () => {
+    const empty = typescript.filter(({ text }) => /\bcatch\s*(\([^)]*\)\s*)?\{\s*\}/.test(text));
+    expect(empty.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("prints only where a person reads: in the command line, scripts and the benchmark", () => {
+    const printing = /\bconsole\.|\bprocess\.(stdout|stderr)\b/;
+    const silent = library.filter(({ path }) => !path.startsWith("src/cli/"));
+    expect(findLines(silent, printing)).toEqual([]);
+  });
+
+  test("reads the environment only in src/config; the command line's main file hands it on", () => {
+    const other = library.filter(({ path }) => !path.startsWith("src/config/") && path !== "src/cli/main.ts");
+    expect(findLines(other, /\bprocess\.env\b/)).toEqual([]);
+  });
+
+  test("names no folder of the machine it was written on", () => {
+    const documents = projectFiles(/(\.md|\.json|\.jsonc|\.sh|\.yml)$/).filter(({ path }) => path !== "package-lock.json");
+    expect(findLines(documents, /(^|[\s"'`(=])\/(work|root)\/[A-Za-z]/)).toEqual([]);
+  });
+});
