@@ -43,6 +43,8 @@ export const LIMITS = {
   maxEventListeners: 256,
   eventListenerBufferBytes: 1024 ** 2,
   eventRetentionRows: 200_000,
+  /** How long a change waits for a database that something else holds. */
+  storeBusyMs: 5_000,
   reconcileEveryMs: 60_000,
   launchTimeoutMs: 30_000,
   stopGraceMs: 2_000,

@@ -1,0 +1,57 @@
+/** The schema's history. Only ever appended to: the number of entries is the schema's version. */
+import { sql, type Kysely } from "kysely";
+
+export type Migration = (db: Kysely<unknown>) => Promise<void>;
+
+async function firstTables(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("sandboxes")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("name", "text", (column) => column.notNull().unique())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("idempotency_key", "text", (column) => column.unique())
+    .addColumn("created_at", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable("commands")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("sandbox", "text", (column) => column.notNull())
+    .addColumn("running", "integer", (column) => column.notNull())
+    .addColumn("started_at", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("commands_sandbox").on("commands").columns(["sandbox", "running", "started_at"]).execute();
+  await db.schema
+    .createTable("snapshots")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("sandbox", "text", (column) => column.notNull())
+    .addColumn("created_at", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("snapshots_sandbox").on("snapshots").columns(["sandbox", "created_at"]).execute();
+  await db.schema
+    .createTable("bases")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("project", "text", (column) => column.notNull())
+    .addColumn("taken_at", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable("projects")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("path", "text", (column) => column.notNull().unique())
+    .addColumn("trusted", "text")
+    .execute();
+  await db.schema
+    .createTable("events")
+    .addColumn("sequence", "integer", (column) => column.primaryKey().autoIncrement())
+    .addColumn("at", "text", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addColumn("sandbox", "text")
+    .addColumn("data", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("events_sandbox").on("events").columns(["sandbox", "sequence"]).where(sql.ref("sandbox"), "is not", null).execute();
+}
+
+export const MIGRATIONS: readonly Migration[] = [firstTables];

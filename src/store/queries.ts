@@ -1,0 +1,156 @@
+/** Every query of the store, in SQL that all databases understand. */
+import type { Kysely, Selectable } from "kysely";
+import type { Base } from "../capture/capture.ts";
+import type { Command } from "../schema/command.ts";
+import type { EventType, VivEvent } from "../schema/event.ts";
+import type { Snapshot } from "../schema/sandbox.ts";
+import type { Change, EventFilter, ProjectRow, Read, SandboxRow } from "./store.ts";
+import type { EventTable, Tables } from "./tables.ts";
+
+/** What the store wrote it trusts when it reads. */
+function body<Row>(row: { body: string } | undefined): Row | undefined {
+  return row === undefined ? undefined : (JSON.parse(row.body) as Row);
+}
+
+function bodies<Row>(rows: readonly { body: string }[]): Row[] {
+  return rows.map((row) => JSON.parse(row.body) as Row);
+}
+
+function toEvent(row: Selectable<EventTable>): VivEvent {
+  return { sequence: row.sequence, at: row.at, type: row.type as EventType, sandbox: row.sandbox, data: JSON.parse(row.data) as VivEvent["data"] };
+}
+
+export class Queries implements Read {
+  readonly db: Kysely<Tables>;
+
+  constructor(db: Kysely<Tables>) {
+    this.db = db;
+  }
+
+  async sandbox(id: string): Promise<SandboxRow | undefined> {
+    return body(await this.db.selectFrom("sandboxes").select("body").where("id", "=", id).executeTakeFirst());
+  }
+
+  async sandboxByName(name: string): Promise<SandboxRow | undefined> {
+    return body(await this.db.selectFrom("sandboxes").select("body").where("name", "=", name).executeTakeFirst());
+  }
+
+  async sandboxByIdempotencyKey(key: string): Promise<SandboxRow | undefined> {
+    return body(await this.db.selectFrom("sandboxes").select("body").where("idempotency_key", "=", key).executeTakeFirst());
+  }
+
+  async sandboxes(): Promise<SandboxRow[]> {
+    return bodies(await this.db.selectFrom("sandboxes").select("body").orderBy("created_at").orderBy("id").execute());
+  }
+
+  async command(id: string): Promise<Command | undefined> {
+    return body(await this.db.selectFrom("commands").select("body").where("id", "=", id).executeTakeFirst());
+  }
+
+  async commands(sandbox: string, runningOnly: boolean): Promise<Command[]> {
+    const all = this.db.selectFrom("commands").select("body").where("sandbox", "=", sandbox);
+    const asked = runningOnly ? all.where("running", "=", 1) : all;
+    return bodies(await asked.orderBy("started_at").orderBy("id").execute());
+  }
+
+  async snapshot(id: string): Promise<Snapshot | undefined> {
+    return body(await this.db.selectFrom("snapshots").select("body").where("id", "=", id).executeTakeFirst());
+  }
+
+  async snapshots(sandbox?: string): Promise<Snapshot[]> {
+    const all = this.db.selectFrom("snapshots").select("body");
+    const asked = sandbox === undefined ? all : all.where("sandbox", "=", sandbox);
+    return bodies(await asked.orderBy("created_at").orderBy("id").execute());
+  }
+
+  async base(id: string): Promise<Base | undefined> {
+    return body(await this.db.selectFrom("bases").select("body").where("id", "=", id).executeTakeFirst());
+  }
+
+  async bases(): Promise<Base[]> {
+    return bodies(await this.db.selectFrom("bases").select("body").orderBy("taken_at").orderBy("id").execute());
+  }
+
+  async project(id: string): Promise<ProjectRow | undefined> {
+    return this.db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
+  }
+
+  async projectByPath(path: string): Promise<ProjectRow | undefined> {
+    return this.db.selectFrom("projects").selectAll().where("path", "=", path).executeTakeFirst();
+  }
+
+  async projects(): Promise<ProjectRow[]> {
+    return this.db.selectFrom("projects").selectAll().orderBy("path").execute();
+  }
+
+  async events(filter: EventFilter): Promise<VivEvent[]> {
+    const all = this.db.selectFrom("events").selectAll().where("sequence", ">", filter.after);
+    const asked = filter.sandbox === undefined ? all : all.where("sandbox", "=", filter.sandbox);
+    return (await asked.orderBy("sequence").limit(filter.limit).execute()).map(toEvent);
+  }
+
+  /** An empty log is the range 1 to 0. */
+  async eventRange(): Promise<{ oldest: number; newest: number }> {
+    const oldest = await this.db.selectFrom("events").select("sequence").orderBy("sequence").limit(1).executeTakeFirst();
+    const newest = await this.db.selectFrom("events").select("sequence").orderBy("sequence", "desc").limit(1).executeTakeFirst();
+    return { oldest: oldest?.sequence ?? 1, newest: newest?.sequence ?? 0 };
+  }
+}
+
+export class Changes extends Queries implements Change {
+  /** Events of this transaction, to be published once it is committed. */
+  readonly written: VivEvent[] = [];
+
+  async putSandbox(row: SandboxRow): Promise<void> {
+    const columns = { name: row.name, state: row.state, idempotency_key: row.idempotencyKey, created_at: row.createdAt, body: JSON.stringify(row) };
+    await this.db.insertInto("sandboxes").values({ id: row.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+  }
+
+  async removeSandbox(id: string): Promise<void> {
+    await this.db.deleteFrom("commands").where("sandbox", "=", id).execute();
+    await this.db.deleteFrom("sandboxes").where("id", "=", id).execute();
+  }
+
+  async putCommand(command: Command): Promise<void> {
+    const columns = { sandbox: command.sandbox, running: command.running ? 1 : 0, started_at: command.startedAt, body: JSON.stringify(command) };
+    await this.db.insertInto("commands").values({ id: command.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+  }
+
+  async putSnapshot(snapshot: Snapshot): Promise<void> {
+    const columns = { sandbox: snapshot.sandbox, created_at: snapshot.createdAt, body: JSON.stringify(snapshot) };
+    await this.db.insertInto("snapshots").values({ id: snapshot.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+  }
+
+  async removeSnapshot(id: string): Promise<void> {
+    await this.db.deleteFrom("snapshots").where("id", "=", id).execute();
+  }
+
+  async putBase(base: Base): Promise<void> {
+    const columns = { project: base.project, taken_at: base.takenAt, body: JSON.stringify(base) };
+    await this.db.insertInto("bases").values({ id: base.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+  }
+
+  async removeBase(id: string): Promise<void> {
+    await this.db.deleteFrom("bases").where("id", "=", id).execute();
+  }
+
+  async putProject(project: ProjectRow): Promise<void> {
+    const columns = { path: project.path, trusted: project.trusted };
+    await this.db.insertInto("projects").values({ id: project.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+  }
+
+  async removeProject(id: string): Promise<void> {
+    await this.db.deleteFrom("projects").where("id", "=", id).execute();
+  }
+
+  async event(type: EventType, sandbox: string | null, data: VivEvent["data"] = {}): Promise<void> {
+    const at = new Date().toISOString();
+    const row = { at, type, sandbox, data: JSON.stringify(data) };
+    const { sequence } = await this.db.insertInto("events").values(row).returning("sequence").executeTakeFirstOrThrow();
+    this.written.push({ sequence, at, type, sandbox, data });
+  }
+
+  async dropEventsUpTo(sequence: number): Promise<void> {
+    await this.db.deleteFrom("events").where("sequence", "<=", sequence).execute();
+  }
+}

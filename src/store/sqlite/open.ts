@@ -1,0 +1,152 @@
+/** Opens a database file, or refuses it with the reason. */
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { Kysely } from "kysely";
+import { VivError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { Migration } from "../migrations.ts";
+import { sqliteDialect } from "./dialect.ts";
+import { isBusy, storeError } from "./errors.ts";
+
+/** node:sqlite waits for a lock on the event loop, so it waits briefly and `retryBusy` the rest. */
+const LOCK_WAIT_MS = 20;
+const RETRY_EVERY_MS = 25;
+
+export async function retryBusy<T>(work: () => T | Promise<T>): Promise<T> {
+  const until = performance.now() + LIMITS.storeBusyMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > until) throw storeError(error);
+      await delay(RETRY_EVERY_MS);
+    }
+  }
+}
+
+function connect(path: string, readOnly: boolean): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, readOnly });
+  try {
+    db.exec(readOnly ? "pragma query_only = on" : "pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 4000");
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function versionOf(db: DatabaseSync): number {
+  const row = db.prepare("pragma user_version").get();
+  return Number(row?.["user_version"] ?? 0);
+}
+
+/** Each step and its version number are one transaction, so a killed migration starts again where it was. */
+async function migrate(db: DatabaseSync, migrations: readonly Migration[]): Promise<void> {
+  const kysely = new Kysely<unknown>({ dialect: sqliteDialect(db) });
+  for (const [index, step] of migrations.entries()) {
+    if (index < versionOf(db)) continue;
+    await kysely.transaction().execute(async (transaction) => {
+      await step(transaction);
+      db.exec(`pragma user_version = ${index + 1}`);
+    });
+  }
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, "r");
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
+/** SQLite gives its own files the mode of the database. */
+function createPrivate(path: string): void {
+  rmSync(path, { force: true });
+  closeSync(openSync(path, "wx", 0o600));
+}
+
+/** A new database is made aside and renamed, so an empty file of this name is always damage. */
+async function create(path: string, migrations: readonly Migration[]): Promise<void> {
+  const aside = `${path}.new`;
+  for (const leftover of [aside, `${aside}-wal`, `${aside}-shm`]) rmSync(leftover, { force: true });
+  createPrivate(aside);
+  const db = connect(aside, false);
+  try {
+    await migrate(db, migrations);
+  } finally {
+    db.close();
+  }
+  sync(aside);
+  renameSync(aside, path);
+  sync(dirname(path));
+}
+
+function backups(path: string): string[] {
+  return existsSync(dirname(path)) ? readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}.backup-`)) : [];
+}
+
+function backUp(db: DatabaseSync, path: string): void {
+  const target = `${path}.backup-${versionOf(db)}`;
+  const aside = `${target}.new`;
+  createPrivate(aside);
+  db.prepare("vacuum into ?").run(aside);
+  sync(aside);
+  renameSync(aside, target);
+}
+
+function refuse(path: string, what: string): never {
+  throw new VivError("store_corrupt", `The database ${path} ${what}.`);
+}
+
+/** Damage that SQLite itself would take for an empty or an older database. */
+function checkFiles(path: string): void {
+  const present = existsSync(path);
+  const log = existsSync(`${path}-wal`);
+  if (!present && log) refuse(path, "is gone, but its write-ahead log is there");
+  if (!present && backups(path).length > 0) refuse(path, `is gone, but a backup (${backups(path).join(", ")}) is there`);
+  if (present && statSync(path).size === 0) refuse(path, "is empty");
+  if (present && !log && existsSync(`${path}-shm`)) {
+    throw new VivError("store_corrupt", `The write-ahead log of the database ${path} was removed, and the last changes with it.`, {
+      remedy: `Restore the log or a backup; to go on without the last changes, remove ${path}-shm.`,
+    });
+  }
+}
+
+function checkContent(db: DatabaseSync, path: string, known: number): void {
+  const first = db.prepare("pragma quick_check(1)").get();
+  if (first?.["quick_check"] !== "ok") refuse(path, `is damaged (${String(first?.["quick_check"])})`);
+  const version = versionOf(db);
+  if (version === 0) refuse(path, "is not one of Vivarium's");
+  if (version > known) {
+    throw new VivError("store_newer", `The database ${path} has version ${version}; this program knows up to ${known}.`);
+  }
+}
+
+export interface Opened {
+  readonly writer: DatabaseSync;
+  readonly reader: DatabaseSync;
+}
+
+async function openExisting(path: string, migrations: readonly Migration[]): Promise<DatabaseSync> {
+  const db = await retryBusy(() => connect(path, false));
+  try {
+    await retryBusy(() => checkContent(db, path, migrations.length));
+    if (versionOf(db) < migrations.length) {
+      backUp(db, path);
+      await retryBusy(() => migrate(db, migrations));
+    }
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+export async function openDatabase(path: string, migrations: readonly Migration[]): Promise<Opened> {
+  checkFiles(path);
+  if (!existsSync(path)) await create(path, migrations);
+  chmodSync(path, 0o600);
+  const writer = await openExisting(path, migrations);
+  return { writer, reader: await retryBusy(() => connect(path, true)) };
+}

@@ -1,0 +1,56 @@
+/** Tables as kysely sees them: columns that are looked up, and the rest as JSON in `body`. */
+import type { Generated } from "kysely";
+
+interface SandboxTable {
+  id: string;
+  name: string;
+  state: string;
+  idempotency_key: string | null;
+  created_at: string;
+  body: string;
+}
+
+interface CommandTable {
+  id: string;
+  sandbox: string;
+  running: number;
+  started_at: string;
+  body: string;
+}
+
+interface SnapshotTable {
+  id: string;
+  sandbox: string;
+  created_at: string;
+  body: string;
+}
+
+interface BaseTable {
+  id: string;
+  project: string;
+  taken_at: string;
+  body: string;
+}
+
+interface ProjectTable {
+  id: string;
+  path: string;
+  trusted: string | null;
+}
+
+export interface EventTable {
+  sequence: Generated<number>;
+  at: string;
+  type: string;
+  sandbox: string | null;
+  data: string;
+}
+
+export interface Tables {
+  sandboxes: SandboxTable;
+  commands: CommandTable;
+  snapshots: SnapshotTable;
+  bases: BaseTable;
+  projects: ProjectTable;
+  events: EventTable;
+}

@@ -1,0 +1,68 @@
+/** Rows as the engine would write them, for tests of what lies below it. */
+import type { Command } from "../../src/schema/command.ts";
+import { newId } from "../../src/schema/ids.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
+import type { Sandbox } from "../../src/schema/sandbox.ts";
+import type { SandboxRow } from "../../src/store/store.ts";
+
+export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
+  const id = newId("sandbox");
+  return {
+    id,
+    name: `name-${id.slice(-8)}`,
+    state: "running",
+    outcome: null,
+    reason: null,
+    driver: "native",
+    walled: true,
+    project: "/srv/project",
+    parent: null,
+    limits: { cpus: 2, memoryBytes: LIMITS.defaultMemoryBytes, diskBytes: LIMITS.defaultDiskBytes, processes: 4096 },
+    limitsHeld: "hard",
+    storage: "btrfs",
+    createdAt: new Date().toISOString(),
+    endedAt: null,
+    expiresAt: null,
+    idleMs: 0,
+    labels: {},
+    ...changes,
+  };
+}
+
+export function aSandboxRow(changes: Partial<SandboxRow> = {}): SandboxRow {
+  return {
+    ...aSandbox(changes),
+    base: newId("base"),
+    range: 1,
+    launched: { pid: 4711, start: "123456", boot: "b" },
+    user: "root",
+    env: { PATH: "/usr/bin" },
+    environmentLeftOut: [],
+    untrusted: [],
+    masked: ["/root/.ssh"],
+    exposed: [],
+    sudo: false,
+    home: "/root",
+    currentSnapshot: null,
+    idempotencyKey: null,
+    restoring: null,
+    removing: false,
+    ...changes,
+  };
+}
+
+export function aCommand(sandbox: string, changes: Partial<Command> = {}): Command {
+  return {
+    id: newId("command"),
+    sandbox,
+    command: ["true"],
+    user: "root",
+    cwd: "/srv/project",
+    terminal: false,
+    pid: 7,
+    startedAt: new Date().toISOString(),
+    running: true,
+    end: null,
+    ...changes,
+  };
+}

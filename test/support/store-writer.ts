@@ -1,0 +1,15 @@
+/** Writes one change after the other and says each number once it is acknowledged, until it is killed. */
+import { writeSync } from "node:fs";
+import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
+import { aSandboxRow } from "./rows.ts";
+
+const [path = "", from = "0"] = process.argv.slice(2);
+const store = await openSqliteStore(path);
+const row = aSandboxRow();
+for (let number = Number(from); ; number += 1) {
+  await store.change(async (change) => {
+    await change.putSandbox({ ...row, id: `sbx${number}`, name: `n${number}` });
+    await change.event("sandbox.running", `sbx${number}`, { number });
+  });
+  writeSync(1, `${number}\n`);
+}

@@ -1,0 +1,291 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync, openSync, writeSync, closeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { VivEvent } from "../../src/schema/event.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
+import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/store/store.ts";
+import { aCommand, aSandboxRow } from "../support/rows.ts";
+
+let folder: string;
+let path: string;
+const opened: Store[] = [];
+
+async function open(): Promise<Store> {
+  const store = await openSqliteStore(path);
+  opened.push(store);
+  return store;
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "viv-store-"));
+  path = join(folder, "vivarium.db");
+});
+
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe("the store", () => {
+  it("gives back what a change wrote, also after a restart", async () => {
+    const first = await openSqliteStore(path);
+    const row = aSandboxRow({ idempotencyKey: "k" });
+    const command = aCommand(row.id);
+    await first.change(async (change) => {
+      await change.putSandbox(row);
+      await change.putCommand(command);
+      await change.putProject({ id: "prj1", path: "/srv/project", trusted: null });
+      await change.event("sandbox.creating", row.id, { why: "test" });
+    });
+    await first.close();
+    const second = await open();
+    expect(await second.sandbox(row.id)).toEqual(row);
+    expect(await second.sandboxByName(row.name)).toEqual(row);
+    expect(await second.sandboxByIdempotencyKey("k")).toEqual(row);
+    expect(await second.commands(row.id, true)).toEqual([command]);
+    expect(await second.projectByPath("/srv/project")).toEqual({ id: "prj1", path: "/srv/project", trusted: null });
+    expect(await second.events({ after: 0, limit: 10 })).toMatchObject([{ sequence: 1, type: "sandbox.creating", sandbox: row.id, data: { why: "test" } }]);
+  });
+
+  it("keeps nothing of a change that throws, and publishes none of its events", async () => {
+    const store = await open();
+    const heard: VivEvent[] = [];
+    store.onEvents((events) => heard.push(...events));
+    const failed = store.change(async (change) => {
+      await change.putSandbox(aSandboxRow({ id: "sbx1" }));
+      await change.event("sandbox.running", "sbx1");
+      throw new Error("no");
+    });
+    await expect(failed).rejects.toThrow("no");
+    expect(await store.sandboxes()).toEqual([]);
+    expect(heard).toEqual([]);
+    await store.change(async (change) => change.event("server.started", null));
+    expect(heard.map((event) => event.type)).toEqual(["server.started"]);
+  });
+
+  it("runs changes one after the other and publishes their events in order", async () => {
+    const store = await open();
+    const heard: number[] = [];
+    store.onEvents((events) => heard.push(...events.map((event) => event.sequence)));
+    let inside = 0;
+    const changes = Array.from({ length: 50 }, () =>
+      store.change(async (change) => {
+        inside += 1;
+        expect(inside).toBe(1);
+        await change.event("server.started", null);
+        await new Promise((resolve) => setImmediate(resolve));
+        await change.event("server.stopped", null);
+        inside -= 1;
+      }),
+    );
+    await Promise.all(changes);
+    expect(heard).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+  });
+
+  it("shows readers only what is committed", async () => {
+    const store = await open();
+    const row = aSandboxRow();
+    await store.change(async (change) => {
+      await change.putSandbox(row);
+      expect(await change.sandbox(row.id)).toEqual(row);
+      expect(await store.sandbox(row.id)).toBeUndefined();
+    });
+    expect(await store.sandbox(row.id)).toEqual(row);
+  });
+
+  it("refuses a second sandbox of the same name", async () => {
+    const store = await open();
+    await store.change(async (change) => change.putSandbox(aSandboxRow({ name: "one" })));
+    const second = store.change(async (change) => change.putSandbox(aSandboxRow({ name: "one" })));
+    await expect(second).rejects.toMatchObject({ code: "name_taken" });
+  });
+
+  it("drops events beyond the retention and never reuses a sequence number", { timeout: 60_000 }, async () => {
+    const store = await open();
+    await store.change(async (change) => {
+      for (let number = 0; number < LIMITS.eventRetentionRows + 100; number += 1) await change.event("server.started", null);
+    });
+    await store.trim();
+    expect(await store.eventRange()).toEqual({ oldest: 101, newest: LIMITS.eventRetentionRows + 100 });
+  });
+
+  it("keeps its files to itself", async () => {
+    const store = await open();
+    await store.change(async (change) => change.event("server.started", null));
+    for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe("a database that something else holds (F-42)", () => {
+  it("makes a change wait, without blocking the event loop, and go on when it is free", async () => {
+    const store = await open();
+    const other = new DatabaseSync(path);
+    other.exec("begin immediate");
+    const waiting = store.change(async (change) => change.event("server.started", null));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    other.exec("commit");
+    other.close();
+    await waiting;
+    expect(await store.eventRange()).toEqual({ oldest: 1, newest: 1 });
+  });
+
+  it("gives up after a bounded time with store_busy, and works again later", { timeout: 30_000 }, async () => {
+    const store = await open();
+    const other = new DatabaseSync(path);
+    other.exec("begin immediate");
+    const started = performance.now();
+    await expect(store.change(async (change) => change.event("server.started", null))).rejects.toMatchObject({ code: "store_busy" });
+    expect(performance.now() - started).toBeLessThan(LIMITS.storeBusyMs + 2_000);
+    other.exec("commit");
+    other.close();
+    await store.change(async (change) => change.event("server.started", null));
+  });
+});
+
+describe("a damaged database (F-43)", () => {
+  async function fill(): Promise<void> {
+    const store = await openSqliteStore(path);
+    await store.change(async (change) => {
+      for (let number = 0; number < 2_000; number += 1) await change.event("server.started", null, { number, text: "x".repeat(100) });
+    });
+    await store.close();
+  }
+
+  it("is opened when it is whole", async () => {
+    await fill();
+    expect(await (await open()).eventRange()).toEqual({ oldest: 1, newest: 2_000 });
+  });
+
+  it("is refused when it is truncated", async () => {
+    await fill();
+    truncateSync(path, 40_960);
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  it("is refused when it is empty", async () => {
+    await fill();
+    truncateSync(path, 0);
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  it("is refused when pages in the middle are overwritten", async () => {
+    await fill();
+    const descriptor = openSync(path, "r+");
+    for (let page = 5; page < 20; page += 1) writeSync(descriptor, Buffer.alloc(4096, 0xa5), 0, 4096, page * 4096);
+    closeSync(descriptor);
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  it("is refused when it is no database, or another program's", async () => {
+    writeFileSync(path, "hello".repeat(1000));
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+    rmSync(path);
+    const other = new DatabaseSync(path);
+    other.exec("create table t (a)");
+    other.close();
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  it("is refused when the file is gone and its log is there, or its log is gone", async () => {
+    await fill();
+    const { writer } = await killedWriter(0, 5);
+    expect(writer).toBe("SIGKILL");
+    expect(existsSync(`${path}-wal`)).toBe(true);
+    rmSync(`${path}-wal`);
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+    rmSync(path);
+    rmSync(`${path}-shm`);
+    writeFileSync(`${path}-wal`, "x");
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  it("is refused when a newer program wrote it, and left as it was", async () => {
+    await fill();
+    const newer = new DatabaseSync(path);
+    newer.exec(`pragma user_version = ${MIGRATIONS.length + 1}`);
+    newer.close();
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_newer" });
+    const same = new DatabaseSync(path, { readOnly: true });
+    expect(same.prepare("select count(*) as n from events").get()).toMatchObject({ n: 2_000 });
+    same.close();
+  });
+});
+
+describe("a migration (F-44)", () => {
+  const addColumn: Migration = async (db) => {
+    await db.schema.alterTable("projects").addColumn("note", "text").execute();
+  };
+
+  it("that fails half-way leaves the database as it was, and succeeds when it runs again", async () => {
+    const old = await openSqliteStore(path);
+    await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
+    await old.close();
+    const killed: Migration = async (db) => {
+      await addColumn(db);
+      throw new Error("killed");
+    };
+    await expect(openSqliteStore(path, [...MIGRATIONS, killed])).rejects.toThrow("killed");
+    await (await openSqliteStore(path)).close();
+    const store = await openSqliteStore(path, [...MIGRATIONS, addColumn]);
+    expect(await store.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null, note: null }]);
+    await store.close();
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_newer" });
+  });
+
+  it("leaves a private backup of the version before, which can be opened", async () => {
+    const old = await openSqliteStore(path);
+    await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
+    await old.close();
+    await (await openSqliteStore(path, [...MIGRATIONS, addColumn])).close();
+    const backup = `${path}.backup-${MIGRATIONS.length}`;
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    const restored = await openSqliteStore(backup);
+    expect(await restored.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null }]);
+    await restored.close();
+    rmSync(path);
+    await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  it("of a new database that was killed half-way starts again", async () => {
+    writeFileSync(`${path}.new`, "half a database");
+    expect(await (await open()).eventRange()).toEqual({ oldest: 1, newest: 0 });
+  });
+});
+
+/** Starts a writer, kills it once it acknowledged `count` rows, and says what it acknowledged. */
+async function killedWriter(from: number, count: number): Promise<{ writer: string | null; last: number }> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../support/store-writer.ts"), path, String(from)], { stdio: ["ignore", "pipe", "inherit"] });
+  const closed = once(child, "close");
+  let last = from - 1;
+  for await (const line of createInterface({ input: child.stdout })) {
+    last = Number(line);
+    if (last - from + 1 === count) child.kill("SIGKILL");
+  }
+  await closed;
+  return { writer: child.signalCode, last };
+}
+
+describe("a writer that is killed (F-45)", () => {
+  it("loses no acknowledged change", { timeout: 120_000 }, async () => {
+    let next = 0;
+    for (let round = 0; round < 10; round += 1) {
+      const { writer, last } = await killedWriter(next, 20 + round * 37);
+      expect(writer).toBe("SIGKILL");
+      const store = await openSqliteStore(path);
+      const rows = await store.sandboxes();
+      const events = await store.events({ after: 0, limit: 100_000 });
+      await store.close();
+      expect(rows.length).toBeGreaterThan(last);
+      expect(events.length).toBe(rows.length);
+      expect(events.map((event) => event.data["number"])).toEqual(Array.from({ length: events.length }, (_, index) => index));
+      next = rows.length;
+    }
+  });
+});
