@@ -24,7 +24,7 @@ function buildCell(platform: string, compiler: string): void {
   const work = mkdtempSync(join(tmpdir(), "vivarium-cell-"));
   const cell = join(work, "cell");
   try {
-    const environment = { ...process.env, CC: compiler };
+    const environment = { ...process.env, CC: compiler, CFLAGS: "-O2 -s" };
     execFileSync("bash", [join(root, "scripts", "cell-without-make.sh"), cell], { env: environment, stdio: ["ignore", 2, 2] });
     if (!isStatic(cell)) throw new Error(`${compiler} has no static libc, so the package would carry a cell that runs only here`);
     const target = join(dist, "native", platform);
@@ -43,6 +43,6 @@ compileSource();
 for (const [platform, crossCompiler] of Object.entries(compilers)) {
   const compiler = platform === own ? (process.env["CC"] ?? "cc") : crossCompiler;
   if (has(compiler)) buildCell(platform, compiler);
-  else console.error(`No ${compiler}: the package carries no cell for ${platform} and builds it there at first use.`);
+  else console.error(`No ${compiler}: the package carries no cell for ${platform}; it has to be built there, with make in native/.`);
 }
 if (!existsSync(join(dist, "cli", "main.js"))) throw new Error("src/cli/main.ts is missing, so the package would not run");

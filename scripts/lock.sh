@@ -19,7 +19,7 @@ take_folder_lock() {
   until mkdir "$1" 2>/dev/null; do
     holder=$(cat "$1/holder" 2>/dev/null)
     if [ -n "$holder" ] && ! kill -0 "$holder" 2>/dev/null; then
-      # Only one waiter can move the dead holder's folder away.
+      # Moving is atomic too, so that of several waiters one clears it away.
       mv "$1" "$1.$$" 2>/dev/null && rm -rf "$1.$$"
       continue
     fi

@@ -120,7 +120,8 @@ set_up_cell() {
 build_cell() {
   mkdir -p build
   if command -v make >/dev/null; then
-    make -s -C native OUT="$root/build"
+    # make can't hold a path with spaces, so the path is a relative one.
+    make -s -j2 -C native OUT=../build
   else
     bash scripts/cell-without-make.sh build/cell
   fi
