@@ -5,6 +5,7 @@
  *   system/upper, system/work      what the sandbox changed outside the project (overlay upper over reality's /)
  *   roots/<n>                      captured folders; 0 is the project, others are data of services
  *   live/<n>/upper, live/<n>/work  changes to folders shared live with reality
+ *   manifests/<n>                  what capture saw in reality; never mounted
  * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
  * nobody on the host follows a path in it.
  */
@@ -53,6 +54,8 @@ export interface Volumes {
   openTip(project: string, fresh: boolean): Promise<Tip>;
   /** Freezes the tip as it is now into a base. Complete or absent after a crash. */
   freeze(project: string, base: string): Promise<void>;
+  /** Prefix of the manifests a base was frozen with; the root's number is appended. */
+  manifests(base: string): string;
   /** A new volume from a base or a snapshot. Complete or absent. */
   create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths>;
   paths(volume: string): Promise<VolumePaths>;
@@ -68,8 +71,13 @@ export interface Volumes {
   limit(volume: string, diskBytes: number): Promise<void>;
   /** Space of the storage, after growing it if that is possible and needed. */
   free(): Promise<{ totalBytes: number; freeBytes: number }>;
-  /** Removes every volume, snapshot, base and tip that is not kept, and half-made ones; says what it removed. */
+  /**
+   * Removes every volume, snapshot, base and tip that is not kept, and half-made ones; says what it removed.
+   * What this process made itself is left to remove(), so that nothing is lost that was made after `keep` was put together.
+   */
   reconcile(keep: VolumeKeep): Promise<string[]>;
   /** Writes back a volume's dirty data, so that a snapshot is quick. */
   writeBack(volume: string): Promise<void>;
+  /** Waits for removals in the background. Volumes stay where they are. */
+  close(): Promise<void>;
 }

@@ -1,0 +1,41 @@
+/** A btrfs file system in a sparse file, mounted through a loop device. */
+import { open, rename, rm, truncate } from "node:fs/promises";
+import { readMounts } from "./mounts.ts";
+import { runChecked } from "./run.ts";
+
+/** nosuid and nodev because a volume holds files that look like root's and like devices. */
+const MOUNT_OPTIONS = "loop,nosuid,nodev,noatime,discard=async";
+
+/** The file is complete or absent: it is made aside and renamed. */
+export async function makePoolFile(file: string, bytes: number): Promise<void> {
+  const aside = `${file}.making`;
+  await rm(aside, { force: true });
+  const handle = await open(aside, "wx", 0o600);
+  await handle.truncate(bytes);
+  await handle.close();
+  // Copies of metadata on one sparse file protect against nothing and cost every write.
+  await runChecked("mkfs.btrfs", ["-q", "-m", "single", "-d", "single", aside]);
+  await rename(aside, file);
+}
+
+/** The loop device a pool is mounted from, or undefined when it is not mounted. */
+export function mountedPool(folder: string): string | undefined {
+  return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs")?.source;
+}
+
+export async function mountPool(file: string, folder: string): Promise<void> {
+  await runChecked("mount", ["-t", "btrfs", "-o", MOUNT_OPTIONS, file, folder]);
+}
+
+export async function unmountPool(folder: string): Promise<void> {
+  await runChecked("umount", [folder]);
+}
+
+/** Makes a mounted pool larger, while it is in use. */
+export async function growPool(file: string, folder: string, bytes: number): Promise<void> {
+  const device = mountedPool(folder);
+  if (device === undefined) return;
+  await truncate(file, bytes);
+  await runChecked("losetup", ["-c", device]);
+  await runChecked("btrfs", ["filesystem", "resize", "max", folder]);
+}

@@ -1,0 +1,121 @@
+/**
+ * Where btrfs volumes lie: in the state folder where that is btrfs itself, otherwise in a sparse file beside it that
+ * grows. A sparse file promises space the host may not have, so nothing is made when the host runs low.
+ */
+import { mkdir, stat } from "node:fs/promises";
+import { existsSync, realpathSync, statfsSync } from "node:fs";
+import { join } from "node:path";
+import { growPool, makePoolFile, mountedPool, mountPool, unmountPool } from "../../host/pool-file.ts";
+import { mountOf, readMounts } from "../../host/mounts.ts";
+import { VivError } from "../../schema/errors.ts";
+import { requireHostSpace, spareHostBytes } from "../space.ts";
+
+const GIB = 1024 ** 3;
+const FIRST_BYTES = 8 * GIB;
+const SMALLEST_BYTES = 256 * 1024 ** 2;
+/** The share of the pool that is kept free by growing it. */
+const FREE_SHARE = 0.25;
+
+export interface PoolOptions {
+  /** The state folder. */
+  readonly home: string;
+  /** Bytes the pool file may grow to; the host's space alone decides if left out. */
+  readonly limitBytes?: number;
+}
+
+export class Pool {
+  /** The folder on btrfs. */
+  readonly path: string;
+  readonly #home: string;
+  /** The sparse file; undefined where the state folder is btrfs itself. */
+  readonly #file: string | undefined;
+  readonly #limit: number;
+  #growing: Promise<void> | undefined;
+
+  private constructor(options: PoolOptions, path: string, file: string | undefined) {
+    this.path = path;
+    this.#home = options.home;
+    this.#file = file;
+    this.#limit = options.limitBytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  static async open(given: PoolOptions): Promise<Pool> {
+    const options = { ...given, home: realpathSync(given.home) };
+    const path = join(options.home, "pool");
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    const file = join(options.home, "pool.img");
+    if (!existsSync(file) && hasRoomForFolders(options.home)) return new Pool(options, path, undefined);
+    const pool = new Pool(options, path, file);
+    if (mountedPool(path) === undefined) await pool.#mount(file);
+    return pool;
+  }
+
+  async #mount(file: string): Promise<void> {
+    if (!existsSync(file)) {
+      requireHostSpace(this.#home);
+      const bytes = Math.min(FIRST_BYTES, this.#limit, spareHostBytes(this.#home));
+      if (bytes < SMALLEST_BYTES) throw new VivError("disk_full", `${this.#home} has no room for a pool of ${SMALLEST_BYTES / 1024 ** 2} MiB.`);
+      await makePoolFile(file, Math.floor(bytes / 4096) * 4096);
+    }
+    await mountPool(file, this.path);
+  }
+
+  /** Refuses when the host is low on space; grows the pool when that is low on it. */
+  async requireSpace(): Promise<void> {
+    requireHostSpace(this.#home);
+    const { totalBytes, freeBytes } = this.#space();
+    if (freeBytes > totalBytes * FREE_SHARE) return;
+    this.#growing ??= this.#grow().finally(() => (this.#growing = undefined));
+    if (freeBytes > totalBytes * FREE_SHARE * 0.5) return;
+    await this.#growing;
+    const { freeBytes: left } = this.#space();
+    if (left < SMALLEST_BYTES / 4) throw new VivError("disk_full", `The pool of volumes in ${this.path} is full.`);
+  }
+
+  async free(): Promise<{ totalBytes: number; freeBytes: number }> {
+    const { totalBytes, freeBytes } = this.#space();
+    if (freeBytes < totalBytes * FREE_SHARE) {
+      this.#growing ??= this.#grow().finally(() => (this.#growing = undefined));
+      await this.#growing;
+    }
+    const now = this.#space();
+    return { totalBytes: now.totalBytes, freeBytes: this.#file === undefined ? now.freeBytes : Math.min(now.freeBytes, spareHostBytes(this.#home)) };
+  }
+
+  #space(): { totalBytes: number; freeBytes: number } {
+    const found = statfsSync(this.path);
+    return { totalBytes: found.blocks * found.bsize, freeBytes: found.bavail * found.bsize };
+  }
+
+  /** Doubles the file, as far as the limit and the host's space reach. */
+  async #grow(): Promise<void> {
+    if (this.#file === undefined) return;
+    const found = await stat(this.#file);
+    const backed = found.blocks * 512 + spareHostBytes(this.#home);
+    const bytes = Math.floor(Math.min(found.size * 2, this.#limit, backed) / 4096) * 4096;
+    if (bytes >= found.size + 64 * 1024 ** 2) await growPool(this.#file, this.path, bytes);
+  }
+
+  /** Waits for growing; the pool stays mounted because sandboxes outlive the server. */
+  async close(): Promise<void> {
+    await this.#growing;
+  }
+
+  /** For a machine that gives Vivarium up: nothing may be in use. */
+  async unmount(): Promise<void> {
+    await this.close();
+    if (this.#file !== undefined && mountedPool(this.path) !== undefined) await unmountPool(this.path);
+  }
+}
+
+const BTRFS_MAGIC = 0x9123683e;
+
+/**
+ * Whether volumes can be subvolumes of the state folder's own file system. Not if that is the file system of `/`:
+ * an overlay whose lower and upper are subvolumes of one btrfs shows equal inode numbers for different files.
+ */
+function hasRoomForFolders(home: string): boolean {
+  if (statfsSync(home).type !== BTRFS_MAGIC) return false;
+  const mounts = readMounts();
+  return mountOf(home, mounts)?.source !== mountOf("/", mounts)?.source;
+}

@@ -1,0 +1,148 @@
+/**
+ * Volumes as btrfs subvolumes. The tip of a project is one too, so a base is a read-only snapshot of the tip, a volume
+ * a snapshot of a base, a snapshot a read-only snapshot of a volume: one ioctl each, complete or absent.
+ */
+import { existsSync } from "node:fs";
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { CellError, type CellHost } from "../../host/cell-host.ts";
+import { VivError } from "../../schema/errors.ts";
+import { Shelves } from "../shelves.ts";
+import { LIVE_SLOTS, type Tip, type VolumeKeep, type VolumePaths, type Volumes, type VolumeSource } from "../volumes.ts";
+import { Pool, type PoolOptions } from "./pool.ts";
+import { Quotas } from "./quota.ts";
+
+export class BtrfsVolumes implements Volumes {
+  readonly name = "btrfs";
+  readonly capabilities = { quota: "hard", roots: "direct" } as const;
+  readonly pool: Pool;
+  readonly #host: CellHost;
+  readonly #quotas: Quotas;
+  readonly #shelves: Shelves;
+  /** Volumes whose quota group may be there before they are. */
+  readonly #creating = new Set<string>();
+
+  private constructor(host: CellHost, pool: Pool) {
+    this.#host = host;
+    this.pool = pool;
+    this.#quotas = new Quotas(host, pool.path);
+    this.#shelves = new Shelves(pool.path, (path) => this.#destroy(path));
+  }
+
+  static async open(host: CellHost, options: PoolOptions): Promise<BtrfsVolumes> {
+    const pool = await Pool.open(options);
+    await chmod(pool.path, 0o700);
+    const volumes = new BtrfsVolumes(host, pool);
+    await volumes.#quotas.enable();
+    await volumes.#shelves.open();
+    return volumes;
+  }
+
+  async openTip(project: string, fresh: boolean): Promise<Tip> {
+    await this.pool.requireSpace();
+    const folder = this.#shelves.path("tip", project);
+    if (fresh) await this.#shelves.remove("tip", project);
+    if (!existsSync(folder)) await this.#shelves.make("tip", folder, (aside) => this.#makeTip(aside));
+    return { folder, mode: "tip", manifests: join(folder, "manifests/") };
+  }
+
+  async #makeTip(folder: string): Promise<void> {
+    await this.#host.request("btrfs.create", [["path", folder]]);
+    const folders = ["roots", "manifests", "system/upper", "system/work"];
+    for (let slot = 0; slot < LIVE_SLOTS; slot += 1) folders.push(`live/${slot}/upper`, `live/${slot}/work`);
+    for (const name of folders) await mkdir(join(folder, name), { recursive: true, mode: 0o755 });
+  }
+
+  async freeze(project: string, base: string): Promise<void> {
+    await this.#snapshot(this.#shelves.path("tip", project), this.#shelves.path("base", base), true);
+    this.#shelves.add(base);
+  }
+
+  manifests(base: string): string {
+    return join(this.#shelves.path("base", base), "manifests/");
+  }
+
+  async create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths> {
+    await this.pool.requireSpace();
+    const from = "base" in source ? this.#shelves.path("base", source.base) : this.#shelves.path("snapshot", source.snapshot);
+    const folder = this.#shelves.path("volume", volume);
+    if (existsSync(folder)) throw new VivError("exists", `There is a volume of ${volume} already.`);
+    this.#shelves.add(volume);
+    this.#creating.add(volume);
+    // Sent together and carried out in order: one round trip.
+    const steps = await Promise.allSettled([this.#quotas.create(volume, diskBytes), this.#snapshot(from, folder, false, volume)]);
+    this.#creating.delete(volume);
+    const failed = steps.find((step) => step.status === "rejected");
+    if (failed === undefined) return { folder, layers: [] };
+    await this.remove("volume", volume);
+    throw failed.reason;
+  }
+
+  async paths(volume: string): Promise<VolumePaths> {
+    const folder = this.#shelves.path("volume", volume);
+    if (!existsSync(folder)) throw new VivError("not_found", `The volume of ${volume} is gone.`);
+    return { folder, layers: [] };
+  }
+
+  async snapshot(volume: string, snapshot: string): Promise<void> {
+    await this.pool.requireSpace();
+    await this.#snapshot(this.#shelves.path("volume", volume), this.#shelves.snapshotPath(snapshot, volume), true, volume);
+    this.#shelves.add(snapshot, volume);
+  }
+
+  async rollback(volume: string, snapshot: string): Promise<void> {
+    await this.pool.requireSpace();
+    const source = this.#shelves.path("snapshot", snapshot);
+    await this.#shelves.replaceVolume(volume, (aside) => this.#snapshot(source, aside, false, volume));
+  }
+
+  async remove(kind: "volume" | "snapshot" | "base", id: string): Promise<void> {
+    await this.#shelves.remove(kind, id);
+  }
+
+  async usage(volume: string): Promise<number> {
+    return this.#quotas.usage(volume);
+  }
+
+  async limit(volume: string, diskBytes: number): Promise<void> {
+    await this.#quotas.limit(volume, diskBytes);
+  }
+
+  async free(): Promise<{ totalBytes: number; freeBytes: number }> {
+    return this.pool.free();
+  }
+
+  async writeBack(volume: string): Promise<void> {
+    await this.#host.request("btrfs.sync", [["path", this.#shelves.path("volume", volume)]]);
+  }
+
+  async reconcile(keep: VolumeKeep): Promise<string[]> {
+    const removed = await this.#shelves.reconcile(keep);
+    await this.#quotas.removeOthers([...(await this.#shelves.charged()), ...this.#creating]);
+    return removed;
+  }
+
+  async close(): Promise<void> {
+    await this.#shelves.close();
+    await this.pool.close();
+  }
+
+  async #snapshot(source: string, path: string, readOnly: boolean, charged?: string): Promise<void> {
+    await this.#host.request("btrfs.snapshot", [
+      ["source", source],
+      ["path", path],
+      ["readonly", readOnly ? "1" : "0"],
+      ...(charged === undefined ? [] : [["qgroup", this.#quotas.group(charged)] as const]),
+    ]);
+  }
+
+  async #destroy(path: string): Promise<void> {
+    try {
+      await this.#host.request("btrfs.delete", [["path", path]]);
+    } catch (error) {
+      // A folder that is no subvolume stands here only if somebody put it here.
+      if (!(error instanceof CellError) || error.code !== "bad-request") throw error;
+      await this.#host.request("remove", [["path", path]]);
+    }
+  }
+}
