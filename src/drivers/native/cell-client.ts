@@ -1,0 +1,132 @@
+/** What the server can ask of a sandbox: the sandbox channel of native/PROTOCOL.md. */
+import type { Duplex } from "node:stream";
+import { type FieldList, type FieldValue, FrameDecoder, KIND } from "../../host/frames.ts";
+import type { ExecRequest, FileOperations } from "../drivers.ts";
+import { CellCommand } from "./cell-command.ts";
+import { ask, askList, errorOf, lost, openSocket } from "./cell-connection.ts";
+import { CellFiles } from "./cell-files.ts";
+import { decodePath, encodePath } from "./path-bytes.ts";
+import { VivError } from "../../schema/errors.ts";
+
+export interface CellExec extends ExecRequest {
+  /** Bound of the log on the host; 0 keeps none. */
+  readonly logBytes: number;
+}
+
+export interface ListedCommand {
+  readonly id: string;
+  readonly pid: number;
+  /** The first kilobyte of its arguments. */
+  readonly arguments: readonly string[];
+  readonly user: string;
+  readonly startedMs: number;
+  /** False: it has ended, and a background child holds its output open. */
+  readonly running: boolean;
+}
+
+function execFields(exec: CellExec): FieldList {
+  const fields: [string, FieldValue][] = [["exec", exec.id], ["cwd", encodePath(exec.cwd)], ["user", exec.user]];
+  for (const argument of exec.command) fields.push(["arg", encodePath(argument)]);
+  for (const [name, value] of Object.entries(exec.env)) fields.push(["env", encodePath(`${name}=${value}`)]);
+  if (exec.terminal !== undefined) fields.push(["tty", "1"], ["rows", String(exec.terminal.rows)], ["cols", String(exec.terminal.cols)]);
+  if (exec.stdin) fields.push(["stdin", "1"]);
+  if (exec.timeoutMs !== undefined) fields.push(["timeout_ms", String(Math.ceil(exec.timeoutMs))]);
+  fields.push(["log_bytes", String(exec.logBytes)]);
+  return fields;
+}
+
+export class CellClient {
+  readonly #path: string;
+  readonly files: FileOperations;
+
+  constructor(socketPath: string) {
+    this.#path = socketPath;
+    this.files = new CellFiles(socketPath);
+  }
+
+  /** Resolves when the program runs. */
+  exec(exec: CellExec): Promise<CellCommand> {
+    const subject = exec.command[0] ?? "";
+    return new CellCommand(openSocket(this.#path, "exec", execFields(exec)), subject).started();
+  }
+
+  /** Listens to a command that runs already; undefined when it has ended. */
+  async attach(command: string, stdin: boolean): Promise<CellCommand | undefined> {
+    const socket = openSocket(this.#path, "attach", [["exec", command], ["stdin", stdin ? "1" : "0"]]);
+    try {
+      return await new CellCommand(socket, command).started();
+    } catch (error) {
+      if (error instanceof VivError && error.code === "file_not_found") return undefined;
+      throw error;
+    }
+  }
+
+  async list(): Promise<ListedCommand[]> {
+    const rows = await askList(this.#path, "list", [], "list");
+    return rows.map((row) => ({
+      id: row.get("exec") ?? "",
+      pid: row.number("pid") ?? 0,
+      arguments: row.rawAll("arg").map(decodePath),
+      user: row.get("user") ?? "",
+      startedMs: row.number("started_ms") ?? 0,
+      running: row.flag("running"),
+    }));
+  }
+
+  /** Signals a command's process group; false when there is no such command any more. */
+  async kill(command: string, signal: number): Promise<boolean> {
+    try {
+      await ask(this.#path, "kill", [["exec", command], ["signal", String(signal)]], command);
+      return true;
+    } catch (error) {
+      if (error instanceof VivError && error.code === "file_not_found") return false;
+      throw error;
+    }
+  }
+
+  /** Resolves when process 1 has ended. */
+  async stop(graceMs: number): Promise<void> {
+    const socket = openSocket(this.#path, "stop", [["grace_ms", String(Math.ceil(graceMs))]]);
+    const decoder = new FrameDecoder();
+    try {
+      for await (const chunk of socket) {
+        for (const frame of decoder.push(chunk as Buffer)) {
+          if (frame.kind === KIND.error) throw errorOf(frame, "stop");
+        }
+      }
+    } catch (error) {
+      if (error instanceof VivError) throw error; // any other end is the one asked for
+    }
+  }
+
+  async ping(): Promise<{ version: number; commands: number }> {
+    const reply = await ask(this.#path, "ping", [], "ping");
+    return { version: reply.number("version") ?? 0, commands: reply.number("commands") ?? 0 };
+  }
+
+  /** A connection to a port of the sandbox's loopback, half-close kept. */
+  dial(port: number, host: "127.0.0.1" | "::1" = "127.0.0.1"): Promise<Duplex> {
+    const subject = `port ${port}`;
+    const socket = openSocket(this.#path, "dial", [["port", String(port)], ["host", host]]);
+    const decoder = new FrameDecoder();
+    const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
+    const fail = (error: Error) => {
+      reject(error);
+      socket.destroy();
+    };
+    const onError = (cause: Error) => fail(lost(subject, cause));
+    const onEnd = () => fail(lost(subject));
+    const onData = (chunk: Buffer) => {
+      decoder.feed(chunk);
+      const frame = decoder.next();
+      if (frame === undefined) return;
+      socket.off("data", onData).off("error", onError).off("end", onEnd).pause();
+      if (frame.kind !== KIND.reply) return fail(errorOf(frame, subject));
+      const early = decoder.takePending();
+      if (early.length > 0) socket.unshift(early);
+      resolve(socket);
+    };
+    socket.on("data", onData).on("error", onError).on("end", onEnd);
+    return promise;
+  }
+}

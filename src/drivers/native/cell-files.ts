@@ -1,0 +1,124 @@
+/** Files of a sandbox, reached from inside with a user's rights. */
+import { once } from "node:events";
+import { Readable } from "node:stream";
+import { chunkMaxBytes, encodeFrame, type FieldList, type FieldValue, Fields, KIND } from "../../host/frames.ts";
+import { VivError } from "../../schema/errors.ts";
+import { FileChange, type FileEntry, FileType } from "../../schema/files.ts";
+import type { FileOperations } from "../drivers.ts";
+import { ask, askList, framesOf, lost, openSocket } from "./cell-connection.ts";
+import { decodePath, encodePath } from "./path-bytes.ts";
+
+function entryOf(fields: Fields): FileEntry {
+  const target = fields.raw("target");
+  return {
+    path: decodePath(fields.raw("path") ?? Buffer.from(".")),
+    type: FileType.parse(fields.get("type")),
+    size: fields.number("size") ?? 0,
+    mode: fields.get("mode") ?? "",
+    modifiedAt: new Date(fields.number("mtime_ms") ?? 0).toISOString(),
+    uid: fields.number("uid") ?? 0,
+    gid: fields.number("gid") ?? 0,
+    target: target === undefined ? null : decodePath(target),
+  };
+}
+
+function common(path: string, user: string): [string, FieldValue][] {
+  return [["path", encodePath(path)], ["user", user]];
+}
+
+const flag = (value: boolean | undefined): string => (value === true ? "1" : "0");
+
+export class CellFiles implements FileOperations {
+  readonly #socket: string;
+
+  constructor(socketPath: string) {
+    this.#socket = socketPath;
+  }
+
+  async stat(path: string, user: string): Promise<FileEntry> {
+    const [entry] = await askList(this.#socket, "file.stat", common(path, user), path);
+    if (entry === undefined) throw lost(path);
+    return entryOf(entry);
+  }
+
+  async list(path: string, user: string, depth: number, limit: number): Promise<FileEntry[]> {
+    const fields: FieldList = [...common(path, user), ["depth", String(depth)], ["limit", String(limit)]];
+    return (await askList(this.#socket, "file.list", fields, path)).map(entryOf);
+  }
+
+  async read(path: string, user: string, range?: { offset: number; length: number }): Promise<{ entry: FileEntry; body: Readable }> {
+    const fields = common(path, user);
+    if (range !== undefined) fields.push(["offset", String(range.offset)], ["length", String(range.length)]);
+    const frames = framesOf(openSocket(this.#socket, "file.read", fields), path);
+    const first = await frames.next();
+    if (first.done === true || first.value.kind !== KIND.reply) throw lost(path);
+    const entry = entryOf(new Fields(first.value.payload));
+    async function* content(): AsyncGenerator<Buffer, void, void> {
+      for await (const frame of frames) {
+        if (frame.kind === KIND.end) return;
+        if (frame.kind === KIND.data) yield frame.payload;
+      }
+      throw lost(path); // without END the file is not whole
+    }
+    return { entry, body: Readable.from(content(), { objectMode: false }) };
+  }
+
+  async write(path: string, user: string, body: AsyncIterable<Uint8Array>, options: { mode?: number; parents?: boolean; append?: boolean }): Promise<void> {
+    const fields = [...common(path, user)];
+    if (options.mode !== undefined) fields.push(["mode", options.mode.toString(8)]);
+    fields.push(["parents", flag(options.parents)], ["append", flag(options.append)]);
+    const socket = openSocket(this.#socket, "file.write", fields);
+    const frames = framesOf(socket, path);
+    const ready = await frames.next();
+    if (ready.done === true) throw lost(path);
+    const answer = frames.next(); // a full disk is told while the content is still on its way
+    let failed = false;
+    answer.catch(() => (failed = true));
+    try {
+      for await (const part of body) {
+        for (let at = 0; at < part.length && !failed; at += chunkMaxBytes) {
+          if (!socket.write(encodeFrame(KIND.data, part.subarray(at, at + chunkMaxBytes)))) await Promise.race([once(socket, "drain"), answer]);
+        }
+        if (failed) break;
+      }
+    } catch (error) {
+      socket.destroy(); // the connection ends before END: nothing is changed
+      await answer.catch(() => undefined);
+      if (!failed || !(error instanceof VivError)) throw error;
+    }
+    if (!failed) socket.write(encodeFrame(KIND.end));
+    const done = await answer;
+    if (done.done === true || done.value.kind !== KIND.reply) throw lost(path);
+    await frames.return();
+  }
+
+  async move(path: string, to: string, user: string, replace: boolean): Promise<void> {
+    await ask(this.#socket, "file.move", [...common(path, user), ["to", encodePath(to)], ["replace", flag(replace)]], path);
+  }
+
+  async remove(path: string, user: string, recursive: boolean): Promise<void> {
+    await ask(this.#socket, "file.remove", [...common(path, user), ["recursive", flag(recursive)]], path);
+  }
+
+  async mkdir(path: string, user: string, parents: boolean): Promise<void> {
+    await ask(this.#socket, "file.mkdir", [...common(path, user), ["parents", flag(parents)]], path);
+  }
+
+  async *watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncGenerator<FileChange, void, void> {
+    const socket = openSocket(this.#socket, "file.watch", [...common(path, user), ["recursive", flag(recursive)]]);
+    const stop = () => socket.destroy();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    try {
+      for await (const frame of framesOf(socket, path)) {
+        if (frame.kind !== KIND.event) continue;
+        const fields = new Fields(frame.payload);
+        yield { change: FileChange.shape.change.parse(fields.get("event")), path: decodePath(fields.raw("path") ?? Buffer.from(".")) };
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+}
