@@ -58,12 +58,18 @@ fetch_pinned() {
   say "Node $(version_of "$own") is older than 22.18: fetching Node $pinned_version for this project."
   rm -rf "$work" && mkdir -p "$work"
   archive=$(cd "$work" && run_npm "$own" pack --silent --ignore-scripts "$pinned_package@$pinned_version" | tail -n 1) ||
-    fail "npm could not fetch $pinned_package@$pinned_version; install Node 22.18 or newer, or look at the registry that npm is set to."
-  matches_lock "$own" "$work/$archive" || fail "The Node that was fetched is not the one package-lock.json names; nothing was installed."
+    drop_and_fail "$work" "npm could not fetch $pinned_package@$pinned_version; install Node 22.18 or newer, or look at the registry that npm is set to."
+  matches_lock "$own" "$work/$archive" ||
+    drop_and_fail "$work" "The Node that was fetched is not the one package-lock.json names; nothing was installed."
   tar -xzf "$work/$archive" -C "$work" package/bin/node
   rm -rf "$pinned_cache"
   mv "$work/package" "$pinned_cache"
   rm -rf "$work"
+}
+
+drop_and_fail() {
+  rm -rf "$1"
+  fail "$2"
 }
 
 matches_lock() {
@@ -99,6 +105,7 @@ set_up_packages() {
   say "Installing npm packages."
   run_npm "$node" ci --include=dev --include=optional --ignore-scripts --no-progress --loglevel=error >&2 ||
     fail "npm could not install the packages; the lines above say why."
+  mkdir -p node_modules
   echo "$key" >$packages_stamp
 }
 

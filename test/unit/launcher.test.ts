@@ -1,0 +1,109 @@
+/** bin/viv, in a package of its own with a small program behind it. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const project = join(import.meta.dirname, "..", "..");
+const pinned = `node-linux-${process.arch}`;
+
+const program = `
+const [verb, ...rest]: string[] = process.argv.slice(2);
+if (verb === "exit") process.exitCode = Number(rest[0]);
+else if (verb === "die") process.kill(process.pid, "SIGTERM");
+else if (verb === "wait") {
+  process.on("SIGINT", () => process.exit(42));
+  setInterval(() => undefined, 1000);
+  process.stdout.write("ready");
+} else if (verb === "cat") process.stdin.pipe(process.stdout);
+else process.stdout.write(JSON.stringify({ rest, node: process.execPath, pid: process.pid }));
+`;
+
+let folder: string;
+let viv: string;
+let oldNode: readonly string[];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "viv launcher "));
+  const root = join(folder, "lib", "vivarium");
+  cpSync(join(project, "bin"), join(root, "bin"), { recursive: true });
+  mkdirSync(join(root, "src", "cli"), { recursive: true });
+  writeFileSync(join(root, "src", "cli", "main.ts"), program);
+  writeFileSync(join(root, "package.json"), `{ "type": "module" }`);
+  mkdirSync(join(root, "node_modules", pinned, "bin"), { recursive: true });
+  writeFileSync(join(root, "node_modules", pinned, "package.json"), "{}");
+  symlinkSync(process.execPath, join(root, "node_modules", pinned, "bin", "node"));
+  mkdirSync(join(folder, "bin"));
+  viv = join(folder, "bin", "viv");
+  symlinkSync("../lib/vivarium/bin/viv", viv);
+  const preload = join(folder, "older.cjs");
+  writeFileSync(preload, `Object.defineProperty(process, "version", { value: "v20.1.0" });`);
+  oldNode = [process.execPath, "--require", preload];
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Both ways in: as a command, and as a script of a Node that is too old. */
+function ways(): readonly (readonly [string, ...string[]])[] {
+  return [[viv], [process.execPath, ...oldNode.slice(1), viv]];
+}
+
+describe("bin/viv", () => {
+  test("passes arguments on unchanged and runs on the pinned Node", () => {
+    for (const [command, ...before] of ways()) {
+      const { stdout } = spawnSync(command, [...before, "show", "a b", "", "--", "$x"], { encoding: "utf8" });
+      expect(JSON.parse(stdout)).toMatchObject({ rest: ["a b", "", "--", "$x"], node: process.execPath });
+    }
+  });
+
+  test("keeps its process number when it changes to the pinned Node", async () => {
+    const child = spawn(viv, ["show"], { stdio: ["ignore", "pipe", "inherit"] });
+    const [output] = (await once(child.stdout, "data")) as [Buffer];
+    expect(JSON.parse(output.toString())).toMatchObject({ pid: child.pid });
+  });
+
+  test("returns the program's exit code, or dies of its signal", () => {
+    for (const [command, ...before] of ways()) {
+      expect(spawnSync(command, [...before, "exit", "3"]).status).toBe(3);
+      expect(spawnSync(command, [...before, "die"]).signal).toBe("SIGTERM");
+    }
+  });
+
+  test("passes standard input through", () => {
+    const input = Buffer.alloc(300_000, "bytes \0\xff");
+    for (const [command, ...before] of ways()) expect(spawnSync(command, [...before, "cat"], { input }).stdout.equals(input)).toBe(true);
+  });
+
+  test("passes an interrupt on", async () => {
+    for (const [command, ...before] of ways()) {
+      const child = spawn(command, [...before, "wait"], { stdio: ["ignore", "pipe", "inherit"] });
+      await once(child.stdout, "data");
+      child.kill("SIGINT");
+      expect(await once(child, "exit")).toEqual([42, null]);
+    }
+  });
+
+  test("needs no Node on the path", () => {
+    const { stdout } = spawnSync(viv, ["show"], { encoding: "utf8", env: { PATH: toolsWithoutNode() } });
+    expect(JSON.parse(stdout)).toMatchObject({ node: process.execPath });
+  });
+
+  test("says in one sentence that Node is too old where the pinned one does not run", () => {
+    const bare = join(folder, "bare");
+    cpSync(join(project, "bin"), join(bare, "bin"), { recursive: true });
+    const [command = "", ...before] = oldNode;
+    const { status, stderr } = spawnSync(command, [...before, join(bare, "bin", "viv")], { encoding: "utf8" });
+    expect(status).toBe(125);
+    expect(stderr).toBe("viv: Node v20.1.0 is too old; install Node 22.18 or newer.\n");
+  });
+});
+
+function toolsWithoutNode(): string {
+  const tools = join(folder, "tools");
+  mkdirSync(tools, { recursive: true });
+  const { stdout } = spawnSync("sh", ["-c", "command -v readlink"], { encoding: "utf8" });
+  symlinkSync(stdout.trim(), join(tools, "readlink"));
+  return tools;
+}
