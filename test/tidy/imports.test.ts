@@ -9,7 +9,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ["schema"],
   host: ["schema"],
   policy: ["schema"],
-  client: ["schema"],
+  wire: ["schema"],
+  client: ["schema", "wire"],
   volumes: ["schema", "host"],
   capture: ["schema", "host", "config", "volumes"],
   drivers: ["schema", "host", "capture", "volumes"],
@@ -18,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   network: ["schema", "host", "store", "events", "policy"],
   sandbox: ["schema", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network"],
   operations: ["schema", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "sandbox"],
-  api: ["schema", "config", "events", "operations"],
+  api: ["schema", "config", "events", "operations", "wire"],
   mcp: ["schema", "operations"],
   cli: ["schema", "config", "host", "client"],
   "server.ts": [
@@ -42,12 +43,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   kysely: ["store"],
   "node:sqlite": ["store"],
-  "node:child_process": ["host"],
+  // The command line starts the server, and nothing else.
+  "node:child_process": ["host", "cli"],
   "node:net": ["host", "drivers", "api", "client", "cli", "network", "server.ts"],
   hono: ["api"],
   "@hono/node-server": ["api"],
   "@hono/zod-openapi": ["api"],
   "jsonc-parser": ["config"],
+  "modern-tar": ["sandbox"],
+  ws: ["api", "client", "cli", "wire"],
 };
 
 /** Folders whose subfolders are ways to do one thing: they know the port, not each other. */
