@@ -50,7 +50,7 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   "@hono/node-server": ["api"],
   "@hono/zod-openapi": ["api"],
   "jsonc-parser": ["config"],
-  "modern-tar": ["sandbox"],
+  "modern-tar": ["sandbox", "cli"],
   ws: ["api", "client", "cli", "wire"],
 };
 
