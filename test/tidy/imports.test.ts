@@ -22,6 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   api: ["schema", "config", "events", "operations", "wire"],
   mcp: ["schema", "operations"],
   cli: ["schema", "config", "host", "client"],
+  "server-main.ts": ["schema", "config", "host", "server.ts"],
   "server.ts": [
     "schema",
     "config",

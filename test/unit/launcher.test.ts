@@ -10,15 +10,17 @@ const project = join(import.meta.dirname, "..", "..");
 const pinned = `node-linux-${process.arch}`;
 
 const program = `
-const [verb, ...rest]: string[] = process.argv.slice(2);
-if (verb === "exit") process.exitCode = Number(rest[0]);
-else if (verb === "die") process.kill(process.pid, "SIGTERM");
-else if (verb === "wait") {
-  process.on("SIGINT", () => process.exit(42));
-  setInterval(() => undefined, 1000);
-  process.stdout.write("ready");
-} else if (verb === "cat") process.stdin.pipe(process.stdout);
-else process.stdout.write(JSON.stringify({ rest, node: process.execPath, pid: process.pid }));
+export async function main([verb, ...rest]: string[]): Promise<number> {
+  if (verb === "exit") return Number(rest[0]);
+  if (verb === "die") process.kill(process.pid, "SIGTERM");
+  else if (verb === "wait") {
+    process.on("SIGINT", () => process.exit(42));
+    setInterval(() => undefined, 1000);
+    process.stdout.write("ready");
+  } else if (verb === "cat") process.stdin.pipe(process.stdout);
+  else process.stdout.write(JSON.stringify({ rest, node: process.execPath, pid: process.pid }));
+  return 0;
+}
 `;
 
 let folder: string;
