@@ -84,6 +84,11 @@ int loop_add(struct source *source, uint32_t events) {
   return epoll_ctl(loop_fd, EPOLL_CTL_ADD, source->fd, &event);
 }
 
+void loop_change(struct source *source, uint32_t events) {
+  struct epoll_event event = {.events = events, .data.ptr = source};
+  epoll_ctl(loop_fd, EPOLL_CTL_MOD, source->fd, &event);
+}
+
 void loop_remove(struct source *source) {
   if (source->fd < 0) return;
   epoll_ctl(loop_fd, EPOLL_CTL_DEL, source->fd, NULL);
@@ -94,8 +99,7 @@ void loop_remove(struct source *source) {
 static void channel_want(void) {
   uint32_t events = (unsent.length < UNSENT_MAX ? EPOLLIN : 0u) | (unsent.length > 0 ? EPOLLOUT : 0u);
   if (events == channel_events) return;
-  struct epoll_event event = {.events = events, .data.ptr = &channel};
-  epoll_ctl(loop_fd, EPOLL_CTL_MOD, CHANNEL, &event);
+  loop_change(&channel, events);
   channel_events = events;
 }
 

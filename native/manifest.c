@@ -151,7 +151,8 @@ int manifest_load(struct manifest *manifest, const char *path) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return errno == ENOENT ? 0 : -1;
   int result = map_file(manifest, fd);
-  for (size_t index = 0; result == 0 && index < manifest->room; index++) {
+  /* Written whole and renamed into place, it can only be damaged by a crash of the machine. */
+  for (size_t index = 0; result == 0 && manifest->other_boot && index < manifest->room; index++) {
     if (manifest->slots[index].block == NULL || entries_fit(manifest->slots[index].block)) continue;
     errno = EBADMSG;
     result = -1;
