@@ -23,7 +23,7 @@ export interface Paths {
   readonly config: string;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** sockaddr_un holds 108 bytes; some systems hold 104. */
 const MAX_SOCKET_BYTES = 100;

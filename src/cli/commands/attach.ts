@@ -1,0 +1,33 @@
+import { command } from "../command.ts";
+import { explainEnd, runSession } from "../session.ts";
+import { clean } from "../text.ts";
+
+export default command({
+  name: "attach",
+  summary: "Follow a running command, with its terminal and input",
+  details: "Output from before is shown first, as far as the log goes back. Ctrl-P ctrl-Q leaves the command running. The exit code is the command's.",
+  examples: [["viv attach try $(viv exec -d try -- npm run dev)", "see a background command live"]],
+  options: { "no-stdin": { type: "flag", summary: "Only look; pass no input on" } },
+  positionals: [
+    { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
+    { name: "COMMAND", summary: "Id of the command, see `viv ps`" },
+  ],
+  async run({ options, positionals: [sandbox = "", id = ""], json, screen, client }) {
+    const server = await client();
+    const stdin = !options["no-stdin"] && !json;
+    const stream = await server.attach(sandbox, id, { stdin });
+    const terminal = stream.command.terminal && stdin && process.stdin.isTTY;
+    if (terminal && stream.command.running) screen.say(screen.paint("dim", "Ctrl-P ctrl-Q leaves it running."));
+    const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of earlier output are no longer in the log.`);
+    const target = json ? { stdout: process.stderr } : {};
+    const end = await runSession(stream, { terminal, stdin, detachable: process.stdin.isTTY, onGap, ...target });
+    if (end === undefined) {
+      screen.say("Detached; the command goes on.");
+      return 0;
+    }
+    if (json) screen.json({ ...stream.command, running: false, end });
+    const explanation = explainEnd(end);
+    if (explanation !== undefined) screen.say(`viv: ${clean(explanation)}`);
+    return end.exitCode;
+  },
+});

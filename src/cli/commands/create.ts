@@ -1,0 +1,81 @@
+import { userInfo } from "node:os";
+import { resolve } from "node:path";
+import { command, type OptionDeclarations, type OptionValues } from "../command.ts";
+import type { CreateInput } from "../../schema/contracts.ts";
+import type { Sandbox } from "../../schema/sandbox.ts";
+import type { Screen } from "../screen.ts";
+import { duration } from "../text.ts";
+import { parsePairs } from "../values.ts";
+
+export const CREATE_OPTIONS = {
+  name: { type: "text", short: "n", value: "NAME", summary: "Name: lower-case letters, digits and hyphens; one is made up if left out" },
+  cpus: { type: "number", value: "N", summary: "CPU cores, fractions allowed" },
+  memory: { type: "size", value: "SIZE", summary: "Memory, such as 512m or 4g" },
+  disk: { type: "size", value: "SIZE", summary: "Disk space of its own" },
+  processes: { type: "integer", value: "N", summary: "Processes and threads" },
+  idle: { type: "duration", value: "TIME", summary: "Stop it after this idle time, such as 30m; 0 for never" },
+  user: { type: "text", short: "u", value: "USER", summary: "User inside that commands run as; you if left out" },
+  label: { type: "list", short: "l", value: "KEY=VALUE", summary: "Label it; may be given several times" },
+  unwalled: { type: "flag", summary: "Where no walls can be had: work on a copy of the folder WITHOUT isolation" },
+} as const satisfies OptionDeclarations;
+
+/** What a sandbox is created with: the caller's folder, environment and user. */
+export function createInput(
+  options: OptionValues<typeof CREATE_OPTIONS>,
+  path: string | undefined,
+  caller: { readonly cwd: string; readonly env: Readonly<Record<string, string | undefined>> },
+): CreateInput {
+  const limits = {
+    ...(options.cpus === undefined ? {} : { cpus: options.cpus }),
+    ...(options.memory === undefined ? {} : { memoryBytes: options.memory }),
+    ...(options.disk === undefined ? {} : { diskBytes: options.disk }),
+    ...(options.processes === undefined ? {} : { processes: options.processes }),
+  };
+  return {
+    project: resolve(caller.cwd, path ?? "."),
+    env: definedOnly(caller.env),
+    user: options.user ?? String(userInfo().uid),
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    ...(options.idle === undefined ? {} : { idleMs: options.idle }),
+    ...(options.label.length === 0 ? {} : { labels: parsePairs("--label", options.label) }),
+    ...(options.unwalled ? { unwalled: true } : {}),
+  };
+}
+
+function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined));
+}
+
+/** Whoever uses a sandbox without walls sees that at once. */
+export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
+  if (!sandbox.walled) screen.warn(`UNWALLED: ${sandbox.name} is a copy of the folder without isolation; commands in it reach the real machine.`);
+}
+
+export default command({
+  name: "create",
+  summary: "Clone this machine into a new sandbox",
+  details:
+    "The project is the nearest folder with a vivarium.json or .git above PATH. The clone starts from the project and the system as they are now; nothing done inside reaches them.",
+  examples: [
+    ["viv create --name try", "clone the machine with the project of this folder"],
+    ["viv create ~/src/app --memory 2g --cpus 1", "another project, with limits"],
+    ["viv exec $(viv create) -- make test", "create prints the name alone when piped"],
+    ["viv create --json", "id, name, state and more, for programs"],
+  ],
+  options: CREATE_OPTIONS,
+  positionals: [{ name: "PATH", summary: "A folder in the project; the current one if left out", optional: true, completes: "path" }],
+  async run({ options, positionals, json, screen, cwd, env, client }) {
+    const input = createInput(options, positionals[0], { cwd, env });
+    const server = await client();
+    const started = performance.now();
+    const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", input));
+    warnIfUnwalled(screen, sandbox);
+    if (json) screen.json(sandbox);
+    else if (!screen.terminal) screen.print(sandbox.name);
+    else {
+      screen.print(`${screen.paint("bold", sandbox.name)} is ${sandbox.state} after ${duration(performance.now() - started)}, cloned from ${sandbox.project}.`);
+      screen.print(screen.paint("dim", `Try: viv shell ${sandbox.name}`));
+    }
+  },
+});

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { findPaths } from "../../config/paths.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { VivError } from "../../schema/errors.ts";
+import type { Client } from "../../client/client.ts";
+import { command } from "../command.ts";
+import { connectIfRunning } from "../connect.ts";
+import { isListening } from "../start.ts";
+
+async function shutDown(client: Client, socket: string): Promise<number> {
+  const { pid } = await client.call("status", {});
+  await client.call("shutdown", {});
+  client.close();
+  const deadline = performance.now() + LIMITS.shutdownMs;
+  while ((await isListening(socket)) || isAlive(pid)) {
+    if (performance.now() > deadline) throw new VivError("timeout", `The server (process ${pid}) has not ended yet.`);
+    await delay(10);
+  }
+  return pid;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+export default command({
+  name: "down",
+  summary: "Stop the server; sandboxes go on",
+  details: "The next command that needs the server starts it again, and it finds its sandboxes. `viv rm --all` ends those.",
+  examples: [["viv down", "stop it"]],
+  options: {},
+  positionals: [],
+  async run({ json, screen, env }) {
+    const client = await connectIfRunning(env);
+    const pid = client === undefined ? null : await screen.during("Stopping the server", shutDown(client, findPaths(env).socket));
+    if (json) screen.json({ stopped: pid !== null, pid });
+    else screen.print(pid === null ? "No server runs." : `The server (process ${pid}) has stopped. Sandboxes go on.`);
+  },
+});

@@ -1,0 +1,29 @@
+import { createReadStream } from "node:fs";
+import { command } from "../../command.ts";
+import { FILE_OPTIONS, PATH, SANDBOX, withUser } from "../../file-options.ts";
+import { bytes } from "../../text.ts";
+import { usageError } from "../../values.ts";
+
+export default command({
+  name: "files put",
+  summary: "Write a file in a sandbox, from stdin or from a file here",
+  examples: [
+    ["echo hello | viv files put try notes/hello.txt", "from stdin"],
+    ["viv files put --from ./big.bin --parents try data/big.bin", "from a file, making missing folders"],
+  ],
+  options: {
+    ...FILE_OPTIONS,
+    from: { type: "text", short: "f", value: "FILE", summary: "Read this file instead of stdin" },
+    mode: { type: "text", short: "m", value: "MODE", summary: "Permission bits, octal, such as 755" },
+    parents: { type: "flag", short: "p", summary: "Make missing folders" },
+  },
+  positionals: [SANDBOX, PATH],
+  async run({ options, positionals: [sandbox = "", path = ""], json, screen, client }) {
+    if (options.mode !== undefined && !/^[0-7]{3,4}$/.test(options.mode)) throw usageError("--mode takes octal bits such as 644.");
+    const mode = options.mode === undefined ? {} : { mode: Number.parseInt(options.mode, 8) };
+    const source = options.from === undefined ? process.stdin : createReadStream(options.from);
+    const entry = await (await client()).writeFile(sandbox, path, source, { ...mode, parents: options.parents, ...withUser(options) });
+    if (json) screen.json(entry);
+    else screen.say(`${bytes(entry.size)} written.`);
+  },
+});

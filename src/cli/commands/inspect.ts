@@ -1,0 +1,80 @@
+import { command } from "../command.ts";
+import type { SandboxDetail } from "../../schema/sandbox.ts";
+import type { Staleness } from "../../schema/files.ts";
+import type { Screen } from "../screen.ts";
+import { ago, bytes, clean, duration, plural, until } from "../text.ts";
+import { paintState, stateText } from "./ls.ts";
+
+const SHOWN = 12;
+
+function list(items: readonly string[]): string {
+  const shown = items.slice(0, SHOWN).map(clean).join(", ");
+  return items.length > SHOWN ? `${shown} and ${items.length - SHOWN} more (--json lists all)` : shown || "-";
+}
+
+function use(detail: SandboxDetail): (readonly [string, string])[] {
+  const { limits, use: now } = detail;
+  return [
+    ["cpus", `${limits.cpus}${now.cpuMs === null ? "" : `, ${duration(now.cpuMs)} used`}`],
+    ["memory", `${bytes(now.memoryBytes)} of ${bytes(limits.memoryBytes)}`],
+    ["disk", `${bytes(now.diskBytes)} of ${bytes(limits.diskBytes)} on ${detail.storage}`],
+    ["processes", `${now.processes ?? "-"} of ${limits.processes}`],
+    ["limits", detail.limitsHeld],
+  ];
+}
+
+function base(detail: SandboxDetail): (readonly [string, string])[] {
+  const { capture } = detail;
+  return [
+    ["base", `${plural(capture.files, "file")}, ${bytes(capture.bytes)}, taken ${ago(detail.baseTakenAt)}`],
+    ["shared live", list(capture.live.map((folder) => folder.path))],
+    ["read-only", list(capture.readOnly)],
+    ["torn", list(capture.torn)],
+    ["hidden", list(detail.masked)],
+    ["env left out", list(detail.environmentLeftOut)],
+    ["untrusted", detail.untrusted.length === 0 ? "-" : `${list(detail.untrusted)} (see \`viv trust\`)`],
+    ...capture.notes.map((note) => ["note", clean(note)] as const),
+  ];
+}
+
+function staleness(found: Staleness | undefined): (readonly [string, string])[] {
+  if (found === undefined) return [];
+  const changes = found.changes.map((change) => `${change.path} (${change.status})`);
+  return [["reality", found.stale ? `has moved since: ${list(changes)}${found.more ? ", and more" : ""}` : "is as the base took it"]];
+}
+
+function print(screen: Screen, detail: SandboxDetail, stale: Staleness | undefined): void {
+  const rows: (readonly [string, string])[] = [
+    ["name", screen.paint("bold", detail.name)],
+    ["id", detail.id],
+    ["state", paintState(screen, stateText(detail), detail.state) + (detail.reason === null ? "" : `: ${clean(detail.reason)}`)],
+    ["project", clean(detail.project)],
+    ["walls", detail.walled ? detail.driver : "none: UNWALLED"],
+    ["created", ago(detail.createdAt)],
+    ["stops", detail.endedAt === null ? until(detail.expiresAt) : `ended ${ago(detail.endedAt)}`],
+    ...(detail.parent === null ? [] : [["forked from", detail.parent] as const]),
+    ...Object.entries(detail.labels).map(([key, value]) => ["label", `${clean(key)}=${clean(value)}`] as const),
+    ...use(detail),
+    ...base(detail),
+    ...staleness(stale),
+  ];
+  screen.fields(rows.filter(([, value]) => value !== "-"));
+}
+
+export default command({
+  name: "inspect",
+  summary: "Show everything about a sandbox",
+  examples: [
+    ["viv inspect try", "state, limits and use, what the clone holds and hides"],
+    ["viv inspect --stale try", "and whether the real project has moved since"],
+  ],
+  options: { stale: { type: "flag", summary: "Compare its base with reality, too" } },
+  positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
+  async run({ options, positionals: [sandbox = ""], json, screen, client }) {
+    const server = await client();
+    const detail = await server.call("inspectSandbox", { sandbox });
+    const stale = options.stale ? await screen.during("Comparing with reality", server.call("staleness", { sandbox })) : undefined;
+    if (json) screen.json(stale === undefined ? detail : { ...detail, staleness: stale });
+    else print(screen, detail, stale);
+  },
+});

@@ -1,0 +1,55 @@
+/** A folder of reality as an archive for a sandbox. Links are listed apart; special files are left out. */
+import { createReadStream, type Stats } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { createTarPacker, type TarPackController } from "modern-tar";
+import type { Skipped } from "./receive.ts";
+
+export interface FoundLink {
+  readonly path: string;
+  readonly target: string;
+}
+
+export interface Packed {
+  readonly archive: Readable;
+  /** Filled while the archive is read. */
+  readonly links: FoundLink[];
+  readonly skipped: Skipped[];
+}
+
+export function packFolder(folder: string): Packed {
+  const { readable, controller } = createTarPacker();
+  const packed: Packed = { archive: Readable.fromWeb(readable as Parameters<typeof Readable.fromWeb>[0]), links: [], skipped: [] };
+  packBelow(folder, "", controller, packed).then(
+    () => controller.finalize(),
+    (error: unknown) => controller.error(error),
+  );
+  return packed;
+}
+
+async function packBelow(root: string, below: string, controller: TarPackController, packed: Packed): Promise<void> {
+  for (const name of await readdir(join(root, below))) {
+    const path = below === "" ? name : `${below}/${name}`;
+    const full = join(root, path);
+    const found = await lstat(full);
+    const header = { name: path, mode: found.mode & 0o777, mtime: found.mtime };
+    if (found.isDirectory()) {
+      await controller.add({ ...header, name: `${path}/`, type: "directory", size: 0 }).close();
+      await packBelow(root, path, controller, packed);
+    } else if (found.isFile()) {
+      await packFile(full, found, controller.add({ ...header, type: "file", size: found.size }));
+    } else if (found.isSymbolicLink()) {
+      packed.links.push({ path, target: await readlink(full) });
+    } else {
+      packed.skipped.push({ path, why: "it is a special file" });
+    }
+  }
+}
+
+/** The header has promised a size: a file that grows meanwhile is cut there, one that shrinks fails the copy. */
+async function packFile(path: string, found: Stats, body: WritableStream<Uint8Array>): Promise<void> {
+  if (found.size === 0) return body.close();
+  const source = Readable.toWeb(createReadStream(path, { end: found.size - 1 }));
+  await source.pipeTo(body as Parameters<typeof source.pipeTo>[0]);
+}

@@ -1,0 +1,93 @@
+/** Help, rendered from the declarations. */
+import { COMMON_OPTIONS, usageOf, type CommandDeclaration, type OptionDeclaration } from "./command.ts";
+import { GROUPS, loadAll } from "./registry.ts";
+import type { Screen } from "./screen.ts";
+import { fields } from "./table.ts";
+
+export const EXIT_CODES = [
+  ["0", "done"],
+  ["1", "a check failed, or there is no winner"],
+  ["2", "wrong usage, or a name that does not exist"],
+  ["3", "conflict: taken name, wrong state, operation under way"],
+  ["4", "approval needed, or denied"],
+  ["5", "no capacity: memory, disk or count"],
+  ["124", "time limit reached"],
+  ["125", "a failure of Vivarium's own"],
+  ["126", "exec: the command is not runnable"],
+  ["127", "exec: the command was not found"],
+  ["130", "cancelled"],
+] as const;
+
+/** "-u, --user USER". */
+export function optionLabel(name: string, option: OptionDeclaration): string {
+  const short = option.short === undefined ? "    " : `-${option.short}, `;
+  return option.type === "flag" ? `${short}--${name}` : `${short}--${name} ${option.value}`;
+}
+
+/** Words of one command group, such as `files`, as one line each. */
+export function printGroup(screen: Screen, name: string, commands: readonly CommandDeclaration[]): void {
+  screen.print(`Usage: viv ${name} COMMAND`);
+  screen.print();
+  for (const line of fields(commands.map((each) => [`  ${each.name}`, each.summary]))) screen.print(line);
+  screen.print();
+  screen.print(`See \`viv ${name} COMMAND --help\`.`);
+}
+
+export function printCommandHelp(screen: Screen, declaration: CommandDeclaration): void {
+  const title = (text: string): void => screen.print(`\n${screen.paint("bold", text)}`);
+  screen.print(`${declaration.summary}.`);
+  if (declaration.details !== undefined) screen.print(`\n${wrap(declaration.details)}`);
+  title("Usage");
+  screen.print(`  ${usageOf(declaration)}`);
+  if (declaration.positionals.length > 0) {
+    title("Arguments");
+    for (const line of fields(declaration.positionals.map((each) => [`  ${each.name}`, `${each.summary}.`]))) screen.print(line);
+  }
+  title("Options");
+  const options = Object.entries({ ...declaration.options, ...COMMON_OPTIONS });
+  for (const line of fields(options.map(([name, option]) => [`  ${optionLabel(name, option)}`, sentence(option.summary)]))) screen.print(line);
+  title("Examples");
+  for (const [line, what] of declaration.examples) {
+    screen.print(`  ${screen.paint("dim", `# ${what}`)}`);
+    screen.print(`  ${line}`);
+  }
+}
+
+export async function printOverview(screen: Screen): Promise<void> {
+  const commands = new Map((await loadAll()).map((each) => [each.name, each]));
+  screen.print("viv gives you an instant, disposable clone of this machine.");
+  screen.print("\nUsage: viv COMMAND [options]");
+  const longest = Math.max(...[...commands.keys()].map((name) => name.length));
+  for (const group of GROUPS) {
+    screen.print(`\n${screen.paint("bold", group.title)}`);
+    for (const name of Object.keys(group.commands)) screen.print(`  ${name.padEnd(longest)}  ${commands.get(name)?.summary ?? ""}`);
+  }
+  screen.print(`\n${screen.paint("bold", "A first tour")}`);
+  screen.print("  cd my-project");
+  screen.print("  viv create --name try       # a clone of this machine, with the project in it");
+  screen.print("  viv exec try -- make test   # runs inside, in this folder, as you");
+  screen.print("  viv diff try                # what it changed; reality is as it was");
+  screen.print("  viv rm try");
+  screen.print("\nEvery command takes --help and --json. `viv help exit-codes` lists the exit codes.");
+}
+
+export function printExitCodes(screen: Screen): void {
+  screen.print("Exit codes of viv. `viv exec`, `viv shell`, `viv run` and `viv attach` return the command's own.\n");
+  for (const line of fields(EXIT_CODES.map(([code, meaning]) => [`  ${code}`, meaning]))) screen.print(line);
+}
+
+export function sentence(text: string): string {
+  return text.endsWith(".") ? text : `${text}.`;
+}
+
+function wrap(text: string, columns = 88): string {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + word.length + 1 > columns) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join("\n");
+}

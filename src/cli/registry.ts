@@ -1,0 +1,82 @@
+/** The commands by name, in the order of help. A command's module is loaded when it runs: start-up time matters. */
+import type { CommandDeclaration } from "./command.ts";
+
+type Load = () => Promise<{ readonly default: CommandDeclaration }>;
+
+export const GROUPS = [
+  {
+    title: "Sandboxes",
+    commands: {
+      create: () => import("./commands/create.ts"),
+      run: () => import("./commands/run.ts"),
+      ls: () => import("./commands/ls.ts"),
+      inspect: () => import("./commands/inspect.ts"),
+      pause: () => import("./commands/pause.ts"),
+      resume: () => import("./commands/resume.ts"),
+      stop: () => import("./commands/stop.ts"),
+      extend: () => import("./commands/extend.ts"),
+      rm: () => import("./commands/rm.ts"),
+      prune: () => import("./commands/prune.ts"),
+    },
+  },
+  {
+    title: "Work inside",
+    commands: {
+      exec: () => import("./commands/exec.ts"),
+      shell: () => import("./commands/shell.ts"),
+      ps: () => import("./commands/ps.ts"),
+      logs: () => import("./commands/logs.ts"),
+      attach: () => import("./commands/attach.ts"),
+      kill: () => import("./commands/kill.ts"),
+      port: () => import("./commands/port.ts"),
+    },
+  },
+  {
+    title: "Files and states",
+    commands: {
+      diff: () => import("./commands/diff.ts"),
+      cp: () => import("./commands/cp.ts"),
+      "files ls": () => import("./commands/files/ls.ts"),
+      "files cat": () => import("./commands/files/cat.ts"),
+      "files put": () => import("./commands/files/put.ts"),
+      "files mv": () => import("./commands/files/mv.ts"),
+      "files rm": () => import("./commands/files/rm.ts"),
+      "files mkdir": () => import("./commands/files/mkdir.ts"),
+      "files stat": () => import("./commands/files/stat.ts"),
+      "files watch": () => import("./commands/files/watch.ts"),
+      snapshot: () => import("./commands/snapshot.ts"),
+      snapshots: () => import("./commands/snapshots.ts"),
+      rollback: () => import("./commands/rollback.ts"),
+      fork: () => import("./commands/fork.ts"),
+    },
+  },
+  {
+    title: "Server and machine",
+    commands: {
+      up: () => import("./commands/up.ts"),
+      down: () => import("./commands/down.ts"),
+      status: () => import("./commands/status.ts"),
+      doctor: () => import("./commands/doctor.ts"),
+      trust: () => import("./commands/trust.ts"),
+      events: () => import("./commands/events.ts"),
+      completion: () => import("./commands/completion.ts"),
+      version: () => import("./commands/version.ts"),
+      help: () => import("./commands/help.ts"),
+    },
+  },
+] as const satisfies readonly { readonly title: string; readonly commands: Readonly<Record<string, Load>> }[];
+
+const COMMANDS: Readonly<Record<string, Load>> = Object.assign({}, ...GROUPS.map((group) => group.commands));
+
+export function commandNames(): string[] {
+  return Object.keys(COMMANDS);
+}
+
+export async function loadCommand(name: string): Promise<CommandDeclaration | undefined> {
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  return (await load?.())?.default;
+}
+
+export async function loadAll(): Promise<CommandDeclaration[]> {
+  return Promise.all(Object.values(COMMANDS).map(async (load) => (await load()).default));
+}

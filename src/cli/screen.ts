@@ -1,0 +1,128 @@
+/** The only place that writes to the terminal. stdout holds results, stderr what is said about them. */
+import type { Writable } from "node:stream";
+import { fields, table, type Column } from "./table.ts";
+import { clean, cleanJson } from "./text.ts";
+
+type Colour = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+const CODES: Readonly<Record<Colour, readonly [number, number]>> = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+};
+const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const SAY_AFTER_MS = 1000;
+const FRAME_MS = 100;
+
+type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+export interface ScreenSettings {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly json: boolean;
+}
+
+export class Screen {
+  readonly #stdout: Output;
+  readonly #stderr: Output;
+  readonly #json: boolean;
+  readonly #colours: boolean;
+  readonly #errorColours: boolean;
+  readonly #steady: boolean;
+
+  constructor(settings: ScreenSettings) {
+    this.#stdout = settings.stdout;
+    this.#stderr = settings.stderr;
+    this.#json = settings.json;
+    const wanted = !settings.env["NO_COLOR"] && settings.env["TERM"] !== "dumb";
+    this.#colours = wanted && settings.stdout.isTTY === true;
+    this.#errorColours = wanted && settings.stderr.isTTY === true;
+    this.#steady = settings.env["TERM"] === "dumb";
+  }
+
+  get terminal(): boolean {
+    return this.#stdout.isTTY === true;
+  }
+
+  /** A line of the result. The caller cleans what came from a sandbox. */
+  print(line = ""): void {
+    this.#stdout.write(`${line}\n`);
+  }
+
+  /** A remark beside the result; with --json nobody reads remarks. */
+  say(line: string): void {
+    if (!this.#json) this.#stderr.write(`${line}\n`);
+  }
+
+  /** A remark that matters even with --json. */
+  warn(line: string): void {
+    this.#stderr.write(`${this.#paint(this.#errorColours, "yellow", line)}\n`);
+  }
+
+  json(value: unknown): void {
+    this.#stdout.write(`${cleanJson(value, this.terminal ? 2 : undefined)}\n`);
+  }
+
+  /** One value of a stream of them. */
+  jsonLine(value: unknown): void {
+    this.#stdout.write(`${cleanJson(value)}\n`);
+  }
+
+  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
+    const [title = "", ...lines] = table(rows, columns, { columns: this.terminal ? this.#stdout.columns : undefined });
+    this.print(this.paint("dim", title));
+    for (const line of lines) this.print(line);
+  }
+
+  fields(pairs: readonly (readonly [name: string, value: string])[]): void {
+    for (const line of fields(pairs)) this.print(line);
+  }
+
+  paint(colour: Colour, text: string): string {
+    return this.#paint(this.#colours, colour, text);
+  }
+
+  error(error: { readonly code: string; readonly message: string; readonly remedy: string }): void {
+    if (this.#json) {
+      this.json({ error: { code: error.code, message: error.message, remedy: error.remedy } });
+      return;
+    }
+    const message = error.message.startsWith("viv ") ? error.message.slice(4) : error.message;
+    this.#stderr.write(`${this.#paint(this.#errorColours, "red", "viv:")} ${clean(message)}\n`);
+    if (error.remedy) this.#stderr.write(`     ${this.#paint(this.#errorColours, "dim", `${clean(error.remedy)} [${error.code}]`)}\n`);
+  }
+
+  /** Says what goes on while something takes longer than a second: a spinner on a terminal, one line elsewhere. */
+  async during<Result>(what: string, work: Promise<Result>): Promise<Result> {
+    if (this.#json) return work;
+    const spinning = this.#stderr.isTTY === true && !this.#steady;
+    const started = performance.now();
+    let frame = 0;
+    const tick = (): void => {
+      const seconds = Math.floor((performance.now() - started) / 1000);
+      if (spinning) this.#stderr.write(`\r${FRAMES[frame++ % FRAMES.length] ?? ""} ${what} (${seconds} s)\x1b[K`);
+      else if (frame++ === 0) this.#stderr.write(`${what} ...\n`);
+    };
+    let repeat: NodeJS.Timeout | undefined;
+    const first = setTimeout(() => {
+      tick();
+      if (spinning) repeat = setInterval(tick, FRAME_MS);
+    }, SAY_AFTER_MS);
+    try {
+      return await work;
+    } finally {
+      clearTimeout(first);
+      clearInterval(repeat);
+      if (spinning && frame > 0) this.#stderr.write("\r\x1b[K");
+    }
+  }
+
+  #paint(on: boolean, colour: Colour, text: string): string {
+    if (!on || text === "") return text;
+    const [start, end] = CODES[colour];
+    return `\x1b[${start}m${text}\x1b[${end}m`;
+  }
+}

@@ -1,0 +1,126 @@
+/** A command inside, wired to this process: input, output, signals and the terminal, unchanged both ways. */
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import type { CommandEnd } from "../schema/command.ts";
+import type { CommandStream } from "../client/client.ts";
+import { DetachKeys } from "./detach-keys.ts";
+
+export interface SessionOptions {
+  /** Raw keys and resizes go to the command. */
+  readonly terminal: boolean;
+  readonly stdin: boolean;
+  /** Whether signals to this process go to the command; true if left out. */
+  readonly signals?: boolean;
+  /** Ctrl-P ctrl-Q leaves the command running. */
+  readonly detachable: boolean;
+  readonly onGap: (bytes: number) => void;
+  /** Where output goes; this process's own if left out. */
+  readonly stdout?: Writable;
+  readonly stderr?: Writable;
+}
+
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+
+/** Runs until the command ends; undefined if the user detached. */
+export async function runSession(stream: CommandStream, options: SessionOptions): Promise<CommandEnd | undefined> {
+  const detached = Promise.withResolvers<undefined>();
+  const undo: Undo[] = [];
+  try {
+    if (options.signals !== false) undo.push(forwardSignals(stream));
+    if (options.terminal) undo.push(useTerminal(stream));
+    if (options.stdin) undo.push(pumpInput(stream, options.detachable ? () => detached.resolve(undefined) : undefined));
+    else stream.endInput();
+    const ended = pumpOutput(stream, options).then(() => stream.end);
+    const end = await Promise.race([ended, detached.promise]);
+    // Output that breaks off after the user left is no news.
+    if (end === undefined) ended.catch(() => undefined);
+    return end;
+  } finally {
+    for (const step of undo.toReversed()) step();
+    stream.close();
+  }
+}
+
+type Undo = () => void;
+
+/** The first ctrl-C is the command's; a second one means it. */
+function forwardSignals(stream: CommandStream): Undo {
+  let interrupts = 0;
+  const forward = (name: NodeJS.Signals): void => {
+    if (name === "SIGINT") interrupts += 1;
+    stream.signal(interrupts > 1 && name === "SIGINT" ? "KILL" : name.slice(3));
+  };
+  for (const name of FORWARDED) process.on(name, forward);
+  return () => {
+    for (const name of FORWARDED) process.off(name, forward);
+  };
+}
+
+function useTerminal(stream: CommandStream): Undo {
+  const resize = (): void => {
+    if (process.stdout.isTTY) stream.resize(process.stdout.rows, process.stdout.columns);
+  };
+  const raw = (on: boolean): void => {
+    if (process.stdin.isTTY) process.stdin.setRawMode(on);
+  };
+  const restore = (): void => raw(false);
+  process.on("SIGWINCH", resize);
+  process.on("exit", restore);
+  raw(true);
+  return () => {
+    process.off("SIGWINCH", resize);
+    process.off("exit", restore);
+    restore();
+  };
+}
+
+/** Reads on only when the command took what was read before. */
+function pumpInput(stream: CommandStream, onDetach: (() => void) | undefined): Undo {
+  const stdin = process.stdin;
+  const keys = onDetach === undefined ? undefined : new DetachKeys();
+  const onData = (chunk: Buffer): void => {
+    const passed = keys === undefined ? { data: chunk, detach: false } : keys.pass(chunk);
+    if (passed.detach) onDetach?.();
+    if (passed.data.length === 0) return;
+    stdin.pause();
+    stream.write(passed.data).then(
+      () => stdin.resume(),
+      // The command has ended or the connection has: whoever waits for its end hears it.
+      () => undefined,
+    );
+  };
+  const onEnd = (): void => stream.endInput();
+  stdin.on("data", onData);
+  stdin.once("end", onEnd);
+  // A closed or unreadable standard input is an empty one.
+  stdin.once("error", onEnd);
+  return () => {
+    stdin.off("data", onData);
+    stdin.off("end", onEnd);
+    stdin.pause();
+    stdin.unref?.();
+    // A read that is under way on a pipe or file would hold the process open.
+    if (!stdin.isTTY) stdin.destroy();
+  };
+}
+
+async function pumpOutput(stream: CommandStream, options: SessionOptions): Promise<void> {
+  const targets = { stdout: options.stdout ?? process.stdout, stderr: options.stderr ?? process.stderr };
+  for await (const chunk of stream.output) {
+    if (chunk.stream === "gap") options.onGap(chunk.bytes);
+    else await write(targets[chunk.stream], chunk.data);
+  }
+}
+
+async function write(target: Writable, data: Uint8Array): Promise<void> {
+  if (!target.write(data)) await once(target, "drain");
+}
+
+const USUAL_SIGNALS: ReadonlySet<string | null> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE", "INT", "TERM", "HUP", "PIPE"]);
+
+/** The one line that explains an end a user did not cause; undefined where there is nothing to explain. */
+export function explainEnd(end: CommandEnd): string | undefined {
+  if (end.cause === "exit" || end.message === null) return undefined;
+  if (end.cause === "signal" && USUAL_SIGNALS.has(end.signal)) return undefined;
+  return end.message;
+}

@@ -1,0 +1,161 @@
+/** Starts the server when none runs: once, however many command lines want it at the same moment. */
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect as dial } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { preparePaths, type Environment, type Paths } from "../config/paths.ts";
+import { ERRORS, VivError } from "../schema/errors.ts";
+
+const START_TIMEOUT_MS = 10_000;
+const FIRST_RETRY_MS = 4;
+const LONGEST_RETRY_MS = 100;
+const LOG_LINES = 8;
+/** A server that ends because another one got there first has done no harm: that one is waited for. */
+const ANOTHER_RUNS = `exit code ${ERRORS.server_running.exit}`;
+/** What a server needs of the caller's environment. The rest stays out of a process that lives for days. */
+const PASSED_ON = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TMPDIR|DBUS_SESSION_BUS_ADDRESS|LC_\w+|XDG_\w+|VIV_\w+|NODE_\w+)$/;
+
+/** Whether a server answers at the socket. */
+export async function isListening(socket: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const attempt = dial(socket);
+    attempt.once("connect", () => {
+      attempt.destroy();
+      resolve(true);
+    });
+    attempt.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EACCES" || error.code === "EPERM") reject(notOurs(socket, error));
+      else resolve(false);
+    });
+  });
+}
+
+function notOurs(socket: string, cause: Error): VivError {
+  return new VivError("denied", `The server at ${socket} belongs to another user.`, {
+    cause,
+    remedy: "Use it as that user, or choose a state folder of your own with VIV_HOME.",
+  });
+}
+
+export interface StartOptions {
+  /** More words for the server's command line. */
+  readonly flags?: readonly string[];
+  readonly env: Environment;
+  /** Gets the last lines of the server's log when it could not start. */
+  readonly report: (line: string) => void;
+}
+
+export async function startServer(paths: Paths, options: StartOptions): Promise<void> {
+  prepare(paths);
+  const logged = logSize(paths.log);
+  const failed = (message: string): VivError => failure(paths, message, logged, options.report);
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  let exited: Promise<string> | undefined;
+  let mine = false;
+  try {
+    for (let wait = FIRST_RETRY_MS; performance.now() < deadline; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
+      if (await isListening(paths.socket)) return;
+      if (!mine && takeLock(paths.startLock)) {
+        mine = true;
+        // Whoever held the lock before may have finished between the look and the lock.
+        if (await isListening(paths.socket)) return;
+        exited = launch(paths, options);
+      }
+      const how = await Promise.race([delay(wait), exited ?? new Promise<never>(() => undefined)]);
+      if (how === undefined) continue;
+      if (how !== ANOTHER_RUNS && !(await isListening(paths.socket))) throw failed(`The server ended at once (${how}).`);
+      exited = undefined;
+    }
+    throw failed(`The server did not answer within ${START_TIMEOUT_MS / 1000} seconds.`);
+  } finally {
+    if (mine) rmSync(paths.startLock, { force: true });
+  }
+}
+
+function prepare(paths: Paths): void {
+  try {
+    preparePaths(paths);
+  } catch (error) {
+    if (error instanceof VivError) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new VivError("server_unreachable", `The state folder ${paths.home} can't be made: ${message}`, {
+      cause: error,
+      remedy: "Choose a folder you can write to with VIV_HOME.",
+    });
+  }
+}
+
+/** Runs the server apart from this process: its own session, no terminal, no pipe of ours. Resolves when it ends. */
+function launch(paths: Paths, options: StartOptions): Promise<string> {
+  const log = openSync(paths.log, "a", 0o600);
+  const child = spawn(process.execPath, [...serverCommand(), ...(options.flags ?? [])], {
+    cwd: "/",
+    detached: true,
+    stdio: ["ignore", log, log],
+    env: serverEnvironment(paths, options.env),
+  });
+  closeSync(log);
+  child.unref();
+  return new Promise((resolve) => {
+    child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code ?? "unknown"}`));
+    child.once("error", (error) => resolve(error.message));
+  });
+}
+
+/** The server's program: beside this file's folder, as source or as built. */
+export function serverCommand(): string[] {
+  const ending = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  return [fileURLToPath(new URL(`../server-main.${ending}`, import.meta.url))];
+}
+
+/** The server must find the same folders as this process did, wherever it runs. */
+export function serverEnvironment(paths: Paths, env: Environment): NodeJS.ProcessEnv {
+  const passed = Object.entries(env).filter(([name]) => PASSED_ON.test(name));
+  return { ...Object.fromEntries(passed), VIV_HOME: paths.home, VIV_CONFIG: paths.config };
+}
+
+function takeLock(lock: string): boolean {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: "wx", mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  if (isStale(lock)) discard(lock);
+  return false;
+}
+
+function isStale(lock: string): boolean {
+  try {
+    if (Date.now() - statSync(lock).mtimeMs > START_TIMEOUT_MS) return true;
+    const holder = Number(readFileSync(lock, "utf8"));
+    // Empty for the moment between creating and writing it.
+    if (holder === 0) return false;
+    process.kill(holder, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
+/** Of all who see a stale lock, one gets to rename it; the others find it gone. */
+function discard(lock: string): void {
+  const aside = `${lock}.${process.pid}`;
+  try {
+    renameSync(lock, aside);
+    rmSync(aside, { force: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}
+
+function logSize(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function failure(paths: Paths, message: string, logged: number, report: (line: string) => void): VivError {
+  const written = readFileSync(paths.log).subarray(logged).toString("utf8").trimEnd();
+  for (const line of written.split("\n").slice(-LOG_LINES)) if (line.trim() !== "") report(line);
+  return new VivError("server_unreachable", message, { remedy: `Read ${paths.log}, or run \`viv up --foreground\` to see it start.` });
+}
