@@ -30,6 +30,7 @@ export const ERRORS = {
   no_capacity: { status: 429, exit: 5, remedy: "Remove sandboxes with `viv rm` or `viv prune`, or raise the ceiling in the user config." },
   disk_full: { status: 507, exit: 5, remedy: "Free space on the host, or move the state folder with VIV_HOME." },
   limit_unsupported: { status: 400, exit: 2, remedy: "Leave the limit out, or see `viv doctor` for what this machine needs to hold it." },
+  port_unreachable: { status: 502, exit: 2, remedy: "Look at what listens inside, and whether it speaks HTTP." },
   unsupported: { status: 501, exit: 2, remedy: "`viv doctor` says what this machine can do." },
   no_walls: { status: 501, exit: 2, remedy: "Run `viv doctor`; `--unwalled` works on a copy of the folder without isolation." },
   cell_missing: { status: 501, exit: 125, remedy: "Run `npm run setup` with a C compiler installed." },

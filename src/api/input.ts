@@ -1,0 +1,107 @@
+/** From what a request says to what a handler gets, or one sentence about what is wrong. */
+import type { IncomingMessage } from "node:http";
+import type { z } from "zod";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+
+const MAX_DEPTH = 32;
+const BODY_TIMEOUT_MS = 30_000;
+
+const OPEN_BRACE = 123;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACE = 125;
+const CLOSE_BRACKET = 93;
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+/** One pass over the bytes, so that a deep document is refused before anything recursive sees it. */
+function refuseDeep(bytes: Buffer): void {
+  let depth = 0;
+  let quoted = false;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (quoted) {
+      if (byte === BACKSLASH) index += 1;
+      else if (byte === QUOTE) quoted = false;
+    } else if (byte === QUOTE) quoted = true;
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth += 1;
+      if (depth > MAX_DEPTH) throw new VivError("invalid_input", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth -= 1;
+  }
+}
+
+async function readBody(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const timer = setTimeout(() => incoming.destroy(), BODY_TIMEOUT_MS);
+  try {
+    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > LIMITS.maxBodyBytes) throw new VivError("invalid_input", `The body is larger than ${LIMITS.maxBodyBytes} bytes.`);
+      chunks.push(chunk);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+}
+
+function hasBody(incoming: IncomingMessage): boolean {
+  return incoming.headers["transfer-encoding"] !== undefined || Number(incoming.headers["content-length"] ?? 0) > 0;
+}
+
+/** The JSON object in the body; an absent body is an empty object. */
+export async function readJson(incoming: IncomingMessage): Promise<object> {
+  if (!hasBody(incoming)) return {};
+  const type = incoming.headers["content-type"] ?? "";
+  if (!/^application\/json(\s*;|$)/i.test(type)) throw new VivError("invalid_input", "The body's Content-Type is not application/json.");
+  if (Number(incoming.headers["content-length"] ?? 0) > LIMITS.maxBodyBytes) throw new VivError("invalid_input", `The body is larger than ${LIMITS.maxBodyBytes} bytes.`);
+  return parseObject(await readBody(incoming));
+}
+
+/** A JSON object from bytes of a caller. */
+export function parseObject(bytes: Buffer): object {
+  refuseDeep(bytes);
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch (error) {
+    throw new VivError("invalid_input", "The body is not JSON.", { cause: error });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new VivError("invalid_input", "The body is not a JSON object.");
+  return value;
+}
+
+/** The fields of a query string; none may stand there twice. */
+export function readQuery(url: string): object {
+  const start = url.indexOf("?");
+  if (start < 0) return {};
+  const fields = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(url.slice(start + 1))) {
+    if (fields.has(name)) throw new VivError("invalid_input", `Field "${name}" is given twice.`);
+    fields.set(name, value);
+  }
+  return Object.fromEntries(fields);
+}
+
+/** Fields of the path beside those of query or body; a field stands in one place. */
+export function merge(path: Readonly<Record<string, string>>, rest: object): object {
+  for (const name of Object.keys(path)) {
+    if (Object.hasOwn(rest, name)) throw new VivError("invalid_input", `Field "${name}" belongs in the path only.`);
+  }
+  return { ...rest, ...path };
+}
+
+function sentence(issue: z.core.$ZodIssue): string {
+  const place = issue.path.map(String).join(".");
+  if (issue.code === "unrecognized_keys") return `Unknown field "${[place, issue.keys[0]].filter(Boolean).join(".")}".`;
+  return place === "" ? `The input is wrong: ${issue.message}.` : `Field "${place}" is wrong: ${issue.message}.`;
+}
+
+export function parse<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  const first = result.error.issues[0];
+  throw new VivError("invalid_input", first === undefined ? "The input is wrong." : sentence(first), { cause: result.error });
+}

@@ -1,0 +1,129 @@
+/** The typed client of the API. */
+import type { IncomingMessage } from "node:http";
+import type { Duplex, Readable } from "node:stream";
+import type { z } from "zod";
+import { CONTRACTS, type InputOf, type OperationName, type OutputOf } from "../schema/contracts.ts";
+import { VivError } from "../schema/errors.ts";
+import type { VivEvent } from "../schema/event.ts";
+import { FileEntry, type FileChange } from "../schema/files.ts";
+import { ENTRY_HEADER, STREAM_ROUTES, type UnpackReport } from "../schema/stream-routes.ts";
+import type { ExecOpen } from "../schema/streams.ts";
+import { SocketStream } from "../wire/wire.ts";
+import { CommandStream } from "./command-stream.ts";
+import { readEvents } from "./sse.ts";
+import { Transport, type Address } from "./transport.ts";
+
+export type { CommandOutput } from "./command-stream.ts";
+export { CommandStream };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A route with its fields: those of the path in it, the others in `rest`. Fields without value are left out. */
+function route(template: string, input: Fields): { path: string; rest: Fields } {
+  const rest: Record<string, unknown> = {};
+  let path = template;
+  for (const [name, value] of Object.entries(input)) {
+    if (value === undefined) continue;
+    if (path.includes(`{${name}}`)) path = path.replace(`{${name}}`, encodeURIComponent(String(value)));
+    else rest[name] = value;
+  }
+  return { path, rest };
+}
+
+function address(template: string, input: Fields): string {
+  const { path, rest } = route(template, input);
+  const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)]));
+  return query.size === 0 ? path : `${path}?${query.toString()}`;
+}
+
+/** Ends quietly when its reader's signal says so. */
+async function* until<Item>(signal: AbortSignal, items: () => AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
+  try {
+    yield* items();
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** A stream that breaks off is an unreachable server. */
+async function* broken(answer: IncomingMessage): AsyncGenerator<Buffer, void, void> {
+  try {
+    yield* answer as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw new VivError("server_unreachable", "The connection to the server broke off.", { cause: error });
+  }
+}
+
+export class Client {
+  readonly #transport: Transport;
+
+  constructor(where: Address) {
+    this.#transport = new Transport(where);
+  }
+
+  async call<Name extends OperationName>(name: Name, input: InputOf<Name>, signal?: AbortSignal): Promise<OutputOf<Name>> {
+    const { method, path } = CONTRACTS[name];
+    const fields = input as Fields;
+    const cancel = signal === undefined ? {} : { signal };
+    if (method !== "post") return this.#transport.json({ method: method.toUpperCase(), path: address(path, fields), ...cancel });
+    const { path: target, rest } = route(path, fields);
+    return this.#transport.json({ method: "POST", path: target, body: JSON.stringify(rest), contentType: "application/json", ...cancel });
+  }
+
+  async exec(sandbox: string, open: z.input<typeof ExecOpen>): Promise<CommandStream> {
+    const socket = await this.#transport.webSocket(address(STREAM_ROUTES.exec.path, { sandbox }));
+    return CommandStream.over(socket, JSON.stringify(open));
+  }
+
+  async attach(sandbox: string, command: string, options: { stdin?: boolean } = {}): Promise<CommandStream> {
+    const socket = await this.#transport.webSocket(address(STREAM_ROUTES.attach.path, { sandbox, command, stdin: options.stdin }));
+    return CommandStream.over(socket);
+  }
+
+  /** One TCP connection to a port inside. */
+  async dial(sandbox: string, port: number): Promise<Duplex> {
+    return new SocketStream(await this.#transport.webSocket(address(STREAM_ROUTES.tunnel.path, { sandbox, port })));
+  }
+
+  async readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }> {
+    const body = await this.#transport.request({ method: "GET", path: address(STREAM_ROUTES.readFile.path, { sandbox, path, user }) });
+    return { entry: FileEntry.parse(JSON.parse(String(body.headers[ENTRY_HEADER]))), body };
+  }
+
+  async writeFile(sandbox: string, path: string, body: AsyncIterable<Uint8Array>, options: { user?: string; mode?: number; parents?: boolean } = {}): Promise<FileEntry> {
+    const { mode, ...rest } = options;
+    const target = address(STREAM_ROUTES.writeFile.path, { sandbox, path, ...rest, ...(mode === undefined ? {} : { mode: mode.toString(8) }) });
+    return this.#transport.json({ method: "PUT", path: target, body, contentType: "application/octet-stream" });
+  }
+
+  /** A file or folder as a tar archive. */
+  async packFiles(sandbox: string, path: string, user?: string): Promise<Readable> {
+    return this.#transport.request({ method: "GET", path: address(STREAM_ROUTES.packFiles.path, { sandbox, path, user }) });
+  }
+
+  /** Unpacks a tar archive into a folder inside. */
+  async unpackFiles(sandbox: string, path: string, archive: AsyncIterable<Uint8Array>, user?: string): Promise<z.output<typeof UnpackReport>> {
+    return this.#transport.json({ method: "PUT", path: address(STREAM_ROUTES.unpackFiles.path, { sandbox, path, user }), body: archive, contentType: "application/x-tar" });
+  }
+
+  watchFiles(sandbox: string, path: string, options: { user?: string; recursive?: boolean; signal: AbortSignal }): AsyncIterable<FileChange> {
+    const { signal, ...rest } = options;
+    return this.#listen(address(STREAM_ROUTES.watchFiles.path, { sandbox, path, ...rest }), signal);
+  }
+
+  /** Events after a sequence number, then live ones, until the signal. */
+  events(after: number, options: { sandbox?: string; signal: AbortSignal }): AsyncIterable<VivEvent> {
+    return this.#listen(address(STREAM_ROUTES.events.path, { after, sandbox: options.sandbox }), options.signal);
+  }
+
+  #listen<Data>(path: string, signal: AbortSignal): AsyncIterable<Data> {
+    const transport = this.#transport;
+    return until(signal, async function* () {
+      yield* readEvents<Data>(broken(await transport.request({ method: "GET", path, signal })));
+    });
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+}

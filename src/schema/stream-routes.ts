@@ -1,0 +1,71 @@
+/** Routes that carry bytes, events or a conversation instead of one JSON value. API, OpenAPI and client derive from it. */
+import { z } from "zod";
+import { CONTRACTS } from "./contracts.ts";
+import { FileEntry, SandboxPath } from "./files.ts";
+import { CommandId, SandboxRef } from "./ids.ts";
+
+const user = CONTRACTS.statFile.input.shape.user;
+const flag = z.enum(["true", "false", "1", "0"]).transform((text) => text === "true" || text === "1");
+const ofSandbox = z.strictObject({ sandbox: SandboxRef });
+const ofFile = ofSandbox.extend({ path: SandboxPath, user });
+
+/** Canonical decimal only: other spellings of a port would slip past what looks for this one. */
+const Port = z
+  .string()
+  .regex(/^[1-9]\d{0,4}$/, "a port is a plain number from 1 to 65535")
+  .transform(Number)
+  .pipe(z.number().max(65_535))
+  .describe("Port inside the sandbox.");
+
+const ofPort = ofSandbox.extend({ port: Port });
+
+interface StreamRoute {
+  /** websocket is a GET with Upgrade; any is every method. */
+  readonly method: "get" | "put" | "websocket" | "any";
+  readonly path: string;
+  readonly summary: string;
+  /** Fields in the path, then those of the query. */
+  readonly input: z.ZodObject;
+  /** What the request's body is, for documentation. */
+  readonly body?: string;
+  /** What the answer's body is: a schema for JSON, a content type otherwise. */
+  readonly output: z.ZodType | string;
+}
+
+export const UnpackReport = z.object({ files: z.number().int().describe("Files written."), bytes: z.number().int().describe("Bytes written.") }).describe("What was unpacked.");
+
+export const STREAM_ROUTES = {
+  events: {
+    method: "get",
+    path: "/events",
+    summary: "Events after a sequence number (or after the Last-Event-ID header), then live ones, as server-sent events",
+    input: z.strictObject({ after: z.string().regex(/^\d{1,15}$/, "a sequence number is a whole number").transform(Number).optional().describe("Sequence number; everything kept if left out."), sandbox: SandboxRef.optional() }),
+    output: "text/event-stream",
+  },
+  readFile: { method: "get", path: "/sandboxes/{sandbox}/files/content", summary: "Content of a file; the viv-entry header says what it is", input: ofFile, output: "application/octet-stream" },
+  writeFile: {
+    method: "put",
+    path: "/sandboxes/{sandbox}/files/content",
+    summary: "Write a file, complete or not at all",
+    input: ofFile.extend({ mode: z.string().regex(/^[0-7]{1,4}$/, "a mode is octal").transform((text) => Number.parseInt(text, 8)).optional().describe("Permission bits, octal."), parents: flag.optional().describe("Make missing folders.") }),
+    body: "application/octet-stream",
+    output: FileEntry,
+  },
+  packFiles: { method: "get", path: "/sandboxes/{sandbox}/files/archive", summary: "A file or folder as a tar archive", input: ofFile, output: "application/x-tar" },
+  unpackFiles: { method: "put", path: "/sandboxes/{sandbox}/files/archive", summary: "Unpack a tar archive into a folder", input: ofFile, body: "application/x-tar", output: UnpackReport },
+  watchFiles: { method: "get", path: "/sandboxes/{sandbox}/files/watch", summary: "Changes below a path as they happen, as server-sent events", input: ofFile.extend({ recursive: flag.optional().describe("Also in folders below.") }), output: "text/event-stream" },
+  exec: { method: "websocket", path: "/sandboxes/{sandbox}/exec", summary: "Run a command and talk to it; the first message says what to run", input: ofSandbox, output: "websocket" },
+  attach: { method: "websocket", path: "/sandboxes/{sandbox}/commands/{command}/attach", summary: "Listen to a command that runs, and talk to it", input: ofSandbox.extend({ command: CommandId, stdin: flag.optional().describe("Whether standard input follows.") }), output: "websocket" },
+  tunnel: { method: "websocket", path: "/sandboxes/{sandbox}/ports/{port}/tunnel", summary: "One TCP connection to a port inside; binary messages are its bytes", input: ofPort, output: "websocket" },
+  proxy: { method: "any", path: "/sandboxes/{sandbox}/ports/{port}/http/{rest}", summary: "HTTP to a port inside; also WebSocket", input: ofPort, output: "*/*" },
+} as const satisfies Record<string, StreamRoute>;
+
+export type StreamName = keyof typeof STREAM_ROUTES;
+export type StreamInputOf<Name extends StreamName> = z.input<(typeof STREAM_ROUTES)[Name]["input"]>;
+export type StreamParsedOf<Name extends StreamName> = z.output<(typeof STREAM_ROUTES)[Name]["input"]>;
+
+/** Header with the JSON of a file's entry, in ASCII. */
+export const ENTRY_HEADER = "viv-entry";
+/** WebSocket subprotocol, and the prefix under which a browser passes the token beside it. */
+export const SOCKET_PROTOCOL = "viv";
+export const SOCKET_TOKEN_PREFIX = "viv.bearer.";
