@@ -57,6 +57,7 @@ const char *code_of_errno(int error);
 
 /* One main per life. */
 int host_main(void);                                       /* host.c */
+int probe_main(void);                                      /* probe.c */
 struct launch;                                             /* launch.c: carries out one `launch` request in a forked child */
 int launch_main(const struct fields *request, int result_fd); /* runs in the forked child; writes REPLY or ERROR without `id=` to result_fd; returns exit status */
 

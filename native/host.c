@@ -42,6 +42,8 @@ static const struct {
     {"sync", sync_request, FORKED | DIES_WITH_HOST},
     {"compare", compare_request, FORKED | DIES_WITH_HOST},
     {"measure", tree_measure, FORKED | DIES_WITH_HOST},
+    {"diff", diff_request, FORKED | DIES_WITH_HOST},
+    {"extract", extract_request, FORKED | DIES_WITH_HOST},
     {"watch", watch_request, INLINE},
     {"drain", drain_request, INLINE},
     {"unwatch", unwatch_request, INLINE},

@@ -82,6 +82,10 @@ struct names {
 int names_read(int folder, struct names *names); /* reuses what an earlier call left; 0 or -1 */
 void names_free(struct names *names);
 
+/* diff.c, extract.c */
+void diff_request(const struct fields *request, struct answer *answer);
+void extract_request(const struct fields *request, struct answer *answer);
+
 /* sync.c, mask.c, watch.c */
 void sync_request(const struct fields *request, struct answer *answer);
 void compare_request(const struct fields *request, struct answer *answer);

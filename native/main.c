@@ -9,6 +9,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   if (argc == 2 && strcmp(argv[1], "host") == 0) return host_main();
-  fprintf(stderr, "cell: started by viv, not by hand. Usage: cell host | cell --version\n");
+  if (argc == 2 && strcmp(argv[1], "probe") == 0) return probe_main();
+  fprintf(stderr, "cell: started by viv, not by hand. Usage: cell host | cell probe | cell --version\n");
   return 2;
 }

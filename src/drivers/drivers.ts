@@ -68,6 +68,8 @@ export type OutputChunk =
 /** A command as the server holds it. */
 export interface RunningCommand {
   readonly pid: number;
+  /** Bytes of output before what is heard here; they are in the log. */
+  readonly offset: number;
   /** Output in order; not reading it makes a command started here wait. Ends when the command has ended. */
   readonly output: AsyncIterable<OutputChunk>;
   readonly exit: Promise<RawExit>;
@@ -116,7 +118,6 @@ export interface Walls {
   attach(command: string, stdin: boolean): Promise<RunningCommand | undefined>;
   /** Ids of the commands that run. */
   running(): Promise<string[]>;
-  log(command: string): Promise<CommandLog>;
   dial(port: number): Promise<Duplex>;
   readonly files: FileOperations;
   usage(): Promise<Usage>;
@@ -133,10 +134,14 @@ export interface Driver {
   launch(request: LaunchRequest): Promise<Walls>;
   /** Finds a launched sandbox again; undefined when it is gone. */
   adopt(sandbox: string, launched: Launched): Promise<Walls | undefined>;
-  /** Removes what a sandbox left on the host outside its volume: cgroups, sockets, logs. Absent is fine. */
-  clear(sandbox: string): Promise<void>;
-  /** Clears everything of this driver that belongs to no sandbox kept; says what it removed. */
-  reconcile(keep: ReadonlySet<string>): Promise<string[]>;
+  /** The logged output of a command, also when its sandbox has ended. */
+  log(sandbox: string, command: string): Promise<CommandLog>;
+  /** Removes what an ended sandbox left on the host outside its volume; its logs too when it is thrown away. Absent is fine. */
+  clear(sandbox: string, logs: "keep" | "remove"): Promise<void>;
+  /** Clears everything of this driver that belongs to no sandbox kept; says what it removed. Asks what to keep after it has looked. */
+  reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]>;
+  /** What of reality does not exist inside, for people. */
+  masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]>;
   /** Called once per sandbox whose process 1 ended without stop(). */
   onExit(listener: (sandbox: string) => void): void;
   close(): Promise<void>;

@@ -56,10 +56,10 @@ export async function run(program: string, args: readonly string[], options: Run
   return promise;
 }
 
-/** As run, and anything but exit code 0 is an error. */
-export async function runChecked(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+/** As run, and any exit code that is not expected is an error. */
+export async function runChecked(program: string, args: readonly string[], options: RunOptions & { okCodes?: readonly number[] } = {}): Promise<RunResult> {
   const result = await run(program, args, options);
-  if (result.code === 0) return result;
+  if (result.code !== null && (options.okCodes ?? [0]).includes(result.code)) return result;
   const ending = result.code === null ? "was killed or ran out of time" : `ended with ${result.code}`;
   throw new VivError("internal", `${program} ${args[0] ?? ""} ${ending}: ${result.stderr.split("\n").at(-1) ?? ""}`);
 }

@@ -1,28 +1,14 @@
 /** What the server can do, as the API, later MCP, and tests call it. */
 import type { Duplex, Readable } from "node:stream";
 import type { OperationName, OutputOf, ParsedOf } from "../schema/contracts.ts";
-import type { Command, CommandEnd } from "../schema/command.ts";
 import type { VivEvent } from "../schema/event.ts";
 import type { FileChange, FileEntry } from "../schema/files.ts";
 import type { ExecOpen } from "../schema/streams.ts";
-import type { OutputChunk } from "../drivers/drivers.ts";
+import type { CommandStream } from "../sandbox/stream.ts";
 
 export type Handlers = {
   readonly [Operation in OperationName]: (input: ParsedOf<Operation>, signal: AbortSignal) => Promise<OutputOf<Operation>>;
 };
-
-/** A command as a caller holds it. */
-export interface CommandStream {
-  readonly command: Command;
-  readonly output: AsyncIterable<OutputChunk>;
-  readonly end: Promise<CommandEnd>;
-  write(data: Uint8Array): Promise<void>;
-  endInput(): void;
-  resize(rows: number, cols: number): void;
-  signal(signal: string): void;
-  /** The caller goes away: the command is killed or kept, as it was opened. */
-  close(): void;
-}
 
 export interface Streams {
   exec(sandbox: string, open: ExecOpen): Promise<CommandStream>;

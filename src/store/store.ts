@@ -20,6 +20,10 @@ export interface SandboxRow extends Sandbox {
   readonly home: string;
   readonly currentSnapshot: string | null;
   readonly idempotencyKey: string | null;
+  /** Set while a rollback is under way: a crash ends in the snapshot's state. */
+  readonly restoring: string | null;
+  /** Set once removal has begun: a crash ends in it being gone. */
+  readonly removing: boolean;
 }
 
 export interface ProjectRow {

@@ -1,0 +1,100 @@
+/** Reads vivarium.json of a project and the user's own config; decides what of it takes effect. */
+import { createHash } from "node:crypto";
+import { constants, closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse, printParseErrorCode, type ParseError } from "jsonc-parser";
+import type { z } from "zod";
+import { ProjectConfig, UserConfig, WIDENING_KEYS } from "../schema/config.ts";
+import { VivError } from "../schema/errors.ts";
+
+export const CONFIG_NAME = "vivarium.json";
+const MAX_CONFIG_BYTES = 1024 ** 2;
+
+export interface LoadedConfig {
+  /** What takes effect: without trust, only what tightens. */
+  readonly config: ProjectConfig;
+  /** The file, or null when the project has none. */
+  readonly file: string | null;
+  /** Hash of its content. */
+  readonly hash: string | null;
+  /** What its content widens, whether trusted or not. */
+  readonly widens: { key: string; value: string }[];
+  readonly trusted: boolean;
+}
+
+export function loadProjectConfig(project: string, trustedHash: string | null): LoadedConfig {
+  const file = join(project, CONFIG_NAME);
+  const text = readBounded(file);
+  if (text === undefined) return { config: ProjectConfig.parse({}), file: null, hash: null, widens: [], trusted: true };
+  const config = parseConfig(file, text, ProjectConfig);
+  const hash = createHash("sha256").update(text).digest("hex");
+  const widens = WIDENING_KEYS.flatMap((key) => {
+    const value = widening(config, key);
+    return value === undefined ? [] : [{ key, value: JSON.stringify(value) }];
+  });
+  const trusted = widens.length === 0 || hash === trustedHash;
+  return { config: trusted ? config : tightened(config), file, hash, widens, trusted };
+}
+
+export function loadUserConfig(file: string): UserConfig {
+  const text = readBounded(file);
+  return text === undefined ? UserConfig.parse({}) : parseConfig(file, text, UserConfig);
+}
+
+/** The value of a widening key if the config uses it. */
+function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): unknown {
+  const used = <T extends object>(value: T): T | undefined => (Object.keys(value).length > 0 ? value : undefined);
+  switch (key) {
+    case "expose": return used(config.expose);
+    case "env.pass": return used(config.env.pass);
+    case "env.set": return used(config.env.set);
+    case "services": return used(config.services);
+    case "sudo": return config.sudo ? true : undefined;
+    case "driver": return config.driver === "folder" ? "folder" : undefined;
+  }
+}
+
+function tightened(config: ProjectConfig): ProjectConfig {
+  const { driver, ...rest } = config;
+  return {
+    ...rest,
+    ...(driver === "native" ? { driver } : {}),
+    expose: [],
+    env: { pass: [], set: {}, drop: config.env.drop },
+    services: {},
+    sudo: false,
+  };
+}
+
+/** The file's text; undefined if there is none. A link is followed by nobody: it could point anywhere. */
+function readBounded(file: string): string | undefined {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new VivError("config_invalid", `${file} can't be read: ${code ?? String(error)}.`, { cause: error });
+  }
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES) throw new VivError("config_invalid", `${file} is not a regular file of at most 1 MiB.`);
+    return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function parseConfig<Schema extends z.ZodType>(file: string, text: string, schema: Schema): z.output<Schema> {
+  const errors: ParseError[] = [];
+  const value: unknown = parse(text, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (first !== undefined) {
+    const line = text.slice(0, first.offset).split("\n").length;
+    throw new VivError("config_invalid", `${file}:${line}: ${printParseErrorCode(first.error)}.`);
+  }
+  const result = schema.safeParse(value ?? {});
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  throw new VivError("config_invalid", `${file}: ${issue?.path.join(".") || "(top)"}: ${issue?.message ?? "not valid"}.`);
+}

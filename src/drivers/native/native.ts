@@ -1,0 +1,209 @@
+/** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
+import { readFileSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { CellHost } from "../../host/cell-host.ts";
+import { CellError } from "../../host/cell-host.ts";
+import type { Cgroups } from "../../host/cgroups.ts";
+import { readMounts } from "../../host/mounts.ts";
+import { VivError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
+import { readLog } from "./log-reader.ts";
+import { rootPlan, userModeFolders, userPlan, type Field, type MaskLayer } from "./plan.ts";
+import { NativeWalls } from "./walls.ts";
+
+/** Gives the mask layer for a launch; capture knows what is secret on this machine. */
+export interface Masks {
+  layer(request: { home: string; project: string; mask: readonly string[]; expose: readonly string[] }): Promise<MaskLayer & { masked: readonly string[] }>;
+}
+
+export interface NativeOptions {
+  readonly host: CellHost;
+  readonly mode: "root" | "user";
+  readonly uid: number;
+  readonly gid: number;
+  /** State folder of the server. */
+  readonly home: string;
+  /** Absent where this process may not make groups. */
+  readonly cgroups: Cgroups | undefined;
+  readonly masks: Masks;
+}
+
+export class NativeDriver implements Driver {
+  readonly name = "native";
+  readonly capabilities: DriverCapabilities;
+  readonly #options: NativeOptions;
+  readonly #boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  readonly #listeners: ((sandbox: string) => void)[] = [];
+  /** Sandboxes that are being ended on purpose, and who waits for that. */
+  readonly #ending = new Map<string, PromiseWithResolvers<void>>();
+
+  constructor(options: NativeOptions) {
+    this.#options = options;
+    const hard = options.cgroups !== undefined;
+    this.capabilities = { walled: true, pause: hard, limits: hard ? "hard" : "watched", allUsers: options.mode === "root", ports: true };
+  }
+
+  async launch(request: LaunchRequest): Promise<Walls> {
+    const { host, mode, cgroups } = this.#options;
+    const [mask] = await Promise.all([this.#mask(request), this.#prepare(request)]);
+    const plan = (mode === "root" ? rootPlan : userPlan)(request, mask, readMounts());
+    try {
+      const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
+      const reply = await host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
+      const launched: Launched = { pid: reply.number("pid") ?? 0, start: reply.get("start") ?? "", boot: this.#boot };
+      return this.#walls(request.sandbox, launched);
+    } catch (error) {
+      await this.clear(request.sandbox, "remove");
+      if (!(error instanceof CellError)) throw error;
+      throw new VivError("cell_failed", `The sandbox could not be launched: ${error.step}: ${error.message}.`, { cause: error });
+    }
+  }
+
+  async #mask(request: LaunchRequest): Promise<MaskLayer> {
+    return this.#options.masks.layer({ home: request.home, project: request.project, mask: request.mask, expose: request.expose });
+  }
+
+  async #prepare(request: LaunchRequest): Promise<void> {
+    await mkdir(this.#runFolder(request.sandbox), { recursive: true, mode: 0o700 });
+    await mkdir(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
+    if (this.#options.mode === "root") return;
+    for (const folder of userModeFolders()) await mkdir(join(request.volume.folder, folder), { recursive: true, mode: 0o755 });
+  }
+
+  #identity(request: LaunchRequest): Field[] {
+    const { mode, uid, gid } = this.#options;
+    const ids: Field[] =
+      mode === "root"
+        ? [["uid_base", String(LIMITS.uidRangeStart + request.range * LIMITS.uidRangeSize)], ["uid_count", String(LIMITS.uidRangeSize)]]
+        : [["map_uid", String(uid)], ["map_gid", String(gid)]];
+    return [
+      ["sandbox", request.sandbox],
+      ["mode", mode],
+      ...ids,
+      ["hostname", request.name],
+      ["socket", this.#socket(request.sandbox)],
+      ["logs", this.#logFolder(request.sandbox)],
+      ["run", this.#runFolder(request.sandbox)],
+      ["privileges", request.sudo ? "keep" : "drop"],
+    ];
+  }
+
+  #groups(work: readonly string[]): Field[] {
+    const cells = work.length === 0 ? [] : (this.#options.cgroups?.cellFolders() ?? []);
+    return [...cells.map((folder): Field => ["init_cgroup", folder]), ...work.map((folder): Field => ["work_cgroup", folder])];
+  }
+
+  /** Where no cgroup holds the limits, rlimits are what the kernel offers per process. */
+  #rlimits(request: LaunchRequest): Field[] {
+    const fields: Field[] = [["rlimit", "core\x1f0\x1f0"]];
+    if (this.#options.cgroups === undefined) fields.push(["rlimit", `nproc\x1f${request.limits.processes}\x1f${request.limits.processes}`]);
+    return fields;
+  }
+
+  async adopt(sandbox: string, launched: Launched): Promise<Walls | undefined> {
+    if (launched.boot !== this.#boot) return undefined;
+    try {
+      await this.#options.host.request("adopt", [["sandbox", sandbox], ["pid", String(launched.pid)], ["start", launched.start]]);
+    } catch (error) {
+      if (error instanceof CellError && error.code === "not-found") return undefined;
+      throw error;
+    }
+    return this.#walls(sandbox, launched);
+  }
+
+  #walls(sandbox: string, launched: Launched): NativeWalls {
+    return new NativeWalls({
+      sandbox,
+      launched,
+      socket: this.#socket(sandbox),
+      host: this.#options.host,
+      cgroups: this.#options.cgroups,
+      ended: () => {
+        const waiting = this.#ending.get(sandbox) ?? Promise.withResolvers<void>();
+        this.#ending.set(sandbox, waiting);
+        return waiting.promise;
+      },
+    });
+  }
+
+  /** Called by the server with the events of the cell host. */
+  exited(sandbox: string): void {
+    const waiting = this.#ending.get(sandbox);
+    waiting?.resolve();
+    if (waiting !== undefined) return;
+    for (const listener of this.#listeners) listener(sandbox);
+  }
+
+  onExit(listener: (sandbox: string) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async log(sandbox: string, command: string): Promise<CommandLog> {
+    return (await readLog(this.#logFolder(sandbox), command)) ?? { chunks: [], offset: 0, exit: null };
+  }
+
+  async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
+    await this.#options.cgroups?.remove(sandbox);
+    await rm(this.#runFolder(sandbox), { recursive: true, force: true });
+    if (logs === "remove") await rm(this.#logFolder(sandbox), { recursive: true, force: true });
+    this.#ending.delete(sandbox);
+  }
+
+  async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
+    const seen = new Set([...(this.#options.cgroups?.names() ?? []), ...(await list(join(this.#options.home, "run"))), ...(await list(join(this.#options.home, "logs")))]);
+    const kept = await keep();
+    const removed: string[] = [];
+    for (const sandbox of seen) {
+      if (kept.has(sandbox) || !sandbox.startsWith("sbx")) continue;
+      await this.#endLeftover(sandbox);
+      await this.clear(sandbox, "remove");
+      removed.push(`groups, sockets and logs of ${sandbox}`);
+    }
+    return removed;
+  }
+
+  /** Processes of a sandbox that nobody knows: its group still names them. */
+  async #endLeftover(sandbox: string): Promise<void> {
+    const { cgroups } = this.#options;
+    if (cgroups === undefined) return;
+    if (cgroups.processes(sandbox).length > 0) await cgroups.thaw(sandbox);
+    for (const pid of cgroups.processes(sandbox)) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    }
+  }
+
+  async masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]> {
+    return [...(await this.#options.masks.layer({ home, project, mask, expose })).masked];
+  }
+
+  async close(): Promise<void> {
+    await this.#options.host.close();
+  }
+
+  #runFolder(sandbox: string): string {
+    return join(this.#options.home, "run", sandbox);
+  }
+
+  #logFolder(sandbox: string): string {
+    return join(this.#options.home, "logs", sandbox);
+  }
+
+  #socket(sandbox: string): string {
+    return join(this.#runFolder(sandbox), "cell.sock");
+  }
+}
+
+async function list(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,148 @@
+/** Composes the mounts of a sandbox, as native/PROTOCOL.md (launch) understands them. */
+import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
+import { LIVE_SLOTS } from "../../volumes/volumes.ts";
+import type { LaunchRequest } from "../drivers.ts";
+
+export type Field = readonly [key: string, value: string];
+
+export interface MaskLayer {
+  /** Folder of the layer. */
+  readonly path: string;
+  /** Folders inside hidden ones that need an overlay of their own, because the layer can't show them. */
+  readonly through: readonly string[];
+}
+
+const PART = "\x1f";
+const parts = (...values: string[]): string => values.join(PART);
+
+/** Top-level folders that are made anew in every sandbox or hidden in it. */
+const PRIVATE_TOPS = new Set(["proc", "sys", "dev", "run", "tmp", "home", "root", "mnt", "media", "lost+found", "boot"]);
+
+/** Hands out live/<n> slots of the volume beyond those the base uses. */
+class Slots {
+  #next: number;
+  constructor(first: number) {
+    this.#next = first;
+  }
+  take(): string | undefined {
+    if (this.#next >= LIVE_SLOTS) return undefined;
+    const slot = `@vol/live/${this.#next}`;
+    this.#next += 1;
+    return slot;
+  }
+}
+
+/** Root mode: one overlay over /, one per further disk file system, then the project and what is shared live. */
+export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
+  const trees = new Trees(mounts, [["mask", mask.path], ["vol", request.volume.folder]]);
+  const slots = new Slots(firstFreeSlot(request));
+  const steps = [parts("overlay", "/", "@vol/system/upper", "@vol/system/work", "@mask", trees.at("/"))];
+  for (const disk of foreignDisks(request, mask, mounts)) {
+    const slot = slots.take();
+    if (slot !== undefined) steps.push(parts("overlay", disk.target, `${slot}/upper`, `${slot}/work`, ...maskedLowers(mask, disk.target, trees)));
+  }
+  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
+  return finish(trees, "overlay", steps);
+}
+
+/** User mode: an empty root, one overlay per top-level folder, because an ordinary user can't overlay / itself. */
+export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
+  const trees = new Trees(mounts, [["mask", mask.path], ["vol", request.volume.folder]]);
+  const slots = new Slots(firstFreeSlot(request));
+  const steps: string[] = [];
+  for (const name of readdirSync("/")) {
+    const path = `/${name}`;
+    const stats = lstatSync(path);
+    if (stats.isSymbolicLink()) steps.push(parts("symlink", path, readlinkSync(path)));
+    else if (stats.isDirectory() && !PRIVATE_TOPS.has(name)) {
+      steps.push(parts("overlay", path, `@vol/system/upper/${name}`, `@vol/system/work/${name}`, ...maskedLowers(mask, path, trees)));
+    }
+  }
+  steps.push(parts("dir", "/home", "755"), parts("dir", "/root", "700"), parts("dir", "/mnt", "755"), parts("bind", "/tmp", "@vol/system/upper/tmp", "rw"));
+  if (request.home !== "/root" && request.home !== "/") steps.push(parts("bind", request.home, "@vol/system/upper/home", "rw"));
+  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
+  return finish(trees, "tmpfs", steps);
+}
+
+function finish(trees: Trees, root: "overlay" | "tmpfs", steps: readonly string[]): Field[] {
+  return [...trees.fields(), ["root", root], ...steps.map((step): Field => ["mount", step])];
+}
+
+/** The lower layers of a folder of reality: what the mask says of it, then reality. */
+function maskedLowers(mask: MaskLayer, path: string, trees: Trees): string[] {
+  return [...(existsSync(join(mask.path, path)) ? [`@mask${path}`] : []), trees.at(path)];
+}
+
+/** Folders below system/upper and system/work that user mode needs before its launch. */
+export function userModeFolders(): string[] {
+  const tops = readdirSync("/", { withFileTypes: true }).filter((entry) => entry.isDirectory() && !PRIVATE_TOPS.has(entry.name));
+  return [...tops.flatMap(({ name }) => [`system/upper/${name}`, `system/work/${name}`]), "system/upper/tmp", "system/upper/home"];
+}
+
+/** Names host folders as trees: one per mount that is used, and the ones given. */
+class Trees {
+  readonly #mounts: readonly Mount[];
+  readonly #paths: Map<string, string>;
+  readonly #names = new Map<string, string>();
+
+  constructor(mounts: readonly Mount[], given: readonly (readonly [name: string, path: string])[]) {
+    this.#mounts = mounts;
+    this.#paths = new Map(given);
+  }
+
+  fields(): Field[] {
+    return [...this.#paths].map(([name, path]): Field => ["tree", parts(name, path)]);
+  }
+
+  /** A path of reality as a place in a tree. */
+  at(path: string): string {
+    const target = mountOf(path, this.#mounts)?.target ?? "/";
+    const name = this.#names.get(target) ?? `fs${this.#names.size}`;
+    this.#names.set(target, name);
+    this.#paths.set(name, target);
+    const rest = target === "/" ? path : path.slice(target.length);
+    return `@${name}${rest === "/" ? "" : rest}`;
+  }
+
+  /** A folder that is a tree of its own. */
+  own(name: string, path: string): string {
+    this.#paths.set(name, path);
+    return `@${name}`;
+  }
+}
+
+function firstFreeSlot(request: LaunchRequest): number {
+  return request.base.live.reduce((next, live) => Math.max(next, live.slot + 1), 0);
+}
+
+/** Disk file systems that are part of the machine the sandbox sees. */
+function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Mount[] {
+  const hidden = ["/mnt", "/media", "/run", "/boot", "/proc", "/sys", "/dev", "/tmp"];
+  const inside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
+  return diskMounts(mounts)
+    .filter((disk) => !hidden.some((folder) => inside(disk.target, folder)))
+    .filter((disk) => !inside(mask.path, disk.target) && !inside(request.volume.folder, disk.target) && !inside(disk.target, request.project))
+    .filter((disk) => lstatSync(disk.target).isDirectory())
+    .toSorted((left, right) => left.target.length - right.target.length);
+}
+
+function throughMounts(mask: MaskLayer, slots: Slots, trees: Trees): string[] {
+  return mask.through.flatMap((path) => {
+    const slot = slots.take();
+    return slot === undefined ? [] : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...maskedLowers(mask, path, trees))];
+  });
+}
+
+function projectMounts(request: LaunchRequest, trees: Trees): string[] {
+  const { base, volume } = request;
+  const layers = volume.layers.map((layer, index) => trees.own(`layer${index}`, layer));
+  const roots = base.roots.map(({ path, slot }) =>
+    layers.length === 0
+      ? parts("bind", path, `@vol/roots/${slot}`, "rw")
+      : parts("overlay", path, `@vol/roots/${slot}/upper`, `@vol/roots/${slot}/work`, ...layers.map((layer) => `${layer}/roots/${slot}`)),
+  );
+  const live = base.live.map(({ path, slot }) => parts("overlay", path, `@vol/live/${slot}/upper`, `@vol/live/${slot}/work`, trees.at(path)));
+  return [...roots, ...live, ...base.readOnly.map((path) => parts("bind", path, trees.at(path), "ro,file"))];
+}

@@ -1,0 +1,82 @@
+/** A launched sandbox of the native driver. */
+import type { Duplex } from "node:stream";
+import type { CellHost } from "../../host/cell-host.ts";
+import type { Cgroups } from "../../host/cgroups.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { Limits } from "../../schema/sandbox.ts";
+import type { ExecRequest, FileOperations, Launched, RunningCommand, Usage, Walls } from "../drivers.ts";
+import { CellClient } from "./cell-client.ts";
+
+interface WallsOptions {
+  readonly sandbox: string;
+  readonly launched: Launched;
+  readonly socket: string;
+  readonly host: CellHost;
+  readonly cgroups: Cgroups | undefined;
+  /** Tells the driver that the end is wanted; resolves when process 1 has ended, and with it all others. */
+  readonly ended: () => Promise<void>;
+}
+
+const SIGKILL = 9;
+/** How much longer than its grace a stop may take before process 1 is killed from outside. */
+const STOP_MARGIN_MS = 2_000;
+
+export class NativeWalls implements Walls {
+  readonly launched: Launched;
+  readonly files: FileOperations;
+  readonly #options: WallsOptions;
+  readonly #cell: CellClient;
+
+  constructor(options: WallsOptions) {
+    this.#options = options;
+    this.launched = options.launched;
+    this.#cell = new CellClient(options.socket);
+    this.files = this.#cell.files;
+  }
+
+  exec(request: ExecRequest): Promise<RunningCommand> {
+    return this.#cell.exec({ ...request, logBytes: LIMITS.commandLogBytes });
+  }
+
+  attach(command: string, stdin: boolean): Promise<RunningCommand | undefined> {
+    return this.#cell.attach(command, stdin);
+  }
+
+  async running(): Promise<string[]> {
+    return (await this.#cell.list()).filter((command) => command.running).map((command) => command.id);
+  }
+
+  dial(port: number): Promise<Duplex> {
+    return this.#cell.dial(port);
+  }
+
+  async usage(): Promise<Usage> {
+    const { cgroups, sandbox } = this.#options;
+    return cgroups?.use(sandbox) ?? { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
+  }
+
+  async limit(limits: Limits): Promise<void> {
+    this.#options.cgroups?.limit(this.#options.sandbox, limits);
+  }
+
+  async freeze(): Promise<void> {
+    await this.#options.cgroups?.freeze(this.#options.sandbox);
+  }
+
+  async thaw(): Promise<void> {
+    await this.#options.cgroups?.thaw(this.#options.sandbox);
+  }
+
+  /** Killing process 1 makes the kernel end everything in its pid namespace. */
+  async stop(graceMs: number): Promise<void> {
+    const ended = this.#options.ended();
+    if (graceMs > 0) {
+      const patience = AbortSignal.timeout(graceMs + STOP_MARGIN_MS);
+      const tired = new Promise<void>((resolve) => patience.addEventListener("abort", () => resolve(), { once: true }));
+      await Promise.race([this.#cell.stop(graceMs).catch(() => undefined), tired]);
+    }
+    const { host, launched } = this.#options;
+    const reply = await host.request("kill", [["pid", String(launched.pid)], ["start", launched.start], ["signal", String(SIGKILL)]]);
+    if (!reply.flag("gone")) await ended;
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * Limits held by the kernel: cgroup v2, v1 and hybrid hierarchies behind one face.
+ *
+ * Each sandbox has one group for its commands; process 1 lives in a group shared by all cells, so that neither
+ * the memory limit nor the freezer hits it. A group's name is never used twice: a leaked group would keep its limits.
+ */
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Limits } from "../schema/sandbox.ts";
+
+type Controller = "cpu" | "cpuacct" | "memory" | "pids" | "freezer";
+
+/** Where each controller's groups live. In v2 all are the same folder. */
+interface Hierarchies {
+  readonly version: 1 | 2;
+  readonly mounts: ReadonlyMap<Controller, string>;
+}
+
+export interface GroupUse {
+  readonly memoryBytes: number | null;
+  readonly cpuMs: number | null;
+  readonly processes: number | null;
+  readonly outOfMemory: number;
+  readonly tooManyProcesses: number;
+}
+
+const NEEDED: readonly Controller[] = ["cpu", "memory", "pids", "freezer"];
+const CPU_PERIOD_US = 100_000;
+
+/** Reads the mount table; `root` is for tests with a made-up one. */
+export function findHierarchies(mountinfo: string): Hierarchies | undefined {
+  const v1 = new Map<Controller, string>();
+  let unified: string | undefined;
+  for (const line of mountinfo.split("\n")) {
+    const [before, after] = line.split(" - ");
+    const target = before?.split(" ")[4];
+    const [type, , options] = (after ?? "").split(" ");
+    if (target === undefined) continue;
+    if (type === "cgroup2") unified ??= target;
+    if (type !== "cgroup") continue;
+    for (const option of (options ?? "").split(",")) {
+      if (option === "cpu" || option === "cpuacct" || option === "memory" || option === "pids" || option === "freezer") v1.set(option, target);
+    }
+  }
+  if (NEEDED.every((controller) => v1.has(controller))) return { version: 1, mounts: v1 };
+  if (unified === undefined) return undefined;
+  const found = unified;
+  return { version: 2, mounts: new Map(([...NEEDED, "cpuacct"] as Controller[]).map((controller) => [controller, found])) };
+}
+
+export class Cgroups {
+  readonly version: 1 | 2;
+  readonly #mounts: ReadonlyMap<Controller, string>;
+  readonly #prefix: string;
+
+  private constructor(hierarchies: Hierarchies, prefix: string) {
+    this.version = hierarchies.version;
+    this.#mounts = hierarchies.mounts;
+    this.#prefix = prefix;
+  }
+
+  /** Groups under `prefix`, or undefined where this process may not make any. */
+  static open(prefix: string): Cgroups | undefined {
+    const hierarchies = findHierarchies(readFileSync("/proc/self/mountinfo", "utf8"));
+    if (hierarchies === undefined) return undefined;
+    const place = hierarchies.version === 1 ? prefix : delegatedPrefix(hierarchies, prefix);
+    if (place === undefined) return undefined;
+    const groups = new Cgroups(hierarchies, place);
+    try {
+      groups.#prepare();
+      return groups;
+    } catch {
+      // Not ours to make: read-only cgroup mounts, or an ordinary user without delegation.
+      return undefined;
+    }
+  }
+
+  #folders(): string[] {
+    return [...new Set(this.#mounts.values())];
+  }
+
+  #group(controller: Controller, name: string): string | undefined {
+    const mount = this.#mounts.get(controller);
+    return mount === undefined ? undefined : join(mount, this.#prefix, name);
+  }
+
+  #prepare(): void {
+    for (const mount of this.#folders()) {
+      if (this.version === 2) enableControllers(mount, this.#prefix);
+      mkdirSync(join(mount, this.#prefix, "cells"), { recursive: true });
+      accessSync(join(mount, this.#prefix, "cells", "cgroup.procs"), constants.W_OK);
+    }
+  }
+
+  /** Folders that process 1 of every sandbox joins. */
+  cellFolders(): string[] {
+    return this.#folders().map((mount) => join(mount, this.#prefix, "cells"));
+  }
+
+  workFolders(name: string): string[] {
+    return this.#folders().map((mount) => join(mount, this.#prefix, name));
+  }
+
+  create(name: string, limits: Limits): string[] {
+    const folders = this.workFolders(name);
+    for (const folder of folders) mkdirSync(folder);
+    this.limit(name, limits);
+    return folders;
+  }
+
+  limit(name: string, limits: Limits): void {
+    const quota = Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US));
+    if (this.version === 2) {
+      this.#write("cpu", name, "cpu.max", `${quota} ${CPU_PERIOD_US}`);
+      this.#write("memory", name, "memory.max", String(limits.memoryBytes));
+      this.#write("memory", name, "memory.swap.max", "0", true);
+    } else {
+      this.#write("cpu", name, "cpu.cfs_quota_us", String(quota));
+      this.#write("memory", name, "memory.limit_in_bytes", String(limits.memoryBytes));
+      this.#write("memory", name, "memory.memsw.limit_in_bytes", String(limits.memoryBytes), true);
+    }
+    this.#write("pids", name, "pids.max", String(limits.processes));
+  }
+
+  #write(controller: Controller, name: string, file: string, value: string, optional = false): void {
+    const folder = this.#group(controller, name);
+    if (folder === undefined) return;
+    const path = join(folder, file);
+    if (optional && !existsSync(path)) return;
+    writeFileSync(path, value);
+  }
+
+  #read(controller: Controller, name: string, file: string): string | undefined {
+    const folder = this.#group(controller, name);
+    if (folder === undefined) return undefined;
+    try {
+      return readFileSync(join(folder, file), "utf8").trim();
+    } catch {
+      // The group is gone or this kernel has no such file: both mean nothing to report.
+      return undefined;
+    }
+  }
+
+  async freeze(name: string): Promise<void> {
+    await this.#setFrozen(name, true);
+  }
+
+  async thaw(name: string): Promise<void> {
+    await this.#setFrozen(name, false);
+  }
+
+  async #setFrozen(name: string, frozen: boolean): Promise<void> {
+    if (this.version === 2) this.#write("freezer", name, "cgroup.freeze", frozen ? "1" : "0");
+    else this.#write("freezer", name, "freezer.state", frozen ? "FROZEN" : "THAWED");
+    for (let delay = 0; !this.#isFrozen(name, frozen); delay = Math.min(delay + 1, 20)) await wait(delay);
+  }
+
+  #isFrozen(name: string, frozen: boolean): boolean {
+    if (this.version === 1) {
+      const state = this.#read("freezer", name, "freezer.state");
+      return state === undefined || state === (frozen ? "FROZEN" : "THAWED");
+    }
+    const events = this.#read("freezer", name, "cgroup.events");
+    return events === undefined || events.includes(`frozen ${frozen ? 1 : 0}`);
+  }
+
+  use(name: string): GroupUse {
+    const number = (text: string | undefined): number | null => (text === undefined || text === "" ? null : Number(text));
+    const counter = (text: string | undefined, key: string): number => Number(new RegExp(`^${key} (\\d+)`, "m").exec(text ?? "")?.[1] ?? 0);
+    if (this.version === 2) {
+      const micros = counter(this.#read("cpu", name, "cpu.stat"), "usage_usec");
+      return {
+        memoryBytes: number(this.#read("memory", name, "memory.current")),
+        cpuMs: micros / 1000,
+        processes: number(this.#read("pids", name, "pids.current")),
+        outOfMemory: counter(this.#read("memory", name, "memory.events"), "oom_kill"),
+        tooManyProcesses: counter(this.#read("pids", name, "pids.events"), "max"),
+      };
+    }
+    const nanos = number(this.#read("cpuacct", name, "cpuacct.usage"));
+    return {
+      memoryBytes: number(this.#read("memory", name, "memory.usage_in_bytes")),
+      cpuMs: nanos === null ? null : nanos / 1e6,
+      processes: number(this.#read("pids", name, "pids.current")),
+      outOfMemory: counter(this.#read("memory", name, "memory.oom_control"), "oom_kill"),
+      tooManyProcesses: counter(this.#read("pids", name, "pids.events"), "max"),
+    };
+  }
+
+  /** Removes a group whose processes have ended; the kernel may take a moment to let go of the last one. */
+  async remove(name: string): Promise<void> {
+    for (const folder of this.workFolders(name)) {
+      for (let attempt = 0; ; attempt += 1) {
+        try {
+          rmdirSync(folder);
+          break;
+        } catch (error) {
+          const code = (error as NodeJS.ErrnoException).code;
+          if (code === "ENOENT") break;
+          if (code !== "EBUSY" || attempt >= 200) throw error;
+          await wait(Math.min(attempt, 25));
+        }
+      }
+    }
+  }
+
+  /** Names of the groups that exist, in any hierarchy. */
+  names(): string[] {
+    const names = new Set<string>();
+    for (const mount of this.#folders()) {
+      for (const entry of readdirSync(join(mount, this.#prefix), { withFileTypes: true })) {
+        if (entry.isDirectory() && entry.name !== "cells" && entry.name !== "server") names.add(entry.name);
+      }
+    }
+    return [...names];
+  }
+
+  /** Host-side ids of the processes in a group. */
+  processes(name: string): number[] {
+    return (this.#read("pids", name, "cgroup.procs") ?? "").split("\n").filter(Boolean).map(Number);
+  }
+}
+
+/** In v2 an ordinary user may only work below a group that was delegated to it; root works at the top. */
+function delegatedPrefix(hierarchies: Hierarchies, prefix: string): string | undefined {
+  if (process.getuid?.() === 0) return prefix;
+  const own = /^0::(.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1];
+  const mount = hierarchies.mounts.get("memory");
+  if (own === undefined || mount === undefined) return undefined;
+  try {
+    accessSync(join(mount, own, "cgroup.subtree_control"), constants.W_OK);
+    // A group with processes of its own can't hand controllers down: the server moves into a leaf.
+    mkdirSync(join(mount, own, "server"), { recursive: true });
+    writeFileSync(join(mount, own, "server", "cgroup.procs"), "0");
+    return join(own, prefix);
+  } catch {
+    // Not delegated: limits are watched instead, and `viv doctor` says so.
+    return undefined;
+  }
+}
+
+function enableControllers(mount: string, prefix: string): void {
+  let folder = mount;
+  for (const part of ["", ...prefix.split("/").filter(Boolean)]) {
+    folder = join(folder, part);
+    mkdirSync(folder, { recursive: true });
+    const available = readFileSync(join(folder, "cgroup.controllers"), "utf8").trim().split(" ");
+    const wanted = ["cpu", "memory", "pids"];
+    if (!wanted.every((controller) => available.includes(controller))) throw new Error(`cgroup controllers missing in ${folder}`);
+    const enabled = readFileSync(join(folder, "cgroup.subtree_control"), "utf8").trim().split(" ");
+    const missing = wanted.filter((controller) => !enabled.includes(controller));
+    if (missing.length > 0) writeFileSync(join(folder, "cgroup.subtree_control"), missing.map((controller) => `+${controller}`).join(" "));
+  }
+}

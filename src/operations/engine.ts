@@ -1,0 +1,202 @@
+/** The use cases, bound to the parts that carry them out. */
+import { resolve } from "node:path";
+import type { EventFeed } from "../events/events.ts";
+import { pack, unpack } from "../sandbox/archive.ts";
+import { diffSandbox } from "../sandbox/diff.ts";
+import type { FileOperations } from "../drivers/drivers.ts";
+import type { Parts } from "../sandbox/parts.ts";
+import type { Recovery } from "../sandbox/recovery.ts";
+import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import { captureRequest } from "../sandbox/creation.ts";
+import { isFinal, requireLive } from "../sandbox/state.ts";
+import { VivError } from "../schema/errors.ts";
+import type { VivEvent } from "../schema/event.ts";
+import type { Doctor, ServerStatus } from "../schema/server.ts";
+import type { SandboxRow } from "../store/store.ts";
+import type { Engine, Handlers, Streams } from "./operations.ts";
+
+export interface EngineParts {
+  readonly parts: Parts;
+  readonly sandboxes: Sandboxes;
+  readonly recovery: Recovery;
+  readonly events: EventFeed;
+  readonly status: () => Promise<ServerStatus>;
+  readonly doctor: () => Promise<Doctor>;
+  /** Begins the end of the server. */
+  readonly shutdown: () => void;
+  /** Folder for spooled uploads. */
+  readonly temporary: string;
+}
+
+const OK = { ok: true } as const;
+
+export function createEngine(engine: EngineParts): Engine {
+  const inside = new Inside(engine);
+  return { operations: handlers(engine, inside), streams: streams(engine, inside) };
+}
+
+/** Finds a sandbox's files and resolves paths and users as its caller means them. */
+class Inside {
+  readonly #engine: EngineParts;
+  constructor(engine: EngineParts) {
+    this.#engine = engine;
+  }
+
+  async files(reference: string, path: string, user?: string): Promise<{ files: FileOperations; path: string; user: string; row: SandboxRow }> {
+    const row = await this.#engine.sandboxes.find(reference);
+    requireLive(row);
+    const live = this.#engine.parts.live.get(row.id);
+    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+    live.activeAt = performance.now();
+    return { files: live.walls.files, path: resolve(row.project, path), user: user ?? row.user, row };
+  }
+}
+
+function handlers(engine: EngineParts, inside: Inside): Handlers {
+  const { sandboxes, parts } = engine;
+  return {
+    createSandbox: (input, signal) => sandboxes.create(input, signal),
+    listSandboxes: async (filter) => ({ sandboxes: await sandboxes.list(filter) }),
+    inspectSandbox: ({ sandbox }) => sandboxes.inspect(sandbox),
+    removeSandbox: async ({ sandbox }) => (await sandboxes.remove(sandbox), OK),
+    stopSandbox: ({ sandbox }) => sandboxes.stop(sandbox, { outcome: "done", reason: null }),
+    pauseSandbox: ({ sandbox }) => sandboxes.pause(sandbox),
+    resumeSandbox: ({ sandbox }) => sandboxes.resume(sandbox),
+    extendSandbox: ({ sandbox, by, idle }) => sandboxes.extend(sandbox, by, idle),
+    forkSandbox: async ({ sandbox, snapshot, count, names }) => ({ sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? []) }),
+    diffSandbox: async ({ sandbox, stat }) => ({ entries: await diffSandbox(parts, await sandboxes.find(sandbox), stat) }),
+    staleness: async ({ sandbox }) => {
+      const row = await sandboxes.find(sandbox);
+      const base = await parts.store.base(row.base);
+      if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
+      return parts.capture.staleness(base, captureRequest(await sandboxes.creation.project(row.project)));
+    },
+
+    runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {
+      const row = await sandboxes.find(sandbox);
+      if (background !== true) return sandboxes.commands.run(row, { ...spec, foreground: true }, stdin, signal);
+      const stream = await sandboxes.commands.start(row, { ...spec, foreground: false });
+      stream.close();
+      return { ...stream.command, stdout: "", stderr: "", truncated: false };
+    },
+    listCommands: async ({ sandbox, all }) => ({ commands: await parts.store.commands((await sandboxes.find(sandbox)).id, !all) }),
+    inspectCommand: async ({ sandbox, command }) => sandboxes.commands.result(await sandboxes.find(sandbox), command),
+    killCommand: async ({ sandbox, command, signal }) => (await sandboxes.commands.kill(await sandboxes.find(sandbox), command, signal), OK),
+
+    createSnapshot: ({ sandbox, name }) => sandboxes.snapshot(sandbox, name),
+    listSnapshots: async ({ sandbox }) => ({ snapshots: await sandboxes.snapshots.list(await sandboxes.find(sandbox)) }),
+    removeSnapshot: async ({ sandbox, snapshot }) => (await sandboxes.removeSnapshot(sandbox, snapshot), OK),
+    rollback: ({ sandbox, snapshot }) => sandboxes.rollback(sandbox, snapshot),
+
+    listFiles: async ({ sandbox, path, depth, limit, user }) => {
+      const at = await inside.files(sandbox, path, user);
+      return { entries: await at.files.list(at.path, at.user, depth, limit) };
+    },
+    statFile: async ({ sandbox, path, user }) => {
+      const at = await inside.files(sandbox, path, user);
+      return at.files.stat(at.path, at.user);
+    },
+    moveFile: async ({ sandbox, path, to, replace, user }) => {
+      const at = await inside.files(sandbox, path, user);
+      await at.files.move(at.path, resolve(at.row.project, to), at.user, replace);
+      return OK;
+    },
+    removeFile: async ({ sandbox, path, recursive, user }) => {
+      const at = await inside.files(sandbox, path, user);
+      await at.files.remove(at.path, at.user, recursive);
+      return OK;
+    },
+    makeFolder: async ({ sandbox, path, parents, user }) => {
+      const at = await inside.files(sandbox, path, user);
+      await at.files.mkdir(at.path, at.user, parents);
+      return OK;
+    },
+
+    listEvents: async ({ after, limit, sandbox }) => {
+      const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
+      return { events: await parts.store.events({ after, limit, ...(id === undefined ? {} : { sandbox: id }) }), ...(await parts.store.eventRange()) };
+    },
+
+    status: () => engine.status(),
+    doctor: () => engine.doctor(),
+    trust: ({ project, dryRun }) => trust(engine, project, dryRun),
+    prune: ({ all }) => prune(engine, all),
+    shutdown: async () => (engine.shutdown(), OK),
+  };
+}
+
+/** Events of a removed sandbox are still there under its id. */
+async function eventSubject(engine: EngineParts, reference: string): Promise<string> {
+  if (/^sbx[0-9a-z]{26}$/.test(reference)) return reference;
+  return (await engine.sandboxes.find(reference)).id;
+}
+
+async function trust(engine: EngineParts, path: string, dryRun: boolean): ReturnType<Handlers["trust"]> {
+  const view = await engine.sandboxes.creation.project(path);
+  const answer = { project: view.row.path, file: view.file, widens: view.widens };
+  if (dryRun || view.trusted) return { ...answer, trusted: view.trusted };
+  await engine.parts.store.change(async (change) => {
+    await change.putProject({ ...view.row, trusted: view.hash });
+    await change.event("project.trusted", null, { project: view.row.path, hash: view.hash, widens: view.widens.map(({ key }) => key) });
+  });
+  return { ...answer, trusted: true };
+}
+
+async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["prune"]> {
+  const { parts, sandboxes } = engine;
+  const rows = (await parts.store.sandboxes()).filter((row) => !row.removing && (all || isFinal(row.state)));
+  const before = (await parts.store.snapshots()).length;
+  for (const row of rows) await sandboxes.remove(row.id);
+  const bases = (await parts.store.bases()).length;
+  const leftovers = await engine.recovery.reconcile();
+  return {
+    sandboxes: rows.length,
+    snapshots: before - (await parts.store.snapshots()).length,
+    bases: bases - (await parts.store.bases()).length,
+    leftovers,
+  };
+}
+
+function streams(engine: EngineParts, inside: Inside): Streams {
+  const { sandboxes, parts, events } = engine;
+  return {
+    exec: async (sandbox, { terminal, stdin, onDisconnect, ...spec }) =>
+      sandboxes.commands.start(await sandboxes.find(sandbox), { ...spec, terminal, stdin, onDisconnect, foreground: onDisconnect === "kill" }),
+    attach: async (sandbox, command, stdin) => sandboxes.commands.attach(await sandboxes.find(sandbox), command, stdin),
+    dial: async (sandbox, port) => {
+      const row = await sandboxes.find(sandbox);
+      requireLive(row);
+      const live = parts.live.get(row.id);
+      if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+      live.activeAt = performance.now();
+      return live.walls.dial(port);
+    },
+    readFile: async (sandbox, path, user) => {
+      const at = await inside.files(sandbox, path, user);
+      return at.files.read(at.path, at.user);
+    },
+    writeFile: async (sandbox, path, body, { user, mode, parents }) => {
+      const at = await inside.files(sandbox, path, user);
+      await at.files.write(at.path, at.user, body, { ...(mode === undefined ? {} : { mode }), ...(parents === undefined ? {} : { parents }) });
+      return at.files.stat(at.path, at.user);
+    },
+    watchFiles: async function* (sandbox, path, { user, recursive, signal }) {
+      const at = await inside.files(sandbox, path, user);
+      yield* at.files.watch(at.path, at.user, recursive, signal);
+    },
+    packFiles: async (sandbox, path, user) => {
+      const at = await inside.files(sandbox, path, user);
+      return pack(at.files, at.path, at.user);
+    },
+    unpackFiles: async (sandbox, path, archive, user) => {
+      const at = await inside.files(sandbox, path, user);
+      return unpack(at.files, at.path, archive, at.user, engine.temporary);
+    },
+    events: (after, { sandbox, signal }) => eventsOf(engine, events, after, sandbox, signal),
+  };
+}
+
+async function* eventsOf(engine: EngineParts, events: EventFeed, after: number, sandbox: string | undefined, signal: AbortSignal): AsyncGenerator<VivEvent> {
+  const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
+  yield* events.listen(after, { ...(id === undefined ? {} : { sandbox: id }), signal });
+}

@@ -1,0 +1,66 @@
+/** Whether this machine can take one more sandbox (LIM-4), and what limits it gets. */
+import { readFileSync } from "node:fs";
+import type { ProjectConfig, UserConfig } from "../schema/config.ts";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { Limits } from "../schema/sandbox.ts";
+import type { Volumes } from "../volumes/volumes.ts";
+
+const MEBIBYTE = 1024 ** 2;
+/** Free space and memory change slowly against the time a create takes. */
+const LOOK_AGAIN_MS = 250;
+
+export function freeMemory(): { totalBytes: number; freeBytes: number } {
+  const text = readFileSync("/proc/meminfo", "utf8");
+  const value = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
+  return { totalBytes: value("MemTotal"), freeBytes: value("MemAvailable") };
+}
+
+export class Admission {
+  readonly #volumes: Volumes;
+  readonly #ceiling: number;
+  #looked = Number.NEGATIVE_INFINITY;
+  #disk = { totalBytes: 0, freeBytes: 0 };
+  #memory = { totalBytes: 0, freeBytes: 0 };
+
+  constructor(volumes: Volumes, user: UserConfig) {
+    this.#volumes = volumes;
+    this.#ceiling = user.ceilings.sandboxes ?? LIMITS.maxSandboxes;
+  }
+
+  /** Throws when `existing` sandboxes, memory or disk leave no room for `more`. */
+  async admit(existing: number, more: number): Promise<void> {
+    if (existing + more > this.#ceiling) {
+      throw new VivError("no_capacity", `There are ${existing} sandboxes and the ceiling of this machine is ${this.#ceiling}.`);
+    }
+    if (performance.now() - this.#looked > LOOK_AGAIN_MS) {
+      this.#disk = await this.#volumes.free();
+      this.#memory = freeMemory();
+      this.#looked = performance.now();
+    }
+    if (this.#memory.freeBytes < LIMITS.minFreeMemoryBytes) {
+      throw new VivError("no_capacity", `Only ${Math.round(this.#memory.freeBytes / MEBIBYTE)} MiB of memory are free on this machine.`);
+    }
+    const needed = Math.min(LIMITS.minFreeDiskBytes, this.#disk.totalBytes * LIMITS.minFreeDiskShare);
+    if (this.#disk.freeBytes < needed) {
+      throw new VivError("disk_full", `Only ${Math.round(this.#disk.freeBytes / MEBIBYTE)} MiB of disk are free for sandboxes.`);
+    }
+  }
+}
+
+/** Asked, else configured, else the default; never over the user's ceiling. */
+export function effectiveLimits(asked: Partial<Limits> | undefined, config: ProjectConfig, user: UserConfig): Limits {
+  const { ceilings } = user;
+  const choose = (key: string, wish: number | undefined, configured: number | undefined, fallback: number, ceiling: number | undefined): number => {
+    if (wish !== undefined && ceiling !== undefined && wish > ceiling) {
+      throw new VivError("invalid_input", `${key} ${wish} is over this machine's ceiling of ${ceiling}.`);
+    }
+    return Math.min(wish ?? configured ?? fallback, ceiling ?? Number.POSITIVE_INFINITY);
+  };
+  return {
+    cpus: choose("cpus", asked?.cpus, config.limits.cpus, LIMITS.defaultCpus, ceilings.cpus),
+    memoryBytes: choose("memoryBytes", asked?.memoryBytes, config.limits.memory, LIMITS.defaultMemoryBytes, ceilings.memory),
+    diskBytes: choose("diskBytes", asked?.diskBytes, config.limits.disk, LIMITS.defaultDiskBytes, ceilings.disk),
+    processes: choose("processes", asked?.processes, config.limits.processes, LIMITS.defaultProcesses, ceilings.processes),
+  };
+}

@@ -1,0 +1,109 @@
+/** Many files at once, as tar. Archives from outside are checked whole before the first byte is written. */
+import { createReadStream, createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
+import type { FileOperations } from "../drivers/drivers.ts";
+import { VivError } from "../schema/errors.ts";
+import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
+
+const MAX_ENTRIES = 200_000;
+const MAX_DEPTH = 100;
+
+/** A tar archive of a file or folder; special files are left out. */
+export async function pack(files: FileOperations, path: string, user: string): Promise<Readable> {
+  const entries = await files.list(path, user, MAX_DEPTH, MAX_ENTRIES);
+  const { readable, controller } = createTarPacker();
+  const work = async (): Promise<void> => {
+    for (const entry of entries) {
+      const header = { name: entry.path, mode: Number.parseInt(entry.mode, 8) & 0o777, mtime: new Date(entry.modifiedAt), uid: entry.uid, gid: entry.gid };
+      if (entry.type === "dir") await controller.add({ ...header, name: `${entry.path}/`, type: "directory", size: 0 }).close();
+      else if (entry.type === "link") await controller.add({ ...header, type: "symlink", linkname: entry.target ?? "", size: 0 }).close();
+      else if (entry.type === "file") await packFile(files, join(path, entry.path), user, (size) => controller.add({ ...header, type: "file", size }));
+    }
+    controller.finalize();
+  };
+  work().catch((error: unknown) => controller.error(error));
+  return Readable.fromWeb(readable as Parameters<typeof Readable.fromWeb>[0]);
+}
+
+/** The size is that of the moment it is opened: a file that shrinks is filled up, one that grows is cut. */
+async function packFile(files: FileOperations, path: string, user: string, add: (size: number) => WritableStream<Uint8Array>): Promise<void> {
+  const { entry, body } = await files.read(path, user);
+  const writer = add(entry.size).getWriter();
+  let left = entry.size;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    const part = chunk.subarray(0, left);
+    left -= part.length;
+    if (part.length > 0) await writer.write(part);
+  }
+  while (left > 0) {
+    const zeros = new Uint8Array(Math.min(left, 65_536));
+    left -= zeros.length;
+    await writer.write(zeros);
+  }
+  await writer.close();
+}
+
+/** Unpacks into a folder; refuses the whole archive if any entry is not a plain file or folder below it. */
+export async function unpack(files: FileOperations, folder: string, archive: Readable, user: string, temporary: string): Promise<{ files: number; bytes: number }> {
+  const spool = join(temporary, `${newId("command")}.tar`);
+  try {
+    await pipeline(archive, limiter(LIMITS.maxUploadBytes), createWriteStream(spool, { flags: "wx", mode: 0o600 }));
+    const names = new Set<string>();
+    await eachEntry(spool, async (entry) => check(entry, names));
+    const done = { files: 0, bytes: 0 };
+    await files.mkdir(folder, user, true);
+    await eachEntry(spool, async ({ header, body }) => {
+      const path = join(folder, header.name);
+      if (header.type === "directory") return files.mkdir(path, user, true);
+      await files.write(path, user, body as AsyncIterable<Uint8Array>, { mode: (header.mode ?? 0o644) & 0o777, parents: true });
+      done.files += 1;
+      done.bytes += header.size;
+    });
+    return done;
+  } finally {
+    await rm(spool, { force: true });
+  }
+}
+
+async function eachEntry(spool: string, work: (entry: ParsedTarEntry) => Promise<void>): Promise<void> {
+  const source = Readable.toWeb(createReadStream(spool)) as unknown as ReadableStream<Uint8Array>;
+  try {
+    for await (const entry of source.pipeThrough(createTarDecoder({ strict: true }))) {
+      await work(entry);
+      if (!entry.body.locked) await entry.body.cancel();
+    }
+  } catch (error) {
+    if (error instanceof VivError) throw error;
+    throw new VivError("invalid_input", "The body is not a tar archive.", { cause: error });
+  }
+}
+
+async function check({ header }: ParsedTarEntry, names: Set<string>): Promise<void> {
+  const refuse = (why: string): never => {
+    throw new VivError("invalid_input", `The archive's entry ${JSON.stringify(header.name.slice(0, 200))} ${why}; nothing was unpacked.`);
+  };
+  const name = header.name.replace(/\/+$/, "");
+  if (header.type !== "file" && header.type !== "directory") refuse("is not a plain file or folder");
+  if (name.startsWith("/") || name.split("/").includes("..")) refuse("points outside the folder");
+  if (name.includes("\0") || name.includes("\n")) refuse("has a name that can't be unpacked");
+  if (header.type === "file" && names.has(name)) refuse("is there twice");
+  if (names.size >= MAX_ENTRIES) refuse("is one too many");
+  names.add(name);
+}
+
+function limiter(most: number): Transform {
+  let seen = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      seen += chunk.length;
+      if (seen > most) done(new VivError("invalid_input", `The upload is larger than ${most} bytes.`));
+      else done(null, chunk);
+    },
+  });
+}
+

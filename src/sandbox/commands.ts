@@ -1,0 +1,295 @@
+/** Commands inside sandboxes: started, listened to, ended, and explained. */
+import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../drivers/drivers.ts";
+import { describe } from "../host/log.ts";
+import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../schema/command.ts";
+import { VivError } from "../schema/errors.ts";
+import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { SandboxRow } from "../store/store.ts";
+import { commandEnd, endedWithSandbox, signalNumber, type Circumstances } from "./causes.ts";
+import type { LiveSandbox } from "./live.ts";
+import { OutputTail } from "./output-tail.ts";
+import type { Parts } from "./parts.ts";
+import { requireLive } from "./state.ts";
+import type { CommandStream } from "./stream.ts";
+
+export interface StartOptions extends CommandSpec {
+  readonly terminal?: TerminalSize | undefined;
+  readonly stdin?: boolean | undefined;
+  /** Whether somebody waits for it: that is work, and keeps the sandbox from being idle. */
+  readonly foreground: boolean;
+  readonly onDisconnect?: "kill" | "keep";
+}
+
+/** A quota counts as used up when less than this is left. */
+const DISK_MARGIN_BYTES = 1024 ** 2;
+
+export class Commands {
+  readonly #parts: Parts;
+  /** Ends of commands that are being listened to, by command id. */
+  readonly #ends = new Map<string, Promise<CommandEnd>>();
+  /** Commands somebody asked to end. */
+  readonly #cancelled = new Set<string>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
+    requireLive(row);
+    const live = this.#live(row);
+    const request = execRequest(row, options);
+    const running = await live.walls.exec(request);
+    const command: Command = {
+      id: request.id,
+      sandbox: row.id,
+      command: [...options.command],
+      user: request.user,
+      cwd: request.cwd,
+      terminal: options.terminal !== undefined,
+      pid: running.pid,
+      startedAt: new Date().toISOString(),
+      running: true,
+      end: null,
+    };
+    if (options.foreground) live.foreground.add(command.id);
+    const recorded = this.#record(command, "command.started", { command: command.command });
+    const end = this.#follow(live, command, running, recorded);
+    try {
+      await recorded;
+    } catch (error) {
+      running.signal(9);
+      throw error;
+    }
+    return this.#stream(command, running, end, options.onDisconnect ?? "keep");
+  }
+
+  /** Runs a command to its end and keeps the last part of its output. */
+  async run(row: SandboxRow, options: StartOptions, stdin: string | undefined, signal?: AbortSignal): Promise<CommandResult> {
+    const stream = await this.start(row, { ...options, stdin: stdin !== undefined, onDisconnect: "kill" });
+    const abort = (): void => stream.close();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      if (stdin !== undefined) {
+        void stream.write(Buffer.from(stdin)).then(() => stream.endInput(), (error: unknown) => this.#parts.log.info("input not taken", { error: describe(error) }));
+      }
+      const tail = new OutputTail(LIMITS.capturedOutputBytes);
+      for await (const chunk of stream.output) tail.add(chunk);
+      const end = await stream.end;
+      return { ...stream.command, running: false, end, ...tail.result() };
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  async attach(row: SandboxRow, id: string, stdin: boolean): Promise<CommandStream> {
+    const command = await this.find(row, id);
+    const live = this.#parts.live.get(row.id);
+    const running = command.running ? await live?.walls.attach(id, stdin) : undefined;
+    if (live === undefined || running === undefined) return this.#ended(row, command);
+    const end = this.#ends.get(id);
+    if (end === undefined) return this.#stream(command, running, this.#follow(live, command, running, Promise.resolve()), "keep");
+    const before = upTo(await this.#log(row, id), running.offset);
+    const output = async function* (): AsyncGenerator<OutputChunk> {
+      yield* replay(before);
+      yield* running.output;
+    };
+    return { ...this.#stream(command, running, end, "keep"), output: output(), close: () => running.detach() };
+  }
+
+  /** Listens to a command of an earlier server, so that its end is recorded. */
+  async adopt(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
+    const running = await live.walls.attach(command.id, false);
+    if (running === undefined) {
+      await this.#settleFromLog(row, live, command);
+      return;
+    }
+    const end = this.#follow(live, command, running, Promise.resolve());
+    void drain(running.output, end, this.#parts.log);
+  }
+
+  async find(row: SandboxRow, id: string): Promise<Command> {
+    const command = await this.#parts.store.command(id);
+    if (command === undefined || command.sandbox !== row.id) throw new VivError("not_found", `Sandbox ${row.name} has no command ${id}.`, { remedy: `Look at \`viv ps ${row.name} --all\`.` });
+    return command;
+  }
+
+  async result(row: SandboxRow, id: string): Promise<CommandResult> {
+    const command = await this.find(row, id);
+    const log = await this.#log(row, id);
+    const tail = new OutputTail(LIMITS.capturedOutputBytes);
+    for (const chunk of log.chunks) tail.add(chunk);
+    const { truncated, ...output } = tail.result();
+    return { ...command, ...output, truncated: truncated || log.offset > 0 };
+  }
+
+  async kill(row: SandboxRow, id: string, signal: string): Promise<void> {
+    const number = signalNumber(signal);
+    if (number === undefined) throw new VivError("invalid_input", `There is no signal ${signal}.`);
+    requireLive(row);
+    await this.find(row, id);
+    const running = await this.#live(row).walls.attach(id, false);
+    if (running === undefined) throw new VivError("not_found", `Command ${id} has ended.`);
+    if (number === 9 || number === 15) this.#cancelled.add(id);
+    running.signal(number);
+    running.detach();
+  }
+
+  /** Records the end of everything that still counts as running; its sandbox has ended. */
+  async settleAll(sandbox: string, cause: "cancelled" | "lost"): Promise<void> {
+    for (const command of await this.#parts.store.commands(sandbox, true)) {
+      await this.#ends.get(command.id)?.catch(() => undefined);
+      const now = await this.#parts.store.command(command.id);
+      if (now?.running === true) await this.#finish(now, endedWithSandbox(cause, Date.now() - Date.parse(now.startedAt)));
+    }
+  }
+
+  #live(row: SandboxRow): LiveSandbox {
+    const live = this.#parts.live.get(row.id);
+    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+    live.activeAt = performance.now();
+    return live;
+  }
+
+  async #log(row: SandboxRow, id: string): Promise<CommandLog> {
+    const driver = this.#parts.drivers.get(row.driver);
+    if (driver === undefined) return { chunks: [], offset: 0, exit: null };
+    return driver.log(row.id, id);
+  }
+
+  /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */
+  #follow(live: LiveSandbox, command: Command, running: RunningCommand, recorded: Promise<void>): Promise<CommandEnd> {
+    const end = running.exit.then(
+      async (exit) => commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)),
+      async () => endedWithSandbox(this.#cancelled.has(command.id) ? "cancelled" : "lost", Date.now() - Date.parse(command.startedAt)),
+    );
+    this.#ends.set(command.id, end);
+    const kept = Promise.all([end, recorded]).then(([how]) => this.#finish(command, how));
+    kept
+      .catch((error: unknown) => this.#parts.log.warn("end of command not recorded", { command: command.id, error: describe(error) }))
+      .finally(() => {
+        this.#ends.delete(command.id);
+        this.#cancelled.delete(command.id);
+        live.foreground.delete(command.id);
+        live.activeAt = performance.now();
+      });
+    return end;
+  }
+
+  async #circumstances(live: LiveSandbox, command: Command, failed: boolean): Promise<Circumstances> {
+    const cancelled = this.#cancelled.has(command.id);
+    if (!failed) return { outOfMemory: false, tooManyProcesses: false, diskFull: false, cancelled };
+    const before = live.counters;
+    const use = await live.walls.usage();
+    live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
+    const row = await this.#parts.store.sandbox(command.sandbox);
+    const used = row === undefined ? 0 : await this.#parts.volumes.usage(row.id);
+    return {
+      outOfMemory: use.outOfMemory > before.outOfMemory,
+      tooManyProcesses: use.tooManyProcesses > before.tooManyProcesses,
+      diskFull: row !== undefined && used + DISK_MARGIN_BYTES >= row.limits.diskBytes,
+      cancelled,
+    };
+  }
+
+  async #settleFromLog(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
+    const { exit } = await this.#log(row, command.id);
+    const wallMs = Date.now() - Date.parse(command.startedAt);
+    await this.#finish(command, exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)));
+  }
+
+  async #finish(command: Command, end: CommandEnd): Promise<void> {
+    await this.#record({ ...command, running: false, end }, "command.ended", { cause: end.cause, exitCode: end.exitCode });
+  }
+
+  async #record(command: Command, type: "command.started" | "command.ended", data: Record<string, string | number | string[]>): Promise<void> {
+    await this.#parts.store.change(async (change) => {
+      await change.putCommand(command);
+      await change.event(type, command.sandbox, { ...data, id: command.id });
+    });
+  }
+
+  #stream(command: Command, running: RunningCommand, end: Promise<CommandEnd>, onDisconnect: "kill" | "keep"): CommandStream {
+    return {
+      command,
+      output: running.output,
+      end,
+      write: (data) => running.write(data),
+      endInput: () => running.endInput(),
+      resize: (rows, cols) => running.resize(rows, cols),
+      signal: (name) => {
+        const number = signalNumber(name);
+        if (number === undefined) throw new VivError("invalid_input", `There is no signal ${name}.`);
+        running.signal(number);
+      },
+      close: () => {
+        if (onDisconnect === "kill" && this.#ends.has(command.id)) {
+          this.#cancelled.add(command.id);
+          running.signal(9);
+        }
+        // Somebody has to hear of the end, and a command whose output nobody takes would wait for ever.
+        void drain(running.output, end, this.#parts.log);
+      },
+    };
+  }
+
+  /** A command that has ended, as a stream: what is in its log, then its end. */
+  async #ended(row: SandboxRow, command: Command): Promise<CommandStream> {
+    const log = await this.#log(row, command.id);
+    const now = (await this.#parts.store.command(command.id)) ?? command;
+    const end = now.end ?? endedWithSandbox("lost", 0);
+    const nothing = (): void => undefined;
+    return { command: { ...now, running: false, end }, output: replay(log), end: Promise.resolve(end), write: async () => undefined, endInput: nothing, resize: nothing, signal: nothing, close: nothing };
+  }
+}
+
+async function* replay(log: CommandLog): AsyncGenerator<OutputChunk> {
+  if (log.offset > 0) yield { stream: "gap", bytes: log.offset };
+  yield* log.chunks;
+}
+
+/** The part of a log before a byte of the output. */
+function upTo(log: CommandLog, end: number): CommandLog {
+  const chunks: OutputChunk[] = [];
+  let at = log.offset;
+  for (const chunk of log.chunks) {
+    if (at >= end) break;
+    const size = chunk.stream === "gap" ? chunk.bytes : chunk.data.length;
+    chunks.push(chunk.stream === "gap" ? chunk : { stream: chunk.stream, data: chunk.data.subarray(0, end - at) });
+    at += size;
+  }
+  return { ...log, chunks };
+}
+
+async function drain(output: AsyncIterable<OutputChunk>, end: Promise<CommandEnd>, log: Parts["log"]): Promise<void> {
+  try {
+    for await (const chunk of output) void chunk;
+    await end;
+  } catch (error) {
+    log.info("stopped listening to a command", { error: describe(error) });
+  }
+}
+
+function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
+  const bytes = options.command.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
+  if (bytes > LIMITS.maxArgumentBytes) throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
+  if (options.command.some((part) => part.includes("\0"))) throw new VivError("invalid_input", "An argument has a NUL byte.");
+  const user = options.user ?? row.user;
+  // Another user's home, name and shell come from the sandbox's own /etc/passwd.
+  const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
+  const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
+  return {
+    id: newId("command"),
+    command: options.command,
+    env: { ...rest, ...own, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env },
+    cwd: options.cwd ?? row.project,
+    user,
+    stdin: options.stdin ?? false,
+    ...(options.terminal === undefined ? {} : { terminal: options.terminal }),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+  };
+}
+
+function defined(values: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}

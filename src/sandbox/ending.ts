@@ -1,0 +1,91 @@
+/** The ways a sandbox ends: stopped with its work kept, failed, or thrown away. Each survives a crash at any point. */
+import { LIMITS } from "../schema/limits.ts";
+import type { Outcome } from "../schema/sandbox.ts";
+import type { SandboxRow } from "../store/store.ts";
+import type { Commands } from "./commands.ts";
+import type { Creation } from "./creation.ts";
+import type { Parts } from "./parts.ts";
+import { advance, isFinal } from "./state.ts";
+
+/** Takes a snapshot of a sandbox; given by whoever has the snapshots. */
+type Keep = (row: SandboxRow, expiresAt: string) => Promise<unknown>;
+
+export class Ending {
+  readonly #parts: Parts;
+  readonly #creation: Creation;
+  readonly #commands: Commands;
+
+  constructor(parts: Parts, creation: Creation, commands: Commands) {
+    this.#parts = parts;
+    this.#creation = creation;
+    this.#commands = commands;
+  }
+
+  /** Ends the processes and keeps the work in a snapshot. Called with the sandbox's lock held. */
+  async stop(row: SandboxRow, keep: Keep, end: { outcome: Outcome; reason: string | null }): Promise<SandboxRow> {
+    const completing = { ...advance(row, "completing", new Date()), ...end };
+    await this.#save(completing, "sandbox.completing");
+    this.#parts.reach("stop.completing");
+    return this.finishStop(completing, keep, end);
+  }
+
+  /** From any point of a stop to its end. */
+  async finishStop(row: SandboxRow, keep: Keep, end: { outcome: Outcome; reason: string | null }): Promise<SandboxRow> {
+    await this.#endProcesses(row, LIMITS.stopGraceMs, "cancelled");
+    this.#parts.reach("stop.stopped");
+    await keep(row, new Date(Date.now() + LIMITS.keptSnapshotMs).toISOString());
+    this.#parts.reach("stop.snapshot");
+    const kept = (await this.#parts.store.sandbox(row.id)) ?? row;
+    const completed = advance(kept, "completed", new Date(), end);
+    await this.#save(completed, "sandbox.completed");
+    await this.#parts.volumes.remove("volume", row.id);
+    return completed;
+  }
+
+  /** The sandbox is broken or gone; its volume stays for a look or a fork. */
+  async fail(row: SandboxRow, end: { outcome: Outcome; reason: string }): Promise<void> {
+    if (isFinal(row.state)) return;
+    await this.#endProcesses(row, 0, "lost");
+    await this.#save(advance(row, "failed", new Date(), end), "sandbox.failed");
+  }
+
+  /** Nothing of it stays but its events. Called with the sandbox's lock held. */
+  async remove(row: SandboxRow): Promise<void> {
+    const { store, volumes, capture, reach } = this.#parts;
+    const removing = { ...row, removing: true };
+    await store.change((change) => change.putSandbox(removing));
+    reach("remove.begun");
+    await this.#endProcesses(removing, 0, "cancelled");
+    reach("remove.stopped");
+    for (const snapshot of await store.snapshots(row.id)) await volumes.remove("snapshot", snapshot.id);
+    await volumes.remove("volume", row.id);
+    reach("remove.volume");
+    const baseInUse = await store.change(async (change) => {
+      for (const snapshot of await change.snapshots(row.id)) await change.removeSnapshot(snapshot.id);
+      await change.removeSandbox(row.id);
+      await change.event("sandbox.removed", row.id, { name: row.name });
+      return (await change.sandboxes()).some((other) => other.base === row.base);
+    });
+    this.#creation.release(row);
+    if (!baseInUse) await capture.forget(row.base);
+  }
+
+  async #endProcesses(row: SandboxRow, graceMs: number, cause: "cancelled" | "lost"): Promise<void> {
+    const { live, drivers } = this.#parts;
+    const running = live.get(row.id);
+    if (running !== undefined) {
+      if (row.state === "paused") await running.walls.thaw();
+      await running.walls.stop(graceMs);
+      live.remove(row.id);
+    }
+    await this.#commands.settleAll(row.id, cause);
+    await drivers.get(row.driver)?.clear(row.id, row.removing ? "remove" : "keep");
+  }
+
+  async #save(row: SandboxRow, event: "sandbox.completing" | "sandbox.completed" | "sandbox.failed"): Promise<void> {
+    await this.#parts.store.change(async (change) => {
+      await change.putSandbox(row);
+      await change.event(event, row.id, { name: row.name, outcome: row.outcome, reason: row.reason });
+    });
+  }
+}

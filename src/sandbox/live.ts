@@ -1,0 +1,57 @@
+/** The sandboxes that have processes now, and when each was last at work. Everything here can be found again. */
+import type { Driver, Usage, Walls } from "../drivers/drivers.ts";
+
+export interface LiveSandbox {
+  readonly walls: Walls;
+  readonly driver: Driver;
+  /** Monotonic time of the last work. */
+  activeAt: number;
+  /** Earliest monotonic time of its end, when extended. */
+  keepUntil: number;
+  /** CPU time at the last look of the reaper. */
+  cpuMs: number;
+  /** Counters at the last look, to tell what a command ran into. */
+  counters: Pick<Usage, "outOfMemory" | "tooManyProcesses">;
+  /** Commands somebody waits for. */
+  readonly foreground: Set<string>;
+}
+
+export class Live {
+  readonly #sandboxes = new Map<string, LiveSandbox>();
+
+  add(id: string, walls: Walls, driver: Driver): LiveSandbox {
+    const live: LiveSandbox = {
+      walls,
+      driver,
+      activeAt: performance.now(),
+      keepUntil: 0,
+      cpuMs: 0,
+      counters: { outOfMemory: 0, tooManyProcesses: 0 },
+      foreground: new Set(),
+    };
+    this.#sandboxes.set(id, live);
+    return live;
+  }
+
+  get(id: string): LiveSandbox | undefined {
+    return this.#sandboxes.get(id);
+  }
+
+  /** Notes that somebody works with the sandbox. */
+  touch(id: string): void {
+    const live = this.#sandboxes.get(id);
+    if (live !== undefined) live.activeAt = performance.now();
+  }
+
+  remove(id: string): void {
+    this.#sandboxes.delete(id);
+  }
+
+  entries(): [string, LiveSandbox][] {
+    return [...this.#sandboxes];
+  }
+
+  get size(): number {
+    return this.#sandboxes.size;
+  }
+}

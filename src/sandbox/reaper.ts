@@ -1,0 +1,57 @@
+/** Ends sandboxes that nobody works with (BOX-8), and those that outgrow a quota that only we watch. */
+import { describe } from "../host/log.ts";
+import type { SandboxRow } from "../store/store.ts";
+import type { LiveSandbox } from "./live.ts";
+import type { Parts } from "./parts.ts";
+import type { Sandboxes } from "./sandboxes.ts";
+
+/** A sandbox is at work while it uses more than this share of one CPU; what is below is noise. */
+const WORK_SHARE = 0.02;
+
+export class Reaper {
+  readonly #parts: Parts;
+  readonly #sandboxes: Sandboxes;
+  #lookedAt = performance.now();
+
+  constructor(parts: Parts, sandboxes: Sandboxes) {
+    this.#parts = parts;
+    this.#sandboxes = sandboxes;
+  }
+
+  /** One round; the server calls it every few seconds. */
+  async look(): Promise<void> {
+    const now = performance.now();
+    const interval = Math.max(now - this.#lookedAt, 1);
+    this.#lookedAt = now;
+    for (const [id, live] of this.#parts.live.entries()) {
+      try {
+        const row = await this.#parts.store.sandbox(id);
+        if (row !== undefined) await this.#lookAt(row, live, interval);
+      } catch (error) {
+        this.#parts.log.warn("reaper could not look at a sandbox", { sandbox: id, error: describe(error) });
+      }
+    }
+  }
+
+  async #lookAt(row: SandboxRow, live: LiveSandbox, interval: number): Promise<void> {
+    const use = await live.walls.usage();
+    const worked = (use.cpuMs ?? 0) - live.cpuMs > interval * WORK_SHARE;
+    live.cpuMs = use.cpuMs ?? 0;
+    if (worked || live.foreground.size > 0) live.activeAt = performance.now();
+    if (this.#parts.volumes.capabilities.quota === "watched") await this.#watchDisk(row);
+    const endsAt = Math.max(live.activeAt + row.idleMs, live.keepUntil);
+    if (row.idleMs === 0 || performance.now() < endsAt || this.#parts.locks.busy(row.id)) return;
+    await this.#sandboxes.stop(row.id, { outcome: "timeout", reason: `Nothing happened for ${Math.round(row.idleMs / 60_000)} minutes.` });
+  }
+
+  async #watchDisk(row: SandboxRow): Promise<void> {
+    const used = await this.#parts.volumes.usage(row.id);
+    if (used <= row.limits.diskBytes) return;
+    await this.#parts.locks.run(row.id, async () => {
+      const now = await this.#parts.store.sandbox(row.id);
+      if (now === undefined) return;
+      await this.#parts.store.change((change) => change.event("disk.watched", row.id, { usedBytes: used, limitBytes: row.limits.diskBytes }));
+      await this.#sandboxes.ending.fail(now, { outcome: "failed", reason: "disk full: it used more than its disk quota and was stopped." });
+    });
+  }
+}

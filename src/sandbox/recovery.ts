@@ -1,0 +1,98 @@
+/** After a start of the server: every sandbox is found again, finished, or declared lost; leftovers go. */
+import { describe } from "../host/log.ts";
+import type { SandboxRow } from "../store/store.ts";
+import type { Parts } from "./parts.ts";
+import type { Sandboxes } from "./sandboxes.ts";
+import { isFinal } from "./state.ts";
+
+export class Recovery {
+  readonly #parts: Parts;
+  readonly #sandboxes: Sandboxes;
+
+  constructor(parts: Parts, sandboxes: Sandboxes) {
+    this.#parts = parts;
+    this.#sandboxes = sandboxes;
+  }
+
+  /** Once, before the server answers anybody. */
+  async recover(): Promise<void> {
+    const rows = await this.#parts.store.sandboxes();
+    this.#sandboxes.creation.register(rows);
+    for (const row of rows) {
+      try {
+        await this.#recoverOne(row);
+      } catch (error) {
+        this.#parts.log.warn("sandbox could not be recovered", { sandbox: row.id, error: describe(error) });
+        await this.#sandboxes.ending.fail(row, { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` });
+      }
+    }
+    await this.reconcile();
+  }
+
+  async #recoverOne(row: SandboxRow): Promise<void> {
+    const { ending, snapshots } = this.#sandboxes;
+    if (row.removing || row.state === "creating" || row.state === "pending") {
+      await this.#adopt(row);
+      await ending.remove(row);
+      return;
+    }
+    if (isFinal(row.state)) return;
+    const adopted = await this.#adopt(row);
+    if (row.restoring !== null) await snapshots.finishRollback(row, row.restoring);
+    else if (row.state === "completing") {
+      await ending.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), { outcome: row.outcome ?? "done", reason: row.reason });
+    } else if (!adopted) await ending.fail(row, { outcome: "lost", reason: "Its processes were gone when the server started again; its files are kept." });
+  }
+
+  /** Takes a sandbox over whose processes still run. */
+  async #adopt(row: SandboxRow): Promise<boolean> {
+    const driver = this.#parts.drivers.get(row.driver);
+    if (driver === undefined || row.launched === null) return false;
+    const walls = await driver.adopt(row.id, row.launched);
+    if (walls === undefined) return false;
+    const live = this.#parts.live.add(row.id, walls, driver);
+    const use = await walls.usage();
+    live.cpuMs = use.cpuMs ?? 0;
+    live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
+    if (row.state === "running" || row.state === "paused") {
+      for (const command of await this.#parts.store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
+      await this.#parts.store.change((change) => change.event("sandbox.adopted", row.id, { name: row.name }));
+    }
+    return true;
+  }
+
+  /** Removes what carries our prefix and belongs to nobody. At start and every minute. */
+  async reconcile(): Promise<string[]> {
+    const { store, volumes, drivers, log } = this.#parts;
+    await this.#removeExpired();
+    const rows = await store.sandboxes();
+    const snapshots = await store.snapshots();
+    const bases = await store.bases();
+    const keep = new Set(rows.map((row) => row.id));
+    const removed = await volumes.reconcile({
+      volumes: keep,
+      snapshots: new Set(snapshots.map((snapshot) => snapshot.id)),
+      bases: new Set(bases.map((base) => base.id)),
+      projects: new Set((await store.projects()).map((project) => project.id)),
+    });
+    for (const driver of drivers.values()) removed.push(...(await driver.reconcile(async () => new Set((await store.sandboxes()).map((row) => row.id)))));
+    if (removed.length > 0) {
+      log.info("leftovers removed", { removed });
+      await store.change((change) => change.event("reconciled", null, { removed: removed.slice(0, 100) }));
+    }
+    await store.trim();
+    return removed;
+  }
+
+  async #removeExpired(): Promise<void> {
+    const now = new Date().toISOString();
+    for (const snapshot of await this.#parts.store.snapshots()) {
+      if (snapshot.expiresAt === null || snapshot.expiresAt > now) continue;
+      const row = await this.#parts.store.sandbox(snapshot.sandbox);
+      if (row === undefined) continue;
+      // The last snapshot of a stopped sandbox is all that is left of it.
+      if (isFinal(row.state)) await this.#sandboxes.remove(row.id);
+      else await this.#sandboxes.removeSnapshot(row.id, snapshot.id);
+    }
+  }
+}

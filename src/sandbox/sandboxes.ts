@@ -1,0 +1,196 @@
+/** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
+import type { CommandResult } from "../schema/command.ts";
+import type { CreateInput } from "../schema/contracts.ts";
+import { VivError } from "../schema/errors.ts";
+import type { Sandbox, SandboxDetail, Snapshot } from "../schema/sandbox.ts";
+import type { SandboxRow } from "../store/store.ts";
+import { Commands } from "./commands.ts";
+import { Creation } from "./creation.ts";
+import { Ending } from "./ending.ts";
+import type { Parts } from "./parts.ts";
+import { startServices } from "./services.ts";
+import { Snapshots } from "./snapshots.ts";
+import { advance, requireTransition } from "./state.ts";
+
+export class Sandboxes {
+  readonly #parts: Parts;
+  readonly commands: Commands;
+  readonly creation: Creation;
+  readonly ending: Ending;
+  readonly snapshots: Snapshots;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.commands = new Commands(parts);
+    this.creation = new Creation(parts);
+    this.ending = new Ending(parts, this.creation, this.commands);
+    this.snapshots = new Snapshots(parts, this.creation, this.commands, this.ending);
+  }
+
+  /** The row of an id or a name. */
+  async find(reference: string): Promise<SandboxRow> {
+    const row = (await this.#parts.store.sandbox(reference)) ?? (await this.#parts.store.sandboxByName(reference));
+    if (row === undefined || row.removing) throw new VivError("not_found", `There is no sandbox ${reference}.`);
+    return row;
+  }
+
+  async create(input: CreateInput, signal?: AbortSignal): Promise<Sandbox & { result?: CommandResult }> {
+    const key = input.idempotencyKey;
+    const row = key === undefined ? await this.creation.create(input) : await this.#createOnce(key, input);
+    await startServices(this.#parts, this.commands, this.creation, row);
+    if (input.run === undefined) return shown(row);
+    const result = await this.commands.run(row, { ...input.run, foreground: true }, undefined, signal);
+    return { ...shown(row), result };
+  }
+
+  async #createOnce(key: string, input: CreateInput): Promise<SandboxRow> {
+    return this.#parts.locks.run(`key:${key}`, async () => {
+      const existing = await this.#parts.store.sandboxByIdempotencyKey(key);
+      return existing ?? this.creation.create(input);
+    });
+  }
+
+  async list(filter: { state?: string | undefined; project?: string | undefined }): Promise<Sandbox[]> {
+    const rows = await this.#parts.store.sandboxes();
+    return rows
+      .filter((row) => !row.removing && (filter.state === undefined || row.state === filter.state) && (filter.project === undefined || row.project === filter.project))
+      .map((row) => this.#shownNow(row));
+  }
+
+  async inspect(reference: string): Promise<SandboxDetail> {
+    const row = await this.find(reference);
+    const base = await this.#parts.store.base(row.base);
+    const live = this.#parts.live.get(row.id);
+    const use = await live?.walls.usage();
+    const diskBytes = row.state === "completed" ? null : await this.#parts.volumes.usage(row.id);
+    const masked = await this.#parts.drivers.get(row.driver)?.masked(row.home, row.project, row.masked, row.exposed);
+    return {
+      ...this.#shownNow(row),
+      baseTakenAt: base?.takenAt ?? row.createdAt,
+      capture: base?.report ?? { files: 0, bytes: 0, changed: 0, removed: 0, live: [], readOnly: [], torn: [], notes: [] },
+      environmentLeftOut: row.environmentLeftOut,
+      masked: masked ?? [],
+      untrusted: row.untrusted,
+      use: { memoryBytes: use?.memoryBytes ?? null, cpuMs: use?.cpuMs ?? null, processes: use?.processes ?? null, diskBytes },
+      processId: row.launched?.pid ?? null,
+    };
+  }
+
+  async remove(reference: string): Promise<void> {
+    const row = await this.find(reference);
+    await this.#locked(row, (now) => this.ending.remove(now));
+  }
+
+  async stop(reference: string, end: { outcome: "done" | "timeout" | "cancelled"; reason: string | null }): Promise<Sandbox> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => {
+      requireTransition(now, "completing");
+      return shown(await this.ending.stop(now, (kept, expiresAt) => this.keep(kept, expiresAt), end));
+    });
+  }
+
+  /** The snapshot that a stopped sandbox leaves. */
+  async keep(row: SandboxRow, expiresAt: string): Promise<Snapshot> {
+    return this.snapshots.take(row, { expiresAt });
+  }
+
+  async pause(reference: string): Promise<Sandbox> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => {
+      requireTransition(now, "paused");
+      const live = this.#parts.live.get(now.id);
+      if (live?.driver.capabilities.pause !== true) throw new VivError("unsupported", `The driver ${now.driver} can't pause on this machine.`);
+      await live.walls.freeze();
+      return this.#advance(now, "paused", "sandbox.paused");
+    });
+  }
+
+  async resume(reference: string): Promise<Sandbox> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => {
+      if (now.state !== "paused") throw new VivError("illegal_transition", `Sandbox ${now.name} is ${now.state}, not paused.`);
+      await this.#parts.live.get(now.id)?.walls.thaw();
+      this.#parts.live.touch(now.id);
+      return this.#advance(now, "running", "sandbox.resumed");
+    });
+  }
+
+  async extend(reference: string, byMs: number | undefined, idleMs: number | undefined): Promise<Sandbox> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => {
+      const live = this.#parts.live.get(now.id);
+      if (live === undefined) throw new VivError("not_running", `Sandbox ${now.name} is ${now.state}.`);
+      const extended: SandboxRow = { ...now, idleMs: idleMs ?? now.idleMs };
+      live.activeAt = performance.now();
+      live.keepUntil = performance.now() + (byMs ?? 0);
+      await this.#parts.store.change(async (change) => {
+        await change.putSandbox(extended);
+        await change.event("sandbox.extended", now.id, { idleMs: extended.idleMs, byMs: byMs ?? 0 });
+      });
+      return this.#shownNow(extended);
+    });
+  }
+
+  async snapshot(reference: string, name: string | undefined): Promise<Snapshot> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => {
+      if (now.state !== "running" && now.state !== "paused") throw new VivError("not_running", `Sandbox ${now.name} is ${now.state}.`);
+      return this.snapshots.take(now, { name });
+    });
+  }
+
+  async rollback(reference: string, snapshot: string): Promise<Sandbox> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => shown(await this.snapshots.rollback(now, snapshot)));
+  }
+
+  async removeSnapshot(reference: string, snapshot: string): Promise<void> {
+    const row = await this.find(reference);
+    await this.#locked(row, (now) => this.snapshots.remove(now, snapshot));
+  }
+
+  async fork(reference: string, snapshot: string | undefined, count: number, names: readonly string[]): Promise<Sandbox[]> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => (await this.snapshots.fork(now, snapshot, count, names)).map(shown));
+  }
+
+  /** Process 1 ended by itself or was killed from outside. */
+  async exited(id: string): Promise<void> {
+    await this.#parts.locks.run(id, async () => {
+      const row = await this.#parts.store.sandbox(id);
+      if (row === undefined || this.#parts.live.get(id) === undefined) return;
+      await this.ending.fail(row, { outcome: "failed", reason: "Process 1 of the sandbox ended unexpectedly." });
+    });
+  }
+
+  /** Runs with the sandbox's lock held and its row as it is then. */
+  async #locked<T>(row: SandboxRow, work: (now: SandboxRow) => Promise<T>): Promise<T> {
+    return this.#parts.locks.run(row.id, async () => {
+      this.#parts.live.touch(row.id);
+      return work(await this.find(row.id));
+    });
+  }
+
+  async #advance(row: SandboxRow, to: "paused" | "running", event: "sandbox.paused" | "sandbox.resumed"): Promise<Sandbox> {
+    const next = advance(row, to, new Date());
+    await this.#parts.store.change(async (change) => {
+      await change.putSandbox(next);
+      await change.event(event, row.id, { name: row.name });
+    });
+    return shown(next);
+  }
+
+  /** With the time of its end as it is known now. */
+  #shownNow(row: SandboxRow): Sandbox {
+    const live = this.#parts.live.get(row.id);
+    if (live === undefined || row.idleMs === 0) return shown(row);
+    const endsIn = Math.max(live.activeAt + row.idleMs, live.keepUntil) - performance.now();
+    return { ...shown(row), expiresAt: new Date(Date.now() + endsIn).toISOString() };
+  }
+}
+
+/** What the API shows of a row. */
+function shown(row: SandboxRow): Sandbox {
+  const { base, range, launched, user, env, environmentLeftOut, untrusted, masked, exposed, sudo, home, currentSnapshot, idempotencyKey, restoring, removing, ...sandbox } = row;
+  return sandbox;
+}

@@ -1,0 +1,165 @@
+/** Snapshots, rollback and fork (SNAP-1 to SNAP-4). */
+import { VivError } from "../schema/errors.ts";
+import { newId } from "../schema/ids.ts";
+import type { Snapshot } from "../schema/sandbox.ts";
+import type { SandboxRow } from "../store/store.ts";
+import type { Commands } from "./commands.ts";
+import type { Creation } from "./creation.ts";
+import type { Ending } from "./ending.ts";
+import type { Parts } from "./parts.ts";
+import { isFinal, requireLive } from "./state.ts";
+
+export class Snapshots {
+  readonly #parts: Parts;
+  readonly #creation: Creation;
+  readonly #commands: Commands;
+  readonly #ending: Ending;
+
+  constructor(parts: Parts, creation: Creation, commands: Commands, ending: Ending) {
+    this.#parts = parts;
+    this.#creation = creation;
+    this.#commands = commands;
+    this.#ending = ending;
+  }
+
+  /** Called with the sandbox's lock held. */
+  async take(row: SandboxRow, options: { name?: string | undefined; expiresAt?: string | null }): Promise<Snapshot> {
+    const { store, volumes, reach } = this.#parts;
+    const existing = await store.snapshots(row.id);
+    if (options.name !== undefined && existing.some((snapshot) => snapshot.name === options.name)) {
+      throw new VivError("name_taken", `Sandbox ${row.name} has a snapshot called ${options.name} already.`);
+    }
+    const id = newId("snapshot");
+    const frozenMs = await this.#freezeAround(row, () => volumes.snapshot(row.id, id));
+    reach("snapshot.volume");
+    const snapshot: Snapshot = {
+      id,
+      name: options.name ?? null,
+      sandbox: row.id,
+      parent: row.currentSnapshot,
+      current: true,
+      createdAt: new Date().toISOString(),
+      expiresAt: options.expiresAt ?? null,
+      frozenMs,
+    };
+    await store.change(async (change) => {
+      const now = (await change.sandbox(row.id)) ?? row;
+      await change.putSnapshot(snapshot);
+      await change.putSandbox({ ...now, currentSnapshot: id });
+      await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
+    });
+    return snapshot;
+  }
+
+  async list(row: SandboxRow): Promise<Snapshot[]> {
+    const snapshots = await this.#parts.store.snapshots(row.id);
+    return snapshots.map((snapshot) => ({ ...snapshot, current: snapshot.id === row.currentSnapshot }));
+  }
+
+  async find(row: SandboxRow, reference: string): Promise<Snapshot> {
+    const found = (await this.list(row)).find((snapshot) => snapshot.id === reference || snapshot.name === reference);
+    if (found !== undefined) return found;
+    throw new VivError("not_found", `Sandbox ${row.name} has no snapshot ${reference}.`, { remedy: `Look at \`viv snapshots ${row.name}\`.` });
+  }
+
+  async remove(row: SandboxRow, reference: string): Promise<void> {
+    const snapshot = await this.find(row, reference);
+    await this.#parts.store.change(async (change) => {
+      const children = (await change.snapshots(row.id)).filter((other) => other.parent === snapshot.id);
+      for (const child of children) await change.putSnapshot({ ...child, parent: snapshot.parent });
+      const now = await change.sandbox(row.id);
+      if (now?.currentSnapshot === snapshot.id) await change.putSandbox({ ...now, currentSnapshot: snapshot.parent });
+      await change.removeSnapshot(snapshot.id);
+      await change.event("snapshot.removed", row.id, { id: snapshot.id });
+    });
+    await this.#parts.volumes.remove("snapshot", snapshot.id);
+  }
+
+  /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts. */
+  async rollback(row: SandboxRow, reference: string): Promise<SandboxRow> {
+    requireLive(row);
+    const snapshot = await this.find(row, reference);
+    await this.#parts.store.change((change) => change.putSandbox({ ...row, restoring: snapshot.id }));
+    this.#parts.reach("rollback.begun");
+    return this.finishRollback({ ...row, restoring: snapshot.id }, snapshot.id);
+  }
+
+  /** From any point of a rollback to its end. */
+  async finishRollback(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
+    const { store, volumes, live, drivers, reach } = this.#parts;
+    await live.get(row.id)?.walls.stop(0);
+    live.remove(row.id);
+    await this.#commands.settleAll(row.id, "cancelled");
+    await drivers.get(row.driver)?.clear(row.id, "keep");
+    reach("rollback.stopped");
+    await volumes.rollback(row.id, snapshot);
+    reach("rollback.volume");
+    const base = await store.base(row.base);
+    if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
+    const { walls, driver } = await this.#creation.launch(row, base, await volumes.paths(row.id));
+    live.add(row.id, walls, driver);
+    const back: SandboxRow = { ...row, launched: walls.launched, restoring: null, currentSnapshot: snapshot };
+    await store.change(async (change) => {
+      await change.putSandbox(back);
+      await change.event("snapshot.restored", row.id, { id: snapshot });
+    });
+    return back;
+  }
+
+  /** New sandboxes from a snapshot, or from the state as it is now. Called with the sandbox's lock held. */
+  async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    if (names.length > count) throw new VivError("invalid_input", `${names.length} names for ${count} sandboxes.`);
+    if (reference === undefined && isFinal(row.state)) return this.#forkEnded(row, count, names);
+    if (reference !== undefined) return this.#forkFrom(row, (await this.find(row, reference)).id, count, names);
+    const passing = newId("snapshot");
+    await this.#freezeAround(row, () => this.#parts.volumes.snapshot(row.id, passing));
+    try {
+      return await this.#forkFrom(row, passing, count, names);
+    } finally {
+      await this.#parts.volumes.remove("snapshot", passing);
+    }
+  }
+
+  /** A stopped sandbox goes on from its last snapshot, a failed one from the volume it left. */
+  async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    if (row.currentSnapshot === null || row.state === "failed") {
+      const passing = newId("snapshot");
+      await this.#parts.volumes.snapshot(row.id, passing);
+      try {
+        return await this.#forkFrom(row, passing, count, names);
+      } finally {
+        await this.#parts.volumes.remove("snapshot", passing);
+      }
+    }
+    return this.#forkFrom(row, row.currentSnapshot, count, names);
+  }
+
+  async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    const results = await Promise.allSettled(Array.from({ length: count }, (_, index) => this.#creation.fork(row, snapshot, names[index])));
+    const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    const failure = results.find((result) => result.status === "rejected");
+    if (failure === undefined) return made;
+    // All or none: a caller that asked for ten has no use for seven and an error.
+    for (const sandbox of made) await this.#ending.remove(sandbox);
+    throw failure.reason;
+  }
+
+  /** Runs `work` while the processes stand still; returns for how many milliseconds they did. */
+  async #freezeAround(row: SandboxRow, work: () => Promise<void>): Promise<number> {
+    const live = this.#parts.live.get(row.id);
+    if (live === undefined || row.state !== "running" || !live.driver.capabilities.pause) {
+      await work();
+      return 0;
+    }
+    // Dirty data is written back first: the time of a snapshot follows what is still unwritten.
+    await this.#parts.volumes.writeBack(row.id);
+    const began = performance.now();
+    await live.walls.freeze();
+    try {
+      await work();
+    } finally {
+      await live.walls.thaw();
+    }
+    return performance.now() - began;
+  }
+}

@@ -1,0 +1,74 @@
+/** What a sandbox changed in a captured folder, told without following anything it wrote. */
+import { mkdtemp, rm, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CellHost } from "../host/cell-host.ts";
+import { joinParts, splitParts } from "../host/frames.ts";
+import { runChecked, TOOL_PATH } from "../host/run.ts";
+import type { DiffEntry } from "../schema/files.ts";
+
+/** Line counts are for text that people read. */
+const MAX_COUNTED_BYTES = 8 * 1024 ** 2;
+const STATUS = { A: "added", M: "changed", D: "deleted" } as const;
+
+export interface Sides {
+  /** Frozen folders, topmost first. */
+  readonly old: readonly string[];
+  readonly new: string;
+  /** `new` is the upper folder of an overlay over `old`. */
+  readonly overlay: boolean;
+}
+
+export async function diffFolders(host: CellHost, sides: Sides): Promise<DiffEntry[]> {
+  const reply = await host.request("diff", [["new", sides.new], ["overlay", sides.overlay ? "1" : "0"], ...sides.old.map((folder) => ["old", folder] as const)]);
+  return reply.rawAll("row").map((row): DiffEntry => {
+    const [what, type, path] = splitParts(row, 3);
+    return {
+      path: path?.toString("utf8") ?? "",
+      status: STATUS[what?.toString() as keyof typeof STATUS],
+      type: type?.toString() as DiffEntry["type"],
+      added: null,
+      removed: null,
+    };
+  });
+}
+
+/** Adds line counts. The files are copied out first, under names of our own, and git sees only those. */
+export async function countLines(host: CellHost, sides: Sides, entries: readonly DiffEntry[], temporary: string): Promise<DiffEntry[]> {
+  const folder = await mkdtemp(join(temporary, "diff-"));
+  try {
+    await mkdir(join(folder, "old"));
+    await mkdir(join(folder, "new"));
+    const files = entries.flatMap((entry, index) => (entry.type === "file" ? [{ ...entry, index }] : []));
+    const wanted = (side: "old" | "new", missing: DiffEntry["status"]): { path: string; target: string }[] =>
+      files.filter((file) => file.status !== missing).map((file) => ({ path: file.path, target: join(folder, side, String(file.index)) }));
+    // Topmost first: what is extracted already is left alone.
+    for (const layer of sides.old) await extract(host, layer, wanted("old", "added"));
+    await extract(host, sides.new, wanted("new", "deleted"));
+    const counts = await numstat(folder);
+    return entries.map((entry, index) => {
+      const count = counts.get(String(index));
+      return entry.type === "file" && count !== undefined ? { ...entry, ...count } : entry;
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function extract(host: CellHost, root: string, files: readonly { path: string; target: string }[]): Promise<void> {
+  for (let at = 0; at < files.length; at += 500) {
+    const part = files.slice(at, at + 500);
+    await host.request("extract", [["root", root], ["most", String(MAX_COUNTED_BYTES)], ...part.map((file) => ["file", joinParts([file.path, file.target])] as const)]);
+  }
+}
+
+async function numstat(folder: string): Promise<Map<string, { added: number; removed: number }>> {
+  const env = { PATH: TOOL_PATH, LC_ALL: "C", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GIT_CEILING_DIRECTORIES: folder, HOME: folder };
+  const counts = new Map<string, { added: number; removed: number }>();
+  // Exit code 1 only says that there are differences.
+  const { stdout } = await runChecked("git", ["-C", folder, "diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", "--", "old", "new"], { env, okCodes: [0, 1] });
+  for (const line of stdout.toString("utf8").split("\n")) {
+    const match = /^(\d+)\t(\d+)\t.*?(\d+)\}?$/.exec(line);
+    if (match?.[3] !== undefined) counts.set(match[3], { added: Number(match[1]), removed: Number(match[2]) });
+  }
+  return counts;
+}
