@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,16 +83,23 @@ static int open_aside(struct job *job, int folder, char *name, size_t size) {
 static char aside[32];
 static int aside_folder = -1;
 
-static void give_up(struct job *job, const char *step) {
-  int error = errno;
-  if (aside_folder >= 0) unlinkat(aside_folder, aside, 0);
-  job_fail(job, error, step, NULL, NULL);
-}
-
-/* The aside file goes away with the child, whatever ends it but SIGKILL. */
 static void remove_aside(void) {
   if (aside_folder >= 0) unlinkat(aside_folder, aside, 0);
 }
+
+/* The clock, or the end of the sandbox. */
+static void interrupted(int number) {
+  (void)number;
+  remove_aside();
+  _exit(1);
+}
+
+static void give_up(struct job *job, const char *step) {
+  int error = errno;
+  remove_aside();
+  job_fail(job, error, step, NULL, NULL);
+}
+
 
 static int64_t receive_content(struct job *job, int fd) {
   static char chunk[CHUNK_MAX];
@@ -144,6 +152,8 @@ void file_write(struct job *job) {
   int fd = open_aside(job, target.folder, aside, sizeof aside);
   if (fd < 0) job_fail(job, errno, "open", NULL, NULL);
   aside_folder = target.folder;
+  signal(SIGALRM, interrupted);
+  signal(SIGTERM, interrupted);
   if (append) remove_aside();
   job_reply(job);
   int64_t size = receive_content(job, fd);

@@ -1,0 +1,85 @@
+/** Process 1 by itself, built with sanitizers, in throw-away namespaces: what the tests of native/ speak to. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CellClient, type CellExec } from "../../src/drivers/native/cell-client.ts";
+import type { RawExit } from "../../src/drivers/drivers.ts";
+
+const native = new URL("../../native/", import.meta.url).pathname;
+const flags = ["-std=gnu11", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const inside = ["init", "channel", "queue", "request", "exec", "input", "output", "log", "spawn", "users", "pump", "files", "filedata", "filetree", "filewatch"];
+const walls = ["frames", "guard", "seccomp", "testinit"];
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), "viv-cell-"));
+}
+
+/** Compiles the named files of native/ into a program with the address and undefined-behaviour sanitizers. */
+export function build(program: string, names: readonly string[], defines: readonly string[] = []): void {
+  execFileSync("cc", [...flags, ...defines, "-o", program, ...names.map((name) => join(native, `${name}.c`))], { stdio: "pipe" });
+}
+
+export class CellProcess {
+  readonly folder = temporaryFolder();
+  readonly logs = join(this.folder, "logs");
+  readonly run = join(this.folder, "run");
+  readonly socket = join(this.folder, "socket");
+  readonly client = new CellClient(this.socket);
+  #child: ChildProcess | undefined;
+  #errors = "";
+  #serial = 0;
+
+  async start(...options: string[]): Promise<this> {
+    mkdirSync(this.logs);
+    mkdirSync(this.run);
+    const program = join(this.folder, "testinit");
+    build(program, [...inside, ...walls]);
+    const child = spawn(program, [this.socket, this.logs, this.run, ...options], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ASAN_OPTIONS: "detect_leaks=0:abort_on_error=1" },
+    });
+    this.#child = child;
+    child.stderr.on("data", (data: Buffer) => (this.#errors += data.toString()));
+    await once(child.stdout, "data");
+    return this;
+  }
+
+  /** What the sanitizers said; empty when all is well. */
+  get complaints(): string {
+    return this.#errors;
+  }
+
+  get ended(): Promise<unknown> {
+    return this.#child === undefined || this.#child.exitCode !== null ? Promise.resolve() : once(this.#child, "exit");
+  }
+
+  get child(): ChildProcess {
+    if (this.#child === undefined) throw new Error("not started");
+    return this.#child;
+  }
+
+  request(command: readonly string[], changes: Partial<CellExec> = {}): CellExec {
+    const env = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };
+    return { id: `c${++this.#serial}`, command, env, cwd: "/", user: "root", stdin: false, logBytes: 1 << 20, ...changes };
+  }
+
+  /** Runs a command to its end. */
+  async collect(command: readonly string[], changes: Partial<CellExec> = {}): Promise<{ stdout: string; stderr: string; exit: RawExit }> {
+    const running = await this.client.exec(this.request(command, changes));
+    const parts: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
+    for await (const chunk of running.output) {
+      if (chunk.stream !== "gap") parts[chunk.stream].push(chunk.data);
+    }
+    const exit = await running.exit;
+    return { stdout: Buffer.concat(parts.stdout).toString(), stderr: Buffer.concat(parts.stderr).toString(), exit };
+  }
+
+  async remove(): Promise<void> {
+    const ended = this.ended;
+    if (this.#child?.exitCode === null) await this.client.stop(0);
+    await ended;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
