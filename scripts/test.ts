@@ -69,9 +69,9 @@ function countTests(files: readonly FileRecord[], exitCode: number): Count {
 
 function printSkipped(files: readonly FileRecord[]): void {
   const byReason = new Map<string, string[]>();
-  for (const test of files.flatMap((file) => file.assertionResults)) {
+  for (const { file, test } of files.flatMap((file) => file.assertionResults.map((test) => ({ file, test })))) {
     if (test.status === "passed" || test.status === "failed") continue;
-    const reason = test.meta?.skipReason ?? "no reason given";
+    const reason = test.meta?.skipReason ?? (file.status === "failed" ? "a hook of their file failed" : "no reason given");
     byReason.set(reason, [...(byReason.get(reason) ?? []), test.fullName]);
   }
   for (const [reason, names] of byReason) {
