@@ -69,10 +69,13 @@ function countTests(files: readonly FileRecord[], exitCode: number): Count {
 
 function printSkipped(files: readonly FileRecord[]): void {
   const byReason = new Map<string, string[]>();
-  for (const { file, test } of files.flatMap((file) => file.assertionResults.map((test) => ({ file, test })))) {
-    if (test.status === "passed" || test.status === "failed") continue;
-    const reason = test.meta?.skipReason ?? (file.status === "failed" ? "a hook of their file failed" : "no reason given");
-    byReason.set(reason, [...(byReason.get(reason) ?? []), test.fullName]);
+  for (const file of files) {
+    const unknown = file.status === "failed" ? "a hook of their file failed" : "no reason given";
+    for (const { status, fullName, meta } of file.assertionResults) {
+      if (status === "passed" || status === "failed") continue;
+      const reason = meta?.skipReason ?? unknown;
+      byReason.set(reason, [...(byReason.get(reason) ?? []), fullName]);
+    }
   }
   for (const [reason, names] of byReason) {
     console.log(`\nSkipped, ${reason}:`);
