@@ -80,15 +80,14 @@ void file_move(struct job *job) {
   job_reply(job);
 }
 
+static unsigned cuts;
 static int remove_folder(int top, int parent, const char *name, int depth);
 
-/* A tree deeper than the descriptors at hand is cut: the deep part is moved up to the top and removed from there. */
-static int remove_deep(int top, int parent, const char *name) {
-  static unsigned serial;
+/* A tree deeper than the descriptors at hand is cut: the deep part is moved up to the top, for the next pass. */
+static int cut(int top, int parent, const char *name) {
   char aside[40];
-  snprintf(aside, sizeof aside, ".viv-remove-%d-%u", (int)getpid(), serial++);
-  if (renameat(parent, name, top, aside) != 0) return -1;
-  return remove_folder(top, top, aside, 1);
+  snprintf(aside, sizeof aside, ".viv-remove-%d-%u", (int)getpid(), cuts++);
+  return renameat(parent, name, top, aside);
 }
 
 static int remove_entry(int top, int parent, const char *name, int depth) {
@@ -100,7 +99,7 @@ static int remove_entry(int top, int parent, const char *name, int depth) {
 static int remove_folder(int top, int parent, const char *name, int depth) {
   if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return 0;
   if (errno != ENOTEMPTY && errno != EEXIST) return -1;
-  if (depth >= DEPTH_MOST) return remove_deep(top, parent, name);
+  if (depth >= DEPTH_MOST) return cut(top, parent, name);
   int fd = openat(parent, name, FOLDER | O_NOFOLLOW);
   if (fd < 0) return -1;
   DIR *folder = fdopendir(fd);
@@ -124,8 +123,12 @@ void file_remove(struct job *job) {
   if (lstat(job->path, &stat) != 0) job_fail(job, errno, "remove", NULL, NULL);
   bool folder = S_ISDIR(stat.st_mode), recursive = field_flag(job->request, "recursive");
   int result;
-  if (folder && recursive) result = remove_folder(-1, AT_FDCWD, job->path, 0);
-  else result = unlinkat(AT_FDCWD, job->path, folder ? AT_REMOVEDIR : 0);
+  unsigned before;
+  do {
+    before = cuts;
+    if (folder && recursive) result = remove_folder(-1, AT_FDCWD, job->path, 0);
+    else result = unlinkat(AT_FDCWD, job->path, folder ? AT_REMOVEDIR : 0);
+  } while (result != 0 && errno == ENOTEMPTY && cuts != before);
   if (result != 0) job_fail(job, errno, "remove", NULL, NULL);
   job_reply(job);
 }

@@ -1,0 +1,88 @@
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { CellProcess } from "../support/cell-process.ts";
+import { needs } from "../support/skip.ts";
+
+const inside = `
+  const { createServer } = require("node:net");
+  const echo = createServer({ allowHalfOpen: true }, (socket) => {
+    let size = 0;
+    socket.on("data", (data) => (size += data.length));
+    socket.on("end", () => socket.end("got " + size));
+    socket.on("error", () => {});
+  });
+  const source = createServer((socket) => { socket.on("error", () => {}); socket.end(Buffer.alloc(20000000, "s")); });
+  echo.listen(7001, "127.0.0.1", () => source.listen(7002, "::1", () => console.log("ready")));`;
+
+/** A client inside: sends, ends its side, prints what comes back. */
+const caller = `
+  const socket = require("node:net").connect({ port: 7003, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", (error) => console.log(error.code));
+  socket.on("data", (data) => process.stdout.write(data));
+  socket.end("from inside");`;
+
+describe("ports of a sandbox", needs("linux", "root", "compiler"), () => {
+  let cell: CellProcess;
+  let outside: Server | undefined;
+  beforeAll(async () => {
+    cell = await new CellProcess().start("forward:7003:outside");
+    const server = await cell.client.exec(cell.request([process.execPath, "-e", inside]));
+    for await (const chunk of server.output) if (chunk.stream === "stdout") break;
+  }, 60_000);
+  afterAll(async () => {
+    outside?.close();
+    await cell?.remove();
+    expect(cell?.complaints).toBe("");
+  });
+
+  const finish = async (socket: Duplex): Promise<Buffer> => buffer(socket);
+
+  test("can be dialled, and a half-close travels both ways", async () => {
+    const socket = await cell.client.dial(7001);
+    socket.end(Buffer.alloc(10_000_000));
+    expect((await finish(socket)).toString()).toBe("got 10000000");
+  });
+
+  test("bring everything to a slow reader", async () => {
+    const socket = await cell.client.dial(7002, "::1");
+    expect((await finish(socket)).length).toBe(20_000_000);
+  });
+
+  test("that nobody listens on are refused", async () => {
+    await expect(cell.client.dial(7999)).rejects.toMatchObject({ code: "file_not_found" });
+  });
+
+  test("can be dialled 100 times at once", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, async (_, number) => {
+        const socket = await cell.client.dial(7001);
+        socket.end(Buffer.alloc(number));
+        return (await finish(socket)).toString();
+      }),
+    );
+    expect(answers).toEqual(answers.map((_, number) => `got ${number}`));
+  });
+
+  test("that are forwarded lead to the socket outside, and nowhere when it is not there", async () => {
+    expect(existsSync(join(cell.run, "outside"))).toBe(false);
+    expect((await cell.collect([process.execPath, "-e", caller])).stdout).toBe("ECONNRESET\n");
+    outside = createServer({ allowHalfOpen: true }, (socket) => {
+      void buffer(socket).then((data) => socket.end(`outside heard: ${data.toString()}`));
+    }).listen(join(cell.run, "outside"));
+    await once(outside, "listening");
+    expect((await cell.collect([process.execPath, "-e", caller])).stdout).toBe("outside heard: from inside");
+  });
+
+  test("leave nothing behind", async () => {
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => cell.client.dial(7001)));
+    for (const socket of sockets) socket.destroy();
+    // /proc/1/fd is closed to those inside; the server's own count of connections tells.
+    const count = `const net=require("node:fs").readFileSync("/proc/net/tcp","utf8");console.log(net.split("\\n").filter(l=>/:1B59 .* 01 /.test(l)).length)`;
+    await vi.waitFor(async () => expect((await cell.collect([process.execPath, "-e", count])).stdout).toBe("0\n"), 5000);
+  });
+});
