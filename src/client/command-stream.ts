@@ -73,7 +73,9 @@ export class CommandStream {
   /** Goes away: the command is killed or kept, as it was opened. */
   close(): void {
     this.#intake.resume();
-    this.#socket.close(1000);
+    // Input that nobody takes any more would be sent before the farewell, and hold it up.
+    if (this.#socket.bufferedAmount > 0) this.#socket.terminate();
+    else this.#socket.close(1000);
   }
 
   #send(message: ClientMessage): void {
