@@ -31,12 +31,17 @@ function refuseDeep(bytes: Buffer): void {
   }
 }
 
+/** Leaving the loop early leaves the connection open, so that the refusal can be sent. */
+export function chunksOf(incoming: IncomingMessage): AsyncIterable<Buffer> {
+  return incoming.iterator({ destroyOnReturn: false });
+}
+
 async function readBody(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   const timer = setTimeout(() => incoming.destroy(), BODY_TIMEOUT_MS);
   try {
-    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    for await (const chunk of chunksOf(incoming)) {
       size += chunk.length;
       if (size > LIMITS.maxBodyBytes) throw new VivError("invalid_input", `The body is larger than ${LIMITS.maxBodyBytes} bytes.`);
       chunks.push(chunk);

@@ -38,8 +38,9 @@ export interface Listening {
 
 function answer(outgoing: ServerResponse, error: VivError): void {
   if (outgoing.headersSent) return void outgoing.destroy();
-  outgoing.writeHead(ERRORS[error.code].status, { "content-type": "application/json", "cache-control": "no-store", connection: "close" });
-  outgoing.end(JSON.stringify(error.toBody()));
+  const body = JSON.stringify(error.toBody());
+  outgoing.writeHead(ERRORS[error.code].status, { "content-type": "application/json", "content-length": Buffer.byteLength(body), "cache-control": "no-store", connection: "close" });
+  outgoing.end(body);
 }
 
 function answerRaw(socket: Duplex, error: VivError): void {

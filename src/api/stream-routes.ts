@@ -5,7 +5,7 @@ import type { Engine } from "../operations/operations.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { ENTRY_HEADER, STREAM_ROUTES, type StreamName, type StreamParsedOf } from "../schema/stream-routes.ts";
-import { parse, readQuery, merge } from "./input.ts";
+import { chunksOf, merge, parse, readQuery } from "./input.ts";
 import { sseResponse, type Message } from "./sse.ts";
 import { routerPath, type AppEnv } from "./app.ts";
 
@@ -77,7 +77,7 @@ export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
   app.put(routerPath(STREAM_ROUTES.writeFile.path), async (context) => {
     const { sandbox, path, user, mode, parents } = inputOf("writeFile", context);
     const options = { ...withUser(user), ...(mode === undefined ? {} : { mode }), ...(parents === undefined ? {} : { parents }) };
-    return context.json(await streams.writeFile(sandbox, path, limited(context.env.incoming), options));
+    return context.json(await streams.writeFile(sandbox, path, limited(chunksOf(context.env.incoming)), options));
   });
   app.get(routerPath(STREAM_ROUTES.packFiles.path), async (context) => {
     const { sandbox, path, user } = inputOf("packFiles", context);
@@ -85,6 +85,6 @@ export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
   });
   app.put(routerPath(STREAM_ROUTES.unpackFiles.path), async (context) => {
     const { sandbox, path, user } = inputOf("unpackFiles", context);
-    return context.json(await streams.unpackFiles(sandbox, path, Readable.from(limited(context.env.incoming)), user));
+    return context.json(await streams.unpackFiles(sandbox, path, Readable.from(limited(chunksOf(context.env.incoming))), user));
   });
 }

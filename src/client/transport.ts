@@ -65,7 +65,12 @@ export class Transport {
   async request(request: HttpRequest): Promise<IncomingMessage> {
     const answer = await this.#send(request);
     if ((answer.statusCode ?? 500) < 300) return answer;
-    throw await errorOf(answer);
+    try {
+      throw await errorOf(answer);
+    } finally {
+      // An upload that was refused early is not sent to its end.
+      if (typeof request.body === "object") answer.socket.destroy();
+    }
   }
 
   async json<Value>(request: HttpRequest): Promise<Value> {
