@@ -64,12 +64,15 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     resumeSandbox: ({ sandbox }) => sandboxes.resume(sandbox),
     extendSandbox: ({ sandbox, by, idle }) => sandboxes.extend(sandbox, by, idle),
     forkSandbox: async ({ sandbox, snapshot, count, names }) => ({ sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? []) }),
-    diffSandbox: async ({ sandbox, stat }) => ({ entries: await diffSandbox(parts, await sandboxes.find(sandbox), stat) }),
+    diffSandbox: async ({ sandbox, stat }) => {
+      const row = await sandboxes.find(sandbox);
+      return { entries: await diffSandbox(parts.backends.of(row), row, stat) };
+    },
     staleness: async ({ sandbox }) => {
       const row = await sandboxes.find(sandbox);
       const base = await parts.store.base(row.base);
       if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
-      return parts.capture.staleness(base, captureRequest(await sandboxes.creation.project(row.project)));
+      return parts.backends.of(row).capture.staleness(base, captureRequest(await sandboxes.creation.project(row.project)));
     },
 
     runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {

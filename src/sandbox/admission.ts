@@ -17,24 +17,22 @@ export function freeMemory(): { totalBytes: number; freeBytes: number } {
 }
 
 export class Admission {
-  readonly #volumes: Volumes;
   readonly #ceiling: number;
   #looked = Number.NEGATIVE_INFINITY;
   #disk = { totalBytes: 0, freeBytes: 0 };
   #memory = { totalBytes: 0, freeBytes: 0 };
 
-  constructor(volumes: Volumes, user: UserConfig) {
-    this.#volumes = volumes;
+  constructor(user: UserConfig) {
     this.#ceiling = user.ceilings.sandboxes ?? LIMITS.maxSandboxes;
   }
 
   /** Throws when `existing` sandboxes, memory or disk leave no room for `more`. */
-  async admit(existing: number, more: number): Promise<void> {
+  async admit(volumes: Volumes, existing: number, more: number): Promise<void> {
     if (existing + more > this.#ceiling) {
       throw new VivError("no_capacity", `There are ${existing} sandboxes and the ceiling of this machine is ${this.#ceiling}.`);
     }
     if (performance.now() - this.#looked > LOOK_AGAIN_MS) {
-      this.#disk = await this.#volumes.free();
+      this.#disk = await volumes.free();
       this.#memory = freeMemory();
       this.#looked = performance.now();
     }
@@ -49,7 +47,7 @@ export class Admission {
 }
 
 /** Asked, else configured, else the default; never over the user's ceiling. */
-export function effectiveLimits(asked: Partial<Limits> | undefined, config: ProjectConfig, user: UserConfig): Limits {
+export function effectiveLimits(asked: { readonly [Key in keyof Limits]?: Limits[Key] | undefined } | undefined, config: ProjectConfig, user: UserConfig): Limits {
   const { ceilings } = user;
   const choose = (key: string, wish: number | undefined, configured: number | undefined, fallback: number, ceiling: number | undefined): number => {
     if (wish !== undefined && ceiling !== undefined && wish > ceiling) {

@@ -152,9 +152,7 @@ export class Commands {
   }
 
   async #log(row: SandboxRow, id: string): Promise<CommandLog> {
-    const driver = this.#parts.drivers.get(row.driver);
-    if (driver === undefined) return { chunks: [], offset: 0, exit: null };
-    return driver.log(row.id, id);
+    return this.#parts.backends.of(row).driver.log(row.id, id);
   }
 
   /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */
@@ -183,7 +181,7 @@ export class Commands {
     const use = await live.walls.usage();
     live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
     const row = await this.#parts.store.sandbox(command.sandbox);
-    const used = row === undefined ? 0 : await this.#parts.volumes.usage(row.id);
+    const used = row === undefined ? 0 : await this.#parts.backends.of(row).volumes.usage(row.id);
     return {
       outOfMemory: use.outOfMemory > before.outOfMemory,
       tooManyProcesses: use.tooManyProcesses > before.tooManyProcesses,

@@ -1,6 +1,6 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
 import { filterEnvironment } from "../capture/environment.ts";
-import type { Base } from "../capture/capture.ts";
+import type { Base, CaptureRequest } from "../capture/capture.ts";
 import { findProject } from "../capture/project.ts";
 import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
 import type { Driver, LaunchRequest, Walls } from "../drivers/drivers.ts";
@@ -15,7 +15,7 @@ import type { ProjectRow, SandboxRow } from "../store/store.ts";
 import type { VolumePaths, VolumeSource } from "../volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { inventName } from "./names.ts";
-import type { Parts } from "./parts.ts";
+import type { Backend, Parts } from "./parts.ts";
 import { advance } from "./state.ts";
 
 export interface ProjectView extends LoadedConfig {
@@ -28,10 +28,12 @@ export class Creation {
   /** Names and ranges of sandboxes that exist or are being made. */
   readonly #names = new Map<string, string>();
   readonly #ranges = new Map<number, string>();
+  /** Bases of sandboxes that are being made and are not in the store yet, counted. */
+  readonly #bases = new Map<string, number>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#admission = new Admission(parts.volumes, parts.user);
+    this.#admission = new Admission(parts.user);
   }
 
   /** Takes the names and ranges of what is in the store. */
@@ -47,12 +49,28 @@ export class Creation {
     this.#ranges.delete(row.range);
   }
 
+  /** Whether a sandbox that is being made starts from this base. */
+  startsFrom(base: string): boolean {
+    return this.#bases.has(base);
+  }
+
+  async #holding<T>(base: Base, work: () => Promise<T>): Promise<T> {
+    this.#bases.set(base.id, (this.#bases.get(base.id) ?? 0) + 1);
+    try {
+      return await work();
+    } finally {
+      const left = (this.#bases.get(base.id) ?? 1) - 1;
+      if (left === 0) this.#bases.delete(base.id);
+      else this.#bases.set(base.id, left);
+    }
+  }
+
   get count(): number {
     return this.#ranges.size;
   }
 
   async project(path: string): Promise<ProjectView> {
-    const folder = await findProject(path, this.#parts.home);
+    const folder = await findProject(path, this.#parts.state);
     let row = await this.#parts.store.projectByPath(folder);
     if (row === undefined) {
       const made: ProjectRow = { id: newId("project"), path: folder, trusted: null };
@@ -67,11 +85,12 @@ export class Creation {
 
   async create(input: CreateInput): Promise<SandboxRow> {
     const view = await this.project(input.project);
-    const driver = this.#driver(input, view.config);
+    const backend = this.#backend(input, view.config);
+    const { driver, volumes } = backend;
     const limits = effectiveLimits(input.limits, view.config, this.#parts.user);
     refuseUnheldLimits(input, driver);
-    await this.#admission.admit(this.count, 1);
-    const base = await this.#parts.capture.base(captureRequest(view));
+    await this.#admission.admit(volumes, this.count, 1);
+    const base = await backend.capture.base(captureRequest(view));
     const { env, leftOut } = filterEnvironment(input.env ?? {}, view.config.env);
     const now = new Date();
     const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
@@ -84,8 +103,8 @@ export class Creation {
       project: view.row.path,
       parent: null,
       limits,
-      limitsHeld: driver.capabilities.limits === "hard" && this.#parts.volumes.capabilities.quota === "hard" ? "hard" : "watched",
-      storage: this.#parts.volumes.name,
+      limitsHeld: driver.capabilities.limits === "hard" && volumes.capabilities.quota === "hard" ? "hard" : "watched",
+      storage: volumes.name,
       createdAt: now.toISOString(),
       endedAt: null,
       expiresAt: idleMs === 0 ? null : new Date(now.getTime() + idleMs).toISOString(),
@@ -106,12 +125,12 @@ export class Creation {
       restoring: null,
       removing: false,
     });
-    return this.bring(row, base, { base: base.id, project: view.row.id });
+    return this.#holding(base, () => this.#bring(row, base, { base: base.id, project: view.row.id }));
   }
 
   /** A sandbox like another one, from a snapshot of it. */
   async fork(from: SandboxRow, snapshot: string, name: string | undefined): Promise<SandboxRow> {
-    await this.#admission.admit(this.count, 1);
+    await this.#admission.admit(this.#parts.backends.of(from).volumes, this.count, 1);
     const base = await this.#parts.store.base(from.base);
     if (base === undefined) throw new VivError("internal", `The base of ${from.name} is gone.`);
     const now = new Date();
@@ -130,7 +149,7 @@ export class Creation {
       restoring: null,
       removing: false,
     });
-    return this.bring(row, base, { snapshot });
+    return this.#bring(row, base, { snapshot });
   }
 
   #reserve(name: string | undefined, rest: Omit<SandboxRow, "id" | "name" | "range">): SandboxRow {
@@ -144,10 +163,12 @@ export class Creation {
   }
 
   /** From a reserved row to a running sandbox. */
-  async bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
-    const { store, volumes, reach, live } = this.#parts;
+  async #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
+    const { store, reach, live } = this.#parts;
+    const { volumes } = this.#parts.backends.of(row);
     try {
       await store.change(async (change) => {
+        await change.putBase(base);
         await change.putSandbox(row);
         await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
       });
@@ -171,8 +192,7 @@ export class Creation {
   }
 
   async launch(row: SandboxRow, base: Base, volume: VolumePaths): Promise<{ walls: Walls; driver: Driver }> {
-    const driver = this.#parts.drivers.get(row.driver);
-    if (driver === undefined) throw new VivError("no_walls", `The driver ${row.driver} is not available on this machine.`);
+    const { driver } = this.#parts.backends.of(row);
     const request: LaunchRequest = {
       sandbox: row.id,
       name: row.name,
@@ -191,11 +211,12 @@ export class Creation {
 
   /** Nothing of a failed creation stays but its row, which says why. */
   async #undo(row: SandboxRow, error: unknown): Promise<void> {
-    const { store, volumes, live, drivers, log } = this.#parts;
+    const { store, live, log } = this.#parts;
+    const { volumes, driver } = this.#parts.backends.of(row);
     try {
       await live.get(row.id)?.walls.stop(0);
       live.remove(row.id);
-      await drivers.get(row.driver)?.clear(row.id, "remove");
+      await driver.clear(row.id, "remove");
       await volumes.remove("volume", row.id);
       await store.change(async (change) => {
         if ((await change.sandbox(row.id)) === undefined) return;
@@ -209,15 +230,16 @@ export class Creation {
     }
   }
 
-  #driver(input: CreateInput, config: ProjectConfig): Driver {
-    const wanted: DriverName = input.unwalled === true && !this.#parts.drivers.has("native") ? "folder" : (config.driver ?? "native");
-    const driver = this.#parts.drivers.get(wanted);
-    if (driver === undefined) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
-    return driver;
+  /** Walls, unless the caller or a trusted config accepts to go without. */
+  #backend(input: CreateInput, config: ProjectConfig): Backend {
+    const { backends } = this.#parts;
+    const wanted: DriverName = input.unwalled === true && !backends.has("native") ? "folder" : (config.driver ?? "native");
+    if (!backends.has(wanted)) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
+    return backends.get(wanted);
   }
 }
 
-export function captureRequest(view: ProjectView): Parameters<Parts["capture"]["base"]>[0] {
+export function captureRequest(view: ProjectView): CaptureRequest {
   const { capture, services } = view.config;
   return {
     project: view.row.id,

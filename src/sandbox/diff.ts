@@ -1,10 +1,14 @@
 /** What changed in the project since the base: names, and line counts where asked. */
+import { VivError } from "../schema/errors.ts";
 import type { DiffEntry } from "../schema/files.ts";
 import type { SandboxRow } from "../store/store.ts";
-import type { Parts } from "./parts.ts";
+import type { Backend } from "./parts.ts";
 
-export async function diffSandbox(parts: Parts, row: SandboxRow, stat: boolean): Promise<DiffEntry[]> {
-  const base = await parts.store.base(row.base);
-  if (base === undefined) return [];
-  return parts.volumes.diff(row.id, base, stat);
+const PROJECT_SLOT = 0;
+
+export async function diffSandbox(backend: Backend, row: SandboxRow, lines: boolean): Promise<DiffEntry[]> {
+  // Of a stopped sandbox only its last snapshot is left.
+  if (row.state === "completed" && row.currentSnapshot === null) throw new VivError("not_found", `Nothing is kept of ${row.name}.`);
+  const of = row.state === "completed" && row.currentSnapshot !== null ? { snapshot: row.currentSnapshot } : { volume: row.id };
+  return backend.diff(await backend.volumes.sides(of, row.base, PROJECT_SLOT), lines);
 }

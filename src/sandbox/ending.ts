@@ -38,7 +38,7 @@ export class Ending {
     const kept = (await this.#parts.store.sandbox(row.id)) ?? row;
     const completed = advance(kept, "completed", new Date(), end);
     await this.#save(completed, "sandbox.completed");
-    await this.#parts.volumes.remove("volume", row.id);
+    await this.#parts.backends.of(row).volumes.remove("volume", row.id);
     return completed;
   }
 
@@ -51,7 +51,8 @@ export class Ending {
 
   /** Nothing of it stays but its events. Called with the sandbox's lock held. */
   async remove(row: SandboxRow): Promise<void> {
-    const { store, volumes, capture, reach } = this.#parts;
+    const { store, reach } = this.#parts;
+    const { volumes, capture } = this.#parts.backends.of(row);
     const removing = { ...row, removing: true };
     await store.change((change) => change.putSandbox(removing));
     reach("remove.begun");
@@ -64,14 +65,16 @@ export class Ending {
       for (const snapshot of await change.snapshots(row.id)) await change.removeSnapshot(snapshot.id);
       await change.removeSandbox(row.id);
       await change.event("sandbox.removed", row.id, { name: row.name });
-      return (await change.sandboxes()).some((other) => other.base === row.base);
+      const inUse = this.#creation.startsFrom(row.base) || (await change.sandboxes()).some((other) => other.base === row.base);
+      if (!inUse) await change.removeBase(row.base);
+      return inUse;
     });
     this.#creation.release(row);
     if (!baseInUse) await capture.forget(row.base);
   }
 
   async #endProcesses(row: SandboxRow, graceMs: number, cause: "cancelled" | "lost"): Promise<void> {
-    const { live, drivers } = this.#parts;
+    const { live, backends } = this.#parts;
     const running = live.get(row.id);
     if (running !== undefined) {
       if (row.state === "paused") await running.walls.thaw();
@@ -79,7 +82,7 @@ export class Ending {
       live.remove(row.id);
     }
     await this.#commands.settleAll(row.id, cause);
-    await drivers.get(row.driver)?.clear(row.id, row.removing ? "remove" : "keep");
+    await backends.of(row).driver.clear(row.id, row.removing ? "remove" : "keep");
   }
 
   async #save(row: SandboxRow, event: "sandbox.completing" | "sandbox.completed" | "sandbox.failed"): Promise<void> {

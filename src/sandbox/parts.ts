@@ -3,22 +3,61 @@ import type { Driver } from "../drivers/drivers.ts";
 import type { KeyedLocks } from "../host/locks.ts";
 import type { Logger } from "../host/log.ts";
 import type { UserConfig } from "../schema/config.ts";
+import { VivError } from "../schema/errors.ts";
+import type { DiffEntry } from "../schema/files.ts";
 import type { DriverName } from "../schema/sandbox.ts";
 import type { Store } from "../store/store.ts";
-import type { Volumes } from "../volumes/volumes.ts";
+import type { Sides, Volumes } from "../volumes/volumes.ts";
 import type { Live } from "./live.ts";
+
+/** A driver with the storage and the capture it works with. */
+export interface Backend {
+  readonly driver: Driver;
+  readonly volumes: Volumes;
+  readonly capture: Capture;
+  /** Compares a captured folder with what a sandbox made of it, with line counts where asked. */
+  diff(sides: Sides, lines: boolean): Promise<DiffEntry[]>;
+}
+
+/** The ways to isolate that this machine has. */
+export class Backends {
+  readonly #all: ReadonlyMap<DriverName, Backend>;
+
+  constructor(all: readonly Backend[]) {
+    this.#all = new Map(all.map((backend) => [backend.driver.name, backend]));
+  }
+
+  has(name: DriverName): boolean {
+    return this.#all.has(name);
+  }
+
+  get(name: DriverName): Backend {
+    const backend = this.#all.get(name);
+    if (backend === undefined) throw new VivError("no_walls", `The driver ${name} is not available on this machine.`);
+    return backend;
+  }
+
+  /** The backend of a sandbox. */
+  of(row: { readonly driver: DriverName }): Backend {
+    return this.get(row.driver);
+  }
+
+  all(): Backend[] {
+    return [...this.#all.values()];
+  }
+}
 
 /** What the sandbox folder works with; made once by the server. */
 export interface Parts {
   readonly store: Store;
-  readonly volumes: Volumes;
-  readonly capture: Capture;
-  /** Drivers this machine has. */
-  readonly drivers: ReadonlyMap<DriverName, Driver>;
+  readonly backends: Backends;
   readonly user: UserConfig;
   /** Uid of the server, the default user of commands. */
   readonly uid: number;
+  /** Home folder of the server's user. */
   readonly home: string;
+  /** State folder of the server. */
+  readonly state: string;
   readonly log: Logger;
   /** One thing at a time per sandbox. */
   readonly locks: KeyedLocks;

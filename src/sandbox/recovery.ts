@@ -46,8 +46,8 @@ export class Recovery {
 
   /** Takes a sandbox over whose processes still run. */
   async #adopt(row: SandboxRow): Promise<boolean> {
-    const driver = this.#parts.drivers.get(row.driver);
-    if (driver === undefined || row.launched === null) return false;
+    if (row.launched === null) return false;
+    const { driver } = this.#parts.backends.of(row);
     const walls = await driver.adopt(row.id, row.launched);
     if (walls === undefined) return false;
     const live = this.#parts.live.add(row.id, walls, driver);
@@ -63,19 +63,21 @@ export class Recovery {
 
   /** Removes what carries our prefix and belongs to nobody. At start and every minute. */
   async reconcile(): Promise<string[]> {
-    const { store, volumes, drivers, log } = this.#parts;
+    const { store, backends, log } = this.#parts;
     await this.#removeExpired();
     const rows = await store.sandboxes();
     const snapshots = await store.snapshots();
-    const bases = await store.bases();
+    const bases = new Set(rows.map((row) => row.base));
     const keep = new Set(rows.map((row) => row.id));
-    const removed = await volumes.reconcile({
+    const kept = {
       volumes: keep,
       snapshots: new Set(snapshots.map((snapshot) => snapshot.id)),
-      bases: new Set(bases.map((base) => base.id)),
+      bases,
       projects: new Set((await store.projects()).map((project) => project.id)),
-    });
-    for (const driver of drivers.values()) removed.push(...(await driver.reconcile(async () => new Set((await store.sandboxes()).map((row) => row.id)))));
+    };
+    const sandboxes = async (): Promise<ReadonlySet<string>> => new Set((await store.sandboxes()).map((row) => row.id));
+    const removed: string[] = [];
+    for (const { volumes, driver } of backends.all()) removed.push(...(await volumes.reconcile(kept)), ...(await driver.reconcile(sandboxes)));
     if (removed.length > 0) {
       log.info("leftovers removed", { removed });
       await store.change((change) => change.event("reconciled", null, { removed: removed.slice(0, 100) }));

@@ -60,16 +60,17 @@ export class Sandboxes {
   async inspect(reference: string): Promise<SandboxDetail> {
     const row = await this.find(reference);
     const base = await this.#parts.store.base(row.base);
+    const backend = this.#parts.backends.of(row);
     const live = this.#parts.live.get(row.id);
     const use = await live?.walls.usage();
-    const diskBytes = row.state === "completed" ? null : await this.#parts.volumes.usage(row.id);
-    const masked = await this.#parts.drivers.get(row.driver)?.masked(row.home, row.project, row.masked, row.exposed);
+    const diskBytes = row.state === "completed" ? null : await backend.volumes.usage(row.id);
+    const masked = await backend.driver.masked(row.home, row.project, row.masked, row.exposed);
     return {
       ...this.#shownNow(row),
       baseTakenAt: base?.takenAt ?? row.createdAt,
       capture: base?.report ?? { files: 0, bytes: 0, changed: 0, removed: 0, live: [], readOnly: [], torn: [], notes: [] },
       environmentLeftOut: row.environmentLeftOut,
-      masked: masked ?? [],
+      masked,
       untrusted: row.untrusted,
       use: { memoryBytes: use?.memoryBytes ?? null, cpuMs: use?.cpuMs ?? null, processes: use?.processes ?? null, diskBytes },
       processId: row.launched?.pid ?? null,

@@ -24,7 +24,8 @@ export class Snapshots {
 
   /** Called with the sandbox's lock held. */
   async take(row: SandboxRow, options: { name?: string | undefined; expiresAt?: string | null }): Promise<Snapshot> {
-    const { store, volumes, reach } = this.#parts;
+    const { store, reach } = this.#parts;
+    const { volumes } = this.#parts.backends.of(row);
     const existing = await store.snapshots(row.id);
     if (options.name !== undefined && existing.some((snapshot) => snapshot.name === options.name)) {
       throw new VivError("name_taken", `Sandbox ${row.name} has a snapshot called ${options.name} already.`);
@@ -72,7 +73,7 @@ export class Snapshots {
       await change.removeSnapshot(snapshot.id);
       await change.event("snapshot.removed", row.id, { id: snapshot.id });
     });
-    await this.#parts.volumes.remove("snapshot", snapshot.id);
+    await this.#parts.backends.of(row).volumes.remove("snapshot", snapshot.id);
   }
 
   /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts. */
@@ -86,17 +87,18 @@ export class Snapshots {
 
   /** From any point of a rollback to its end. */
   async finishRollback(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
-    const { store, volumes, live, drivers, reach } = this.#parts;
+    const { store, live, reach } = this.#parts;
+    const { volumes, driver } = this.#parts.backends.of(row);
     await live.get(row.id)?.walls.stop(0);
     live.remove(row.id);
     await this.#commands.settleAll(row.id, "cancelled");
-    await drivers.get(row.driver)?.clear(row.id, "keep");
+    await driver.clear(row.id, "keep");
     reach("rollback.stopped");
     await volumes.rollback(row.id, snapshot);
     reach("rollback.volume");
     const base = await store.base(row.base);
     if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
-    const { walls, driver } = await this.#creation.launch(row, base, await volumes.paths(row.id));
+    const { walls } = await this.#creation.launch(row, base, await volumes.paths(row.id));
     live.add(row.id, walls, driver);
     const back: SandboxRow = { ...row, launched: walls.launched, restoring: null, currentSnapshot: snapshot };
     await store.change(async (change) => {
@@ -111,26 +113,24 @@ export class Snapshots {
     if (names.length > count) throw new VivError("invalid_input", `${names.length} names for ${count} sandboxes.`);
     if (reference === undefined && isFinal(row.state)) return this.#forkEnded(row, count, names);
     if (reference !== undefined) return this.#forkFrom(row, (await this.find(row, reference)).id, count, names);
+    return this.#forkNow(row, count, names);
+  }
+
+  /** Through a snapshot that only lives as long as this takes. */
+  async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    const { volumes } = this.#parts.backends.of(row);
     const passing = newId("snapshot");
-    await this.#freezeAround(row, () => this.#parts.volumes.snapshot(row.id, passing));
+    await this.#freezeAround(row, () => volumes.snapshot(row.id, passing));
     try {
       return await this.#forkFrom(row, passing, count, names);
     } finally {
-      await this.#parts.volumes.remove("snapshot", passing);
+      await volumes.remove("snapshot", passing);
     }
   }
 
   /** A stopped sandbox goes on from its last snapshot, a failed one from the volume it left. */
   async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
-    if (row.currentSnapshot === null || row.state === "failed") {
-      const passing = newId("snapshot");
-      await this.#parts.volumes.snapshot(row.id, passing);
-      try {
-        return await this.#forkFrom(row, passing, count, names);
-      } finally {
-        await this.#parts.volumes.remove("snapshot", passing);
-      }
-    }
+    if (row.currentSnapshot === null || row.state === "failed") return this.#forkNow(row, count, names);
     return this.#forkFrom(row, row.currentSnapshot, count, names);
   }
 
@@ -152,7 +152,7 @@ export class Snapshots {
       return 0;
     }
     // Dirty data is written back first: the time of a snapshot follows what is still unwritten.
-    await this.#parts.volumes.writeBack(row.id);
+    await this.#parts.backends.of(row).volumes.writeBack(row.id);
     const began = performance.now();
     await live.walls.freeze();
     try {

@@ -5,18 +5,11 @@ import type { CellHost } from "../host/cell-host.ts";
 import { joinParts, splitParts } from "../host/frames.ts";
 import { runChecked, TOOL_PATH } from "../host/run.ts";
 import type { DiffEntry } from "../schema/files.ts";
+import type { Sides } from "./volumes.ts";
 
 /** Line counts are for text that people read. */
 const MAX_COUNTED_BYTES = 8 * 1024 ** 2;
 const STATUS = { A: "added", M: "changed", D: "deleted" } as const;
-
-export interface Sides {
-  /** Frozen folders, topmost first. */
-  readonly old: readonly string[];
-  readonly new: string;
-  /** `new` is the upper folder of an overlay over `old`. */
-  readonly overlay: boolean;
-}
 
 export async function diffFolders(host: CellHost, sides: Sides): Promise<DiffEntry[]> {
   const reply = await host.request("diff", [["new", sides.new], ["overlay", sides.overlay ? "1" : "0"], ...sides.old.map((folder) => ["old", folder] as const)]);

@@ -44,6 +44,15 @@ export interface VolumeKeep {
   readonly projects: ReadonlySet<string>;
 }
 
+/** A captured folder as it was and as it is; `new` is hostile and only native code looks into it. */
+export interface Sides {
+  /** Frozen folders, topmost first. */
+  readonly old: readonly string[];
+  readonly new: string;
+  /** `new` is the upper folder of an overlay over `old`. */
+  readonly overlay: boolean;
+}
+
 export type VolumeSource = { readonly base: string; readonly project: string } | { readonly snapshot: string };
 
 export interface Volumes {
@@ -59,6 +68,8 @@ export interface Volumes {
   /** A new volume from a base or a snapshot. Complete or absent. */
   create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths>;
   paths(volume: string): Promise<VolumePaths>;
+  /** The folders to compare to tell what a volume or a snapshot of it changed in a captured folder. */
+  sides(of: { readonly volume: string } | { readonly snapshot: string }, base: string, slot: number): Promise<Sides>;
   /** A frozen copy of the volume as it is now. The caller has written back and frozen the processes. */
   snapshot(volume: string, snapshot: string): Promise<void>;
   /** Replaces the volume's content by the snapshot's. Nothing may be mounted from it. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { CellError, type CellHost } from "../../host/cell-host.ts";
 import { VivError } from "../../schema/errors.ts";
 import { Shelves } from "../shelves.ts";
-import { LIVE_SLOTS, type Tip, type VolumeKeep, type VolumePaths, type Volumes, type VolumeSource } from "../volumes.ts";
+import { LIVE_SLOTS, type Sides, type Tip, type VolumeKeep, type VolumePaths, type Volumes, type VolumeSource } from "../volumes.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
 import { Quotas } from "./quota.ts";
 
@@ -82,6 +82,11 @@ export class BtrfsVolumes implements Volumes {
     const folder = this.#shelves.path("volume", volume);
     if (!existsSync(folder)) throw new VivError("not_found", `The volume of ${volume} is gone.`);
     return { folder, layers: [] };
+  }
+
+  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number): Promise<Sides> {
+    const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
+    return { old: [join(this.#shelves.path("base", base), "roots", String(slot))], new: join(folder, "roots", String(slot)), overlay: false };
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {

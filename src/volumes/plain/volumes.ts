@@ -11,7 +11,7 @@ import { VivError } from "../../schema/errors.ts";
 import { checkedId } from "../names.ts";
 import { Shelves } from "../shelves.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
-import { LIVE_SLOTS, type Tip, type VolumeKeep, type VolumePaths, type Volumes, type VolumeSource } from "../volumes.ts";
+import { LIVE_SLOTS, type Sides, type Tip, type VolumeKeep, type VolumePaths, type Volumes, type VolumeSource } from "../volumes.ts";
 import { copyAttributes, mergeInto, MOST_LAYERS, readLayers, rootsOf, writeLayers, writeWhole } from "./layers.ts";
 import { copyTree, diskUsage } from "./trees.ts";
 
@@ -108,6 +108,12 @@ export class PlainVolumes implements Volumes {
     const folder = this.#shelves.path("volume", volume);
     if (!existsSync(folder)) throw new VivError("not_found", `The volume of ${volume} is gone.`);
     return { folder, layers: (await readLayers(folder)).map((layer) => this.#shelves.path("base", layer)) };
+  }
+
+  async sides(of: { volume: string } | { snapshot: string }, _base: string, slot: number): Promise<Sides> {
+    const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
+    const layers = await readLayers(folder);
+    return { old: layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot))), new: join(folder, "roots", String(slot), "upper"), overlay: true };
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {

@@ -1,0 +1,48 @@
+/** The server as a program: settings from the environment and flags, signals, exit codes. */
+import { randomBytes } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { findPaths } from "./config/paths.ts";
+import { jsonLogger } from "./host/log.ts";
+import { ERRORS, VivError } from "./schema/errors.ts";
+import { Server } from "./server.ts";
+
+const paths = findPaths();
+const log = jsonLogger((line) => process.stderr.write(line));
+const { values } = parseArgs({ options: { listen: { type: "string" } }, strict: true });
+const crashAt = process.env["VIV_CRASH_AT"];
+const stopping = Promise.withResolvers<string>();
+
+/** In tests: the process dies at a named point as if by kill -9. */
+function reach(point: string): void {
+  if (point === crashAt) process.kill(process.pid, "SIGKILL");
+}
+
+async function main(): Promise<number> {
+  process.umask(0o077);
+  const token = values.listen === undefined ? undefined : randomBytes(32).toString("base64url");
+  try {
+    const server = await Server.start({
+      paths,
+      env: process.env,
+      log,
+      reach,
+      onShutdown: () => stopping.resolve("request"),
+      ...(token === undefined ? {} : { tcp: { port: Number(values.listen), token } }),
+    });
+    if (token !== undefined) writeFileSync(paths.token, `${token}\n`, { mode: 0o600 });
+    log.info("stopping", { why: await stopping.promise });
+    rmSync(paths.token, { force: true });
+    await server.stop();
+    return 0;
+  } catch (error) {
+    const failure = VivError.from(error);
+    log.warn(failure.message, { code: failure.code, remedy: failure.remedy, ...(failure.code === "internal" ? { stack: failure.stack } : {}) });
+    return ERRORS[failure.code].exit;
+  }
+}
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.on(signal, () => stopping.resolve(signal));
+}
+process.exit(await main());

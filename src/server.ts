@@ -1,0 +1,234 @@
+/** Composition root: makes the parts, starts them in order, stops them in reverse. */
+import { mkdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { listen, type Listening } from "./api/listen.ts";
+import { ProjectCapture } from "./capture/projects.ts";
+import { MaskLayers } from "./capture/masks.ts";
+import { findCell, readVersion } from "./config/machine.ts";
+import { preparePaths, type Paths } from "./config/paths.ts";
+import { loadUserConfig } from "./config/project-config.ts";
+import { NativeDriver } from "./drivers/native/native.ts";
+import { EventFeed } from "./events/events.ts";
+import { CellHost } from "./host/cell-host.ts";
+import { Cgroups } from "./host/cgroups.ts";
+import { KeyedLocks } from "./host/locks.ts";
+import { describe, type Logger } from "./host/log.ts";
+import { examine, type Machine } from "./host/machine.ts";
+import { diagnose } from "./operations/doctor.ts";
+import { createEngine } from "./operations/engine.ts";
+import type { Engine } from "./operations/operations.ts";
+import { freeMemory } from "./sandbox/admission.ts";
+import { Live } from "./sandbox/live.ts";
+import { Backends, type Backend, type Parts } from "./sandbox/parts.ts";
+import { Reaper } from "./sandbox/reaper.ts";
+import { Recovery } from "./sandbox/recovery.ts";
+import { Sandboxes } from "./sandbox/sandboxes.ts";
+import { LIMITS } from "./schema/limits.ts";
+import type { UserConfig } from "./schema/config.ts";
+import type { ServerStatus } from "./schema/server.ts";
+import { holdExclusively } from "./store/exclusive.ts";
+import { openSqliteStore } from "./store/sqlite/sqlite.ts";
+import { countLines, diffFolders } from "./volumes/diff.ts";
+import { openVolumes } from "./volumes/open.ts";
+
+export interface ServerOptions {
+  readonly paths: Paths;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+  /** Also on this port of 127.0.0.1, with a token. */
+  readonly tcp?: { readonly port: number; readonly token: string };
+  /** Called at named points; tests kill the process there. */
+  readonly reach?: (point: string) => void;
+  /** Called when somebody asked the server to stop. */
+  readonly onShutdown: () => void;
+}
+
+const REAP_EVERY_MS = 5_000;
+
+export class Server {
+  readonly #options: ServerOptions;
+  readonly #startedAt = new Date();
+  readonly #closers: (() => unknown)[] = [];
+  #listening: Listening | undefined;
+
+  private constructor(options: ServerOptions) {
+    this.#options = options;
+  }
+
+  /** A running server, or an error and nothing left behind. */
+  static async start(options: ServerOptions): Promise<Server> {
+    const server = new Server(options);
+    try {
+      await server.#start();
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  }
+
+  get port(): number | null {
+    return this.#listening?.port ?? null;
+  }
+
+  async #start(): Promise<void> {
+    const { paths, env, log, tcp } = this.#options;
+    preparePaths(paths);
+    const temporary = join(paths.home, "tmp");
+    mkdirSync(temporary, { recursive: true, mode: 0o700 });
+    this.#closers.push(holdExclusively(join(paths.home, "lock.db"), paths.home));
+    const user = loadUserConfig(paths.config);
+    const cell = findCell(env);
+    const machine = await examine(cell);
+    const store = await openSqliteStore(join(paths.home, "vivarium.db"));
+    this.#closers.push(() => store.close());
+    const exits = new Exits();
+    const host = new CellHost({
+      program: cell,
+      onEvent: (name, fields) => name === "exited" && exits.tell(fields.get("sandbox") ?? ""),
+      onLost: (reason) => {
+        log.warn("the cell host is gone; the server ends and the next one takes the sandboxes over", { reason: reason.message });
+        this.#options.onShutdown();
+      },
+    });
+    this.#closers.push(() => host.close());
+    const backends = new Backends(machine.mode === "none" ? [] : [await this.#native(host, machine, user, exits, temporary)]);
+    const parts: Parts = {
+      store,
+      backends,
+      user,
+      uid: machine.uid,
+      home: homedir(),
+      state: paths.home,
+      log,
+      locks: new KeyedLocks(),
+      live: new Live(),
+      reach: this.#options.reach ?? (() => undefined),
+    };
+    const engine = await this.#engine(parts, machine, cell, temporary);
+    this.#listening = await listen(engine, {
+      version: readVersion(),
+      socketPath: paths.socket,
+      ...(tcp === undefined ? {} : { tcp }),
+      onError: (error) => log.warn("defect", { error: describe(error), stack: error instanceof Error ? error.stack : undefined }),
+    });
+    this.#closers.push(() => this.#listening?.close());
+    await store.change((change) => change.event("server.started", null, { pid: process.pid, version: readVersion() }));
+    log.info("listening", { socket: paths.socket, port: this.port, mode: machine.mode });
+  }
+
+  async #native(host: CellHost, machine: Machine, user: UserConfig, exits: Exits, temporary: string): Promise<Backend> {
+    const { paths } = this.#options;
+    const mode = machine.mode === "root" ? "root" : "user";
+    const volumes = await openVolumes(host, machine, paths.home, user);
+    this.#closers.push(() => volumes.close());
+    const capture = new ProjectCapture(host, volumes);
+    this.#closers.push(() => capture.close());
+    const masks = await MaskLayers.open({ host, home: paths.home, config: paths.config, mode });
+    this.#closers.push(() => masks.close());
+    const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups: Cgroups.open(groupName(paths.home)), masks });
+    exits.listener = (sandbox) => driver.exited(sandbox);
+    const diff: Backend["diff"] = async (sides, lines) => {
+      const entries = await diffFolders(host, sides);
+      return lines ? countLines(host, sides, entries, temporary) : entries;
+    };
+    return { driver, volumes, capture, diff };
+  }
+
+  async #engine(parts: Parts, machine: Machine, cell: string, temporary: string): Promise<Engine> {
+    const { log } = this.#options;
+    const sandboxes = new Sandboxes(parts);
+    const recovery = new Recovery(parts, sandboxes);
+    for (const { driver } of parts.backends.all()) {
+      driver.onExit((sandbox) => {
+        sandboxes.exited(sandbox).catch((error: unknown) => log.warn("end of a sandbox not handled", { sandbox, error: describe(error) }));
+      });
+    }
+    await recovery.recover();
+    const reaper = new Reaper(parts, sandboxes);
+    this.#every(REAP_EVERY_MS, "reaper", () => reaper.look());
+    this.#every(LIMITS.reconcileEveryMs, "reconciler", () => recovery.reconcile());
+    const events = new EventFeed(parts.store);
+    this.#closers.push(() => events.close());
+    const best = parts.backends.all()[0];
+    const limits = best?.driver.capabilities.limits === "hard" ? "hard" : "watched";
+    return createEngine({
+      parts,
+      sandboxes,
+      recovery,
+      events,
+      status: () => this.#status(parts, machine, limits),
+      doctor: async () => diagnose({ machine: await examine(cell), storage: best?.volumes.name, limits, cell, groups: Cgroups.open(groupName(this.#options.paths.home))?.version }),
+      shutdown: () => this.#options.onShutdown(),
+      temporary,
+    });
+  }
+
+  async #status(parts: Parts, machine: Machine, limitsHeld: "hard" | "watched"): Promise<ServerStatus> {
+    const { paths } = this.#options;
+    const volumes = parts.backends.all()[0]?.volumes;
+    const sandboxes: Record<string, number> = {};
+    for (const row of await parts.store.sandboxes()) sandboxes[row.state] = (sandboxes[row.state] ?? 0) + 1;
+    return {
+      version: readVersion(),
+      pid: process.pid,
+      startedAt: this.#startedAt.toISOString(),
+      home: paths.home,
+      log: paths.log,
+      listen: this.port === null ? null : `http://127.0.0.1:${this.port}`,
+      driver: parts.backends.has("native") ? "native" : "none",
+      mode: machine.mode === "root" ? "root" : "user",
+      storage: volumes?.name ?? "plain",
+      limitsHeld,
+      sandboxes,
+      memory: freeMemory(),
+      disk: (await volumes?.free()) ?? { totalBytes: 0, freeBytes: 0 },
+      newestEvent: (await parts.store.eventRange()).newest,
+    };
+  }
+
+  /** Runs work again and again, never twice at once, until the server stops. */
+  #every(intervalMs: number, what: string, work: () => Promise<unknown>): void {
+    let under = Promise.resolve<unknown>(undefined);
+    let busy = false;
+    const timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      under = work()
+        .catch((error: unknown) => this.#options.log.warn(`${what} failed`, { error: describe(error) }))
+        .finally(() => (busy = false));
+    }, intervalMs);
+    this.#closers.push(async () => {
+      clearInterval(timer);
+      await under;
+    });
+  }
+
+  /** Sandboxes go on. */
+  async stop(): Promise<void> {
+    for (const close of this.#closers.splice(0).toReversed()) {
+      try {
+        await close();
+      } catch (error) {
+        this.#options.log.warn("a part did not stop cleanly", { error: describe(error) });
+      }
+    }
+  }
+}
+
+/** Ends of sandboxes, told to the driver once there is one. */
+class Exits {
+  listener: ((sandbox: string) => void) | undefined;
+
+  tell(sandbox: string): void {
+    this.listener?.(sandbox);
+  }
+}
+
+/** Groups of servers with different state folders must not meet. */
+function groupName(home: string): string {
+  let hash = 0;
+  for (const character of home) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
+  return `vivarium-${hash.toString(36)}`;
+}

@@ -1,0 +1,15 @@
+import type { CellHost } from "../host/cell-host.ts";
+import type { Machine } from "../host/machine.ts";
+import { VivError } from "../schema/errors.ts";
+import type { UserConfig } from "../schema/config.ts";
+import { BtrfsVolumes } from "./btrfs/volumes.ts";
+import { PlainVolumes } from "./plain/volumes.ts";
+import type { Volumes } from "./volumes.ts";
+
+/** The best storage this machine has, or the one the user asked for. */
+export async function openVolumes(host: CellHost, machine: Machine, home: string, user: UserConfig): Promise<Volumes> {
+  const able = machine.mode === "root" && machine.btrfsTools && machine.btrfsKernel;
+  if (user.storage === "btrfs" && !able) throw new VivError("unsupported", "storage is set to btrfs, but this machine can't: it takes root, btrfs-progs and a kernel with btrfs.");
+  if (user.storage === "plain" || !able) return PlainVolumes.open(host, { home });
+  return BtrfsVolumes.open(host, { home, ...(user.poolLimit === undefined ? {} : { limitBytes: user.poolLimit }) });
+}
