@@ -1,0 +1,60 @@
+/** The people of this machine and their home folders. */
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+
+export interface Person {
+  readonly name: string;
+  readonly uid: number;
+  readonly home: string;
+}
+
+/** Services have homes such as / or /var/lib/x, which are no one's home folder. */
+const FIRST_PERSON = 1000;
+const NOBODY = 65_534;
+
+export function parsePeople(passwd: string): Person[] {
+  const people: Person[] = [];
+  for (const line of passwd.split("\n")) {
+    const [name, , uid, , , home] = line.split(":");
+    if (name === undefined || uid === undefined || !home?.startsWith("/")) continue;
+    people.push({ name, uid: Number(uid), home });
+  }
+  return people;
+}
+
+export function readPeople(): Person[] {
+  return parsePeople(readFileSync("/etc/passwd", "utf8"));
+}
+
+/** Home folders of people, as they are and as they resolve: from /etc/passwd, /home/*, and the ones given. */
+export function homeFolders(people: readonly Person[], given: readonly string[] = []): string[] {
+  const homes = new Set(["/root", ...given]);
+  for (const person of people) {
+    const isPerson = person.uid === 0 || (person.uid >= FIRST_PERSON && person.uid !== NOBODY);
+    if (isPerson && person.home !== "/") homes.add(person.home);
+  }
+  for (const name of listOrNone("/home")) homes.add(join("/home", name));
+  for (const home of homes) {
+    const real = resolved(home);
+    if (real !== undefined) homes.add(real);
+  }
+  homes.delete("/");
+  return [...homes].toSorted();
+}
+
+function listOrNone(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function resolved(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined; // a home that is not there hides nothing
+  }
+}

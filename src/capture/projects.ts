@@ -1,0 +1,199 @@
+/** Capture of projects: one tip each that follows reality, frozen into a base whenever something changed. */
+import { lstatSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { CellError, type CellHost } from "../host/cell-host.ts";
+import { KeyedLocks } from "../host/locks.ts";
+import { VivError } from "../schema/errors.ts";
+import type { Staleness } from "../schema/files.ts";
+import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { LiveFolder } from "../schema/sandbox.ts";
+import type { Tip, Volumes } from "../volumes/volumes.ts";
+import type { Base, Capture, CaptureRequest } from "./capture.ts";
+import { likeReality } from "./gitconfig.ts";
+import { chooseLive } from "./ignored.ts";
+import { makeReport } from "./report.ts";
+import { findRoots, type Roots } from "./roots.ts";
+import { compareWithReality } from "./staleness.ts";
+import { type Synced, syncRoot } from "./syncing.ts";
+import { type Dirty, Watching } from "./watching.ts";
+
+/** A project that is being followed. */
+interface Followed {
+  /** The request it was captured for; another one starts over. */
+  readonly key: string;
+  readonly roots: Roots;
+  readonly live: readonly LiveFolder[];
+  readonly watches: readonly Watching[];
+  /** Which folders the roots' paths led to: a watch stays with a folder that was moved away. */
+  readonly identity: string;
+  /** What the last sync of each root found. */
+  readonly synced: Synced[];
+  base: Base;
+}
+
+/** So many changed folders are a sign of an install or a checkout: what is live is decided anew. */
+const MANY_FOLDERS = 200;
+
+export class ProjectCapture implements Capture {
+  readonly #host: CellHost;
+  readonly #volumes: Volumes;
+  readonly #locks = new KeyedLocks();
+  readonly #followed = new Map<string, Followed>();
+  /** Bases nobody needs but a project that has not changed since. */
+  readonly #forgotten = new Set<string>();
+
+  constructor(host: CellHost, volumes: Volumes) {
+    this.#host = host;
+    this.#volumes = volumes;
+  }
+
+  async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
+    return this.#locks.run(request.project, async () => {
+      if (signal?.aborted === true) throw new VivError("cancelled", "The capture of the project was cancelled.");
+      const base = await this.#current(request);
+      this.#forgotten.delete(base.id);
+      return base;
+    });
+  }
+
+  async #current(request: CaptureRequest): Promise<Base> {
+    const followed = this.#followed.get(request.project);
+    if (followed === undefined || followed.key !== JSON.stringify(request)) return this.#begin(request);
+    const dirty = await Promise.all(followed.watches.map((watch) => watch.drain()));
+    if (identify(followed.roots) !== followed.identity) return this.#begin(request);
+    if (dirty.every((folders) => folders.length === 0)) return followed.base;
+    if (dirty.some((folders) => folders === "all" || folders.length > MANY_FOLDERS)) return this.#begin(request);
+    return this.#follow(request, followed, dirty);
+  }
+
+  /** Carries over what changed. Whatever goes wrong, the next capture compares everything. */
+  async #follow(request: CaptureRequest, followed: Followed, dirty: readonly Dirty[]): Promise<Base> {
+    this.#followed.delete(request.project);
+    const before = followed.base;
+    const tip = await this.#volumes.openTip(request.project, false);
+    const synced = await this.#sync(request, tip, followed, dirty);
+    const last = synced.map((found, index) => found ?? followed.synced[index]).filter((found) => found !== undefined);
+    if (needsNewChoice(request, synced, last)) return this.#begin(request);
+    const next: Followed = { ...followed, synced: last };
+    if (synced.some((found) => found !== undefined && found.changed + found.removed > 0)) {
+      next.base = await this.#freeze(request, next, synced, before);
+      await this.#supersede(before);
+    }
+    this.#followed.set(request.project, next);
+    return next.base;
+  }
+
+  /** From a comparison of everything. */
+  async #begin(request: CaptureRequest): Promise<Base> {
+    await this.#stop(request.project);
+    if (!isFolder(request.path)) throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
+    const roots = await findRoots(request.path, request.data);
+    const live = await chooseLive(this.#host, request.path, { configured: request.live, excluded: request.exclude, limitBytes: request.limitBytes });
+    const watches = roots.roots.map((root) => new Watching(this.#host, `${request.project}.${root.slot}`));
+    const parts = { key: JSON.stringify(request), roots, live, watches, identity: identify(roots) };
+    // Watching begins first, so that what changes during the comparison is found by the next one.
+    for (const [index, root] of roots.roots.entries()) await watches[index]?.start(root.path, index === 0 ? skipped(request, live) : []);
+    const synced = await this.#syncAll(request, parts);
+    const followed = { ...parts, synced, base: await this.#freeze(request, { ...parts, synced }, synced) };
+    this.#followed.set(request.project, followed);
+    return followed.base;
+  }
+
+  /** A tip that was left half-written by a crash is made anew. */
+  async #syncAll(request: CaptureRequest, parts: Pick<Followed, "roots" | "live">): Promise<Synced[]> {
+    const everything = parts.roots.roots.map((): Dirty => "all");
+    const attempt = async (fresh: boolean): Promise<Synced[]> => {
+      const tip = await this.#volumes.openTip(request.project, fresh);
+      return (await this.#sync(request, tip, parts, everything)).filter((found) => found !== undefined);
+    };
+    try {
+      return await attempt(false);
+    } catch (error) {
+      if (!(error instanceof CellError) || error.code === "closed" || error.code === "no-space") throw error;
+      return attempt(true);
+    }
+  }
+
+  /** One answer a root; undefined for those in which nothing changed. */
+  async #sync(request: CaptureRequest, tip: Tip, parts: Pick<Followed, "roots" | "live">, dirty: readonly Dirty[]): Promise<(Synced | undefined)[]> {
+    const synced: (Synced | undefined)[] = [];
+    for (const [index, root] of parts.roots.roots.entries()) {
+      const folders = dirty[index] ?? "all";
+      const skip = index === 0 ? skipped(request, parts.live) : [];
+      if (folders.length > 0) synced.push(await syncRoot(this.#host, { tip, root, skip, dirty: folders }));
+      else synced.push(await this.#untouched(tip, root));
+    }
+    for (const [slot, folder] of parts.live.entries()) {
+      const upper = join(tip.folder, `live/${slot}/upper`);
+      await mkdir(upper, { recursive: true, mode: 0o755 });
+      await likeReality(folder.path, upper);
+    }
+    return synced;
+  }
+
+  /** Every layer shows the root's top folder as it is. */
+  async #untouched(tip: Tip, root: { path: string; slot: number }): Promise<undefined> {
+    const target = join(tip.folder, "roots", String(root.slot));
+    await mkdir(target, { recursive: true, mode: 0o755 });
+    await likeReality(root.path, target);
+  }
+
+  async #freeze(request: CaptureRequest, parts: Omit<Followed, "base">, now: readonly (Synced | undefined)[], before?: Base): Promise<Base> {
+    const id = newId("base");
+    const takenAt = new Date().toISOString();
+    await this.#volumes.freeze(request.project, id);
+    const report = makeReport(request.path, parts, now, before?.readOnly ?? []);
+    const roots = parts.roots.roots.map(({ path, slot }) => ({ path, slot }));
+    return { id, project: request.project, takenAt, roots, live: parts.live.map((folder, slot) => ({ ...folder, slot })), readOnly: report.readOnly, report };
+  }
+
+  async #supersede(base: Base): Promise<void> {
+    if (this.#forgotten.delete(base.id)) await this.#volumes.remove("base", base.id);
+  }
+
+  async staleness(base: Base, request: CaptureRequest): Promise<Staleness> {
+    return compareWithReality(this.#host, base, this.#volumes.manifests(base.id), await findRoots(request.path, request.data), skipped(request, base.live));
+  }
+
+  async forget(base: string): Promise<void> {
+    const current = [...this.#followed.values()].some((followed) => followed.base.id === base);
+    if (current) this.#forgotten.add(base);
+    else await this.#volumes.remove("base", base);
+  }
+
+  async #stop(project: string): Promise<void> {
+    const followed = this.#followed.get(project);
+    this.#followed.delete(project);
+    if (followed === undefined) return;
+    for (const watch of followed.watches) await watch.stop();
+    await this.#supersede(followed.base);
+  }
+
+  async close(): Promise<void> {
+    for (const project of this.#followed.keys()) await this.#locks.run(project, () => this.#stop(project));
+  }
+}
+
+/** Paths relative to the project that are not entered. */
+function skipped(request: CaptureRequest, live: readonly { path: string }[]): string[] {
+  const shared = live.map((folder) => relative(request.path, folder.path)).filter((path) => !path.startsWith("../"));
+  return [...new Set([...shared, ...request.exclude.map((path) => path.replace(/^\.?\/+|\/+$/g, ""))])].filter((path) => path !== "").toSorted();
+}
+
+/** Whether what is live must be decided anew. */
+function needsNewChoice(request: CaptureRequest, now: readonly (Synced | undefined)[], last: readonly Synced[]): boolean {
+  const [project] = now;
+  if (project?.ignoreChanged === true) return true;
+  if ((project?.copiedBytes ?? 0) > LIMITS.liveFolderBytes || (project?.changed ?? 0) > LIMITS.liveFolderEntries) return true;
+  return (last[0]?.totalBytes ?? 0) > request.limitBytes && project !== undefined;
+}
+
+function identify({ roots }: Roots): string {
+  return roots.map(({ path }) => lstatSync(path, { throwIfNoEntry: false })).map((found) => `${found?.dev}:${found?.ino}`).join();
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
