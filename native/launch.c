@@ -29,8 +29,7 @@ static pid_t clone_child(unsigned long flags) {
 static pid_t start_child(struct launch *launch) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return failed(launch, "channel");
-  unsigned long flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP;
-  pid_t child = clone_child(launch->root_mode ? flags : flags | CLONE_NEWNS);
+  pid_t child = clone_child(CLONE_NEWUSER | CLONE_NEWPID);
   if (child == 0) {
     close(ends[0]);
     launch->channel = ends[1];

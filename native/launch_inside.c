@@ -23,6 +23,12 @@ static void __attribute__((noreturn)) give_up(struct launch *launch) {
   _exit(1);
 }
 
+/* A network namespace takes the kernel longer than everything else, so it is made here, while the launcher mounts. */
+static int leave_host(struct launch *launch) {
+  int flags = CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP | (launch->root_mode ? 0 : CLONE_NEWNS);
+  return unshare(flags) == 0 ? 0 : failed(launch, "namespaces");
+}
+
 static int raise_loopback(struct launch *launch) {
   int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
@@ -106,7 +112,7 @@ static int put_walls_up(struct launch *launch) {
 void become_init(struct launch *launch) {
   char go;
   signal(SIGPIPE, SIG_IGN);
-  if (raise_loopback(launch) != 0 || set_host_name(launch) != 0) give_up(launch);
+  if (leave_host(launch) != 0 || raise_loopback(launch) != 0 || set_host_name(launch) != 0) give_up(launch);
   if (read_all(launch->channel, &go, 1) != 0) _exit(1); /* the launcher failed or died */
   if (become_root_inside(launch) != 0 || mount_as_user(launch) != 0 || take_root(launch) != 0) give_up(launch);
   if (make_interior(launch) != 0 || enter_root(launch) != 0) give_up(launch);

@@ -65,7 +65,7 @@ static void check_socket(struct program *program) {
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 4, 0, AF_UNIX);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 3, 0, AF_INET);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, AF_INET6);
-  emit(program, BPF_JMP | BPF_JEQ | BPF_K, 7, 0, AF_NETLINK);
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, 8, 0, AF_NETLINK);
   give(program, REFUSE);
   load(program, ARGUMENT(1));
   emit(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf);
