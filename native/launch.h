@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TREES_MOST 32
+#define TREES_MOST 64
 #define MOUNTS_MOST 128
 #define LAYERS_MOST 64
 #define CGROUPS_MOST 16

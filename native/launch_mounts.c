@@ -61,16 +61,16 @@ int map_trees(struct launch *launch, pid_t child) {
   return 0;
 }
 
-/* `@name/rest` or, where allowed, a plain path. Below a tree no link is followed. */
+/* `@name/rest`; below a tree no link is followed. A plain path might be covered by now, so it names no tree either. */
 static int open_source(struct launch *launch, const char *source) {
-  if (source[0] != '@') return open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  size_t length = strcspn(source + 1, "/");
-  const char *rest = source + 1 + length + strspn(source + 1 + length, "/");
+  size_t length = source[0] == '@' ? strcspn(source + 1, "/") : 0;
+  const char *rest = length == 0 ? "" : source + 1 + length + strspn(source + 1 + length, "/");
   struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
   for (size_t i = 0; i < launch->tree_count; i++) {
     const struct tree *tree = &launch->trees[i];
-    if (strncmp(tree->name, source + 1, length) != 0 || tree->name[length] != '\0') continue;
-    return (int)syscall(SYS_openat2, tree->fd, *rest == '\0' ? "." : rest, &how, sizeof how);
+    if (length == 0 || strncmp(tree->name, source + 1, length) != 0 || tree->name[length] != '\0') continue;
+    if (*rest == '\0') return fcntl(tree->fd, F_DUPFD_CLOEXEC, 3); /* even a folder the caller may not search */
+    return (int)syscall(SYS_openat2, tree->fd, rest, &how, sizeof how);
   }
   errno = EINVAL;
   launch->message = "a mount names a tree that is not in the request";
@@ -182,7 +182,7 @@ int make_mounts(struct launch *launch) {
     struct mount_entry *entry = &launch->mounts[i];
     if (make_mount(launch, entry, root) == 0) continue;
     if (launch->error != 0) return -1;
-    if (errno == ELOOP) launch->message = "a symbolic link is on the way to the target";
+    if (errno == ELOOP || errno == ENOTDIR) launch->message = "a symbolic link or a file is where the target needs a folder";
     return failed(launch, "mount %s %.120s", entry->parts[0], entry->parts[1]);
   }
   close(root);
