@@ -5,7 +5,7 @@ import { connect as dial } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { preparePaths, type Environment, type Paths } from "../config/paths.ts";
-import { ERRORS, VivError } from "../schema/errors.ts";
+import { ERRORS, isErrorCode, VivError } from "../schema/errors.ts";
 
 const START_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 4;
@@ -154,8 +154,25 @@ function logSize(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
+/** What the server itself gave as the reason, or else the end of its log. */
 function failure(paths: Paths, message: string, logged: number, report: (line: string) => void): VivError {
-  const written = readFileSync(paths.log).subarray(logged).toString("utf8").trimEnd();
-  for (const line of written.split("\n").slice(-LOG_LINES)) if (line.trim() !== "") report(line);
+  const lines = readFileSync(paths.log).subarray(logged).toString("utf8").split("\n").filter((line) => line.trim() !== "");
+  const reason = lines.map(loggedError).findLast((found) => found !== undefined);
+  if (reason !== undefined) return reason;
+  for (const line of lines.slice(-LOG_LINES)) report(line);
   return new VivError("server_unreachable", message, { remedy: `Read ${paths.log}, or run \`viv up --foreground\` to see it start.` });
+}
+
+/** The error in a line of the server's log. */
+function loggedError(line: string): VivError | undefined {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    const { code, message, remedy }: Readonly<Record<string, unknown>> = JSON.parse(line);
+    if (typeof code !== "string" || !isErrorCode(code)) return undefined;
+    return new VivError(code, String(message), typeof remedy === "string" ? { remedy } : {});
+  } catch (error) {
+    // A server that was killed leaves half a line.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

@@ -68,12 +68,13 @@ export async function receiveFile(path: string, body: Readable, meta: { mode?: n
 export async function receiveFolder(folder: string, archive: Readable): Promise<Received> {
   const receiver = new Receiver(folder);
   await mkdir(folder, { recursive: true });
-  const decoder = createTarDecoder({ strict: true });
-  const fed = Readable.toWeb(archive).pipeTo(decoder.writable as Parameters<ReturnType<typeof Readable.toWeb>["pipeTo"]>[0]);
-  // Reading the entries meets the same failure.
-  fed.catch(() => undefined);
-  for await (const entry of Readable.fromWeb(decoder.readable as Parameters<typeof Readable.fromWeb>[0])) await receiver.take(entry as ParsedTarEntry);
-  await fed;
+  const source = Readable.toWeb(archive) as unknown as ReadableStream<Uint8Array>;
+  try {
+    for await (const entry of source.pipeThrough(createTarDecoder({ strict: true }))) await receiver.take(entry);
+  } catch (error) {
+    archive.destroy();
+    throw error;
+  }
   return receiver.finish();
 }
 

@@ -32,6 +32,11 @@ async function packBelow(root: string, below: string, controller: TarPackControl
   for (const name of await readdir(join(root, below))) {
     const path = below === "" ? name : `${below}/${name}`;
     const full = join(root, path);
+    const why = unsendable(name);
+    if (why !== undefined) {
+      packed.skipped.push({ path, why });
+      continue;
+    }
     const found = await lstat(full);
     const header = { name: path, mode: found.mode & 0o777, mtime: found.mtime };
     if (found.isDirectory()) {
@@ -45,6 +50,12 @@ async function packBelow(root: string, below: string, controller: TarPackControl
       packed.skipped.push({ path, why: "it is a special file" });
     }
   }
+}
+
+/** Names that an archive can't carry into a sandbox. */
+function unsendable(name: string): string | undefined {
+  if (name.includes("\ufffd")) return "its name is not UTF-8";
+  return name.includes("\n") ? "its name has a line break" : undefined;
 }
 
 /** The header has promised a size: a file that grows meanwhile is cut there, one that shrinks fails the copy. */
