@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 int failed(struct launch *launch, const char *format, ...) {
@@ -87,6 +88,7 @@ int launch_main(const struct fields *request, int result_fd) {
   pid_t child = -1;
   if (copy == NULL) return 1;
   signal(SIGPIPE, SIG_IGN);
+  umask(0); /* modes are meant as the request says them */
   if (result_fd > 3) syscall(SYS_close_range, 3, result_fd - 1, 0);
   syscall(SYS_close_range, result_fd + 1, ~0u, 0);
   if (parse_launch(&launch, request, copy) == 0 && prepare(&launch) == 0) child = start_child(&launch);
