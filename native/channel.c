@@ -66,11 +66,26 @@ int connection_release(struct connection *connection, struct queue *rest) {
   return fd;
 }
 
+/* Closing at once would break the pipe of a client that still sends, before it has read the answer: the end is told,
+   and what still comes is thrown away until the client closes. */
+static void say_end(struct connection *connection) {
+  if (connection->said || connection->source.fd < 0) return;
+  connection->said = true;
+  queue_free(&connection->in);
+  if (connection->ended || connection->hung || shutdown(connection->source.fd, SHUT_WR) != 0) connection_close(connection);
+}
+
+static void discard(struct connection *connection) {
+  static char nothing[CHUNK_MAX];
+  ssize_t count = read(connection->source.fd, nothing, sizeof nothing);
+  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) connection_close(connection);
+}
+
 void connection_finish(struct connection *connection) {
   connection->closing = true;
   command_detach(connection);
-  if (connection->out.length == 0) connection_close(connection);
-  else connection_update(connection);
+  if (connection->out.length == 0) say_end(connection);
+  connection_update(connection);
 }
 
 /* A frame that is only partly here keeps the connection reading; a complete one that must wait stops it. */
@@ -89,7 +104,7 @@ void connection_update(struct connection *connection) {
   if (connection->source.fd < 0) return;
   bool waits = frame_waits(connection);
   uint32_t events = 0;
-  if (!connection->ended && !connection->closing && !waits) events |= EPOLLIN;
+  if (!connection->ended && (connection->said || (!connection->closing && !waits))) events |= EPOLLIN;
   if (connection->out.length > 0) events |= EPOLLOUT;
   int result = events == 0 && !connection->hung ? source_idle(&connection->source) : source_watch(&connection->source, events);
   if (result != 0) connection_close(connection);
@@ -169,11 +184,13 @@ static void settle(struct connection *connection) {
 
 void connection_ready(struct source *source, uint32_t events) {
   struct connection *connection = container(source, struct connection, source);
+  if (connection->said) return discard(connection);
   if (events & EPOLLOUT) {
     ssize_t left = queue_write(&connection->out, source->fd);
     if (left < 0) connection->hung = true;
     if (left == 0 && connection->closing) {
-      connection_close(connection);
+      say_end(connection);
+      connection_update(connection);
       return;
     }
     if (left == 0 && connection->command != NULL) command_resume(connection->command);

@@ -33,6 +33,9 @@ bool file_known(const char *op) { return find(op) >= 0; }
 void job_fail(struct job *job, int error, const char *step, const char *code, const char *message) {
   flush(job);
   send_error(job->fd, NULL, code != NULL ? code : code_of_errno(error), error, step, message);
+  /* Closing while an upload is still on its way would break the client's pipe before it reads the error. */
+  shutdown(job->fd, SHUT_WR);
+  while (read(job->fd, job->buffer, sizeof job->buffer) > 0) continue;
   _exit(1);
 }
 
@@ -118,9 +121,9 @@ static void child(struct job *job, int operation) {
   struct identity identity;
   setsid();
   umask(022);
-  bool ready = enter_work(field(job->request, "user"), &identity, &failure);
+  bool ready = enter_cgroups(&failure);
   keep_only(job);
-  if (!ready) job_fail(job, failure.error, failure.step, failure.code, NULL);
+  if (!ready || !find_identity(field(job->request, "user"), &identity, &failure)) job_fail(job, failure.error, failure.step, failure.code, NULL);
   if (drop_capabilities() != 0) job_fail(job, errno, "guard", "failed", NULL);
   if (!become(&identity, &failure)) job_fail(job, failure.error, failure.step, failure.code, NULL);
   if (!operations[operation].lasting) alarm(FILE_SECONDS_MAX);

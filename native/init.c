@@ -22,6 +22,7 @@ static struct source *retired;
 static struct rlimit descriptors;
 static pid_t file_children[FILE_CHILDREN_MAX];
 static size_t file_child_count;
+static bool reap_again;                   /* more may have ended than was reaped at once */
 static int64_t stop_kill_at, stop_end_at; /* 0: not stopping */
 
 int64_t now_ms(void) {
@@ -105,13 +106,17 @@ static void forget_file_child(pid_t pid) {
 
 /* Everything inside ends up as a child of process 1; only some of it is a command. */
 static void reap(void) {
-  for (;;) {
+  reap_again = true;
+  for (int round = 0; round < REAPED_AT_ONCE; round++) {
     int status;
     struct rusage usage;
     pid_t pid = wait4(-1, &status, WNOHANG, &usage);
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0 && errno == ECHILD && stopping()) stop_end_at = now_ms();
-    if (pid <= 0) return;
+    if (pid <= 0) {
+      reap_again = false;
+      return;
+    }
     forget_file_child(pid);
     for (struct command *command = command_first(); command != NULL; command = command->next) {
       if (command->pid != pid || command->exited) continue;
@@ -154,8 +159,10 @@ static void listener_ready(struct source *source, uint32_t events) {
     bool refused;
     int fd = accept_connection(source->fd, &refused);
     if (fd >= 0) {
-      struct connection *connection = !refused && connection_count() < CONNECTIONS_MAX ? connection_open(fd) : NULL;
+      bool full = connection_count() >= CONNECTIONS_MAX;
+      struct connection *connection = !refused && connection_count() < CONNECTIONS_MAX + REFUSALS_MAX ? connection_open(fd) : NULL;
       if (connection == NULL) refuse(fd);
+      else if (full) connection_fail(connection, "too-many", EMFILE, "accept", "too many connections to this sandbox");
       else connection_ready(&connection->source, EPOLLIN); /* the request is mostly there already */
     }
     if (refused) restore_spare();
@@ -187,6 +194,7 @@ static int wait_time(void) {
     int64_t at = command_timers(command, now);
     if (at != 0 && (nearest == 0 || at < nearest)) nearest = at;
   }
+  if (reap_again) return 0;
   if (nearest == 0) return -1;
   return nearest <= now ? 0 : (int)(nearest - now > 60000 ? 60000 : nearest - now);
 }
@@ -227,6 +235,7 @@ void init_main(const struct init_plan *the_plan) {
   for (;;) {
     struct epoll_event events[64];
     int count = epoll_wait(loop, events, 64, wait_time());
+    if (reap_again) reap();
     for (int at = 0; at < count; at++) {
       struct source *source = events[at].data.ptr;
       if (source->fd >= 0 && source->added) source->ready(source, events[at].events);

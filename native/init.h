@@ -9,9 +9,11 @@
 
 /* Every bound of process 1 stands here. */
 #define CONNECTIONS_MAX 256              /* open requests, dialled ones included */
+#define REFUSALS_MAX 64                  /* connections past those that are told so, and not just cut off */
 #define COMMANDS_MAX 512                 /* running, or ended with a pipe still held open */
 #define FORWARDS_MAX 256                 /* connections from inside to forwarded ports */
 #define FILE_CHILDREN_MAX 128            /* file operations and watches at once */
+#define REAPED_AT_ONCE 256               /* a fork bomb must not keep the loop from its other work */
 #define SEND_MAX (1u << 20)              /* bytes waiting for a client before its connection is given up */
 #define LISTENER_MAX (256u << 10)        /* bytes waiting for an attached listener before it gets a GAP */
 #define ARGUMENTS_SHOWN 1024             /* bytes of a command's arguments that `list` shows */
@@ -69,7 +71,8 @@ struct connection {
   uint64_t gap;
   bool requested;                        /* the REQUEST has been taken */
   bool foreground, input;                /* lossless; may send STDIN */
-  bool ended, hung, closing;             /* peer sends no more; peer is gone; close when flushed */
+  bool ended, hung, closing;             /* peer sends no more; peer is gone; nothing more to tell it */
+  bool said;                             /* closing, and the peer has been given the end */
 };
 
 struct command {
@@ -143,7 +146,7 @@ void connection_update(struct connection *connection);
 void connection_send(struct connection *connection, uint8_t kind, const void *payload, size_t length);
 void connection_send_framed(struct connection *connection, const void *frame, size_t length);
 void connection_fail(struct connection *connection, const char *code, int error, const char *step, const char *message);
-void connection_finish(struct connection *connection);    /* closes when everything is sent */
+void connection_finish(struct connection *connection);    /* tells the end when everything is sent */
 void connection_close(struct connection *connection);
 int connection_release(struct connection *connection, struct queue *rest); /* gives up the descriptor; -1 unless all is sent */
 size_t connection_count(void);
@@ -183,7 +186,8 @@ void command_drain(struct command *command);
 
 /* spawn.c: the child's side of exec */
 void spawn(const struct fields *request, const struct exec_request *exec, const int streams[3], int status) __attribute__((noreturn));
-bool enter_work(const char *user, struct identity *identity, struct failure *failure); /* cgroups, then who the user is */
+bool enter_cgroups(struct failure *failure);
+bool find_identity(const char *user, struct identity *identity, struct failure *failure);
 bool become(const struct identity *identity, struct failure *failure);
 
 /* log.c */

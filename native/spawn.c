@@ -24,7 +24,7 @@ static bool fail(struct failure *failure, const char *step, const char *code) {
   return false;
 }
 
-static bool enter_cgroups(struct failure *failure) {
+bool enter_cgroups(struct failure *failure) {
   for (size_t at = 0; at < plan->work_cgroup_count; at++) {
     if (write(plan->work_cgroups[at], "0", 1) != 1) return fail(failure, "cgroup", NULL);
   }
@@ -44,14 +44,13 @@ bool become(const struct identity *identity, struct failure *failure) {
   return true;
 }
 
-bool enter_work(const char *user, struct identity *identity, struct failure *failure) {
-  if (!enter_cgroups(failure)) return false;
+bool find_identity(const char *user, struct identity *identity, struct failure *failure) {
   const char *problem = resolve_user(user, plan->single_user, identity);
   errno = EINVAL;
   return problem == NULL || fail(failure, "user", problem);
 }
 
-static bool take_streams(const struct exec_request *exec, const int streams[3], int *status, const struct identity *identity, struct failure *failure) {
+static bool take_streams(const struct exec_request *exec, const int streams[3], int *status, struct failure *failure) {
   int in = streams[0], out = exec->tty ? in : streams[1], err = exec->tty ? in : streams[2];
   if (in < 0) in = open("/dev/null", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (in < 0) return fail(failure, "stdin", NULL);
@@ -62,9 +61,7 @@ static bool take_streams(const struct exec_request *exec, const int streams[3], 
   }
   *status = STATUS;
   if (syscall(SYS_close_range, STATUS + 1, ~0U, 0) != 0) return fail(failure, "stdin", NULL);
-  if (!exec->tty) return true;
-  if (ioctl(0, TIOCSCTTY, 0) != 0) return fail(failure, "terminal", NULL);
-  if (!plan->single_user && fchown(0, identity->uid, (gid_t)-1) != 0) return fail(failure, "terminal", NULL);
+  if (exec->tty && ioctl(0, TIOCSCTTY, 0) != 0) return fail(failure, "terminal", NULL);
   return true;
 }
 
@@ -130,8 +127,10 @@ static bool prepare(const struct exec_request *exec, const int streams[3], int *
   struct identity identity;
   setsid();
   umask(022);
-  if (!enter_work(exec->user, &identity, failure)) return false;
-  if (!take_streams(exec, streams, status, &identity, failure)) return false;
+  /* The descriptors of process 1 go before anything is opened for the user. */
+  if (!enter_cgroups(failure) || !take_streams(exec, streams, status, failure)) return false;
+  if (!find_identity(exec->user, &identity, failure)) return false;
+  if (exec->tty && !plan->single_user && fchown(0, identity.uid, (gid_t)-1) != 0) return fail(failure, "terminal", NULL);
   if (!take_limits(failure) || !take_guards(failure) || !become(&identity, failure)) return false;
   /* As the user, and with nothing open that /proc/self/fd could lead to. */
   if (chdir(exec->cwd != NULL ? exec->cwd : "/") != 0) return fail(failure, "cwd", NULL);

@@ -1,5 +1,5 @@
 /* For tests alone: process 1 in throw-away namespaces of its own, on the file system as it is.
-   testinit <socket> <logs> <run> [forward:<port>:<name>] [cgroup:<cgroup.procs>] [keep] */
+   testinit <socket> <logs> <run> [forward:<port>:<name>] [cgroup:<cgroup.procs>] [descriptors:<n>] [keep] */
 #include "cell.h"
 
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -30,6 +31,10 @@ static int listen_at(const char *path) {
 
 static void take_option(char *option) {
   if (strcmp(option, "keep") == 0) the_plan.keep_privileges = true;
+  if (strncmp(option, "descriptors:", 12) == 0) {
+    rlim_t most = (rlim_t)strtol(option + 12, NULL, 10);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, most});
+  }
   if (strncmp(option, "cgroup:", 7) == 0) cgroups[the_plan.work_cgroup_count++] = open(option + 7, O_WRONLY | O_CLOEXEC);
   if (strncmp(option, "forward:", 8) == 0) {
     char *name;

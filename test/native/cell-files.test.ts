@@ -180,7 +180,7 @@ describe("files of a sandbox", needs("linux", "root", "compiler"), () => {
 
 /** Whether a process below process 1 holds an inotify watch. */
 function cellWatches(cell: CellProcess): boolean {
-  const first = readFileSync(`/proc/${cell.child.pid}/task/${cell.child.pid}/children`, "utf8").trim();
+  const first = cell.firstPid;
   const children = readFileSync(`/proc/${first}/task/${first}/children`, "utf8").trim().split(" ").filter((pid) => pid !== "");
   return children.some((pid) => {
     try {

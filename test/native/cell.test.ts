@@ -87,11 +87,15 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
     expect((await running.exit).code).toBe(0);
   });
 
-  test("that do not read their input end all the same", async () => {
-    const running = await cell.client.exec(cell.request(["true"], { stdin: true }));
-    await running.write(Buffer.alloc(2_000_000));
-    running.endInput();
-    expect((await running.exit).code).toBe(0);
+  test("that do not read their input end all the same, their end and output known", async () => {
+    for (let round = 0; round < 20; round++) {
+      const running = await cell.client.exec(cell.request(["sh", "-c", "head -c 300000 /dev/zero; exit 6"], { stdin: true }));
+      const sending = running.write(Buffer.alloc(2_000_000));
+      let bytes = 0;
+      for await (const chunk of running.output) if (chunk.stream === "stdout") bytes += chunk.data.length;
+      expect({ bytes, code: (await running.exit).code }).toEqual({ bytes: 300_000, code: 6 });
+      await sending;
+    }
   });
 
   test("past their time are ended with their group, and by force if they resist", async () => {
@@ -204,7 +208,7 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
 
 /** The pid that the host knows a process of the sandbox by. */
 function hostPid(cell: CellProcess, pid: number): number {
-  const first = Number(readFileSync(`/proc/${cell.child.pid}/task/${cell.child.pid}/children`, "utf8").trim());
+  const first = cell.firstPid;
   const children = readFileSync(`/proc/${first}/task/${first}/children`, "utf8").trim().split(" ");
   const found = children.find((child) => new RegExp(`^NSpid:.*\\t${pid}$`, "m").test(readFileSync(`/proc/${child}/status`, "utf8")));
   if (found === undefined) throw new Error(`no process ${pid}`);

@@ -21,6 +21,18 @@ export function build(program: string, names: readonly string[], defines: readon
   execFileSync("cc", [...flags, ...defines, "-o", program, ...names.map((name) => join(native, `${name}.c`))], { stdio: "pipe" });
 }
 
+let built: string | undefined;
+
+/** Compiling takes seconds: once for all tests of a file. */
+function testinit(): string {
+  if (built !== undefined) return built;
+  const folder = temporaryFolder();
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  built = join(folder, "testinit");
+  build(built, [...inside, ...walls]);
+  return built;
+}
+
 export class CellProcess {
   readonly folder = temporaryFolder();
   readonly logs = join(this.folder, "logs");
@@ -28,21 +40,21 @@ export class CellProcess {
   readonly socket = join(this.folder, "socket");
   readonly client = new CellClient(this.socket);
   #child: ChildProcess | undefined;
+  #first: number | undefined;
   #errors = "";
   #serial = 0;
 
   async start(...options: string[]): Promise<this> {
     mkdirSync(this.logs);
     mkdirSync(this.run);
-    const program = join(this.folder, "testinit");
-    build(program, [...inside, ...walls]);
-    const child = spawn(program, [this.socket, this.logs, this.run, ...options], {
+    const child = spawn(testinit(), [this.socket, this.logs, this.run, ...options], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ASAN_OPTIONS: "detect_leaks=0:abort_on_error=1" },
     });
     this.#child = child;
     child.stderr.on("data", (data: Buffer) => (this.#errors += data.toString()));
-    await once(child.stdout, "data");
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    this.#first = Number(line.toString());
     return this;
   }
 
@@ -55,9 +67,14 @@ export class CellProcess {
     return this.#child === undefined || this.#child.exitCode !== null ? Promise.resolve() : once(this.#child, "exit");
   }
 
-  get child(): ChildProcess {
-    if (this.#child === undefined) throw new Error("not started");
-    return this.#child;
+  get running(): boolean {
+    return this.#child?.exitCode === null;
+  }
+
+  /** Process 1 as the host knows it. */
+  get firstPid(): number {
+    if (this.#first === undefined) throw new Error("not started");
+    return this.#first;
   }
 
   request(command: readonly string[], changes: Partial<CellExec> = {}): CellExec {
@@ -78,7 +95,7 @@ export class CellProcess {
 
   async remove(): Promise<void> {
     const ended = this.ended;
-    if (this.#child?.exitCode === null) await this.client.stop(0);
+    if (this.running) await this.client.stop(0);
     await ended;
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -1,6 +1,7 @@
 /** A command in a sandbox, heard and steered over its own connection. */
 import type { Socket } from "node:net";
 import { chunkMaxBytes, encodeFields, encodeFrame, Fields, type Frame, FrameDecoder, KIND } from "../../host/frames.ts";
+import { VivError } from "../../schema/errors.ts";
 import type { OutputChunk, RawExit, RunningCommand } from "../drivers.ts";
 import { errorOf, lost } from "./cell-connection.ts";
 
@@ -142,7 +143,8 @@ export class CellCommand implements RunningCommand {
   }
 
   #lose(cause?: Error): void {
-    if (!this.#ended) this.#fail(lost(this.#subject, cause));
+    if (this.#ended) return;
+    this.#fail(this.#detached ? new VivError("cancelled", `${this.#subject}: nobody listens to it here any more`) : lost(this.#subject, cause));
   }
 
   #fail(error: Error): void {

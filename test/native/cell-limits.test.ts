@@ -1,0 +1,95 @@
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { CellProcess } from "../support/cell-process.ts";
+import { needs } from "../support/skip.ts";
+
+describe("process 1 at its limits", needs("linux", "root", "compiler"), () => {
+  let cell: CellProcess;
+  let idle: Socket[];
+  beforeEach(() => {
+    cell = new CellProcess();
+    idle = [];
+  });
+  afterEach(async () => {
+    for (const socket of idle) socket.destroy();
+    if (cell.running) await vi.waitFor(() => cell.client.ping(), 5000);
+    await cell.remove();
+    expect(cell.complaints).toBe("");
+  });
+
+  const open = async (count: number): Promise<void> => {
+    for (let number = 0; number < count; number++) {
+      const socket = connect(cell.socket);
+      socket.on("error", () => socket.destroy());
+      idle.push(socket);
+      await once(socket, "connect");
+    }
+  };
+
+  test("turns connections past the 256th away and takes new ones later", async () => {
+    await cell.start();
+    await open(256);
+    await expect(cell.client.ping()).rejects.toMatchObject({ code: "no_capacity" });
+    idle.pop()?.destroy();
+    await vi.waitFor(async () => expect((await cell.client.ping()).version).toBe(1));
+  }, 60_000);
+
+  test("without a free descriptor refuses and goes on", async () => {
+    await cell.start("descriptors:48");
+    await open(60);
+    await expect(cell.client.ping()).rejects.toMatchObject({ code: expect.stringMatching(/^(no_capacity|not_running)$/) });
+    idle.splice(0, 50).forEach((socket) => socket.destroy());
+    await vi.waitFor(async () => expect((await cell.client.ping()).version).toBe(1));
+    const commands = await Promise.allSettled(Array.from({ length: 30 }, () => cell.collect(["sh", "-c", "sleep 0.2; echo ok"])));
+    for (const result of commands) {
+      if (result.status === "fulfilled") expect(result.value.stdout).toBe("ok\n");
+      else expect(result.reason).toMatchObject({ code: expect.stringMatching(/^(no_capacity|not_running)$/) });
+    }
+    expect(commands.some((result) => result.status === "rejected")).toBe(true);
+    expect((await cell.collect(["echo", "after"])).stdout).toBe("after\n");
+  }, 60_000);
+
+  test("reaps thousands of orphans while it goes on answering", async () => {
+    await cell.start();
+    const storm = await cell.client.exec(cell.request(["sh", "-c", "i=0; while [ $i -lt 3000 ]; do (true & true &) ; i=$((i+1)); done"]));
+    for (let round = 0; round < 20; round++) await cell.client.ping();
+    expect((await storm.exit).code).toBe(0);
+    const zombies = async () => Number((await cell.collect(["sh", "-c", "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l"])).stdout);
+    await vi.waitFor(async () => expect(await zombies()).toBe(0), 5000);
+  }, 60_000);
+
+  test("ends with everything in it when it is told to from outside", async () => {
+    await cell.start();
+    const running = await cell.client.exec(cell.request(["sleep", "60"]));
+    const ended = cell.ended;
+    process.kill(cell.firstPid, "SIGTERM");
+    expect((await running.exit).signal).toBe(15);
+    await ended;
+  }, 60_000);
+
+  test("puts commands and file operations into their cgroup, and answers while that is frozen", needs("cgroup-v2"), async () => {
+    const mount = / (\S+) cgroup2 /.exec(readFileSync("/proc/self/mounts", "utf8"))?.[1] ?? "";
+    const group = join(mount, `viv-cell-test-${process.pid}`);
+    mkdirSync(group);
+    try {
+      await cell.start(`cgroup:${group}/cgroup.procs`);
+      expect((await cell.collect(["cat", "/proc/self/cgroup"])).stdout).toMatch(new RegExp(`^0::.*/viv-cell-test-${process.pid}$`, "m"));
+      expect(readFileSync(`/proc/${cell.firstPid}/cgroup`, "utf8")).not.toContain("viv-cell-test");
+      writeFileSync(join(group, "cgroup.freeze"), "1");
+      const waiting = cell.collect(["echo", "thawed"]);
+      const listing = cell.client.files.list("/", "root", 1, 10);
+      await vi.waitFor(() => expect(readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n")).toHaveLength(2));
+      expect(await cell.client.ping()).toMatchObject({ commands: 1 });
+      writeFileSync(join(group, "cgroup.freeze"), "0");
+      expect((await waiting).stdout).toBe("thawed\n");
+      expect((await listing).length).toBeGreaterThan(0);
+    } finally {
+      await cell.client.stop(0);
+      await cell.ended;
+      await vi.waitFor(() => rmdirSync(group), 5000);
+    }
+  });
+});
