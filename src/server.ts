@@ -50,6 +50,7 @@ export class Server {
   readonly #options: ServerOptions;
   readonly #startedAt = new Date();
   readonly #closers: (() => unknown)[] = [];
+  readonly #live = new Live();
   #listening: Listening | undefined;
 
   private constructor(options: ServerOptions) {
@@ -103,7 +104,7 @@ export class Server {
       state: paths.home,
       log,
       locks: new KeyedLocks(),
-      live: new Live(),
+      live: this.#live,
       reach: this.#options.reach ?? (() => undefined),
     };
     const engine = await this.#engine(parts, machine, cell, temporary);
@@ -122,7 +123,7 @@ export class Server {
     const { paths } = this.#options;
     const mode = machine.mode === "root" ? "root" : "user";
     const volumes = await openVolumes(host, machine, paths.home, user);
-    this.#closers.push(() => volumes.close());
+    this.#closers.push(() => volumes.close(this.#live.size === 0));
     const capture = new ProjectCapture(host, volumes);
     this.#closers.push(() => capture.close());
     const masks = await MaskLayers.open({ host, home: paths.home, config: paths.config, mode });

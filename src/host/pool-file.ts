@@ -4,7 +4,7 @@ import { readMounts } from "./mounts.ts";
 import { runChecked } from "./run.ts";
 
 /** nosuid and nodev because a volume holds files that look like root's and like devices. */
-const MOUNT_OPTIONS = "loop,nosuid,nodev,noatime,discard=async";
+const MOUNT_OPTIONS = "nosuid,nodev,noatime,discard=async";
 
 /** The file is complete or absent: it is made aside and renamed. */
 export async function makePoolFile(file: string, bytes: number): Promise<void> {
@@ -23,8 +23,12 @@ export function mountedPool(folder: string): string | undefined {
   return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs")?.source;
 }
 
+/** Two loop devices over one file would write past each other: one that sandboxes still use is used again. */
 export async function mountPool(file: string, folder: string): Promise<void> {
-  await runChecked("mount", ["-t", "btrfs", "-o", MOUNT_OPTIONS, file, folder]);
+  const { stdout } = await runChecked("losetup", ["-j", file, "-n", "-O", "NAME"]);
+  const [device] = stdout.toString().trim().split("\n");
+  if (device) await runChecked("mount", ["-t", "btrfs", "-o", MOUNT_OPTIONS, device, folder]);
+  else await runChecked("mount", ["-t", "btrfs", "-o", `loop,${MOUNT_OPTIONS}`, file, folder]);
 }
 
 export async function unmountPool(folder: string): Promise<void> {

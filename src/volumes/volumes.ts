@@ -89,6 +89,6 @@ export interface Volumes {
   reconcile(keep: VolumeKeep): Promise<string[]>;
   /** Writes back a volume's dirty data, so that a snapshot is quick. */
   writeBack(volume: string): Promise<void>;
-  /** Waits for removals in the background. Volumes stay where they are. */
-  close(): Promise<void>;
+  /** Waits for removals in the background. Volumes stay; `idle` tells that no sandbox uses one now. */
+  close(idle: boolean): Promise<void>;
 }

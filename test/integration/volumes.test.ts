@@ -157,7 +157,7 @@ const contract = (name: "btrfs" | "plain"): void => {
     expect(await after.paths(kept.id)).toMatchObject({ folder: kept.folder });
     expect(read(kept.folder, (await after.paths(kept.id)).layers, "a.txt")).toBe("one");
     await after.rollback(kept.id, snapshot);
-    await after.close();
+    await after.close(false);
     expect(readdirSync(join(kept.folder, "..")).sort()).toEqual([kept.id]);
   });
 
@@ -228,7 +228,7 @@ describe("volumes on btrfs", needs("root", "btrfs"), () => {
       const id = newId("sandbox");
       const { folder } = await volumes.create(id, { base, project: prj }, 64 * MIB);
       writeFileSync(join(folder, "system/upper/kept"), "1");
-      await volumes.close();
+      await volumes.close(false);
       execFileSync("umount", [join(storage.home, "pool")]);
       const again = await storage.reopen();
       expect(readFileSync(join((await again.paths(id)).folder, "system/upper/kept"), "utf8")).toBe("1");

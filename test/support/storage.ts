@@ -36,7 +36,7 @@ export async function makeStorage(name: "btrfs" | "plain", limitBytes = 2 * 1024
       return next;
     },
     async remove() {
-      for (const each of opened) await each.close();
+      for (const each of opened) await each.close(false);
       if (volumes instanceof BtrfsVolumes) await volumes.pool.unmount();
       else await host.request("remove", [["path", join(home, "volumes")]]);
       await host.close();

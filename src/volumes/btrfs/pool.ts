@@ -101,7 +101,7 @@ export class Pool {
     await this.#growing;
   }
 
-  /** For a machine that gives Vivarium up: nothing may be in use. */
+  /** Nothing may be in use. */
   async unmount(): Promise<void> {
     await this.close();
     if (this.#file !== undefined && mountedPool(this.path) !== undefined) await unmountPool(this.path);

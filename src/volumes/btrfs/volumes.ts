@@ -127,9 +127,10 @@ export class BtrfsVolumes implements Volumes {
     return removed;
   }
 
-  async close(): Promise<void> {
+  async close(idle: boolean): Promise<void> {
     await this.#shelves.close();
-    await this.pool.close();
+    if (idle) await this.pool.unmount();
+    else await this.pool.close();
   }
 
   async #snapshot(source: string, path: string, readOnly: boolean, charged?: string): Promise<void> {
