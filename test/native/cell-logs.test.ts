@@ -109,3 +109,22 @@ describe("the log of a command", needs("linux", "root", "compiler"), () => {
     await expect(cell.client.ping()).rejects.toMatchObject({ code: "not_running" });
   });
 });
+
+test("a full disk costs a command output, never its run nor the news of its end", needs("linux", "root", "compiler"), async () => {
+  const cell = await new CellProcess().startWithSmallLogs("96k");
+  try {
+    const request = cell.request(["sh", "-c", "seq 1 100000; echo last"], { logBytes: 8 << 20 });
+    const running = await cell.client.exec(request);
+    let bytes = 0;
+    for await (const chunk of running.output) if (chunk.stream !== "gap") bytes += chunk.data.length;
+    const exit = await running.exit;
+    expect(exit).toMatchObject({ code: 0, outputBytes: bytes });
+    expect(exit.droppedBytes).toBeGreaterThan(400_000);
+    const log = await readLog(cell.logsInside, request.id);
+    expect(log.exit).toMatchObject({ code: 0, outputBytes: bytes });
+    expect((await cell.collect(["true"], { logBytes: 1 << 20 })).exit.code).toBe(0);
+  } finally {
+    await cell.remove();
+  }
+  expect(cell.complaints).toBe("");
+});

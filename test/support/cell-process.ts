@@ -3,7 +3,8 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { afterAll } from "vitest";
 import { CellClient, type CellExec } from "../../src/drivers/native/cell-client.ts";
 import type { RawExit } from "../../src/drivers/drivers.ts";
 
@@ -22,13 +23,15 @@ export function build(program: string, names: readonly string[], defines: readon
 }
 
 let built: string | undefined;
+afterAll(() => {
+  if (built !== undefined) rmSync(dirname(built), { recursive: true });
+  built = undefined;
+});
 
 /** Compiling takes seconds: once for all tests of a file. */
 function testinit(): string {
   if (built !== undefined) return built;
-  const folder = temporaryFolder();
-  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-  built = join(folder, "testinit");
+  built = join(temporaryFolder(), "testinit");
   build(built, [...inside, ...walls]);
   return built;
 }
@@ -45,11 +48,25 @@ export class CellProcess {
   #serial = 0;
 
   async start(...options: string[]): Promise<this> {
+    return this.#start([testinit(), this.socket, this.logs, this.run, ...options]);
+  }
+
+  /** With a log folder that holds this little; seen from here at `logsInside`. */
+  async startWithSmallLogs(size: string): Promise<this> {
+    const script = `mount -t tmpfs -o size=${size} logs "$2" && exec "$0" "$@"`;
+    return this.#start(["unshare", "-m", "sh", "-c", script, testinit(), this.socket, this.logs, this.run]);
+  }
+
+  get logsInside(): string {
+    return `/proc/${this.firstPid}/root${this.logs}`;
+  }
+
+  async #start([program = "", ...options]: readonly string[]): Promise<this> {
     mkdirSync(this.logs);
     mkdirSync(this.run);
-    const child = spawn(testinit(), [this.socket, this.logs, this.run, ...options], {
+    const child = spawn(program, options, {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ASAN_OPTIONS: "detect_leaks=0:abort_on_error=1" },
+      env: { ...process.env, ASAN_OPTIONS: "detect_leaks=0:abort_on_error=1" },
     });
     this.#child = child;
     child.stderr.on("data", (data: Buffer) => (this.#errors += data.toString()));

@@ -35,14 +35,10 @@ export function lost(subject: string, cause?: unknown): VivError {
   return new VivError("not_running", `${subject}: the sandbox does not answer any more`, { cause });
 }
 
-export function requestFrame(op: string, fields: FieldList): Buffer {
-  return encodeFrame(KIND.request, encodeFields([["v", "1"], ["op", op], ...fields]));
-}
-
 /** Connects and sends the request in one go: the kernel carries both before process 1 wakes. */
 export function openSocket(path: string, op: string, fields: FieldList): Socket {
   const socket = connect({ path, allowHalfOpen: true });
-  socket.write(requestFrame(op, fields));
+  socket.write(encodeFrame(KIND.request, encodeFields([["v", "1"], ["op", op], ...fields])));
   return socket;
 }
 
