@@ -16,6 +16,7 @@ import { Sockets } from "./sockets.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 60_000;
+const SWEEP_MS = 10;
 /** sun_path holds 108 bytes with its NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
@@ -148,7 +149,8 @@ async function closeServers(servers: readonly Server[], sockets: Sockets, closin
   const closed = Promise.all(servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))));
   closing.abort();
   sockets.close();
-  for (const server of servers) server.closeIdleConnections();
+  // A connection whose answer was under way is idle once it is sent.
+  const sweep = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), SWEEP_MS);
   const patience = new AbortController();
   const late = delay(LIMITS.shutdownMs, undefined, { signal: patience.signal, ref: false }).then(
     () => {
@@ -158,6 +160,7 @@ async function closeServers(servers: readonly Server[], sockets: Sockets, closin
     () => undefined,
   );
   await Promise.race([closed, late]);
+  clearInterval(sweep);
   patience.abort();
 }
 

@@ -5,6 +5,7 @@ import { pipeline, type Duplex } from "node:stream";
 import type { Streams } from "../operations/operations.ts";
 import { VivError } from "../schema/errors.ts";
 import { STREAM_ROUTES } from "../schema/stream-routes.ts";
+import { join } from "../wire/wire.ts";
 import { parse } from "./input.ts";
 
 const HOP_BY_HOP = ["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"];
@@ -91,8 +92,8 @@ export async function proxyUpgrade(streams: Streams, target: Target, incoming: I
       socket.write(head(answer, { ...answerHeaders(answer, target), connection: "Upgrade", upgrade: answer.headers.upgrade }));
       if (first.length > 0) socket.write(first);
       if (early.length > 0) inside.write(early);
-      pipeline(socket, inside, () => inside.destroy());
-      pipeline(inside, socket, () => resolve());
+      join(socket, inside);
+      socket.once("close", resolve);
     });
     request.end();
   });

@@ -1,13 +1,13 @@
 /** WebSocket routes: commands and tunnels. */
 import type { IncomingMessage } from "node:http";
-import { pipeline, type Duplex } from "node:stream";
+import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { Streams } from "../operations/operations.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { SOCKET_PROTOCOL, STREAM_ROUTES } from "../schema/stream-routes.ts";
 import { CHANNEL, ClientMessage, ExecOpen, type ServerMessage } from "../schema/streams.ts";
-import { Intake, sendInFlow, SocketStream, toBuffer } from "../wire/wire.ts";
+import { Intake, join, sendBytes, SocketStream, toBuffer } from "../wire/wire.ts";
 import { merge, parse, parseObject, readQuery } from "./input.ts";
 import { pathOf } from "./guard.ts";
 
@@ -32,6 +32,7 @@ async function opening(socket: WebSocket): Promise<ExecOpen> {
       clearTimeout(timer);
       reject(new VivError("cancelled", "The caller went away."));
     });
+    socket.resume();
     socket.once("message", (data, binary) => {
       clearTimeout(timer);
       // What follows belongs to the command and waits until it runs.
@@ -89,7 +90,7 @@ async function sendOutput(socket: WebSocket, stream: CommandStream): Promise<voi
   for await (const chunk of stream.output) {
     if (socket.readyState !== socket.OPEN) return;
     if (chunk.stream === "gap") send(socket, { type: "gap", bytes: chunk.bytes });
-    else await sendInFlow(socket, Buffer.concat([Buffer.of(CHANNEL[chunk.stream]), chunk.data]));
+    else await sendBytes(socket, chunk.data, Buffer.of(CHANNEL[chunk.stream]));
   }
 }
 
@@ -156,6 +157,8 @@ export class Sockets {
     return new Promise((resolve) => {
       this.#server.handleUpgrade(request, socket, head, (opened) => {
         opened.on("error", () => opened.terminate());
+        // Until its listeners are there, what the caller sent along waits.
+        opened.pause();
         resolve(opened);
       });
     });
@@ -174,10 +177,7 @@ export class Sockets {
   }
 
   async #tunnel(inside: Duplex, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const outside = new SocketStream(await this.#switch(request, socket, head));
-    const done = (): void => undefined;
-    pipeline(outside, inside, (error) => (error ? inside.destroy() : done()));
-    pipeline(inside, outside, (error) => (error ? outside.destroy(error) : done()));
+    join(new SocketStream(await this.#switch(request, socket, head)), inside);
   }
 
   /** Says goodbye to everyone. */

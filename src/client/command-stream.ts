@@ -3,10 +3,11 @@ import type { WebSocket } from "ws";
 import type { Command, CommandEnd } from "../schema/command.ts";
 import { VivError, type ErrorBody } from "../schema/errors.ts";
 import { CHANNEL, ServerMessage, type ClientMessage } from "../schema/streams.ts";
-import { Intake, sendInFlow, toBuffer } from "../wire/wire.ts";
+import { Intake, sendBytes, toBuffer } from "../wire/wire.ts";
 
 /** Output that may wait for its reader before the server is made to wait. */
 const UNREAD_BYTES = 256 * 1024;
+const STDIN = Buffer.of(CHANNEL.stdin);
 
 export type CommandOutput =
   | { readonly stream: "stdout" | "stderr"; readonly data: Buffer }
@@ -40,6 +41,7 @@ export class CommandStream {
   /** Resolves when the server says the command has started. */
   static async over(socket: WebSocket, opening?: string): Promise<CommandStream> {
     const stream = new CommandStream(socket);
+    socket.resume();
     if (opening !== undefined) socket.send(opening);
     stream.#command = await stream.#started.promise;
     return stream;
@@ -55,7 +57,7 @@ export class CommandStream {
   }
 
   write(data: Uint8Array): Promise<void> {
-    return sendInFlow(this.#socket, Buffer.concat([Buffer.of(CHANNEL.stdin), data]));
+    return sendBytes(this.#socket, data, STDIN);
   }
 
   endInput(): void {

@@ -89,14 +89,17 @@ export class Transport {
     });
   }
 
-  /** Resolves once the server has switched to a WebSocket. */
+  /** Resolves once the server has switched to a WebSocket, which is paused until its listeners are there. */
   webSocket(path: string): Promise<WebSocket> {
     const address = this.#address;
     const url = "socket" in address ? `ws://localhost${path}` : `${address.url.replace(/^http/, "ws").replace(/\/$/, "")}${path}`;
     const way = "socket" in address ? { createConnection: () => createConnection(address.socket) } : {};
     const socket = new WebSocket(url, SOCKET_PROTOCOL, { ...way, headers: this.#authorization(), perMessageDeflate: false, maxPayload: 16 * 1024 ** 2 });
     return new Promise((resolve, reject) => {
-      socket.once("open", () => resolve(socket));
+      socket.once("open", () => {
+        socket.pause();
+        resolve(socket);
+      });
       socket.on("error", (error) => reject(unreachable(error)));
       socket.once("unexpected-response", (_request, answer) => {
         errorOf(answer).then(reject, reject);

@@ -4,6 +4,8 @@ import type { RawData, WebSocket } from "ws";
 
 /** Bytes that may wait to be sent before a sender waits. */
 const SEND_WINDOW_BYTES = 256 * 1024;
+/** Bytes of one message at most; receivers refuse larger ones. */
+const MESSAGE_BYTES = 256 * 1024;
 const PAUSED_PING_MS = 2_000;
 /** Text message of a tunnel: this side sends no more, and still listens. */
 const END_OF_STREAM = '{"type":"end"}';
@@ -14,13 +16,21 @@ export function toBuffer(data: RawData): Buffer {
 }
 
 /** Sends a message; resolves at once while the other side keeps up, and when it has caught up otherwise. */
-export function sendInFlow(socket: WebSocket, data: Buffer | string): Promise<void> {
+function sendInFlow(socket: WebSocket, data: Buffer | string): Promise<void> {
   if (socket.readyState !== socket.OPEN) return Promise.reject(new Error("the connection is closed"));
   if (socket.bufferedAmount < SEND_WINDOW_BYTES) {
     socket.send(data);
     return Promise.resolve();
   }
   return new Promise((resolve, reject) => socket.send(data, (error) => (error ? reject(error) : resolve())));
+}
+
+/** Sends bytes in messages of bounded size, each behind the same prefix. */
+export async function sendBytes(socket: WebSocket, data: Uint8Array, prefix: Uint8Array = Buffer.alloc(0)): Promise<void> {
+  for (let at = 0; at < data.length; at += MESSAGE_BYTES) {
+    const part = data.subarray(at, at + MESSAGE_BYTES);
+    await sendInFlow(socket, prefix.length === 0 ? Buffer.from(part.buffer, part.byteOffset, part.byteLength) : Buffer.concat([prefix, part]));
+  }
 }
 
 /** Pauses a socket so that its sender waits. A paused socket does not see its peer go, so it is pinged meanwhile: writing finds out. */
@@ -80,7 +90,7 @@ export class SocketStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    sendInFlow(this.#socket, chunk).then(() => done(), done);
+    sendBytes(this.#socket, chunk).then(() => done(), done);
   }
 
   override _final(done: (error?: Error | null) => void): void {
@@ -94,4 +104,19 @@ export class SocketStream extends Duplex {
     else this.#socket.terminate();
     done(error);
   }
+}
+
+function destroyWith(one: Duplex, other: Duplex): void {
+  one.on("error", () => other.destroy());
+  one.once("close", () => {
+    if (!one.readableEnded || !one.writableFinished) other.destroy();
+  });
+}
+
+/** Joins two connections: an end on one side ends the other's input, a break breaks both. stream.pipeline would close a side that still has to answer. */
+export function join(one: Duplex, other: Duplex): void {
+  destroyWith(one, other);
+  destroyWith(other, one);
+  one.pipe(other);
+  other.pipe(one);
 }
