@@ -5,7 +5,7 @@
 #include "host.h"
 
 enum { /* flags of an entry */
-  LINKED = 1,     /* more than one name: `key` identifies the file */
+  LINKED = 1,     /* more than one name */
   BIG = 2,        /* over the file limit, not captured */
   FOREIGN = 4,    /* git config, written by the server */
   UNREADABLE = 8, /* refused to be read, not captured */
@@ -14,7 +14,7 @@ enum { /* flags of an entry */
 struct entry {
   uint64_t print; /* size, times, inode, mode and owner in one number; 0 is never equal */
   uint64_t size;
-  uint64_t key;   /* device and inode of folders and of files with several names */
+  uint64_t key;   /* device and inode */
   uint32_t mode;
   uint16_t flags;
   uint16_t length; /* of the whole entry, a multiple of 8 */

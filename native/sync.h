@@ -20,9 +20,10 @@ struct placed { /* a file with several names that this run has put into the targ
   char *path;
 };
 
-struct mate { /* a name of such a file in the manifest */
+struct mate { /* a name of a file in the manifest */
   uint64_t key;
   const char *folder;
+  const struct entry *entry;
 };
 
 struct sync {
@@ -80,7 +81,7 @@ bool target_matches(struct sync *sync, struct folder *folder, const char *name, 
 
 /* sync_links.c */
 void link_place(struct sync *sync, const struct stat *status, const char *path);
-bool link_to_placed(struct sync *sync, struct folder *folder, const char *name, const struct stat *status);
+bool link_to_captured(struct sync *sync, struct folder *folder, const char *name, const struct stat *status);
 void link_visit_mates(struct sync *sync, uint64_t key, const char *folder);
 
 /* sync_git.c */

@@ -42,14 +42,14 @@ static void describe(struct entry *entry, const struct stat *status) {
   entry->mode = status->st_mode;
   bool linked = S_ISREG(status->st_mode) && status->st_nlink > 1;
   entry->flags = (uint16_t)((entry->flags & ~LINKED) | (linked ? LINKED : 0));
-  entry->key = linked ? key_of(status) : 0;
+  entry->key = key_of(status);
 }
 
 /* Copies a changed or new file or link. False: it is gone again, or failed. */
 static bool capture(struct sync *sync, struct folder *folder, const char *name, const char *path, struct stat *status, struct entry *next) {
   int target = target_folder(sync, folder);
   if (target < 0) return false;
-  if ((next->flags & LINKED) && link_to_placed(sync, folder, name, status)) return true;
+  if ((next->flags & LINKED) && link_to_captured(sync, folder, name, status)) return true;
   enum copied result = S_ISLNK(status->st_mode) ? copy_link(folder->source, target, name, status) : copy_file(folder->source, target, name, status);
   if (result == TARGET_FAILED) refuse_errno(sync->answer, "copy", path);
   if (result == TARGET_FAILED || result == SOURCE_GONE) return false;
@@ -128,8 +128,10 @@ static void examine_folder(struct sync *sync, struct folder *folder, const char 
   if (missing && sync->writes && known) target_remove(sync, folder, name, false);
   if (missing && sync->writes) target_make_folder(sync, folder, name);
   const struct slot *slot = manifest_find(&sync->manifest, path);
-  bool visit = !known || folder->all || old->key != next.key || slot == NULL || (slot->block->empty == 1) != empty;
-  if (visit) visit_later(sync, folder->path, name, true, empty);
+  bool all = !known || folder->all || old->key != next.key || slot == NULL || (slot->block->empty == 1) != empty;
+  /* A new folder may have got the inode number of the one it replaces; its times tell. */
+  bool stale = !all && (slot->block->times != times_of(status) || slot->block->print != print_of_folder(status));
+  if (all || stale) visit_later(sync, folder->path, name, all, empty);
   block_add(&sync->block, &next, name);
   free(path);
 }

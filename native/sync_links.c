@@ -32,15 +32,6 @@ void link_place(struct sync *sync, const struct stat *status, const char *path) 
   if (placed->path == NULL) abort();
 }
 
-bool link_to_placed(struct sync *sync, struct folder *folder, const char *name, const struct stat *status) {
-  if (sync->placed_room == 0) return false;
-  const struct placed *placed = &sync->placed[placed_at(sync, key_of(status))];
-  if (placed->key == 0 || placed->print != print_of(status)) return false;
-  int target = target_folder(sync, folder);
-  /* A file system's bound on names of one file, or a name removed since: then it is copied. */
-  return target >= 0 && linkat(sync->target, placed->path, target, name, 0) == 0;
-}
-
 static int by_key(const void *left, const void *right) {
   uint64_t a = ((const struct mate *)left)->key, b = ((const struct mate *)right)->key;
   return a < b ? -1 : a > b;
@@ -54,21 +45,20 @@ static void find_mates(struct sync *sync) {
     if (slot->block == NULL || slot->dropped) continue;
     const struct entry *entry = first_entry(slot->block);
     for (uint32_t at = 0; at < slot->block->count; at++, entry = next_entry(entry)) {
-      if (!(entry->flags & LINKED)) continue;
+      if (!S_ISREG(entry->mode)) continue; /* also with one name: it may have got its second since */
       if (sync->mate_count == room) {
         room = room == 0 ? 256 : room * 2;
         sync->mates = realloc(sync->mates, room * sizeof *sync->mates);
         if (sync->mates == NULL) abort();
       }
-      sync->mates[sync->mate_count++] = (struct mate){.key = entry->key, .folder = slot->block->path};
+      sync->mates[sync->mate_count++] = (struct mate){.key = entry->key, .folder = slot->block->path, .entry = entry};
     }
   }
   if (sync->mate_count > 0) qsort(sync->mates, sync->mate_count, sizeof *sync->mates, by_key);
 }
 
-/* A watch reports the folder through which a file was changed; its other names changed just as well. */
-void link_visit_mates(struct sync *sync, uint64_t key, const char *folder) {
-  if (sync->everything || key == 0) return;
+/* The first of the names with that key in the manifest; the others follow. */
+static size_t first_mate(struct sync *sync, uint64_t key) {
   if (!sync->mates_known) find_mates(sync);
   size_t low = 0, high = sync->mate_count;
   while (low < high) {
@@ -76,6 +66,38 @@ void link_visit_mates(struct sync *sync, uint64_t key, const char *folder) {
     if (sync->mates[middle].key < key) low = middle + 1;
     else high = middle;
   }
-  for (; low < sync->mate_count && sync->mates[low].key == key; low++)
-    if (strcmp(sync->mates[low].folder, folder) != 0) visit_later(sync, sync->mates[low].folder, ".", false, false);
+  return low;
+}
+
+/* A watch reports the folder through which a file was changed; its other names changed just as well. */
+void link_visit_mates(struct sync *sync, uint64_t key, const char *folder) {
+  if (sync->everything) return;
+  for (size_t at = first_mate(sync, key); at < sync->mate_count && sync->mates[at].key == key; at++)
+    if (strcmp(sync->mates[at].folder, folder) != 0) visit_later(sync, sync->mates[at].folder, ".", false, false);
+}
+
+/* A name captured earlier is good when reality still has this very version under it. */
+static bool link_to_mate(struct sync *sync, int target, const char *name, const struct stat *status) {
+  uint64_t key = key_of(status), print = print_of(status);
+  for (size_t at = first_mate(sync, key); at < sync->mate_count && sync->mates[at].key == key; at++) {
+    const struct mate *mate = &sync->mates[at];
+    if (mate->entry->print != print || mate->entry->flags != LINKED) continue;
+    struct stat actual;
+    char *path = join_path(mate->folder, mate->entry->name);
+    bool same = fstatat(sync->source, path, &actual, AT_SYMLINK_NOFOLLOW) == 0 && print_of(&actual) == print && key_of(&actual) == key;
+    bool linked = same && linkat(sync->target, path, target, name, 0) == 0;
+    free(path);
+    if (linked) return true;
+  }
+  return false;
+}
+
+bool link_to_captured(struct sync *sync, struct folder *folder, const char *name, const struct stat *status) {
+  int target = target_folder(sync, folder);
+  if (target < 0) return false;
+  const struct placed *placed = sync->placed_room == 0 ? NULL : &sync->placed[placed_at(sync, key_of(status))];
+  bool current = placed != NULL && placed->key != 0 && placed->print == print_of(status);
+  /* A bound on the names of one file, or a name removed since, ends in a copy. */
+  if (current && linkat(sync->target, placed->path, target, name, 0) == 0) return true;
+  return !sync->layer && link_to_mate(sync, target, name, status);
 }
