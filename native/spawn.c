@@ -31,14 +31,18 @@ bool enter_cgroups(struct failure *failure) {
   return true;
 }
 
-bool become(const struct identity *identity, struct failure *failure) {
-  if (plan->single_user) return true;
+static bool take_ids(const struct identity *identity, struct failure *failure) {
   if (setgroups(identity->group_count, identity->groups) != 0) return fail(failure, "user", NULL);
   /* EINVAL means an id that is not mapped: it does not exist in this sandbox. */
   if (setresgid(identity->gid, identity->gid, identity->gid) != 0) return fail(failure, "user", errno == EINVAL ? "no-user" : NULL);
   if (setresuid(identity->uid, identity->uid, identity->uid) != 0) return fail(failure, "user", errno == EINVAL ? "no-user" : NULL);
+  return true;
+}
+
+bool become(const struct identity *identity, struct failure *failure) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct none[2] = {0};
+  if (!plan->single_user && !take_ids(identity, failure)) return false;
   if (identity->uid != 0 && syscall(SYS_capset, &header, none) != 0) return fail(failure, "user", NULL);
   prctl(PR_SET_DUMPABLE, 0); /* still a copy of process 1, now with an id that others inside have too */
   return true;
