@@ -1,0 +1,217 @@
+/** The plan of the mask layer: which paths of the machine a sandbox does not see, and how. */
+import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
+import { dirname, join } from "node:path";
+import { isWithin } from "./project.ts";
+import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
+import { HOME_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
+
+/** One entry of the layer; owner and mode come from reality. */
+export type MaskEntry =
+  | { readonly kind: "dir" | "opaque" | "through"; readonly path: string; readonly like: Owner }
+  | { readonly kind: "hide"; readonly path: string }
+  | { readonly kind: "link"; readonly path: string; readonly target: string }
+  | { readonly kind: "file"; readonly path: string; readonly like: Owner; readonly content: string };
+
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+
+export interface MaskRequest {
+  /** Home folder of the caller. */
+  readonly home: string;
+  readonly project: string;
+  /** Further absolute paths that are hidden, and paths that are shown although they would be hidden. */
+  readonly mask: readonly string[];
+  readonly expose: readonly string[];
+}
+
+export interface MaskFacts {
+  /** Home folders of people. */
+  readonly homes: readonly string[];
+  /** Vivarium's own folders and files. */
+  readonly own: readonly string[];
+  /** Folders that are made or mounted by the launcher, and so need no rule. */
+  readonly made: readonly string[];
+}
+
+const LARGEST_COPY_BYTES = 64 * 1024;
+
+export class MaskPlan {
+  readonly #entries = new Map<string, MaskEntry>();
+  readonly #request: MaskRequest;
+  readonly #facts: MaskFacts;
+
+  constructor(request: MaskRequest, facts: MaskFacts) {
+    this.#request = request;
+    this.#facts = facts;
+    for (const path of [...EMPTY_FOLDERS, ...facts.homes]) this.#empty(path);
+    for (const path of HOLLOW_FOLDERS) this.#hollow(path);
+    for (const path of ABSENT) this.#clear(path);
+    for (const path of [...facts.own, ...request.mask]) this.#hide(path);
+    this.#hideUnreadable("/etc", Number.POSITIVE_INFINITY);
+    this.#hideUnreadable("/var/lib", 1);
+    for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(path, sanitiser);
+    for (const home of this.#homesShown()) this.#furnish(home);
+    for (const path of request.expose) this.#show(path);
+    this.#reach(request.project);
+  }
+
+  /** Parents first. */
+  entries(): MaskEntry[] {
+    return [...this.#entries.values()].toSorted((one, other) => (one.path < other.path ? -1 : 1));
+  }
+
+  /** Paths that are hidden, emptied or replaced, for people. */
+  masked(): string[] {
+    return this.entries().filter(({ kind, path }) => (kind === "opaque" || kind === "hide" || kind === "file") && found(path) !== undefined).map(({ path }) => path);
+  }
+
+  through(): string[] {
+    return this.entries().filter(({ kind }) => kind === "through").map(({ path }) => path);
+  }
+
+  /** The caller's home, and the one the project lies in. */
+  #homesShown(): string[] {
+    return this.#facts.homes.filter((home) => home === this.#request.home || isWithin(this.#request.project, home));
+  }
+
+  #exposed(path: string): boolean {
+    return this.#request.expose.some((shown) => isWithin(path, shown));
+  }
+
+  /** Puts an entry in place, with the folders above it as they are in reality. False if reality has no such place. */
+  #put(entry: MaskEntry): boolean {
+    const parent = dirname(entry.path);
+    if (!this.#reach(parent)) return false;
+    this.#entries.set(entry.path, entry);
+    return true;
+  }
+
+  /** Makes sure that a folder of reality can be entered in the layer. */
+  #reach(path: string): boolean {
+    const known = this.#entries.get(path);
+    if (known !== undefined) return known.kind === "dir" || known.kind === "opaque" || known.kind === "through";
+    const real = found(path);
+    if (real?.isDirectory() !== true || this.#facts.made.includes(path)) return false;
+    if (path !== "/" && !this.#reach(dirname(path))) return false;
+    this.#entries.set(path, { kind: "dir", path, like: owner(real) });
+    return true;
+  }
+
+  #empty(path: string): void {
+    const real = found(path);
+    if (this.#exposed(path) || real === undefined) return;
+    if (real.isDirectory()) this.#put({ kind: "opaque", path, like: owner(real) });
+  }
+
+  #hollow(path: string): void {
+    this.#empty(path);
+    if (this.#entries.get(path)?.kind !== "opaque") return;
+    for (const entry of children(path)) if (entry.isDirectory()) this.#reach(join(path, entry.name));
+  }
+
+  /** A folder that is there stays, empty, for the program it belongs to. */
+  #clear(path: string): void {
+    if (found(path)?.isDirectory() === true) this.#empty(path);
+    else this.#hide(path);
+  }
+
+  /** Also what is not there yet: it may appear in reality while a sandbox runs. */
+  #hide(path: string): void {
+    const needed = isWithin(this.#request.project, path) || isWithin(path, this.#request.project);
+    if (this.#exposed(path)) return;
+    if (needed && isWithin(this.#request.project, path)) this.#empty(path);
+    else if (!needed && !this.#isEmptied(path)) this.#put({ kind: "hide", path });
+  }
+
+  /** Whether an emptied folder above hides it already. */
+  #isEmptied(path: string): boolean {
+    for (let folder = dirname(path); ; folder = dirname(folder)) {
+      if (this.#entries.get(folder)?.kind === "opaque") return true;
+      if (folder === "/") return false;
+    }
+  }
+
+  /** What others may not read is not for root inside either. */
+  #hideUnreadable(folder: string, depth: number): void {
+    for (const entry of children(folder)) {
+      const path = join(folder, entry.name);
+      const real = entry.isSymbolicLink() || READABLE_INSIDE.includes(path) || this.#entries.has(path) || this.#exposed(path) ? undefined : found(path);
+      if (real === undefined) continue;
+      const readable = (real.mode & (real.isDirectory() ? 0o005 : 0o004)) !== 0;
+      if (!readable) this.#clear(path);
+      else if (real.isDirectory() && depth > 1) this.#hideUnreadable(path, depth - 1);
+    }
+  }
+
+  #replace(path: string, sanitiser: Sanitiser): void {
+    const real = found(path);
+    if (real?.isFile() === true && !this.#exposed(path)) this.#copy(path, real, sanitiser);
+  }
+
+  #copy(path: string, real: Stats, sanitiser: Sanitiser): void {
+    const content = real.size > LARGEST_COPY_BYTES ? undefined : text(path);
+    const copy = content === undefined ? undefined : sanitiser(content);
+    if (copy === undefined || /[\0\x1f]/.test(copy)) this.#put({ kind: "hide", path });
+    else this.#put({ kind: "file", path, like: owner(real), content: copy });
+  }
+
+  /** Toolchains, caches and settings without logins, in an emptied home folder. */
+  #furnish(home: string): void {
+    if (this.#entries.get(home)?.kind !== "opaque") return;
+    for (const name of TOOLCHAINS) this.#show(join(home, name));
+    for (const name of TOOLCHAIN_SECRETS) {
+      const path = join(home, name);
+      const shown = [...this.#entries.values()].some((entry) => entry.kind === "through" && isWithin(path, entry.path));
+      if (shown && !this.#exposed(path)) this.#put({ kind: "hide", path });
+    }
+    for (const [name, sanitiser] of Object.entries(HOME_FILES)) this.#replace(join(home, name), sanitiser);
+  }
+
+  /** Shows a folder of reality inside an emptied one. A file is copied as it is now. */
+  #show(path: string): void {
+    const real = found(path);
+    if (real === undefined || !this.#isEmptied(path) || isWithin(this.#request.project, path)) return;
+    if (real.isDirectory()) this.#put({ kind: "through", path, like: owner(real) });
+    else if (real.isSymbolicLink()) this.#put({ kind: "link", path, target: readlinkSync(path) });
+    else if (real.isFile()) this.#copy(path, real, (content) => content);
+  }
+}
+
+function owner(real: Stats): Owner {
+  return { uid: real.uid, gid: real.gid, mode: real.mode & 0o7777 };
+}
+
+function found(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+function children(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isRefusal(error)) return [];
+    throw error;
+  }
+}
+
+function text(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+/** What an ordinary user can't look at, it can't show to a sandbox either. */
+function isRefusal(error: unknown): boolean {
+  return ["EACCES", "EPERM", "ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "");
+}

@@ -1,0 +1,98 @@
+/** Mask layers: built once for every plan, named by its hash, and mounted between reality and the sandbox's volume. */
+import { createHash } from "node:crypto";
+import { existsSync, lstatSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { CellHost } from "../host/cell-host.ts";
+import { joinParts } from "../host/frames.ts";
+import { mountOf, readMounts } from "../host/mounts.ts";
+import { mountTmpfs, unmountTmpfs } from "../host/tmpfs.ts";
+import { type MaskEntry, MaskPlan, type MaskRequest } from "./mask.ts";
+import { homeFolders, readPeople } from "./people.ts";
+
+export interface Layer {
+  /** Folder of the layer. */
+  readonly path: string;
+  /** Folders inside hidden ones that need an overlay of their own, because the layer can't show them. */
+  readonly through: readonly string[];
+  /** What is hidden, emptied or replaced, for people. */
+  readonly masked: readonly string[];
+}
+
+export interface MaskOptions {
+  readonly host: CellHost;
+  /** Where layers are kept. As root it must lie on another file system than `/`, or a tmpfs is mounted there. */
+  readonly folder: string;
+  /** Vivarium's own folders and files: state, config. */
+  readonly own: readonly string[];
+  readonly mode: "root" | "user";
+}
+
+/** Made by the launcher in every sandbox. */
+const MADE = ["/proc", "/sys", "/dev", "/run"];
+/** How long a plan is good: after it, the machine is looked at again. */
+const FRESH_MS = 60_000;
+
+export class MaskLayers {
+  readonly #options: MaskOptions;
+  readonly #known = new Map<string, { readonly until: number; readonly layer: Promise<Layer> }>();
+
+  private constructor(options: MaskOptions) {
+    this.#options = options;
+  }
+
+  static async open(options: MaskOptions): Promise<MaskLayers> {
+    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+    // Lower layers that contain each other are refused by the kernel (ELOOP).
+    const sameSystem = lstatSync(options.folder).dev === lstatSync("/").dev;
+    if (options.mode === "root" && sameSystem) await mountTmpfs(options.folder, "64m");
+    return new MaskLayers(options);
+  }
+
+  async layer(request: MaskRequest): Promise<Layer> {
+    const key = JSON.stringify([request.home, request.project, request.mask, request.expose]);
+    const known = this.#known.get(key);
+    if (known !== undefined && known.until > performance.now()) return known.layer;
+    for (const [old, { until }] of this.#known) if (until < performance.now()) this.#known.delete(old);
+    const layer = this.#build(request);
+    this.#known.set(key, { until: performance.now() + FRESH_MS, layer });
+    layer.catch(() => this.#known.delete(key));
+    return layer;
+  }
+
+  /** The layers are only needed while sandboxes are made; `idle` tells that none has one mounted. */
+  async close(idle: boolean): Promise<void> {
+    if (idle) await unmountTmpfs(this.#options.folder);
+  }
+
+  async #build(request: MaskRequest): Promise<Layer> {
+    const { host, folder, mode, own } = this.#options;
+    const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE });
+    const mounts = readMounts();
+    const entries = plan.entries().map((entry) => encode(entry, mode, (path) => placeInSystem(path, mounts)));
+    const path = join(folder, createHash("sha256").update(mode).update(Buffer.concat(entries.map((entry) => Buffer.concat([entry, Buffer.of(0)])))).digest("hex").slice(0, 32));
+    if (!existsSync(path)) {
+      const names = mode === "user" ? [["userxattr", "1"] as const] : [];
+      await host.request("mask", [["path", path], ...names, ...entries.map((entry) => ["entry", entry] as const)]).catch((error: unknown) => {
+        // Another launch built the same layer meanwhile.
+        if (!existsSync(path)) throw error;
+      });
+    }
+    return { path, through: mode === "user" ? plan.through() : [], masked: plan.masked() };
+  }
+}
+
+/** An ordinary user's overlay does not follow redirects: the folder is mounted by itself, over what the layer says of it. */
+function encode(entry: MaskEntry, mode: "root" | "user", lower: (path: string) => string): Buffer {
+  if (entry.kind === "hide") return joinParts(["hide", entry.path]);
+  if (entry.kind === "link") return joinParts(["link", entry.path, entry.target]);
+  const like = [String(entry.like.uid), String(entry.like.gid), entry.like.mode.toString(8)];
+  if (entry.kind === "file") return joinParts(["file", entry.path, ...like, entry.content]);
+  if (entry.kind !== "through") return joinParts([entry.kind, entry.path, ...like]);
+  return mode === "user" ? joinParts(["dir", entry.path, ...like]) : joinParts(["through", entry.path, ...like, lower(entry.path)]);
+}
+
+/** A redirect counts from the root of its own overlay, and every disk file system has one of its own. */
+function placeInSystem(path: string, mounts: ReturnType<typeof readMounts>): string {
+  const target = mountOf(path, mounts)?.target ?? "/";
+  return target === "/" ? path : path.slice(target.length) || "/";
+}

@@ -1,0 +1,79 @@
+/** Copies of settings files that keep where packages come from and lose every login. */
+import { looksLikeToken, looksSecret } from "./environment.ts";
+import { withoutLogin } from "./gitconfig.ts";
+
+export type Sanitiser = (text: string) => string;
+
+/** Lines that name a login; the value may be anything. */
+const LOGIN_LINE = /(auth|token|password|passwd|secret|username|email|otp|cert|key|cookie|credential)[^=\s]*\s*[=:]/i;
+
+const lines = (keep: (line: string) => boolean): Sanitiser => (text) =>
+  text
+    .split("\n")
+    .map((line) => withoutLogin(line))
+    .filter((line) => keep(line) && !looksLikeToken(line))
+    .join("\n");
+
+/** Registries, proxies and switches stay. */
+export const npmrc: Sanitiser = lines((line) => !LOGIN_LINE.test(line) && !/_auth/i.test(line));
+export const pipConf: Sanitiser = lines((line) => !LOGIN_LINE.test(line));
+/** Sections that hold logins go whole: [registry], [registries.*] keep only index lines. */
+export const cargoConfig: Sanitiser = lines((line) => !/^\s*(token|credential-provider|global-credential-providers|credential-alias|key|secret)/i.test(line) && !/credential/i.test(line));
+
+/** A user's name, address and habits; nothing that runs a program or logs in. */
+export const gitconfig: Sanitiser = (text) => {
+  const kept: string[] = [];
+  let keeps = false;
+  let continues = false;
+  for (const raw of text.split("\n")) {
+    const line = withoutLogin(raw);
+    const wasContinued = continues;
+    continues = /(^|[^\\])(\\\\)*\\$/.test(line);
+    if (wasContinued) continue;
+    const section = /^\s*\[\s*([A-Za-z0-9.-]+)/.exec(line)?.[1]?.toLowerCase();
+    if (section !== undefined) keeps = GIT_SECTIONS.has(section);
+    const runs = /=\s*"?\s*!|command|editor|pager|askpass|hookspath|fsmonitor|sshcommand|program|tool|signingkey|helper|extraheader|excludesfile|attributesfile/i.test(line);
+    if (keeps && !runs && !continues && !looksLikeToken(line)) kept.push(line);
+  }
+  return kept.join("\n");
+};
+
+const GIT_SECTIONS = new Set(["user", "init", "core", "color", "column", "branch", "push", "pull", "fetch", "rebase", "merge", "diff", "status", "log", "commit", "tag", "advice", "alias", "rerere", "apply", "safe"]);
+
+/** NAME=value lines of /etc/environment. */
+export const environmentFile: Sanitiser = lines((line) => {
+  const match = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$/.exec(line);
+  return match === null || !looksSecret(match[1] ?? "", (match[2] ?? "").replace(/^["']|["']$/g, ""));
+});
+
+/** Accounts stay; nobody has a password. */
+export const shadow: Sanitiser = (text) =>
+  text
+    .split("\n")
+    .map((line) => line.split(":"))
+    .map((fields) => (fields.length < 2 ? fields : [fields[0] ?? "", fields[1]?.startsWith("!") === true ? "!" : "*", ...fields.slice(2)]))
+    .map((fields) => fields.join(":"))
+    .join("\n");
+
+/** Relative to a home folder. */
+export const HOME_FILES: Readonly<Record<string, Sanitiser>> = {
+  ".npmrc": npmrc,
+  ".yarnrc": npmrc,
+  ".gitconfig": gitconfig,
+  ".config/git/config": gitconfig,
+  ".pip/pip.conf": pipConf,
+  ".config/pip/pip.conf": pipConf,
+  ".cargo/config.toml": cargoConfig,
+  ".cargo/config": cargoConfig,
+};
+
+export const SYSTEM_FILES: Readonly<Record<string, Sanitiser>> = {
+  "/etc/shadow": shadow,
+  "/etc/gshadow": shadow,
+  "/etc/npmrc": npmrc,
+  "/usr/etc/npmrc": npmrc,
+  "/usr/local/etc/npmrc": npmrc,
+  "/etc/gitconfig": gitconfig,
+  "/etc/pip.conf": pipConf,
+  "/etc/environment": environmentFile,
+};

@@ -1,0 +1,110 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MaskLayers } from "../../src/capture/masks.ts";
+import { CellHost } from "../../src/host/cell-host.ts";
+import { newId } from "../../src/schema/ids.ts";
+import { needs } from "../support/skip.ts";
+import { CELL } from "../support/storage.ts";
+
+const CANARY = `canary-${newId("project")}`;
+
+/** The machine is looked at through the mask in a mount namespace of its own, where a home folder can be furnished with canaries. */
+describe("the mask layer", needs("root", "linux"), () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-mask-")));
+  let host: CellHost;
+  let masks: MaskLayers;
+  beforeAll(async () => {
+    host = new CellHost({ program: CELL });
+    mkdirSync(join(folder, "masks"));
+    masks = await MaskLayers.open({ host, folder: join(folder, "masks"), own: [join(folder, "state")], mode: "root" });
+  });
+  afterAll(async () => {
+    await host.close();
+    execFileSync("umount", [join(folder, "masks")]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Runs a script with the masked machine at $1. */
+  const through = (layer: string, script: string): string => {
+    const mount = `mkdir -p "$2/m" && mount -t tmpfs tmpfs "$2/m" && mkdir "$2/m/u" "$2/m/w" "$2/m/at" && mount -t overlay overlay -o "lowerdir=$1:/,upperdir=$2/m/u,workdir=$2/m/w,redirect_dir=on,index=off" "$2/m/at" && set -- "$2/m/at" && ${script}`;
+    return execFileSync("unshare", ["-m", "sh", "-c", mount, "sh", layer, folder], { encoding: "utf8" });
+  };
+
+  const makeHome = (): { home: string; project: string } => {
+    const home = join(folder, "person");
+    const project = join(home, "code/project");
+    mkdirSync(project, { recursive: true });
+    chmodSync(join(home, "code"), 0o710);
+    for (const [name, text] of Object.entries({
+      ".ssh/id_ed25519": CANARY, ".aws/credentials": CANARY, ".config/gh/hosts.yml": CANARY, ".claude/.credentials.json": CANARY, ".bash_history": CANARY,
+      ".cargo/credentials.toml": CANARY, ".cargo/bin/tool": "tool", ".nvm/node": "node", "code/other/file": CANARY, ".npm/_logs/log": CANARY, ".npm/_cacache/x": "cached",
+      ".npmrc": `registry=https://user:${CANARY}@registry.example.org/\n//registry.example.org/:_authToken=${CANARY}\nfund=false\n`,
+      ".gitconfig": `[user]\n\tname = A Person\n[credential]\n\thelper = store --${CANARY}\n[alias]\n\tst = status\n\tpwn = !${CANARY}\n[url "https://${CANARY}@example.org/"]\n\tinsteadOf = x\n`,
+      ".config/pip/pip.conf": `[global]\nindex-url = https://u:${CANARY}@example.org/simple\ntimeout = 5\n`,
+    })) {
+      mkdirSync(join(home, name, ".."), { recursive: true });
+      writeFileSync(join(home, name), text);
+    }
+    return { home, project };
+  };
+
+  test("CLONE-4 of a home folder only the project's path, toolchains and settings without logins exist", async () => {
+    const { home, project } = makeHome();
+    expect(execFileSync("grep", ["-rl", CANARY, home], { encoding: "utf8" }).split("\n").length).toBeGreaterThan(9);
+    const { path, masked } = await masks.layer({ home, project, mask: [], expose: [] });
+    expect(masked).toContain(home);
+    expect(through(path, `grep -rl ${CANARY} "$1${home}" || true`)).toBe("");
+    expect(through(path, `cd "$1${home}" && find . -type f | sort`).trim().split("\n")).toEqual([
+      "./.cargo/bin/tool", "./.config/pip/pip.conf", "./.gitconfig", "./.npm/_cacache/x", "./.npmrc", "./.nvm/node",
+    ]);
+    expect(through(path, `cat "$1${home}/.npmrc"`)).toContain("registry=https://registry.example.org/");
+    expect(through(path, `cat "$1${home}/.npmrc"`)).toContain("fund=false");
+    expect(through(path, `cat "$1${home}/.gitconfig"`)).toMatch(/name = A Person[\s\S]*st = status/);
+    expect(through(path, `cat "$1${home}/.config/pip/pip.conf"`)).toContain("timeout = 5");
+    expect(through(path, `stat -c %a "$1${home}/code"; ls "$1${home}/code"`).trim().split("\n")).toEqual(["710", "project"]);
+  });
+
+  test("what is written into an emptied folder of reality later does not appear", async () => {
+    const { home, project } = makeHome();
+    const { path } = await masks.layer({ home, project, mask: [join(folder, "later")], expose: [] });
+    const script = `mkdir -p ${home}/.kube ${folder}/later && echo ${CANARY} > ${home}/.kube/config && echo ${CANARY} > ${folder}/later/x && ls -A "$1${home}" && ls "$1${folder}"`;
+    const seen = through(path, script);
+    rmSync(join(folder, "later"), { recursive: true });
+    expect(seen).not.toContain(".kube");
+    expect(seen).not.toContain("later");
+  });
+
+  test("the system's own secrets are gone, and the system still knows its users", async () => {
+    const { home, project } = makeHome();
+    mkdirSync(join(folder, "state"), { recursive: true });
+    writeFileSync(join(folder, "state/db"), CANARY);
+    const { path } = await masks.layer({ home, project, mask: [], expose: [] });
+    expect(through(path, `cut -d: -f2 "$1/etc/shadow" | sort -u`).trim().split("\n").every((field) => field === "*" || field === "!")).toBe(true);
+    expect(through(path, `wc -l < "$1/etc/shadow"`).trim()).toBe(execFileSync("sh", ["-c", "wc -l < /etc/shadow"], { encoding: "utf8" }).trim());
+    expect(through(path, `find "$1/etc" -type f ! -perm -004 | sed "s|^$1||" | sort`).trim().split("\n").filter((file) => !/^\/etc\/(sudoers|g?shadow$|\.pwd\.lock|at\.deny|default\/cacerts|ssl\/certs|polkit-1)/.test(file) && file !== "")).toEqual([]);
+    expect(through(path, `ls -A "$1/root" "$1/mnt" "$1/media" | grep -v : || true`).split("\n").filter((line) => line !== "" && !line.startsWith("."))).toEqual([]);
+    expect(through(path, `ls "$1${folder}"`)).not.toContain("state");
+    expect(through(path, `ls "$1/usr/bin/env" "$1/etc/passwd" "$1/etc/ssl/certs" > /dev/null && echo works`).trim()).toBe("works");
+  });
+
+  test("an exposed folder and file exist inside, and the folder follows reality", async () => {
+    const { home, project } = makeHome();
+    const { path, masked } = await masks.layer({ home, project, mask: ["/usr/share/doc"], expose: [join(home, ".aws"), join(home, ".bash_history")] });
+    expect(through(path, `cat "$1${home}/.aws/credentials" "$1${home}/.bash_history"`)).toBe(CANARY + CANARY);
+    expect(through(path, `ls "$1${home}/.ssh" 2>&1 || true`)).toContain("No such file");
+    expect(through(path, `ls "$1/usr/share" | grep -cx doc || true`).trim()).toBe("0");
+    expect(masked).toContain("/usr/share/doc");
+  });
+
+  test("the same request gives the same layer without looking at the machine again", async () => {
+    const { home, project } = makeHome();
+    const request = { home, project, mask: [], expose: [] };
+    const first = await masks.layer(request);
+    const started = performance.now();
+    expect(await masks.layer(request)).toBe(first);
+    expect(performance.now() - started).toBeLessThan(5);
+  });
+});
