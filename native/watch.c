@@ -89,6 +89,8 @@ static void read_skips(struct watch *watch, const struct fields *request) {
 void watch_request(const struct fields *request, struct answer *answer) {
   const char *key = required(request, "key", answer), *path = required(request, "path", answer);
   if (answer->failed) return;
+  const char *kind = field(request, "kind");
+  bool by_inotify = kind != NULL && strcmp(kind, "inotify") == 0;
   struct watch *watch = calloc(1, sizeof *watch);
   if (watch == NULL || (watch->key = strdup(key)) == NULL) abort();
   watch->source.fd = -1;
@@ -96,7 +98,7 @@ void watch_request(const struct fields *request, struct answer *answer) {
   read_skips(watch, request);
   if (watch->root < 0) refuse_errno(answer, "watch", path);
   else if (*find(key) != NULL) refuse(answer, "exists", EEXIST, "watch", "%s is watched already", key);
-  else if (fanotify_watch(watch) != 0 && inotify_watch(watch) != 0) {
+  else if ((by_inotify || fanotify_watch(watch) != 0) && inotify_watch(watch) != 0) {
     if (errno == E2BIG || errno == ENOSPC) refuse(answer, "too-many", errno, "watch", "%s has more folders than can be watched", path);
     else refuse_errno(answer, "watch", path);
   }
