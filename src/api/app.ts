@@ -1,30 +1,17 @@
 /** The HTTP API, derived from the contracts: one route an operation, strict input, JSON out. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { Hono, type Context } from "hono";
 import type { Engine } from "../operations/operations.ts";
 import { CONTRACTS, type OperationName, type ParsedOf } from "../schema/contracts.ts";
 import { ERRORS, VivError } from "../schema/errors.ts";
 import { addDocumentation } from "./docs.ts";
+import { routerPath, type AppEnv } from "./env.ts";
 import { merge, parse, readJson, readQuery } from "./input.ts";
 import { addStreamRoutes } from "./stream-routes.ts";
 
-export interface AppEnv {
-  Bindings: {
-    incoming: IncomingMessage;
-    outgoing: ServerResponse;
-    /** Aborts when the server stops. */
-    closing: AbortSignal;
-  };
-}
-
 export type ErrorListener = (error: VivError) => void;
 
-/** Paths of contracts in the router's spelling. */
-export function routerPath(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ":$1");
-}
-
-export function errorResponse(error: VivError): Response {
+function errorResponse(error: VivError): Response {
   const headers = { "content-type": "application/json", "cache-control": "no-store" };
   return new Response(JSON.stringify(error.toBody()), { status: ERRORS[error.code].status, headers });
 }
@@ -64,7 +51,9 @@ export function createApp(engine: Engine, version: string, onError: ErrorListene
   for (const name of Object.keys(CONTRACTS) as OperationName[]) addOperation(app, engine, name);
   addStreamRoutes(app, engine);
   addDocumentation(app, version);
-  app.notFound(() => errorResponse(new VivError("not_found", "There is no such route.", { remedy: "See /docs for the routes there are." })));
+  app.notFound(() =>
+    errorResponse(new VivError("not_found", "There is no such route.", { remedy: "See /docs for the routes there are." })),
+  );
   app.onError((error) => {
     const known = VivError.from(error);
     if (known.code === "internal") onError(known);

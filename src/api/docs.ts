@@ -1,7 +1,7 @@
 /** /openapi.json and /docs: one page without outside help, so that it works offline. */
 import { createHash } from "node:crypto";
 import type { Hono } from "hono";
-import type { AppEnv } from "./app.ts";
+import type { AppEnv } from "./env.ts";
 import { openApiDocument, type JsonSchema, type OpenApiDocument, type OpenApiOperation } from "./openapi.ts";
 import { SCRIPT, STYLE } from "./docs-assets.ts";
 
@@ -18,7 +18,7 @@ function typeName(schema: JsonSchema | undefined): string {
   if (schema.const !== undefined) return `<code>${escape(JSON.stringify(schema.const))}</code>`;
   if (schema.enum !== undefined) return schema.enum.map((value) => `<code>${escape(String(value))}</code>`).join(" ");
   const options = schema.anyOf ?? schema.oneOf;
-  if (options !== undefined) return options.map((option) => typeName(option as JsonSchema)).join(" or ");
+  if (options !== undefined) return options.map((option) => typeName(option)).join(" or ");
   if (schema.type === "array") return `list of ${typeName(schema.items as JsonSchema | undefined)}`;
   if (schema.type === "object" && schema.properties === undefined) return "map";
   return escape(String(schema.type ?? "any value"));
@@ -33,7 +33,8 @@ function fields(schema: JsonSchema): string {
   const required = new Set(schema.required ?? []);
   const rows = Object.entries(schema.properties ?? {}).map(([name, value]) => {
     const field = value as JsonSchema;
-    const fallback = field.default === undefined ? "" : ` <span class="muted">default <code>${escape(JSON.stringify(field.default))}</code></span>`;
+    const fallback =
+      field.default === undefined ? "" : ` <span class="muted">default <code>${escape(JSON.stringify(field.default))}</code></span>`;
     return `<tr><td><code>${escape(name)}</code>${required.has(name) ? "" : ' <span class="muted">optional</span>'}</td><td>${typeName(field)}</td><td>${escape(field.description ?? "")}${fallback}${nested(field)}</td></tr>`;
   });
   return rows.length === 0 ? "" : `<table>${rows.join("")}</table>`;
@@ -72,7 +73,10 @@ function groups(document: OpenApiDocument): Map<string, string[]> {
     for (const [method, operation] of Object.entries(methods)) {
       if (operation.operationId.startsWith("proxy-") && method !== "get") continue;
       const tag = operation.tags[0] ?? "server";
-      byTag.set(tag, [...(byTag.get(tag) ?? []), operationHtml(operation.operationId.startsWith("proxy-") ? "any" : method, path, operation)]);
+      byTag.set(tag, [
+        ...(byTag.get(tag) ?? []),
+        operationHtml(operation.operationId.startsWith("proxy-") ? "any" : method, path, operation),
+      ]);
     }
   }
   return byTag;
@@ -83,7 +87,10 @@ function page(document: OpenApiDocument): string {
   const sections = [...byTag].map(([tag, operations]) => `<section id="${tag}"><h2>${tag}</h2>${operations.join("\n")}</section>`);
   const schemas = Object.entries(document.components.schemas)
     .sort(([one], [other]) => one.localeCompare(other))
-    .map(([name, schema]) => `<details class="operation" id="schema-${escape(name)}" data-text="${escape(name.toLowerCase())}"><summary><code class="path">${escape(name)}</code><span class="about">${escape(schema.description ?? "")}</span></summary><div class="inside">${fields(schema) || `<p>${typeName(schema)}</p>`}</div></details>`);
+    .map(
+      ([name, schema]) =>
+        `<details class="operation" id="schema-${escape(name)}" data-text="${escape(name.toLowerCase())}"><summary><code class="path">${escape(name)}</code><span class="about">${escape(schema.description ?? "")}</span></summary><div class="inside">${fields(schema) || `<p>${typeName(schema)}</p>`}</div></details>`,
+    );
   const links = [...byTag.keys(), "schemas"].map((tag) => `<a href="#${tag}">${tag}</a>`).join("");
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Vivarium API</title><style>${STYLE}</style></head>
 <body><header><h1>Vivarium <span class="muted">API ${escape(document.info.version)}</span></h1><p>${escape(document.info.description)} The same as a document: <a href="/openapi.json">openapi.json</a>.</p>
@@ -102,6 +109,15 @@ export function addDocumentation(app: Hono<AppEnv>, version: string): void {
     return made;
   };
   const policy = `default-src 'none'; style-src ${hash(STYLE)}; script-src ${hash(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
-  app.get("/openapi.json", () => new Response(make().json, { headers: { "content-type": "application/json", "x-content-type-options": "nosniff" } }));
-  app.get("/docs", () => new Response(make().html, { headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy, "x-content-type-options": "nosniff" } }));
+  app.get(
+    "/openapi.json",
+    () => new Response(make().json, { headers: { "content-type": "application/json", "x-content-type-options": "nosniff" } }),
+  );
+  app.get(
+    "/docs",
+    () =>
+      new Response(make().html, {
+        headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy, "x-content-type-options": "nosniff" },
+      }),
+  );
 }

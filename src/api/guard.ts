@@ -31,7 +31,8 @@ function checkSource(request: IncomingMessage, port: number): void {
     throw new VivError("forbidden_origin", "The Origin header is not this server's address.");
   }
   const site = request.headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin" && site !== "none") throw new VivError("forbidden_origin", "The request comes from a page of another origin.");
+  if (site !== undefined && site !== "same-origin" && site !== "none")
+    throw new VivError("forbidden_origin", "The request comes from a page of another origin.");
 }
 
 /** The token a request carries: in Authorization, or for a browser's WebSocket among the subprotocols. Never in the address, which gets logged. */

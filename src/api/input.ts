@@ -61,7 +61,8 @@ export async function readJson(incoming: IncomingMessage): Promise<object> {
   if (!hasBody(incoming)) return {};
   const type = incoming.headers["content-type"] ?? "";
   if (!/^application\/json(\s*;|$)/i.test(type)) throw new VivError("invalid_input", "The body's Content-Type is not application/json.");
-  if (Number(incoming.headers["content-length"] ?? 0) > LIMITS.maxBodyBytes) throw new VivError("invalid_input", `The body is larger than ${LIMITS.maxBodyBytes} bytes.`);
+  if (Number(incoming.headers["content-length"] ?? 0) > LIMITS.maxBodyBytes)
+    throw new VivError("invalid_input", `The body is larger than ${LIMITS.maxBodyBytes} bytes.`);
   return parseObject(await readBody(incoming));
 }
 
@@ -74,7 +75,8 @@ export function parseObject(bytes: Buffer): object {
   } catch (error) {
     throw new VivError("invalid_input", "The body is not JSON.", { cause: error });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new VivError("invalid_input", "The body is not a JSON object.");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new VivError("invalid_input", "The body is not a JSON object.");
   return value;
 }
 

@@ -9,7 +9,8 @@ import { getRequestListener } from "@hono/node-server";
 import type { Engine } from "../operations/operations.ts";
 import { ERRORS, VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { createApp, type AppEnv, type ErrorListener } from "./app.ts";
+import { createApp, type ErrorListener } from "./app.ts";
+import type { AppEnv } from "./env.ts";
 import { guard, type TcpAccess } from "./guard.ts";
 import { proxyRequest, proxyTarget, proxyUpgrade } from "./proxy.ts";
 import { Sockets } from "./sockets.ts";
@@ -40,13 +41,20 @@ export interface Listening {
 function answer(outgoing: ServerResponse, error: VivError): void {
   if (outgoing.headersSent) return void outgoing.destroy();
   const body = JSON.stringify(error.toBody());
-  outgoing.writeHead(ERRORS[error.code].status, { "content-type": "application/json", "content-length": Buffer.byteLength(body), "cache-control": "no-store", connection: "close" });
+  outgoing.writeHead(ERRORS[error.code].status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    connection: "close",
+  });
   outgoing.end(body);
 }
 
 function answerRaw(socket: Duplex, error: VivError): void {
   const body = JSON.stringify(error.toBody());
-  socket.end(`HTTP/1.1 ${ERRORS[error.code].status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 ${ERRORS[error.code].status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
 }
 
 /** Everything behind the sockets: one app, whichever way a request came. */
@@ -61,7 +69,9 @@ class Front {
     this.#onError = options.onError;
     this.sockets = new Sockets(engine.streams, closing);
     const app = createApp(engine, options.version, options.onError);
-    this.#listener = getRequestListener((request, env) => app.fetch(request, { ...(env as AppEnv["Bindings"]), closing }), { overrideGlobalObjects: false });
+    this.#listener = getRequestListener((request, env) => app.fetch(request, { ...(env as AppEnv["Bindings"]), closing }), {
+      overrideGlobalObjects: false,
+    });
   }
 
   async request(incoming: IncomingMessage, outgoing: ServerResponse, access: TcpAccess | undefined): Promise<void> {
@@ -97,7 +107,10 @@ class Front {
 
 /** Long streams are no slow requests: only headers have a time limit here, and JSON bodies where they are read. */
 function makeServer(front: Front, access: () => TcpAccess | undefined): Server {
-  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, (incoming, outgoing) => void front.request(incoming, outgoing, access()));
+  const server = createServer(
+    { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true },
+    (incoming, outgoing) => void front.request(incoming, outgoing, access()),
+  );
   server.on("upgrade", (incoming, socket, head) => void front.upgrade(incoming, socket, head, access()));
   server.maxConnections = LIMITS.maxConnections;
   return server;
@@ -126,10 +139,16 @@ async function answers(path: string): Promise<boolean> {
 /** The folder keeps others away from the moment the socket exists; its own mode is the second lock. */
 async function bindPrivately(server: Server, path: string): Promise<void> {
   const folder = dirname(path);
-  if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) throw new VivError("config_invalid", `The socket's path ${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes.`, { remedy: "Choose a shorter VIV_HOME." });
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES)
+    throw new VivError("config_invalid", `The socket's path ${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes.`, {
+      remedy: "Choose a shorter VIV_HOME.",
+    });
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const { uid, mode } = lstatSync(folder);
-  if (uid !== process.geteuid?.() || (mode & 0o077) !== 0) throw new VivError("config_invalid", `The folder ${folder} of the socket is open to others.`, { remedy: `Run \`chmod 700 ${folder}\`, or use another VIV_HOME.` });
+  if (uid !== process.geteuid?.() || (mode & 0o077) !== 0)
+    throw new VivError("config_invalid", `The folder ${folder} of the socket is open to others.`, {
+      remedy: `Run \`chmod 700 ${folder}\`, or use another VIV_HOME.`,
+    });
   if (await answers(path)) throw new VivError("server_running", `Another server listens on ${path}.`);
   rmSync(path, { force: true });
   await bind(server, { path });
@@ -140,7 +159,11 @@ async function bindLoopback(server: Server, port: number): Promise<number> {
   try {
     await bind(server, { host: "127.0.0.1", port });
   } catch (error) {
-    throw new VivError("config_invalid", `Port ${port} of 127.0.0.1 cannot be had: ${error instanceof Error ? error.message : String(error)}.`, { cause: error, remedy: "Choose another port." });
+    throw new VivError(
+      "config_invalid",
+      `Port ${port} of 127.0.0.1 cannot be had: ${error instanceof Error ? error.message : String(error)}.`,
+      { cause: error, remedy: "Choose another port." },
+    );
   }
   return (server.address() as AddressInfo).port;
 }

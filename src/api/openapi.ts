@@ -39,7 +39,10 @@ const componentName = (name: string): string => (name.startsWith("__schema") ? "
 
 /** Points references at the document's components. */
 function relocate(schema: JsonSchema): JsonSchema {
-  const text = JSON.stringify(schema).replaceAll(/"#\/\$defs\/([^"]+)"/g, (_, name: string) => `"#/components/schemas/${componentName(name)}"`);
+  const text = JSON.stringify(schema).replaceAll(
+    /"#\/\$defs\/([^"]+)"/g,
+    (_, name: string) => `"#/components/schemas/${componentName(name)}"`,
+  );
   return JSON.parse(text) as JsonSchema;
 }
 
@@ -75,12 +78,22 @@ class Builder {
   }
 }
 
-const failure = { description: "An error with its code, one sentence, and what to do now.", content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } } };
+const failure = {
+  description: "An error with its code, one sentence, and what to do now.",
+  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+};
 
 function tagOf(path: string): string {
   const parts = path.split("/").filter((part) => part !== "" && !part.startsWith("{"));
   if (parts[0] !== "sandboxes") return parts[0] === "events" ? "events" : "server";
-  const known: Record<string, string> = { files: "files", snapshots: "snapshots", ports: "ports", run: "commands", commands: "commands", exec: "commands" };
+  const known: Record<string, string> = {
+    files: "files",
+    snapshots: "snapshots",
+    ports: "ports",
+    run: "commands",
+    commands: "commands",
+    exec: "commands",
+  };
   return known[parts[1] ?? ""] ?? "sandboxes";
 }
 
@@ -95,23 +108,34 @@ function operation(builder: Builder, name: keyof typeof CONTRACTS): OpenApiOpera
     tags: [tagOf(contract.path)],
     parameters: [...builder.parameters(contract.path, input, true), ...(inBody ? [] : builder.parameters(contract.path, input, false))],
     ...(requestBody === undefined ? {} : { requestBody }),
-    responses: { [contract.status]: { description: "Done.", content: { "application/json": { schema: builder.schema(contract.output, "output") } } }, default: failure },
+    responses: {
+      [contract.status]: { description: "Done.", content: { "application/json": { schema: builder.schema(contract.output, "output") } } },
+      default: failure,
+    },
   };
 }
 
 function streamOperation(builder: Builder, name: keyof typeof STREAM_ROUTES): OpenApiOperation {
-  const route: { path: string; summary: string; input: z.ZodObject; body?: string; output: z.ZodType | string; method: string } = STREAM_ROUTES[name];
+  const route: { path: string; summary: string; input: z.ZodObject; body?: string; output: z.ZodType | string; method: string } =
+    STREAM_ROUTES[name];
   const { output } = route;
   const socket = route.method === "websocket";
-  const content: Content = typeof output === "string" ? { [output]: {} } : { "application/json": { schema: builder.schema(output, "output") } };
-  const rest: Parameter[] = name === "proxy" ? [{ name: "rest", in: "path", required: true, description: "Path inside, slashes allowed.", schema: { type: "string" } }] : [];
+  const content: Content =
+    typeof output === "string" ? { [output]: {} } : { "application/json": { schema: builder.schema(output, "output") } };
+  const rest: Parameter[] =
+    name === "proxy"
+      ? [{ name: "rest", in: "path", required: true, description: "Path inside, slashes allowed.", schema: { type: "string" } }]
+      : [];
   return {
     operationId: name,
     summary: route.summary,
     tags: [tagOf(route.path)],
     parameters: [...builder.parameters(route.path, route.input, true), ...rest, ...builder.parameters(route.path, route.input, false)],
     ...(route.body === undefined ? {} : { requestBody: { required: true, content: { [route.body]: {} } } }),
-    responses: { ...(socket ? { "101": { description: "A WebSocket." } } : { "200": { description: "Done.", content } }), default: failure },
+    responses: {
+      ...(socket ? { "101": { description: "A WebSocket." } } : { "200": { description: "Done.", content } }),
+      default: failure,
+    },
   };
 }
 
@@ -143,6 +167,10 @@ export function openApiDocument(version: string): OpenApiDocument {
 
 function errorSchema(): JsonSchema {
   const text = { type: "string" } as const;
-  const error = { type: "object", required: ["code", "message", "remedy"], properties: { code: { type: "string", enum: Object.keys(ERRORS) }, message: text, remedy: text } } as const;
+  const error = {
+    type: "object",
+    required: ["code", "message", "remedy"],
+    properties: { code: { type: "string", enum: Object.keys(ERRORS) }, message: text, remedy: text },
+  } as const;
   return { type: "object", required: ["error"], properties: { error } } as unknown as JsonSchema;
 }

@@ -1,6 +1,12 @@
 /** HTTP into a sandbox: the sandbox sees neither the caller's token nor its cookies, and its answers get no authority over this origin. */
-import { request as httpRequest, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import {
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+} from "node:http";
 import { pipeline, type Duplex } from "node:stream";
 import type { Streams } from "../operations/operations.ts";
 import { VivError } from "../schema/errors.ts";
@@ -8,9 +14,30 @@ import { STREAM_ROUTES } from "../schema/stream-routes.ts";
 import { join } from "../wire/wire.ts";
 import { parse } from "./input.ts";
 
-const HOP_BY_HOP = ["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"];
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+];
 const NOT_INTO_SANDBOX = new Set([...HOP_BY_HOP, "authorization", "cookie", "host", "sec-websocket-protocol"]);
-const NOT_OUT_OF_SANDBOX = new Set([...HOP_BY_HOP, "set-cookie", "set-cookie2", "clear-site-data", "strict-transport-security", "public-key-pins", "service-worker-allowed", "content-security-policy", "alt-svc"]);
+const NOT_OUT_OF_SANDBOX = new Set([
+  ...HOP_BY_HOP,
+  "set-cookie",
+  "set-cookie2",
+  "clear-site-data",
+  "strict-transport-security",
+  "public-key-pins",
+  "service-worker-allowed",
+  "content-security-policy",
+  "alt-svc",
+]);
 /** What a page from a sandbox may do in a browser: run its scripts, in an origin of its own that is nobody's. */
 const POLICY = "sandbox allow-scripts allow-forms";
 
@@ -33,22 +60,41 @@ export function proxyTarget(url: string): Target | undefined {
 
 /** Headers named by Connection are hop-by-hop, too. */
 function kept(headers: IncomingHttpHeaders, without: ReadonlySet<string>): OutgoingHttpHeaders {
-  const named = new Set((headers.connection ?? "").toLowerCase().split(",").map((name) => name.trim()));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !without.has(name) && !named.has(name) && !name.startsWith("access-control-")));
+  const named = new Set(
+    (headers.connection ?? "")
+      .toLowerCase()
+      .split(",")
+      .map((name) => name.trim()),
+  );
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !without.has(name) && !named.has(name) && !name.startsWith("access-control-")),
+  );
 }
 
 /** Subprotocols of the application go through; those that carry the server's token do not. */
 function applicationProtocols(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const protocols = (headers["sec-websocket-protocol"] ?? "").split(",").map((text) => text.trim()).filter((text) => text !== "" && text !== "viv" && !text.startsWith("viv."));
+  const protocols = (headers["sec-websocket-protocol"] ?? "")
+    .split(",")
+    .map((text) => text.trim())
+    .filter((text) => text !== "" && text !== "viv" && !text.startsWith("viv."));
   return protocols.length === 0 ? {} : { "sec-websocket-protocol": protocols.join(", ") };
 }
 
 async function open(streams: Streams, target: Target, incoming: IncomingMessage, upgrade: boolean): Promise<ClientRequest> {
   const connection = await streams.dial(target.sandbox, target.port);
-  const headers = { ...kept(incoming.headers, NOT_INTO_SANDBOX), ...applicationProtocols(incoming.headers), host: `localhost:${target.port}` };
+  const headers = {
+    ...kept(incoming.headers, NOT_INTO_SANDBOX),
+    ...applicationProtocols(incoming.headers),
+    host: `localhost:${target.port}`,
+  };
   const hop = upgrade ? { connection: "Upgrade", upgrade: incoming.headers.upgrade } : {};
-  // Node only asks a connection to be a stream; setTimeout and the like are not called without an agent.
-  return httpRequest({ method: incoming.method, path: target.path, headers: { ...headers, ...hop }, setHost: false, createConnection: () => connection as Socket });
+  return httpRequest({
+    method: incoming.method,
+    path: target.path,
+    headers: { ...headers, ...hop },
+    setHost: false,
+    createConnection: () => connection,
+  });
 }
 
 function answerHeaders(answer: IncomingMessage, target: Target): OutgoingHttpHeaders {
@@ -64,7 +110,11 @@ export async function proxyRequest(streams: Streams, target: Target, incoming: I
   outgoing.once("close", () => request.destroy());
   incoming.pipe(request);
   await new Promise<void>((resolve, reject) => {
-    request.once("error", (error) => (outgoing.headersSent ? outgoing.destroy() : reject(new VivError("port_unreachable", `Port ${target.port} gave no answer: ${error.message}.`, { cause: error }))));
+    request.once("error", (error) =>
+      outgoing.headersSent
+        ? outgoing.destroy()
+        : reject(new VivError("port_unreachable", `Port ${target.port} gave no answer: ${error.message}.`, { cause: error })),
+    );
     request.once("close", resolve);
     request.once("response", (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answerHeaders(answer, target));
@@ -74,16 +124,26 @@ export async function proxyRequest(streams: Streams, target: Target, incoming: I
 }
 
 function head(answer: IncomingMessage, headers: OutgoingHttpHeaders): string {
-  const lines = Object.entries(headers).flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((one) => `${name}: ${String(one)}`));
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value]).map((one) => `${name}: ${String(one)}`),
+  );
   return `HTTP/1.1 ${answer.statusCode ?? 502} ${answer.statusMessage ?? ""}\r\n${lines.join("\r\n")}\r\n\r\n`;
 }
 
 /** Passes an Upgrade through and joins the two connections; anything but a switch is answered and closed. */
-export async function proxyUpgrade(streams: Streams, target: Target, incoming: IncomingMessage, socket: Duplex, early: Buffer): Promise<void> {
+export async function proxyUpgrade(
+  streams: Streams,
+  target: Target,
+  incoming: IncomingMessage,
+  socket: Duplex,
+  early: Buffer,
+): Promise<void> {
   const request = await open(streams, target, incoming, true);
   socket.once("close", () => request.destroy());
   await new Promise<void>((resolve, reject) => {
-    request.once("error", (error) => reject(new VivError("port_unreachable", `Port ${target.port} gave no answer: ${error.message}.`, { cause: error })));
+    request.once("error", (error) =>
+      reject(new VivError("port_unreachable", `Port ${target.port} gave no answer: ${error.message}.`, { cause: error })),
+    );
     request.once("response", (answer) => {
       socket.write(head(answer, { ...answerHeaders(answer, target), connection: "close" }));
       pipeline(answer, socket, () => resolve());

@@ -41,7 +41,7 @@ async function opening(socket: WebSocket): Promise<ExecOpen> {
         if (binary) throw new VivError("invalid_input", "The first message is not text.");
         resolve(parse(ExecOpen, parseObject(toBuffer(data))));
       } catch (error) {
-        reject(error as VivError);
+        reject(error);
       }
     });
   });
@@ -139,12 +139,14 @@ export class Sockets {
     const query = readQuery(request.url ?? "");
     if (root === "sandboxes" && kind === "exec" && parts.length === 3) {
       const input = parse(STREAM_ROUTES.exec.input, merge({ sandbox: sandbox ?? "" }, query));
-      return this.#exec(await this.#switch(request, socket, head), input.sandbox);
+      const opened = await this.#switch(request, socket, head);
+      return this.#command(opened, async () => this.#streams.exec(input.sandbox, await opening(opened)));
     }
     if (root === "sandboxes" && kind === "commands" && last === "attach" && parts.length === 5) {
       const input = parse(STREAM_ROUTES.attach.input, merge({ sandbox: sandbox ?? "", command: which ?? "" }, query));
-      const stream = await this.#streams.attach(input.sandbox, input.command, input.stdin ?? false);
-      return converse(await this.#switch(request, socket, head), stream, this.#closing);
+      return this.#command(await this.#switch(request, socket, head), () =>
+        this.#streams.attach(input.sandbox, input.command, input.stdin ?? false),
+      );
     }
     if (root === "sandboxes" && kind === "ports" && last === "tunnel" && parts.length === 5) {
       const input = parse(STREAM_ROUTES.tunnel.input, merge({ sandbox: sandbox ?? "", port: which ?? "" }, query));
@@ -154,7 +156,9 @@ export class Sockets {
   }
 
   #switch(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<WebSocket> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      // A handshake that ws refuses is answered and closed by it.
+      socket.once("close", () => reject(new VivError("cancelled", "The caller went away.")));
       this.#server.handleUpgrade(request, socket, head, (opened) => {
         opened.on("error", () => opened.terminate());
         // Until its listeners are there, what the caller sent along waits.
@@ -164,10 +168,9 @@ export class Sockets {
     });
   }
 
-  async #exec(socket: WebSocket, sandbox: string): Promise<void> {
+  async #command(socket: WebSocket, start: () => Promise<CommandStream>): Promise<void> {
     try {
-      const open = await opening(socket);
-      const stream = await this.#streams.exec(sandbox, open);
+      const stream = await start();
       if (socket.readyState !== socket.OPEN) return stream.close();
       await converse(socket, stream, this.#closing);
     } catch (error) {
@@ -177,7 +180,12 @@ export class Sockets {
   }
 
   async #tunnel(inside: Duplex, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    join(new SocketStream(await this.#switch(request, socket, head)), inside);
+    try {
+      join(new SocketStream(await this.#switch(request, socket, head)), inside);
+    } catch (error) {
+      inside.destroy();
+      throw error;
+    }
   }
 
   /** Says goodbye to everyone. */

@@ -44,5 +44,7 @@ export function sseResponse(messages: AsyncIterable<Message>, stop: () => void):
     },
     { highWaterMark: 1 },
   );
-  return new Response(body, { headers: { "content-type": "text/event-stream", "cache-control": "no-store", "x-content-type-options": "nosniff" } });
+  return new Response(body, {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-store", "x-content-type-options": "nosniff" },
+  });
 }

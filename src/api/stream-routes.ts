@@ -7,7 +7,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { ENTRY_HEADER, STREAM_ROUTES, type StreamName, type StreamParsedOf } from "../schema/stream-routes.ts";
 import { chunksOf, merge, parse, readQuery } from "./input.ts";
 import { sseResponse, type Message } from "./sse.ts";
-import { routerPath, type AppEnv } from "./app.ts";
+import { routerPath, type AppEnv } from "./env.ts";
 
 function inputOf<Name extends StreamName>(name: Name, context: Context<AppEnv>): StreamParsedOf<Name> {
   return parse(STREAM_ROUTES[name].input, merge(context.req.param(), readQuery(context.req.url))) as StreamParsedOf<Name>;
@@ -25,7 +25,12 @@ function streamSignal(context: Context<AppEnv>): AbortController {
 }
 
 function octets(body: Readable, type: string, headers: Record<string, string> = {}): Response {
-  const fixed = { "content-type": type, "content-disposition": "attachment", "x-content-type-options": "nosniff", "cache-control": "no-store" };
+  const fixed = {
+    "content-type": type,
+    "content-disposition": "attachment",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+  };
   return new Response(Readable.toWeb(body) as ReadableStream<Uint8Array>, { headers: { ...fixed, ...headers } });
 }
 
@@ -61,13 +66,19 @@ export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
     const from = startingPoint(context, after);
     const stop = streamSignal(context);
     const events = streams.events(from, { signal: stop.signal, ...(sandbox === undefined ? {} : { sandbox }) });
-    return sseResponse(map(events, (event) => ({ id: event.sequence, data: event })), () => stop.abort());
+    return sseResponse(
+      map(events, (event) => ({ id: event.sequence, data: event })),
+      () => stop.abort(),
+    );
   });
   app.get(routerPath(STREAM_ROUTES.watchFiles.path), (context) => {
     const { sandbox, path, user, recursive } = inputOf("watchFiles", context);
     const stop = streamSignal(context);
     const changes = streams.watchFiles(sandbox, path, { ...withUser(user), recursive: recursive ?? false, signal: stop.signal });
-    return sseResponse(map(changes, (change) => ({ data: change })), () => stop.abort());
+    return sseResponse(
+      map(changes, (change) => ({ data: change })),
+      () => stop.abort(),
+    );
   });
   app.get(routerPath(STREAM_ROUTES.readFile.path), async (context) => {
     const { sandbox, path, user } = inputOf("readFile", context);

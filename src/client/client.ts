@@ -18,13 +18,18 @@ export { CommandStream };
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** A field as it stands in a path or query. */
+function text(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 /** A route with its fields: those of the path in it, the others in `rest`. Fields without value are left out. */
 function route(template: string, input: Fields): { path: string; rest: Fields } {
   const rest: Record<string, unknown> = {};
   let path = template;
   for (const [name, value] of Object.entries(input)) {
     if (value === undefined) continue;
-    if (path.includes(`{${name}}`)) path = path.replace(`{${name}}`, encodeURIComponent(String(value)));
+    if (path.includes(`{${name}}`)) path = path.replace(`{${name}}`, encodeURIComponent(text(value)));
     else rest[name] = value;
   }
   return { path, rest };
@@ -32,7 +37,7 @@ function route(template: string, input: Fields): { path: string; rest: Fields } 
 
 function address(template: string, input: Fields): string {
   const { path, rest } = route(template, input);
-  const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)]));
+  const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, text(value)]));
   return query.size === 0 ? path : `${path}?${query.toString()}`;
 }
 
@@ -90,9 +95,19 @@ export class Client {
     return { entry: FileEntry.parse(JSON.parse(String(body.headers[ENTRY_HEADER]))), body };
   }
 
-  async writeFile(sandbox: string, path: string, body: AsyncIterable<Uint8Array>, options: { user?: string; mode?: number; parents?: boolean } = {}): Promise<FileEntry> {
+  async writeFile(
+    sandbox: string,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    options: { user?: string; mode?: number; parents?: boolean } = {},
+  ): Promise<FileEntry> {
     const { mode, ...rest } = options;
-    const target = address(STREAM_ROUTES.writeFile.path, { sandbox, path, ...rest, ...(mode === undefined ? {} : { mode: mode.toString(8) }) });
+    const target = address(STREAM_ROUTES.writeFile.path, {
+      sandbox,
+      path,
+      ...rest,
+      ...(mode === undefined ? {} : { mode: mode.toString(8) }),
+    });
     return this.#transport.json({ method: "PUT", path: target, body, contentType: "application/octet-stream" });
   }
 
@@ -102,11 +117,25 @@ export class Client {
   }
 
   /** Unpacks a tar archive into a folder inside. */
-  async unpackFiles(sandbox: string, path: string, archive: AsyncIterable<Uint8Array>, user?: string): Promise<z.output<typeof UnpackReport>> {
-    return this.#transport.json({ method: "PUT", path: address(STREAM_ROUTES.unpackFiles.path, { sandbox, path, user }), body: archive, contentType: "application/x-tar" });
+  async unpackFiles(
+    sandbox: string,
+    path: string,
+    archive: AsyncIterable<Uint8Array>,
+    user?: string,
+  ): Promise<z.output<typeof UnpackReport>> {
+    return this.#transport.json({
+      method: "PUT",
+      path: address(STREAM_ROUTES.unpackFiles.path, { sandbox, path, user }),
+      body: archive,
+      contentType: "application/x-tar",
+    });
   }
 
-  watchFiles(sandbox: string, path: string, options: { user?: string; recursive?: boolean; signal: AbortSignal }): AsyncIterable<FileChange> {
+  watchFiles(
+    sandbox: string,
+    path: string,
+    options: { user?: string; recursive?: boolean; signal: AbortSignal },
+  ): AsyncIterable<FileChange> {
     const { signal, ...rest } = options;
     return this.#listen(address(STREAM_ROUTES.watchFiles.path, { sandbox, path, ...rest }), signal);
   }

@@ -35,7 +35,9 @@ export class CommandStream {
     this.#ended.promise.catch(() => undefined);
     this.#started.promise.catch(() => undefined);
     socket.on("message", (data, binary) => (binary ? this.#data(toBuffer(data)) : this.#message(toBuffer(data))));
-    socket.on("close", () => this.#finish(new VivError("server_unreachable", "The connection to the server broke off before the command ended.")));
+    socket.on("close", () =>
+      this.#finish(new VivError("server_unreachable", "The connection to the server broke off before the command ended.")),
+    );
   }
 
   /** Resolves when the server says the command has started. */

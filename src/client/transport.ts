@@ -34,7 +34,14 @@ async function readText(answer: IncomingMessage, limit = Number.POSITIVE_INFINIT
 function isErrorBody(value: unknown): value is ErrorBody {
   if (typeof value !== "object" || value === null || !("error" in value)) return false;
   const { error } = value;
-  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "string" && isErrorCode(error.code) && "message" in error;
+  return (
+    typeof error === "object" &&
+    error !== null &&
+    "code" in error &&
+    typeof error.code === "string" &&
+    isErrorCode(error.code) &&
+    "message" in error
+  );
 }
 
 async function errorOf(answer: IncomingMessage): Promise<VivError> {
@@ -45,7 +52,9 @@ async function errorOf(answer: IncomingMessage): Promise<VivError> {
   } catch {
     body = undefined;
   }
-  return isErrorBody(body) ? VivError.fromBody(body) : new VivError("server_unreachable", `The server answered with status ${answer.statusCode ?? 0}.`);
+  return isErrorBody(body)
+    ? VivError.fromBody(body)
+    : new VivError("server_unreachable", `The server answered with status ${answer.statusCode ?? 0}.`);
 }
 
 function unreachable(error: Error): VivError {
@@ -78,9 +87,19 @@ export class Transport {
   }
 
   #send({ method, path, body, contentType, headers, signal }: HttpRequest): Promise<IncomingMessage> {
-    const target = "socket" in this.#address ? { socketPath: this.#address.socket } : { host: new URL(this.#address.url).hostname, port: new URL(this.#address.url).port };
+    const target =
+      "socket" in this.#address
+        ? { socketPath: this.#address.socket }
+        : { host: new URL(this.#address.url).hostname, port: new URL(this.#address.url).port };
     return new Promise((resolve, reject) => {
-      const request = httpRequest({ ...target, agent: this.#agent, method, path, headers: { ...this.#authorization(), ...(contentType === undefined ? {} : { "content-type": contentType }), ...headers }, ...(signal === undefined ? {} : { signal }) });
+      const request = httpRequest({
+        ...target,
+        agent: this.#agent,
+        method,
+        path,
+        headers: { ...this.#authorization(), ...(contentType === undefined ? {} : { "content-type": contentType }), ...headers },
+        ...(signal === undefined ? {} : { signal }),
+      });
       request.once("response", resolve);
       request.once("error", (error) => reject(unreachable(error)));
       if (body === undefined || typeof body === "string") request.end(body);
@@ -94,7 +113,12 @@ export class Transport {
     const address = this.#address;
     const url = "socket" in address ? `ws://localhost${path}` : `${address.url.replace(/^http/, "ws").replace(/\/$/, "")}${path}`;
     const way = "socket" in address ? { createConnection: () => createConnection(address.socket) } : {};
-    const socket = new WebSocket(url, SOCKET_PROTOCOL, { ...way, headers: this.#authorization(), perMessageDeflate: false, maxPayload: 16 * 1024 ** 2 });
+    const socket = new WebSocket(url, SOCKET_PROTOCOL, {
+      ...way,
+      headers: this.#authorization(),
+      perMessageDeflate: false,
+      maxPayload: 16 * 1024 ** 2,
+    });
     return new Promise((resolve, reject) => {
       socket.once("open", () => {
         socket.pause();

@@ -76,7 +76,11 @@ class Listener {
   async *#replay(store: Store, signal: AbortSignal): AsyncGenerator<VivEvent, void, void> {
     for (;;) {
       if (this.#position > 0) await this.#refuseTrimmed(store);
-      const page = await store.events({ after: this.#position, limit: PAGE_ROWS, ...(this.#sandbox === undefined ? {} : { sandbox: this.#sandbox }) });
+      const page = await store.events({
+        after: this.#position,
+        limit: PAGE_ROWS,
+        ...(this.#sandbox === undefined ? {} : { sandbox: this.#sandbox }),
+      });
       for (const event of page) {
         if (signal.aborted) return;
         yield this.#advance(event);
@@ -91,7 +95,9 @@ class Listener {
   async #refuseTrimmed(store: Store): Promise<void> {
     const { oldest } = await store.eventRange();
     if (this.#position + 1 >= oldest) return;
-    throw new VivError("not_found", `Event ${this.#position + 1} is no longer kept; the oldest is ${oldest}.`, { remedy: `Start again after event ${oldest - 1}.` });
+    throw new VivError("not_found", `Event ${this.#position + 1} is no longer kept; the oldest is ${oldest}.`, {
+      remedy: `Start again after event ${oldest - 1}.`,
+    });
   }
 
   #advance(event: VivEvent): VivEvent {
@@ -131,7 +137,9 @@ export class EventFeed {
   async *listen(after: number, options: ListenOptions): AsyncGenerator<VivEvent, void, void> {
     if (options.signal.aborted) return;
     if (this.#listeners.size >= LIMITS.maxEventListeners) {
-      throw new VivError("no_capacity", `There are ${LIMITS.maxEventListeners} event listeners already.`, { remedy: "Close a listener first." });
+      throw new VivError("no_capacity", `There are ${LIMITS.maxEventListeners} event listeners already.`, {
+        remedy: "Close a listener first.",
+      });
     }
     const listener = new Listener(after, options.sandbox);
     const wake = (): void => listener.wake();

@@ -32,32 +32,99 @@ interface StreamRoute {
   readonly output: z.ZodType | string;
 }
 
-export const UnpackReport = z.object({ files: z.number().int().describe("Files written."), bytes: z.number().int().describe("Bytes written.") }).describe("What was unpacked.");
+export const UnpackReport = z
+  .object({ files: z.number().int().describe("Files written."), bytes: z.number().int().describe("Bytes written.") })
+  .describe("What was unpacked.");
 
 export const STREAM_ROUTES = {
   events: {
     method: "get",
     path: "/events",
     summary: "Events after a sequence number (or after the Last-Event-ID header), then live ones, as server-sent events",
-    input: z.strictObject({ after: z.string().regex(/^\d{1,15}$/, "a sequence number is a whole number").transform(Number).optional().describe("Sequence number; everything kept if left out."), sandbox: SandboxRef.optional() }),
+    input: z.strictObject({
+      after: z
+        .string()
+        .regex(/^\d{1,15}$/, "a sequence number is a whole number")
+        .transform(Number)
+        .optional()
+        .describe("Sequence number; everything kept if left out."),
+      sandbox: SandboxRef.optional(),
+    }),
     output: "text/event-stream",
   },
-  readFile: { method: "get", path: "/sandboxes/{sandbox}/files/content", summary: "Content of a file; the viv-entry header says what it is", input: ofFile, output: "application/octet-stream" },
+  readFile: {
+    method: "get",
+    path: "/sandboxes/{sandbox}/files/content",
+    summary: "Content of a file; the viv-entry header says what it is",
+    input: ofFile,
+    output: "application/octet-stream",
+  },
   writeFile: {
     method: "put",
     path: "/sandboxes/{sandbox}/files/content",
     summary: "Write a file, complete or not at all",
-    input: ofFile.extend({ mode: z.string().regex(/^[0-7]{1,4}$/, "a mode is octal").transform((text) => Number.parseInt(text, 8)).optional().describe("Permission bits, octal."), parents: flag.optional().describe("Make missing folders.") }),
+    input: ofFile.extend({
+      mode: z
+        .string()
+        .regex(/^[0-7]{1,4}$/, "a mode is octal")
+        .transform((text) => Number.parseInt(text, 8))
+        .optional()
+        .describe("Permission bits, octal."),
+      parents: flag.optional().describe("Make missing folders."),
+    }),
     body: "application/octet-stream",
     output: FileEntry,
   },
-  packFiles: { method: "get", path: "/sandboxes/{sandbox}/files/archive", summary: "A file or folder as a tar archive", input: ofFile, output: "application/x-tar" },
-  unpackFiles: { method: "put", path: "/sandboxes/{sandbox}/files/archive", summary: "Unpack a tar archive into a folder", input: ofFile, body: "application/x-tar", output: UnpackReport },
-  watchFiles: { method: "get", path: "/sandboxes/{sandbox}/files/watch", summary: "Changes below a path as they happen, as server-sent events", input: ofFile.extend({ recursive: flag.optional().describe("Also in folders below.") }), output: "text/event-stream" },
-  exec: { method: "websocket", path: "/sandboxes/{sandbox}/exec", summary: "Run a command and talk to it; the first message says what to run", input: ofSandbox, output: "websocket" },
-  attach: { method: "websocket", path: "/sandboxes/{sandbox}/commands/{command}/attach", summary: "Listen to a command that runs, and talk to it", input: ofSandbox.extend({ command: CommandId, stdin: flag.optional().describe("Whether standard input follows.") }), output: "websocket" },
-  tunnel: { method: "websocket", path: "/sandboxes/{sandbox}/ports/{port}/tunnel", summary: "One TCP connection to a port inside; binary messages are its bytes", input: ofPort, output: "websocket" },
-  proxy: { method: "any", path: "/sandboxes/{sandbox}/ports/{port}/http/{rest}", summary: "HTTP to a port inside; also WebSocket", input: ofPort, output: "*/*" },
+  packFiles: {
+    method: "get",
+    path: "/sandboxes/{sandbox}/files/archive",
+    summary: "A file or folder as a tar archive",
+    input: ofFile,
+    output: "application/x-tar",
+  },
+  unpackFiles: {
+    method: "put",
+    path: "/sandboxes/{sandbox}/files/archive",
+    summary: "Unpack a tar archive into a folder",
+    input: ofFile,
+    body: "application/x-tar",
+    output: UnpackReport,
+  },
+  watchFiles: {
+    method: "get",
+    path: "/sandboxes/{sandbox}/files/watch",
+    summary: "Changes below a path as they happen, as server-sent events",
+    input: ofFile.extend({ recursive: flag.optional().describe("Also in folders below.") }),
+    output: "text/event-stream",
+  },
+  exec: {
+    method: "websocket",
+    path: "/sandboxes/{sandbox}/exec",
+    summary: "Run a command and talk to it; the first message says what to run",
+    input: ofSandbox,
+    output: "websocket",
+  },
+  attach: {
+    method: "websocket",
+    path: "/sandboxes/{sandbox}/commands/{command}/attach",
+    summary: "Listen to a command that runs, and talk to it",
+    input: ofSandbox.extend({ command: CommandId, stdin: flag.optional().describe("Whether standard input follows.") }),
+    output: "websocket",
+  },
+  tunnel: {
+    method: "websocket",
+    path: "/sandboxes/{sandbox}/ports/{port}/tunnel",
+    summary: "One TCP connection to a port inside; binary messages are its bytes",
+    input: ofPort,
+    output: "websocket",
+  },
+  proxy: {
+    method: "any",
+    path: "/sandboxes/{sandbox}/ports/{port}/http/{rest}",
+    summary: "HTTP to a port inside; also WebSocket",
+    input: ofPort,
+    output: "*/*",
+  },
 } as const satisfies Record<string, StreamRoute>;
 
 export type StreamName = keyof typeof STREAM_ROUTES;

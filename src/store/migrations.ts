@@ -51,7 +51,12 @@ async function firstTables(db: Kysely<unknown>): Promise<void> {
     .addColumn("sandbox", "text")
     .addColumn("data", "text", (column) => column.notNull())
     .execute();
-  await db.schema.createIndex("events_sandbox").on("events").columns(["sandbox", "sequence"]).where(sql.ref("sandbox"), "is not", null).execute();
+  await db.schema
+    .createIndex("events_sandbox")
+    .on("events")
+    .columns(["sandbox", "sequence"])
+    .where(sql.ref("sandbox"), "is not", null)
+    .execute();
 }
 
 export const MIGRATIONS: readonly Migration[] = [firstTables];

@@ -17,7 +17,13 @@ function bodies<Row>(rows: readonly { body: string }[]): Row[] {
 }
 
 function toEvent(row: Selectable<EventTable>): VivEvent {
-  return { sequence: row.sequence, at: row.at, type: row.type as EventType, sandbox: row.sandbox, data: JSON.parse(row.data) as VivEvent["data"] };
+  return {
+    sequence: row.sequence,
+    at: row.at,
+    type: row.type as EventType,
+    sandbox: row.sandbox,
+    data: JSON.parse(row.data) as VivEvent["data"],
+  };
 }
 
 export class Queries implements Read {
@@ -102,8 +108,18 @@ export class Changes extends Queries implements Change {
   readonly written: VivEvent[] = [];
 
   async putSandbox(row: SandboxRow): Promise<void> {
-    const columns = { name: row.name, state: row.state, idempotency_key: row.idempotencyKey, created_at: row.createdAt, body: JSON.stringify(row) };
-    await this.db.insertInto("sandboxes").values({ id: row.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+    const columns = {
+      name: row.name,
+      state: row.state,
+      idempotency_key: row.idempotencyKey,
+      created_at: row.createdAt,
+      body: JSON.stringify(row),
+    };
+    await this.db
+      .insertInto("sandboxes")
+      .values({ id: row.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
   }
 
   async removeSandbox(id: string): Promise<void> {
@@ -112,13 +128,26 @@ export class Changes extends Queries implements Change {
   }
 
   async putCommand(command: Command): Promise<void> {
-    const columns = { sandbox: command.sandbox, running: command.running ? 1 : 0, started_at: command.startedAt, body: JSON.stringify(command) };
-    await this.db.insertInto("commands").values({ id: command.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+    const columns = {
+      sandbox: command.sandbox,
+      running: command.running ? 1 : 0,
+      started_at: command.startedAt,
+      body: JSON.stringify(command),
+    };
+    await this.db
+      .insertInto("commands")
+      .values({ id: command.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
   }
 
   async putSnapshot(snapshot: Snapshot): Promise<void> {
     const columns = { sandbox: snapshot.sandbox, created_at: snapshot.createdAt, body: JSON.stringify(snapshot) };
-    await this.db.insertInto("snapshots").values({ id: snapshot.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+    await this.db
+      .insertInto("snapshots")
+      .values({ id: snapshot.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
   }
 
   async removeSnapshot(id: string): Promise<void> {
@@ -127,7 +156,11 @@ export class Changes extends Queries implements Change {
 
   async putBase(base: Base): Promise<void> {
     const columns = { project: base.project, taken_at: base.takenAt, body: JSON.stringify(base) };
-    await this.db.insertInto("bases").values({ id: base.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+    await this.db
+      .insertInto("bases")
+      .values({ id: base.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
   }
 
   async removeBase(id: string): Promise<void> {
@@ -136,7 +169,11 @@ export class Changes extends Queries implements Change {
 
   async putProject(project: ProjectRow): Promise<void> {
     const columns = { path: project.path, trusted: project.trusted };
-    await this.db.insertInto("projects").values({ id: project.id, ...columns }).onConflict((conflict) => conflict.column("id").doUpdateSet(columns)).execute();
+    await this.db
+      .insertInto("projects")
+      .values({ id: project.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
   }
 
   async removeProject(id: string): Promise<void> {

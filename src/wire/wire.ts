@@ -29,7 +29,10 @@ function sendInFlow(socket: WebSocket, data: Buffer | string): Promise<void> {
 export async function sendBytes(socket: WebSocket, data: Uint8Array, prefix: Uint8Array = Buffer.alloc(0)): Promise<void> {
   for (let at = 0; at < data.length; at += MESSAGE_BYTES) {
     const part = data.subarray(at, at + MESSAGE_BYTES);
-    await sendInFlow(socket, prefix.length === 0 ? Buffer.from(part.buffer, part.byteOffset, part.byteLength) : Buffer.concat([prefix, part]));
+    await sendInFlow(
+      socket,
+      prefix.length === 0 ? Buffer.from(part.buffer, part.byteOffset, part.byteLength) : Buffer.concat([prefix, part]),
+    );
   }
 }
 

@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { createServer as createHttpServer, request as httpRequest, type IncomingMessage, type Server as HttpServer } from "node:http";
-import { connect, type AddressInfo, type Server } from "node:net";
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { WebSocket, WebSocketServer } from "ws";
+import { WebSocket } from "ws";
 import { listen } from "../../src/api/listen.ts";
 import { Client } from "../../src/client/client.ts";
 import { CONTRACTS } from "../../src/schema/contracts.ts";
@@ -15,7 +14,7 @@ import type { VivEvent } from "../../src/schema/event.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { STREAM_ROUTES } from "../../src/schema/stream-routes.ts";
 import { startApi, TOKEN, type ApiServer } from "../support/api-server.ts";
-import { collect, echoServer, END, SANDBOX } from "../support/scripted-engine.ts";
+import { all, END, SANDBOX } from "../support/scripted-engine.ts";
 
 let api: ApiServer;
 
@@ -40,12 +39,6 @@ async function take(events: AsyncIterable<VivEvent>, count: number): Promise<num
   return sequences;
 }
 
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
-
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
 describe("operations", () => {
@@ -53,14 +46,22 @@ describe("operations", () => {
     expect(await api.client.call("listSandboxes", { state: "running" })).toEqual({ sandboxes: [SANDBOX] });
     expect(await api.client.call("stopSandbox", { sandbox: "one" })).toEqual({ ...SANDBOX, state: "completed" });
     await api.client.call("listFiles", { sandbox: "one", path: "a b/ü&?#%", depth: 3 });
-    expect(api.engine.calls.map((call) => call.input)).toEqual([{ state: "running" }, { sandbox: "one" }, { sandbox: "one", path: "a b/ü&?#%", depth: 3, limit: 10_000 }]);
+    expect(api.engine.calls.map((call) => call.input)).toEqual([
+      { state: "running" },
+      { sandbox: "one" },
+      { sandbox: "one", path: "a b/ü&?#%", depth: 3, limit: 10_000 },
+    ]);
   });
 
   it("throw the engine's errors with code, message and remedy", async () => {
     api.engine.answers["stopSandbox"] = () => {
       throw new VivError("illegal_transition", "It is completed already.", { remedy: "Do nothing." });
     };
-    await expect(api.client.call("stopSandbox", { sandbox: "one" })).rejects.toMatchObject({ code: "illegal_transition", message: "It is completed already.", remedy: "Do nothing." });
+    await expect(api.client.call("stopSandbox", { sandbox: "one" })).rejects.toMatchObject({
+      code: "illegal_transition",
+      message: "It is completed already.",
+      remedy: "Do nothing.",
+    });
     expect(api.defects).toEqual([]);
   });
 
@@ -82,8 +83,13 @@ describe("operations", () => {
 describe("documentation", () => {
   it("describes every operation and stream", async () => {
     const answer = await fetch(`http://127.0.0.1:${api.port}/openapi.json`);
-    const document = (await answer.json()) as { paths: Record<string, Record<string, { operationId: string }>>; components: { schemas: object } };
-    const described = Object.values(document.paths).flatMap((methods) => Object.values(methods).map((operation) => operation.operationId.split("-")[0]));
+    const document = (await answer.json()) as {
+      paths: Record<string, Record<string, { operationId: string }>>;
+      components: { schemas: object };
+    };
+    const described = Object.values(document.paths).flatMap((methods) =>
+      Object.values(methods).map((operation) => operation.operationId.split("-")[0]),
+    );
     expect(new Set(described)).toEqual(new Set([...Object.keys(CONTRACTS), ...Object.keys(STREAM_ROUTES)]));
     const referenced = [...JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)].map((match) => match[1] ?? "");
     for (const name of referenced) expect(Object.keys(document.components.schemas)).toContain(name);
@@ -114,7 +120,10 @@ describe("events", () => {
   it("go on after the Last-Event-ID that a browser sends, with the sequence number as id", async () => {
     await write(5);
     const stop = new AbortController();
-    const answer = await fetch(`http://127.0.0.1:${api.port}/events`, { headers: { authorization: `Bearer ${TOKEN}`, "last-event-id": "3" }, signal: stop.signal });
+    const answer = await fetch(`http://127.0.0.1:${api.port}/events`, {
+      headers: { authorization: `Bearer ${TOKEN}`, "last-event-id": "3" },
+      signal: stop.signal,
+    });
     expect(answer.headers.get("content-type")).toBe("text/event-stream");
     let text = "";
     for await (const chunk of answer.body ?? []) {
@@ -122,7 +131,9 @@ describe("events", () => {
       if (text.includes("id: 5")) break;
     }
     expect([...text.matchAll(/^id: (\d+)$/gm)].map((match) => match[1])).toEqual(["4", "5"]);
-    const wrong = await fetch(`http://127.0.0.1:${api.port}/events`, { headers: { authorization: `Bearer ${TOKEN}`, "last-event-id": "x" } });
+    const wrong = await fetch(`http://127.0.0.1:${api.port}/events`, {
+      headers: { authorization: `Bearer ${TOKEN}`, "last-event-id": "x" },
+    });
     expect(wrong.status).toBe(400);
   });
 
@@ -218,9 +229,17 @@ describe("commands over a WebSocket", () => {
   });
 
   it("say what is wrong with what they were asked", async () => {
-    await expect(api.client.exec("missing", { command: ["echo"] })).rejects.toMatchObject({ code: "not_found", message: "There is no sandbox called missing." });
-    await expect(api.client.exec("one", { command: [] })).rejects.toMatchObject({ code: "invalid_input", message: expect.stringContaining('"command"') });
-    await expect(api.client.exec("one", { command: ["echo"], privileged: true } as { command: string[] })).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(api.client.exec("missing", { command: ["echo"] })).rejects.toMatchObject({
+      code: "not_found",
+      message: "There is no sandbox called missing.",
+    });
+    await expect(api.client.exec("one", { command: [] })).rejects.toMatchObject({
+      code: "invalid_input",
+      message: expect.stringContaining('"command"'),
+    });
+    await expect(api.client.exec("one", { command: ["echo"], privileged: true } as { command: string[] })).rejects.toMatchObject({
+      code: "invalid_input",
+    });
     await expect(api.client.exec("NOT A NAME", { command: ["echo"] })).rejects.toMatchObject({ code: "invalid_input" });
     const stream = await api.client.exec("one", { command: ["echo"], stdin: true });
     stream.resize(0, 0);
@@ -249,143 +268,6 @@ describe("commands over a WebSocket", () => {
   });
 });
 
-describe("files", () => {
-  it("are read, written, packed, unpacked and watched", async () => {
-    const { entry, body } = await api.client.readFile("one", "naïve.txt");
-    expect(entry.path).toBe("naïve.txt");
-    expect((await collect(body)).toString()).toBe("hello");
-    const large = Buffer.alloc(3 * 1024 ** 2, "z");
-    expect(await api.client.writeFile("one", "a", Readable.from([large]), { mode: 0o755, parents: true })).toMatchObject({ size: large.length });
-    expect(api.engine.written.get("a")?.equals(large)).toBe(true);
-    expect((await collect(await api.client.packFiles("one", "."))).toString()).toBe("tar");
-    expect(await api.client.unpackFiles("one", "b", Readable.from([large]))).toEqual({ files: 1, bytes: large.length });
-    const changes = api.client.watchFiles("one", ".", { recursive: true, signal: AbortSignal.timeout(10_000) });
-    expect(await all(changes)).toEqual([{ change: "created", path: "a" }, { change: "removed", path: "a" }]);
-  });
-
-  it("that are refused half-way say why", async () => {
-    api.engine.streams.writeFile = async (_sandbox, _path, body) => {
-      for await (const _ of body) throw new VivError("disk_full", "The sandbox's disk is full.");
-      throw new Error("no body");
-    };
-    const endless = async function* (): AsyncGenerator<Buffer> {
-      for (let count = 0; count < 2_000; count += 1) yield Buffer.alloc(64 * 1024);
-    };
-    await expect(api.client.writeFile("one", "a", endless())).rejects.toMatchObject({ code: "disk_full" });
-    expect((await api.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
-  });
-
-  it("give no authority to what they hold", async () => {
-    const answer = await fetch(`http://127.0.0.1:${api.port}/sandboxes/one/files/content?path=x.html`, { headers: { authorization: `Bearer ${TOKEN}` } });
-    expect(answer.headers.get("content-type")).toBe("application/octet-stream");
-    expect(answer.headers.get("content-disposition")).toBe("attachment");
-    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-  });
-});
-
-describe("a tunnel to a port inside", () => {
-  let echo: Server;
-
-  beforeEach(async () => {
-    echo = await echoServer();
-    api.engine.portOutside = (echo.address() as AddressInfo).port;
-  });
-
-  afterEach(() => echo.close());
-
-  it("carries bytes both ways, also after one side has ended", async () => {
-    const tunnel = await api.client.dial("one", 5432);
-    const sent = Buffer.alloc(5 * 1024 ** 2, "t");
-    tunnel.end(sent);
-    expect((await collect(tunnel)).equals(sent)).toBe(true);
-  });
-
-  it("ends when the side inside breaks off", async () => {
-    echo.once("connection", (socket) => socket.destroy());
-    const tunnel = await api.client.dial("one", 5432);
-    expect(await collect(tunnel).catch(() => Buffer.alloc(0))).toHaveLength(0);
-  });
-
-  it("is refused when nothing listens, or the port is not a port", async () => {
-    await expect(api.client.dial("one", 9)).rejects.toMatchObject({ code: "port_unreachable" });
-    for (const port of [0, 65_536, 1.5, -1]) await expect(api.client.dial("one", port)).rejects.toMatchObject({ code: "invalid_input" });
-  });
-});
-
-describe("HTTP to a port inside", () => {
-  let inside: HttpServer;
-  let seen: IncomingMessage | undefined;
-
-  beforeEach(async () => {
-    seen = undefined;
-    inside = createHttpServer((incoming, outgoing) => {
-      seen = incoming;
-      if (incoming.url === "/redirect") return void outgoing.writeHead(302, { location: "/there" }).end();
-      if (incoming.url === "/broken") return void incoming.socket.destroy();
-      outgoing.writeHead(200, { "content-type": "text/html", "set-cookie": "a=b", "access-control-allow-origin": "*", "service-worker-allowed": "/", "content-security-policy": "default-src *", "x-own": "1" });
-      incoming.pipe(outgoing);
-    });
-    const sockets = new WebSocketServer({ server: inside });
-    sockets.on("connection", (socket) => socket.on("message", (data, binary) => socket.send(data, { binary })));
-    await new Promise<void>((resolve) => inside.listen(0, "127.0.0.1", resolve));
-    api.engine.portOutside = (inside.address() as AddressInfo).port;
-  });
-
-  afterEach(() => {
-    inside.close();
-    inside.closeAllConnections();
-  });
-
-  const through = (path: string, options: RequestInit = {}): Promise<Response> =>
-    fetch(`http://127.0.0.1:${api.port}/sandboxes/one/ports/3000/http${path}`, { redirect: "manual", ...options, headers: { authorization: `Bearer ${TOKEN}`, cookie: "session=1", ...options.headers } });
-
-  it("passes method, path, query and body, and neither token nor cookies", async () => {
-    const answer = await through("/a%20b?c=d&e", { method: "PATCH", body: "x".repeat(1024 ** 2), headers: { "x-mine": "yes", te: "trailers" } });
-    expect(answer.status).toBe(200);
-    expect((await answer.text()).length).toBe(1024 ** 2);
-    expect(seen).toMatchObject({ method: "PATCH", url: "/a%20b?c=d&e" });
-    expect(seen?.headers).toMatchObject({ host: "localhost:3000", "x-mine": "yes" });
-    for (const name of ["authorization", "cookie", "te"]) expect(seen?.headers[name]).toBeUndefined();
-  });
-
-  it("gives pages from inside no authority over the API's origin", async () => {
-    const { headers } = await through("/");
-    expect(headers.get("content-security-policy")).toBe("sandbox allow-scripts allow-forms");
-    expect(headers.get("x-content-type-options")).toBe("nosniff");
-    expect(headers.get("x-own")).toBe("1");
-    for (const name of ["set-cookie", "access-control-allow-origin", "service-worker-allowed"]) expect(headers.get(name)).toBeNull();
-  });
-
-  it("keeps redirects inside", async () => {
-    expect((await through("/redirect")).headers.get("location")).toBe("/sandboxes/one/ports/3000/http/there");
-  });
-
-  it("needs the token", async () => {
-    expect((await through("/", { headers: { authorization: "" } })).status).toBe(401);
-    expect(seen).toBeUndefined();
-  });
-
-  it("says when nothing answers", async () => {
-    expect((await through("/broken")).status).toBe(502);
-    const none = await fetch(`http://127.0.0.1:${api.port}/sandboxes/one/ports/9/http/`, { headers: { authorization: `Bearer ${TOKEN}` } });
-    expect(none.status).toBe(502);
-  });
-
-  it("passes WebSockets through, and their tokens not", async () => {
-    const socket = new WebSocket(`ws://127.0.0.1:${api.port}/sandboxes/one/ports/3000/http/socket`, ["viv", `viv.bearer.${TOKEN}`, "chat"]);
-    inside.once("upgrade", (incoming) => {
-      seen = incoming;
-    });
-    await once(socket, "open");
-    expect(socket.protocol).toBe("chat");
-    expect(seen?.headers["sec-websocket-protocol"]).toBe("chat");
-    socket.send("ping");
-    const [data] = (await once(socket, "message")) as [Buffer];
-    expect(data.toString()).toBe("ping");
-    socket.terminate();
-  });
-});
-
 describe("the servers", () => {
   it("have a socket that only its owner reaches", () => {
     expect(statSync(api.socketPath).mode & 0o777).toBe(0o600);
@@ -396,7 +278,9 @@ describe("the servers", () => {
     await expect(listen(api.engine, { ...options, socketPath: api.socketPath })).rejects.toMatchObject({ code: "server_running" });
     await expect(listen(api.engine, { ...options, socketPath: "/tmp/viv.sock" })).rejects.toMatchObject({ code: "config_invalid" });
     const folder = mkdtempSync(join(tmpdir(), "viv-api-"));
-    await expect(listen(api.engine, { ...options, socketPath: join(folder, "a"), tcp: { port: api.port, token: "t" } })).rejects.toMatchObject({ code: "config_invalid" });
+    await expect(
+      listen(api.engine, { ...options, socketPath: join(folder, "a"), tcp: { port: api.port, token: "t" } }),
+    ).rejects.toMatchObject({ code: "config_invalid" });
     rmSync(folder, { recursive: true });
   });
 
@@ -410,11 +294,11 @@ describe("the servers", () => {
     await vi.waitFor(() => expect(api.engine.calls).toHaveLength(1));
     await vi.waitFor(() => expect(api.engine.feed.listeners).toBe(1));
     const closed = api.listening.close();
-    expect(await events).toEqual([]); 
+    expect(await events).toEqual([]);
     await expect(stream.end).rejects.toMatchObject({ code: "server_unreachable" });
     answer.resolve(SANDBOX);
     expect(await call).toEqual(SANDBOX);
-    await closed; 
+    await closed;
     expect(api.engine.commands[0]?.closed).toBe(false);
     await expect(api.client.call("listSandboxes", {})).rejects.toMatchObject({ code: "server_unreachable" });
   });
@@ -431,20 +315,25 @@ describe("the servers", () => {
   });
 
   it("tell the engine when a caller goes away", async () => {
-    const aborted = Promise.withResolvers<void>();
+    const aborted = Promise.withResolvers<unknown>();
     const waiting = Promise.withResolvers<unknown>();
-    Object.defineProperty(api.engine, "operations", { value: { ...api.engine.operations, stopSandbox: (_: unknown, signal: AbortSignal) => {
-      signal.addEventListener("abort", () => {
-        aborted.resolve();
-        waiting.reject(new VivError("cancelled", "gone"));
-      });
-      return waiting.promise;
-    } } });
+    Object.defineProperty(api.engine, "operations", {
+      value: {
+        ...api.engine.operations,
+        stopSandbox: (_: unknown, signal: AbortSignal) => {
+          signal.addEventListener("abort", () => {
+            aborted.resolve(signal.reason);
+            waiting.reject(new VivError("cancelled", "gone"));
+          });
+          return waiting.promise;
+        },
+      },
+    });
     const request = httpRequest({ socketPath: api.socketPath, method: "POST", path: "/sandboxes/one/stop" });
     request.on("error", () => undefined);
     request.end();
     await once(request, "finish");
     setTimeout(() => request.destroy(), 50);
-    await aborted.promise;
+    expect(await aborted.promise).toMatchObject({ code: "cancelled" });
   });
 });

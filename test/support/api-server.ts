@@ -29,7 +29,12 @@ export async function startApi(): Promise<ApiServer> {
   const store = await openSqliteStore(join(folder, "vivarium.db"));
   const engine = new ScriptedEngine(store);
   const defects: VivError[] = [];
-  const listening = await listen(engine, { version: "0.0.0", socketPath, tcp: { port: 0, token: TOKEN }, onError: (error) => defects.push(error) });
+  const listening = await listen(engine, {
+    version: "0.0.0",
+    socketPath,
+    tcp: { port: 0, token: TOKEN },
+    onError: (error) => defects.push(error),
+  });
   const client = new Client({ socket: socketPath });
   const close = async (): Promise<void> => {
     client.close();

@@ -20,7 +20,11 @@ export async function rawRequest(where: Where, text: string | Buffer): Promise<R
   await new Promise((resolve) => socket.once("close", resolve));
   const answer = Buffer.concat(chunks).toString("utf8");
   const split = answer.indexOf("\r\n\r\n");
-  return { status: Number(answer.slice(9, 12)), head: answer.slice(0, split).toLowerCase(), body: unchunked(answer.slice(0, split), answer.slice(split + 4)) };
+  return {
+    status: Number(answer.slice(9, 12)),
+    head: answer.slice(0, split).toLowerCase(),
+    body: unchunked(answer.slice(0, split), answer.slice(split + 4)),
+  };
 }
 
 function unchunked(head: string, body: string): string {
@@ -30,7 +34,11 @@ function unchunked(head: string, body: string): string {
 
 /** A request from its first line, its headers and its body. */
 export function request(line: string, headers: Readonly<Record<string, string>>, body = ""): string {
-  const all = { ...headers, connection: headers["connection"] ?? "close", ...(body === "" ? {} : { "content-length": String(Buffer.byteLength(body)) }) };
+  const all = {
+    ...headers,
+    connection: headers["connection"] ?? "close",
+    ...(body === "" ? {} : { "content-length": String(Buffer.byteLength(body)) }),
+  };
   const text = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${line} HTTP/1.1\r\n${text.join("")}\r\n${body}`;
 }

@@ -12,9 +12,27 @@ import { aCommand, aSandbox, aSandboxRow } from "./rows.ts";
 
 export const SANDBOX = aSandbox({ name: "one" });
 
-export const END: CommandEnd = { cause: "exit", exitCode: 0, signal: null, message: null, wallMs: 1, cpuMs: 1, outputBytes: 0, droppedBytes: 0 };
+export const END: CommandEnd = {
+  cause: "exit",
+  exitCode: 0,
+  signal: null,
+  message: null,
+  wallMs: 1,
+  cpuMs: 1,
+  outputBytes: 0,
+  droppedBytes: 0,
+};
 
-const entry = (size: number): FileEntry => ({ path: "naïve.txt", type: "file", size, mode: "644", modifiedAt: new Date().toISOString(), uid: 0, gid: 0, target: null });
+const entry = (size: number): FileEntry => ({
+  path: "naïve.txt",
+  type: "file",
+  size,
+  mode: "644",
+  modifiedAt: new Date().toISOString(),
+  uid: 0,
+  gid: 0,
+  target: null,
+});
 
 type CommandStream = Awaited<ReturnType<Streams["exec"]>>;
 
@@ -162,6 +180,12 @@ const DEFAULT_ANSWERS: Record<string, () => unknown> = {
   listFiles: () => ({ entries: [] }),
   prune: () => ({ sandboxes: 0, snapshots: 0, bases: 0, leftovers: [] }),
 };
+
+export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const list: Item[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
 
 export async function collect(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];

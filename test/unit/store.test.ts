@@ -1,6 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync, openSync, writeSync, closeSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  openSync,
+  writeSync,
+  closeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -51,7 +62,9 @@ describe("the store", () => {
     expect(await second.sandboxByIdempotencyKey("k")).toEqual(row);
     expect(await second.commands(row.id, true)).toEqual([command]);
     expect(await second.projectByPath("/srv/project")).toEqual({ id: "prj1", path: "/srv/project", trusted: null });
-    expect(await second.events({ after: 0, limit: 10 })).toMatchObject([{ sequence: 1, type: "sandbox.creating", sandbox: row.id, data: { why: "test" } }]);
+    expect(await second.events({ after: 0, limit: 10 })).toMatchObject([
+      { sequence: 1, type: "sandbox.creating", sandbox: row.id, data: { why: "test" } },
+    ]);
   });
 
   it("keeps nothing of a change that throws, and publishes none of its events", async () => {
@@ -261,7 +274,9 @@ describe("a migration (F-44)", () => {
 
 /** Starts a writer, kills it once it acknowledged `count` rows, and says what it acknowledged. */
 async function killedWriter(from: number, count: number): Promise<{ writer: string | null; last: number }> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../support/store-writer.ts"), path, String(from)], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../support/store-writer.ts"), path, String(from)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const closed = once(child, "close");
   let last = from - 1;
   for await (const line of createInterface({ input: child.stdout })) {

@@ -29,7 +29,9 @@ export async function retryBusy<T>(work: () => T | Promise<T>): Promise<T> {
 function connect(path: string, readOnly: boolean): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, readOnly });
   try {
-    db.exec(readOnly ? "pragma query_only = on" : "pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 4000");
+    db.exec(
+      readOnly ? "pragma query_only = on" : "pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 4000",
+    );
     return db;
   } catch (error) {
     db.close();
