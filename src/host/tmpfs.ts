@@ -1,6 +1,5 @@
 /** A file system in memory for small things that must not lie on the machine's disk. */
 import { readMounts } from "./mounts.ts";
-import { readMounts } from "./mounts.ts";
 import { runChecked } from "./run.ts";
 
 /** Does nothing if one is mounted there already, which outlives a crash of the server. */
