@@ -1,0 +1,155 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { CellClient } from "../../src/drivers/native/cell-client.ts";
+import { type CellForTests, parts, startCell } from "../support/cell.ts";
+import { needs } from "../support/skip.ts";
+
+const BASE = 0x7ff00000;
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+interface Launched {
+  readonly volume: string;
+  readonly pid: number;
+  run(command: readonly string[], user?: string): Promise<string>;
+  attack(...names: readonly string[]): Promise<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () => {
+  let cell: CellForTests;
+  let pool: string;
+  let project: string;
+  let serial = 0;
+  const started: Launched[] = [];
+
+  function fieldsFor(name: string, privileges: string, ...mounts: readonly Buffer[]) {
+    const at = (suffix: string): string => join(cell.folder, `${name}.${suffix}`);
+    for (const folder of [join(pool, name, "upper"), join(pool, name, "work"), at("logs"), at("run")]) mkdirSync(folder, { recursive: true });
+    return {
+      sandbox: name, mode: "root", uid_base: BASE, uid_count: 65536, hostname: name, socket: at("sock"), logs: at("logs"), run: at("run"), privileges,
+      tree: [parts("system", "/"), parts("volume", join(pool, name)), parts("mask", join(pool, "mask")), parts("project", project)],
+      root: "overlay",
+      mount: [parts("overlay", "/", "@volume/upper", "@volume/work", "@mask", "@system"), parts("bind", "/viv-project", "@project", "rw"), ...mounts],
+    };
+  }
+
+  async function launch(privileges = "drop"): Promise<Launched> {
+    const name = `s${++serial}`;
+    const fields = fieldsFor(name, privileges);
+    const reply = await cell.ask("launch", fields);
+    const client = new CellClient(fields.socket);
+    const run: Launched["run"] = async (command, user = "root") => {
+      const running = await client.exec({ id: `c${++serial}`, command, env: { PATH, HOME: "/tmp" }, cwd: "/", user, stdin: false, logBytes: 0 });
+      const output: Buffer[] = [];
+      for await (const chunk of running.output) if (chunk.stream !== "gap") output.push(chunk.data);
+      return Buffer.concat(output).toString();
+    };
+    const launched: Launched = {
+      volume: join(pool, name),
+      pid: Number(reply.get("pid")),
+      run,
+      attack: async (...names) => outcomes(await run(["/viv-project/attack", ...names])),
+      stop: () => client.stop(0),
+    };
+    started.push(launched);
+    return launched;
+  }
+
+  function outcomes(text: string): Record<string, string> {
+    return Object.fromEntries(text.trim().split("\n").map((line) => line.split(" ") as [string, string]));
+  }
+
+  beforeAll(() => {
+    cell = startCell();
+    pool = cell.pool();
+    project = join(pool, "project");
+    for (const folder of [project, join(pool, "mask")]) mkdirSync(folder);
+    execFileSync("cc", ["-o", join(project, "attack"), new URL("../support/attack.c", import.meta.url).pathname]);
+  });
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((sandbox) => sandbox.stop()));
+  });
+  afterAll(async () => cell?.remove());
+
+  const everywhere = (names: readonly string[], result: string): Record<string, string> => Object.fromEntries(names.map((name) => [name, result]));
+  const refused = [
+    "unshare-user", "unshare-mounts", "clone-user", "clone-network", "io_uring", "userfaultfd", "bpf", "perf", "keyctl", "add_key", "kexec", "module",
+    "open-by-handle", "vsock", "alg", "packet", "raw", "raw6", "netlink-generic", "netlink-netfilter", "mount", "umount", "open_tree", "fsopen",
+    "block-device", "kvm-device", "type-into-terminal", "type-into-terminal-high-bits", "ptrace-1", "read-1", "descriptor-of-1",
+  ];
+
+  test.each(["drop", "keep"])("refuses its root what only the machine may do (privileges %s)", async (privileges) => {
+    const sandbox = await launch(privileges);
+    expect(await sandbox.attack(...refused)).toEqual(everywhere(refused, "EPERM"));
+    const unreadable = ["memory-of-1", "root-of-1", "core-pattern"];
+    expect(await sandbox.attack(...unreadable)).toEqual(everywhere(unreadable, "EACCES"));
+    expect(await sandbox.attack("clone3", "netlink-route")).toEqual({ clone3: "ENOSYS", "netlink-route": "done" });
+    expect(await sandbox.attack("old-gate", "second-numbers")).toEqual({ "old-gate": "SIGSYS", "second-numbers": "SIGSYS" });
+  });
+
+  test("is what refuses: without it the same attacks get through", () => {
+    const free = ["clone-user", "keyctl", "raw", "netlink-generic", "fsopen", "open_tree", "unshare-user"];
+    const text = execFileSync("unshare", ["-m", join(project, "attack"), ...free], { encoding: "utf8" });
+    expect(outcomes(text)).toEqual(everywhere(free, "done"));
+  });
+
+  test("does not reach an abstract socket of the host", async () => {
+    const name = `viv-canary-${process.pid}`;
+    const server = createServer().listen(`\0${name}`);
+    const sandbox = await launch();
+    expect(outcomes(execFileSync(join(project, "attack"), [`abstract-socket=${name}`], { encoding: "utf8" }))).toEqual({ "abstract-socket": "done" });
+    expect(await sandbox.attack(`abstract-socket=${name}`)).toEqual({ "abstract-socket": "ECONNREFUSED" });
+    server.close();
+  });
+
+  test("shows only its own processes and nothing of the machine's keys, symbols and serials", async () => {
+    const sandbox = await launch();
+    expect(await sandbox.run(["sh", "-c", "ls -d /proc/[0-9]* | wc -l; cat /proc/keys /proc/kallsyms; ls /sys; ls /sys/firmware /sys/class 2>&1 | grep -vc 'No such'"])).toMatch(/^[1-5]\ndevices\nempty\n0\n$/);
+    expect(await sandbox.run(["sh", "-c", "grep -E 'Seccomp:|NoNewPrivs|CapBnd' /proc/1/status"])).toContain("CapBnd:\t00000000a80425fb");
+  });
+
+  test("keeps owners natural on its disk and lets root inside do root's work", async () => {
+    const sandbox = await launch();
+    const output = await sandbox.run(["sh", "-ec", "useradd -m visitor; su visitor -c 'id -un; echo mine > ~/note'; mv /usr/share /usr/share2; ls -d /usr/share2; touch /viv-project/new"]);
+    expect(output).toBe("visitor\n/usr/share2\n");
+    expect(lstatSync(join(sandbox.volume, "upper/etc/passwd")).uid).toBe(0);
+    expect(lstatSync(join(sandbox.volume, "upper/home/visitor/note")).uid).toBeGreaterThanOrEqual(1000);
+    expect(lstatSync(join(project, "new")).uid).toBe(0);
+  });
+
+  test("may destroy its system and leaves the host's as it was", async () => {
+    const sandbox = await launch();
+    await sandbox.run(["rm", "-rf", "/usr/bin", "/usr/sbin", "/etc"]);
+    expect(existsSync("/usr/bin/env") && existsSync("/etc/passwd")).toBe(true);
+    await expect(sandbox.run(["/usr/bin/env"], "0")).rejects.toMatchObject({ code: "command_not_found" });
+  });
+
+  test("belongs to its own id range and holds no descriptor of the server", async () => {
+    const sandbox = await launch();
+    expect(readFileSync(`/proc/${sandbox.pid}/status`, "utf8")).toMatch(new RegExp(`^Uid:(\\t${BASE}){4}$`, "m"));
+    const held = execFileSync("ls", ["-l", `/proc/${sandbox.pid}/fd`], { encoding: "utf8" });
+    expect(held).not.toContain("pipe:");
+    expect(held.match(/socket:/g)?.length).toBe(1);
+  });
+
+  test.each(["dev", "proc", "sys", "run", "viv-project"])("is not made when /%s is a link, and nothing is left or written", async (name) => {
+    const id = `s${++serial}`;
+    const fields = fieldsFor(id, "drop");
+    const outside = join(cell.folder, `outside-${name}`);
+    mkdirSync(outside);
+    symlinkSync(outside, join(pool, id, "upper", name));
+    await expect(cell.ask("launch", fields)).rejects.toThrow();
+    expect(existsSync(fields.socket)).toBe(false);
+    expect(execFileSync("ls", [outside], { encoding: "utf8" })).toBe("");
+  });
+
+  test("says which step failed", async () => {
+    const fields = fieldsFor(`s${++serial}`, "drop", parts("bind", "/there", join(cell.folder, "missing"), "ro"));
+    await expect(cell.ask("launch", fields)).rejects.toThrow(/missing|not.found|No such/i);
+    const unknown = fieldsFor(`s${++serial}`, "drop", parts("bind", "/there", "@nobody", "ro"));
+    await expect(cell.ask("launch", unknown)).rejects.toThrow(/tree/);
+  });
+});
