@@ -126,8 +126,8 @@ export class Server {
     this.#closers.push(() => volumes.close(this.#live.size === 0));
     const capture = new ProjectCapture(host, volumes);
     this.#closers.push(() => capture.close());
-    const masks = await MaskLayers.open({ host, home: paths.home, config: paths.config, mode });
-    this.#closers.push(() => masks.close());
+    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own: [paths.home, paths.config], mode });
+    this.#closers.push(() => masks.close(this.#live.size === 0));
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups: Cgroups.open(groupName(paths.home)), masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
     const diff: Backend["diff"] = async (sides, lines) => {

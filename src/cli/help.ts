@@ -18,6 +18,8 @@ export const EXIT_CODES = [
   ["130", "cancelled"],
 ] as const;
 
+const NAME_COLUMNS = 10;
+
 /** "-u, --user USER". */
 export function optionLabel(name: string, option: OptionDeclaration): string {
   const short = option.short === undefined ? "    " : `-${option.short}, `;
@@ -57,10 +59,14 @@ export async function printOverview(screen: Screen): Promise<void> {
   const commands = new Map((await loadAll()).map((each) => [each.name, each]));
   screen.print("viv gives you an instant, disposable clone of this machine.");
   screen.print("\nUsage: viv COMMAND [options]");
-  const longest = Math.max(...[...commands.keys()].map((name) => name.length));
   for (const group of GROUPS) {
     screen.print(`\n${screen.paint("bold", group.title)}`);
-    for (const name of Object.keys(group.commands)) screen.print(`  ${name.padEnd(longest)}  ${commands.get(name)?.summary ?? ""}`);
+    const lines = new Map<string, string>();
+    for (const name of Object.keys(group.commands)) {
+      const [first = name, second] = name.split(" ");
+      lines.set(first, second === undefined ? (commands.get(name)?.summary ?? "") : [lines.get(first), second].filter(Boolean).join(", "));
+    }
+    for (const [name, summary] of lines) screen.print(`  ${name.padEnd(NAME_COLUMNS)}  ${summary}`);
   }
   screen.print(`\n${screen.paint("bold", "A first tour")}`);
   screen.print("  cd my-project");

@@ -41,9 +41,11 @@ async function dispatch(argv: readonly string[], screen: Screen): Promise<number
     printCommandHelp(screen, declaration);
     return 0;
   }
-  const connection = new Connection(screen);
+  // In `viv exec try ls --json` the option is the inner command's, which only parsing tells.
+  const asParsed = parsed.json ? screen : new Screen({ stdout: process.stdout, stderr: process.stderr, env: process.env, json: false });
+  const connection = new Connection(asParsed);
   try {
-    return (await declaration.run(invocation(parsed, screen, connection))) ?? 0;
+    return (await declaration.run(invocation(parsed, asParsed, connection))) ?? 0;
   } finally {
     connection.close();
   }
@@ -129,12 +131,12 @@ function wantsJson(argv: readonly string[]): boolean {
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
 }
 
-/** A reader that went away (`viv ls | head -1`) is no failure. */
+/** A reader that went away (`viv ls | head -1`) is no failure. Who listens for it as well has something to finish first. */
 function quietPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE") throw error;
-      process.exit(process.exitCode ?? 0);
+      if (stream.listenerCount("error") === 1) process.exit(0);
     });
   }
 }

@@ -5,7 +5,7 @@ import type { Client } from "../client/client.ts";
 import type { CommandSpec } from "../schema/command.ts";
 import type { Sandbox } from "../schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
-import { explainEnd, runSession } from "./session.ts";
+import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
 import { clean } from "./text.ts";
 import { parsePairs } from "./values.ts";
 
@@ -64,7 +64,7 @@ export async function runInside(client: Client, sandbox: string, spec: CommandSp
   const collected = json ? { stdout: new Collector(), stderr: new Collector() } : undefined;
   const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of output were dropped.`);
   const end = await runSession(stream, { terminal, stdin, detachable: false, onGap, ...collected });
-  if (end === undefined) return 0;
+  if (typeof end === "string") return UNREAD_EXIT_CODE;
   if (collected) {
     const { stdout, stderr } = collected;
     const truncated = stdout.truncated || stderr.truncated;

@@ -21,20 +21,25 @@ export interface SessionOptions {
 
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
-/** Runs until the command ends; undefined if the user detached. */
-export async function runSession(stream: CommandStream, options: SessionOptions): Promise<CommandEnd | undefined> {
-  const detached = Promise.withResolvers<undefined>();
+/** How a session ends: with its command, by the user's leaving, or because nobody reads the output any more. */
+export type SessionEnd = CommandEnd | "detached" | "unread";
+
+/** Exit code of a program whose output nobody reads: 128 + SIGPIPE. */
+export const UNREAD_EXIT_CODE = 141;
+
+export async function runSession(stream: CommandStream, options: SessionOptions): Promise<SessionEnd> {
+  const left = Promise.withResolvers<"detached" | "unread">();
   const undo: Undo[] = [];
   try {
+    undo.push(noticeClosedPipes(() => left.resolve("unread")));
     if (options.signals !== false) undo.push(forwardSignals(stream));
     if (options.terminal) undo.push(useTerminal(stream));
-    if (options.stdin) undo.push(pumpInput(stream, options.detachable ? () => detached.resolve(undefined) : undefined));
+    if (options.stdin) undo.push(pumpInput(stream, options.detachable ? () => left.resolve("detached") : undefined));
     else stream.endInput();
     const ended = pumpOutput(stream, options).then(() => stream.end);
-    const end = await Promise.race([ended, detached.promise]);
-    // Output that breaks off after the user left is no news.
-    if (end === undefined) ended.catch(() => undefined);
-    return end;
+    // Output that breaks off after its reader left is no news.
+    left.promise.then(() => ended.catch(() => undefined)).catch(() => undefined);
+    return await Promise.race([left.promise, ended]);
   } finally {
     for (const step of undo.toReversed()) step();
     stream.close();
@@ -42,6 +47,16 @@ export async function runSession(stream: CommandStream, options: SessionOptions)
 }
 
 type Undo = () => void;
+
+function noticeClosedPipes(onClosed: () => void): Undo {
+  const notice = (error: NodeJS.ErrnoException): void => {
+    if (error.code === "EPIPE") onClosed();
+  };
+  for (const stream of [process.stdout, process.stderr]) stream.prependListener("error", notice);
+  return () => {
+    for (const stream of [process.stdout, process.stderr]) stream.off("error", notice);
+  };
+}
 
 /** The first ctrl-C is the command's; a second one means it. */
 function forwardSignals(stream: CommandStream): Undo {

@@ -13,7 +13,6 @@ import { CommandStream } from "./command-stream.ts";
 import { readEvents } from "./sse.ts";
 import { Transport, type Address } from "./transport.ts";
 
-export type { CommandOutput } from "./command-stream.ts";
 export { CommandStream };
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -9,7 +9,7 @@ import { Intake, sendBytes, toBuffer } from "../wire/wire.ts";
 const UNREAD_BYTES = 256 * 1024;
 const STDIN = Buffer.of(CHANNEL.stdin);
 
-export type CommandOutput =
+type CommandOutput =
   | { readonly stream: "stdout" | "stderr"; readonly data: Buffer }
   | { readonly stream: "gap"; readonly bytes: number };
 

@@ -133,7 +133,7 @@ export interface Driver {
   readonly capabilities: DriverCapabilities;
   launch(request: LaunchRequest): Promise<Walls>;
   /** Finds a launched sandbox again; undefined when it is gone. */
-  adopt(sandbox: string, launched: Launched): Promise<Walls | undefined>;
+  adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined>;
   /** The logged output of a command, also when its sandbox has ended. */
   log(sandbox: string, command: string): Promise<CommandLog>;
   /** Removes what an ended sandbox left on the host outside its volume; its logs too when it is thrown away. Absent is fine. */

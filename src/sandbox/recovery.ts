@@ -48,7 +48,7 @@ export class Recovery {
   async #adopt(row: SandboxRow): Promise<boolean> {
     if (row.launched === null) return false;
     const { driver } = this.#parts.backends.of(row);
-    const walls = await driver.adopt(row.id, row.launched);
+    const walls = await driver.adopt(row.id, row.launched, row.limits);
     if (walls === undefined) return false;
     const live = this.#parts.live.add(row.id, walls, driver);
     const use = await walls.usage();

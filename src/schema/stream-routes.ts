@@ -128,7 +128,6 @@ export const STREAM_ROUTES = {
 } as const satisfies Record<string, StreamRoute>;
 
 export type StreamName = keyof typeof STREAM_ROUTES;
-export type StreamInputOf<Name extends StreamName> = z.input<(typeof STREAM_ROUTES)[Name]["input"]>;
 export type StreamParsedOf<Name extends StreamName> = z.output<(typeof STREAM_ROUTES)[Name]["input"]>;
 
 /** Header with the JSON of a file's entry, in ASCII. */

@@ -81,7 +81,7 @@ export function describeTree(root: string, options: DescribeOptions): string[] {
     }
     lines.push(line.join(" "));
     if (!status.isDirectory()) return;
-    const names = readdirSync(path, { encoding: "buffer" }).sort(Buffer.compare);
+    const names = readdirSync(path, { encoding: "buffer" }).sort((left, right) => left.compare(right));
     for (const child of names) visit(Buffer.concat([path, Buffer.from("/"), child]), `${name}/${JSON.stringify(child.toString("latin1"))}`);
   };
   visit(Buffer.from(root), "");

@@ -53,14 +53,16 @@ function endOf(code: number | null, signal: NodeJS.Signals | null, started: numb
 }
 
 /** A command of this machine as a stream. */
-export async function hostCommand(box: SandboxDetail, words: readonly string[], options: { cwd?: string; env?: Record<string, string> } = {}): Promise<CommandStream> {
+export async function hostCommand(box: SandboxDetail, words: readonly string[], options: { cwd?: string; env?: Record<string, string>; terminal?: object } = {}): Promise<CommandStream> {
   const started = Date.now();
-  const child = spawn(words[0] ?? "", words.slice(1), { cwd: options.cwd ?? box.project, env: { PATH: "/usr/bin:/bin", ...options.env }, detached: true });
+  // util-linux's script gives a command a terminal.
+  const [program = "", ...rest] = options.terminal === undefined ? words : ["script", "-qfec", words.map((word) => `'${word}'`).join(" "), "/dev/null"];
+  const child = spawn(program, rest, { cwd: options.cwd ?? box.project, env: { PATH: "/usr/bin:/bin", ...options.env }, detached: true });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", (error: NodeJS.ErrnoException) => reject(new VivError(error.code === "ENOENT" ? "command_not_found" : "command_not_runnable", `${words[0]} can't be run.`)));
   });
-  const command: Command = { id: newId("command"), sandbox: box.id, command: [...words], user: "1000", cwd: options.cwd ?? box.project, terminal: false, pid: child.pid ?? 0, startedAt: new Date(started).toISOString(), running: true, end: null };
+  const command: Command = { id: newId("command"), sandbox: box.id, command: [...words], user: "1000", cwd: options.cwd ?? box.project, terminal: options.terminal !== undefined, pid: child.pid ?? 0, startedAt: new Date(started).toISOString(), running: true, end: null };
   const end = new Promise<CommandEnd>((resolve) => child.once("close", (code, signal) => resolve(endOf(code, signal, started))));
   child.stdin.on("error", () => child.stdin.destroy());
   const chunks: { stream: "stdout" | "stderr"; data: Buffer }[] = [];

@@ -1,5 +1,5 @@
 import { command } from "../command.ts";
-import { explainEnd, runSession } from "../session.ts";
+import { explainEnd, runSession, UNREAD_EXIT_CODE } from "../session.ts";
 import { clean } from "../text.ts";
 
 export default command({
@@ -21,7 +21,8 @@ export default command({
     const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of earlier output are no longer in the log.`);
     const target = json ? { stdout: process.stderr } : {};
     const end = await runSession(stream, { terminal, stdin, detachable: process.stdin.isTTY, onGap, ...target });
-    if (end === undefined) {
+    if (end === "unread") return UNREAD_EXIT_CODE;
+    if (end === "detached") {
       screen.say("Detached; the command goes on.");
       return 0;
     }

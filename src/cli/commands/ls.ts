@@ -45,7 +45,7 @@ export default command({
     if (sandboxes.length === 0) return screen.say("No sandboxes. Make one with `viv create`.");
     screen.table(sandboxes, [
       { title: "NAME", value: (sandbox) => sandbox.name },
-      { title: "STATE", value: stateText, paint: (cell, sandbox) => paintState(screen, cell, sandbox.state) },
+      { title: "STATE", value: stateText, paint: (cell, sandbox) => (sandbox.walled ? paintState(screen, cell, sandbox.state) : screen.paint("yellow", cell)) },
       { title: "PROJECT", value: (sandbox) => sandbox.project, shrinks: true },
       { title: "CREATED", value: (sandbox) => ago(sandbox.createdAt) },
       { title: "STOPS", value: (sandbox) => (ENDED.has(sandbox.state) ? "-" : until(sandbox.expiresAt)) },

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { findPaths, preparePaths, type Environment } from "../../config/paths.ts";
 import { VivError } from "../../schema/errors.ts";
 import { command } from "../command.ts";
@@ -7,6 +8,9 @@ import { connectIfRunning } from "../connect.ts";
 import { serverCommand, serverEnvironment, startServer } from "../start.ts";
 import { clean } from "../text.ts";
 import { parsePort } from "../values.ts";
+
+const TOKEN_ATTEMPTS = 50;
+const TOKEN_RETRY_MS = 20;
 
 /** Runs the server as a child that has this terminal, until it ends. */
 function runInForeground(flags: readonly string[], env: Environment): Promise<number> {
@@ -20,6 +24,16 @@ function runInForeground(flags: readonly string[], env: Environment): Promise<nu
     child.once("error", reject);
     child.once("exit", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 125)));
   });
+}
+
+/** The server writes its token right after it listens. */
+async function readToken(file: string): Promise<string | null> {
+  for (let attempt = 0; attempt < TOKEN_ATTEMPTS; attempt += 1) {
+    const text = await readFile(file, "utf8").catch(() => "");
+    if (text.endsWith("\n")) return text.trim();
+    await delay(TOKEN_RETRY_MS);
+  }
+  return null;
 }
 
 export default command({
@@ -54,7 +68,7 @@ export default command({
         remedy: "Run `viv down` first; sandboxes go on meanwhile.",
       });
     }
-    const token = status.listen !== null && existsSync(paths.token) ? readFileSync(paths.token, "utf8").trim() : null;
+    const token = status.listen === null ? null : await readToken(paths.token);
     if (json) return screen.json({ ...status, token });
     screen.print(`The server ${running === undefined ? "has started" : "runs"}: process ${status.pid}, state in ${status.home}.`);
     if (status.listen !== null) screen.print(`It listens on ${status.listen}. Token: ${token ?? `in ${paths.token}`}`);

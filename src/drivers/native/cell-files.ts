@@ -1,8 +1,8 @@
 /** Files of a sandbox, reached from inside with a user's rights. */
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { chunkMaxBytes, encodeFrame, type FieldList, type FieldValue, Fields, KIND } from "../../host/frames.ts";
-import { VivError } from "../../schema/errors.ts";
 import { FileChange, type FileEntry, FileType } from "../../schema/files.ts";
 import type { FileOperations } from "../drivers.ts";
 import { ask, askList, framesOf, lost, openSocket } from "./cell-connection.ts";
@@ -27,6 +27,19 @@ function common(path: string, user: string): [string, FieldValue][] {
 }
 
 const flag = (value: boolean | undefined): string => (value === true ? "1" : "0");
+
+/** Sends the content, unless the answer, which can only be a refusal now, comes first. */
+async function upload(socket: Socket, body: AsyncIterable<Uint8Array>, answer: Promise<unknown>): Promise<void> {
+  const refused = new AbortController();
+  answer.catch(() => refused.abort());
+  for await (const part of body) {
+    for (let at = 0; at < part.length && !refused.signal.aborted; at += chunkMaxBytes) {
+      if (!socket.write(encodeFrame(KIND.data, part.subarray(at, at + chunkMaxBytes)))) await Promise.race([once(socket, "drain"), answer]);
+    }
+    if (refused.signal.aborted) return;
+  }
+  socket.write(encodeFrame(KIND.end));
+}
 
 export class CellFiles implements FileOperations {
   readonly #socket: string;
@@ -72,21 +85,13 @@ export class CellFiles implements FileOperations {
     const ready = await frames.next();
     if (ready.done === true) throw lost(path);
     const answer = frames.next(); // a full disk is told while the content is still on its way
-    let failed = false;
-    answer.catch(() => (failed = true));
     try {
-      for await (const part of body) {
-        for (let at = 0; at < part.length && !failed; at += chunkMaxBytes) {
-          if (!socket.write(encodeFrame(KIND.data, part.subarray(at, at + chunkMaxBytes)))) await Promise.race([once(socket, "drain"), answer]);
-        }
-        if (failed) break;
-      }
+      await upload(socket, body, answer);
     } catch (error) {
       socket.destroy(); // the connection ends before END: nothing is changed
       await answer.catch(() => undefined);
-      if (!failed || !(error instanceof VivError)) throw error;
+      throw error;
     }
-    if (!failed) socket.write(encodeFrame(KIND.end));
     const done = await answer;
     if (done.done === true || done.value.kind !== KIND.reply) throw lost(path);
     await frames.return();

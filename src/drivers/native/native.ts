@@ -8,6 +8,7 @@ import type { Cgroups } from "../../host/cgroups.ts";
 import { readMounts } from "../../host/mounts.ts";
 import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import type { Limits } from "../../schema/sandbox.ts";
 import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
 import { readLog } from "./log-reader.ts";
 import { rootPlan, userModeFolders, userPlan, type Field, type MaskLayer } from "./plan.ts";
@@ -53,7 +54,7 @@ export class NativeDriver implements Driver {
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
       const reply = await host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
       const launched: Launched = { pid: reply.number("pid") ?? 0, start: reply.get("start") ?? "", boot: this.#boot };
-      return this.#walls(request.sandbox, launched);
+      return this.#walls(request.sandbox, launched, request.limits);
     } catch (error) {
       await this.clear(request.sandbox, "remove");
       if (!(error instanceof CellError)) throw error;
@@ -102,7 +103,7 @@ export class NativeDriver implements Driver {
     return fields;
   }
 
-  async adopt(sandbox: string, launched: Launched): Promise<Walls | undefined> {
+  async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {
     if (launched.boot !== this.#boot) return undefined;
     try {
       await this.#options.host.request("adopt", [["sandbox", sandbox], ["pid", String(launched.pid)], ["start", launched.start]]);
@@ -110,16 +111,17 @@ export class NativeDriver implements Driver {
       if (error instanceof CellError && error.code === "not-found") return undefined;
       throw error;
     }
-    return this.#walls(sandbox, launched);
+    return this.#walls(sandbox, launched, limits);
   }
 
-  #walls(sandbox: string, launched: Launched): NativeWalls {
+  #walls(sandbox: string, launched: Launched, limits: Limits): NativeWalls {
     return new NativeWalls({
       sandbox,
       launched,
       socket: this.#socket(sandbox),
       host: this.#options.host,
       cgroups: this.#options.cgroups,
+      limits,
       ended: () => {
         const waiting = this.#ending.get(sandbox) ?? Promise.withResolvers<void>();
         this.#ending.set(sandbox, waiting);

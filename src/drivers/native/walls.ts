@@ -6,6 +6,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { ExecRequest, FileOperations, Launched, RunningCommand, Usage, Walls } from "../drivers.ts";
 import { CellClient } from "./cell-client.ts";
+import { WatchedLimits } from "./watched.ts";
 
 interface WallsOptions {
   readonly sandbox: string;
@@ -13,11 +14,13 @@ interface WallsOptions {
   readonly socket: string;
   readonly host: CellHost;
   readonly cgroups: Cgroups | undefined;
+  readonly limits: Limits;
   /** Tells the driver that the end is wanted; resolves when process 1 has ended, and with it all others. */
   readonly ended: () => Promise<void>;
 }
 
 const SIGKILL = 9;
+const NOTHING_KNOWN: Usage = { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
 /** How much longer than its grace a stop may take before process 1 is killed from outside. */
 const STOP_MARGIN_MS = 2_000;
 
@@ -26,12 +29,15 @@ export class NativeWalls implements Walls {
   readonly files: FileOperations;
   readonly #options: WallsOptions;
   readonly #cell: CellClient;
+  /** Holds the limits where no cgroup does. */
+  readonly #watched: WatchedLimits | undefined;
 
   constructor(options: WallsOptions) {
     this.#options = options;
     this.launched = options.launched;
     this.#cell = new CellClient(options.socket);
     this.files = this.#cell.files;
+    this.#watched = options.cgroups === undefined ? new WatchedLimits(options.launched.pid, options.limits) : undefined;
   }
 
   exec(request: ExecRequest): Promise<RunningCommand> {
@@ -52,11 +58,12 @@ export class NativeWalls implements Walls {
 
   async usage(): Promise<Usage> {
     const { cgroups, sandbox } = this.#options;
-    return cgroups?.use(sandbox) ?? { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
+    return cgroups?.use(sandbox) ?? this.#watched?.usage() ?? NOTHING_KNOWN;
   }
 
   async limit(limits: Limits): Promise<void> {
     this.#options.cgroups?.limit(this.#options.sandbox, limits);
+    if (this.#watched !== undefined) this.#watched.limits = limits;
   }
 
   async freeze(): Promise<void> {
@@ -70,6 +77,7 @@ export class NativeWalls implements Walls {
   /** Killing process 1 makes the kernel end everything in its pid namespace. */
   async stop(graceMs: number): Promise<void> {
     const ended = this.#options.ended();
+    this.#watched?.stop();
     if (graceMs > 0) {
       const patience = AbortSignal.timeout(graceMs + STOP_MARGIN_MS);
       const tired = new Promise<void>((resolve) => patience.addEventListener("abort", () => resolve(), { once: true }));

@@ -1,0 +1,53 @@
+/** Processes below another one, as /proc shows them. */
+import { readdirSync, readFileSync } from "node:fs";
+
+export interface ProcessUse {
+  readonly pid: number;
+  readonly memoryBytes: number;
+  readonly cpuMs: number;
+  readonly threads: number;
+}
+
+const PAGE_BYTES = 4096;
+/** Ticks of /proc are hundredths of a second on every Linux that Node runs on. */
+const TICK_MS = 10;
+
+interface Stat extends ProcessUse {
+  readonly parent: number;
+}
+
+function readStat(pid: string): Stat | undefined {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    // It ended between the listing and the look.
+    return undefined;
+  }
+  // The name in parentheses may hold anything, also parentheses.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const number = (index: number): number => Number(fields[index] ?? 0);
+  return { pid: Number(pid), parent: number(1), cpuMs: (number(11) + number(12)) * TICK_MS, threads: number(17), memoryBytes: number(21) * PAGE_BYTES };
+}
+
+/** All processes below `root`, without it. Orphans of a pid namespace belong to its process 1, so none escapes. */
+export function processesBelow(root: number): ProcessUse[] {
+  const children = new Map<number, Stat[]>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readStat(name);
+    if (stat === undefined) continue;
+    const siblings = children.get(stat.parent);
+    if (siblings === undefined) children.set(stat.parent, [stat]);
+    else siblings.push(stat);
+  }
+  const found: ProcessUse[] = [];
+  const queue = [root];
+  for (let parent = queue.pop(); parent !== undefined; parent = queue.pop()) {
+    for (const child of children.get(parent) ?? []) {
+      found.push(child);
+      queue.push(child.pid);
+    }
+  }
+  return found;
+}
