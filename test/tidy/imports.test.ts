@@ -49,7 +49,6 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   "node:net": ["host", "drivers", "api", "client", "cli", "network", "server.ts"],
   hono: ["api"],
   "@hono/node-server": ["api"],
-  "@hono/zod-openapi": ["api"],
   "jsonc-parser": ["config"],
   "modern-tar": ["sandbox", "cli"],
   ws: ["api", "client", "cli", "wire"],
