@@ -178,6 +178,22 @@ describe("files of a sandbox", needs("linux", "root", "compiler"), () => {
   });
 });
 
+test("a file that no longer fits is refused in words while it arrives, and leaves nothing", needs("linux", "root", "compiler"), async () => {
+  const cell = await new CellProcess().startWithSmallLogs("2m");
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (let count = 0; count < 500; count++) yield Buffer.alloc(1 << 20);
+  }
+  try {
+    const { files } = cell.client;
+    await expect(files.write(`${cell.logs}/large`, "root", endless(), {})).rejects.toMatchObject({ code: "disk_full" });
+    expect(await files.list(cell.logs, "root", 1, 10)).toEqual([]);
+    await expect(files.write(`${cell.logs}/no/parent`, "root", endless(), {})).rejects.toMatchObject({ code: "file_not_found" });
+  } finally {
+    await cell.remove();
+  }
+  expect(cell.complaints).toBe("");
+});
+
 /** Whether a process below process 1 holds an inotify watch. */
 function cellWatches(cell: CellProcess): boolean {
   const first = cell.firstPid;
