@@ -19,7 +19,8 @@ function reach(point: string): void {
 }
 
 async function main(): Promise<number> {
-  process.umask(0o077);
+  // Folders of volumes are seen inside by every user; the state folder around them is private.
+  process.umask(0o022);
   const token = values.listen === undefined ? undefined : randomBytes(32).toString("base64url");
   try {
     const server = await Server.start({

@@ -54,13 +54,14 @@ async function extract(host: CellHost, root: string, files: readonly { path: str
   }
 }
 
-async function numstat(folder: string): Promise<Map<string, { added: number; removed: number }>> {
+/** Lines added and removed of old/<name> against new/<name> in a folder of ours, by name. */
+export async function numstat(folder: string): Promise<Map<string, { added: number; removed: number }>> {
   const env = { PATH: TOOL_PATH, LC_ALL: "C", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GIT_CEILING_DIRECTORIES: folder, HOME: folder };
   const counts = new Map<string, { added: number; removed: number }>();
   // Exit code 1 only says that there are differences.
   const { stdout } = await runChecked("git", ["-C", folder, "diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", "--", "old", "new"], { env, okCodes: [0, 1] });
   for (const line of stdout.toString("utf8").split("\n")) {
-    const match = /^(\d+)\t(\d+)\t.*?(\d+)\}?$/.exec(line);
+    const match = /^(\d+)\t(\d+)\t.*\/(\d+)(?: => \/dev\/null)?$/.exec(line);
     if (match?.[3] !== undefined) counts.set(match[3], { added: Number(match[1]), removed: Number(match[2]) });
   }
   return counts;

@@ -56,7 +56,7 @@ export interface Sides {
 export type VolumeSource = { readonly base: string; readonly project: string } | { readonly snapshot: string };
 
 export interface Volumes {
-  readonly name: "btrfs" | "plain";
+  readonly name: "btrfs" | "plain" | "folder";
   readonly capabilities: VolumeCapabilities;
 
   /** The project's tip, made if it is not there. `fresh` throws the old one away first. Serialised by the caller per project. */

@@ -44,10 +44,10 @@ export function isGone(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** Equal to the time stamps that a copy can carry over. */
+/** Equal as far as a copy carries over: kind, mode, size and time. Folders are equal to each other. */
 export function sameStatus(one: Stats, other: Stats): boolean {
   if (one.isDirectory() && other.isDirectory()) return true;
-  return (one.mode & constants.S_IFMT) === (other.mode & constants.S_IFMT) && one.mode === other.mode && one.size === other.size && Math.abs(one.mtimeMs - other.mtimeMs) < 1;
+  return one.mode === other.mode && one.size === other.size && Math.abs(one.mtimeMs - other.mtimeMs) < 1;
 }
 
 /** The status of an entry itself; undefined when there is none. */

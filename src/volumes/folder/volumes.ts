@@ -4,7 +4,7 @@
  * roots/0 and nothing else of a volume's inside. The quota has to be watched.
  */
 import { existsSync, statfsSync, statSync } from "node:fs";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../../schema/errors.ts";
 import { Shelves } from "../shelves.ts";
@@ -40,6 +40,8 @@ export class FolderVolumes implements Volumes {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const volumes = new FolderVolumes(folder);
     await volumes.#shelves.open();
+    // A tip is there only while a capture is under way: one that is found now was left by a crash.
+    for (const name of await readdir(join(folder, "tips"))) await volumes.#shelves.discard("tip", name);
     return volumes;
   }
 
@@ -146,7 +148,6 @@ export class FolderVolumes implements Volumes {
   }
 
   async reconcile(keep: VolumeKeep): Promise<string[]> {
-    // A tip is there only while a capture is under way in this process; after a crash it is a leftover.
     return this.#shelves.reconcile(keep);
   }
 

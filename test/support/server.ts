@@ -1,0 +1,146 @@
+/** A real server with a state folder and a project of its own, for tests that go through the API. */
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Client } from "../../src/client/client.ts";
+import { findPaths, type Paths } from "../../src/config/paths.ts";
+import { readMounts } from "../../src/host/mounts.ts";
+import { isListening } from "../../src/cli/start.ts";
+import type { CommandResult } from "../../src/schema/command.ts";
+import type { InputOf, OutputOf } from "../../src/schema/contracts.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/server-main.ts", import.meta.url));
+const START_MS = 20_000;
+
+export interface TestServerOptions {
+  /** Content of the user's own config. */
+  readonly config?: unknown;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Files of the project, by name. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Runs the server as this user. */
+  readonly uid?: number;
+  readonly flags?: readonly string[];
+}
+
+export class TestServer {
+  readonly place: string;
+  readonly project: string;
+  readonly paths: Paths;
+  readonly client: Client;
+  readonly #options: TestServerOptions;
+  #process: ChildProcess | undefined;
+
+  private constructor(options: TestServerOptions) {
+    this.#options = options;
+    this.place = mkdtempSync(join(tmpdir(), "viv-test-"));
+    this.project = join(this.place, "project");
+    const config = join(this.place, "config.json");
+    this.paths = findPaths({ ...options.env, VIV_HOME: join(this.place, "state"), VIV_CONFIG: config });
+    writeFileSync(config, JSON.stringify(options.config ?? {}));
+    this.#makeProject();
+    this.client = new Client({ socket: this.paths.socket });
+  }
+
+  static async start(options: TestServerOptions = {}): Promise<TestServer> {
+    const server = new TestServer(options);
+    await server.up();
+    return server;
+  }
+
+  #makeProject(): void {
+    mkdirSync(this.project);
+    for (const [name, content] of Object.entries(this.#options.files ?? { "hello.txt": "hello\n" })) {
+      mkdirSync(dirname(join(this.project, name)), { recursive: true });
+      writeFileSync(join(this.project, name), content);
+    }
+    execFileSync("git", ["init", "-q", "."], { cwd: this.project });
+    const { uid } = this.#options;
+    if (uid !== undefined) execFileSync("chown", ["-R", `${uid}:${uid}`, this.place]);
+  }
+
+  /** Starts it, or starts it again after it was killed. Resolves when it answers, or to false if it died at a crash point first. */
+  async up(env: Readonly<Record<string, string>> = {}): Promise<boolean> {
+    const { uid, flags } = this.#options;
+    const child = spawn(process.execPath, [MAIN, ...(flags ?? [])], {
+      cwd: "/",
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: process.env["PATH"], HOME: this.place, ...this.#options.env, VIV_HOME: this.paths.home, VIV_CONFIG: this.paths.config, ...env },
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    });
+    this.#process = child;
+    let log = "";
+    child.stderr.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
+    const deadline = performance.now() + START_MS;
+    while (!(await isListening(this.paths.socket))) {
+      if (child.signalCode === "SIGKILL") return false;
+      if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
+      await delay(10);
+    }
+    return true;
+  }
+
+  get pid(): number {
+    return this.#process?.pid ?? 0;
+  }
+
+  /** kill -9, and waits for the end. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  /** Asks it to stop, as `viv down` does. */
+  async down(): Promise<void> {
+    await this.#end("SIGTERM");
+  }
+
+  /** Waits until the server has died by itself. */
+  async died(): Promise<void> {
+    const child = this.#process;
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+  }
+
+  async create(input: Partial<InputOf<"createSandbox">> = {}): Promise<OutputOf<"createSandbox">> {
+    return this.client.call("createSandbox", { project: this.project, ...input });
+  }
+
+  /** Runs a shell line inside. */
+  async sh(sandbox: string, line: string, options: Partial<InputOf<"runCommand">> = {}): Promise<CommandResult> {
+    return this.client.call("runCommand", { sandbox, command: ["/bin/sh", "-c", line], ...options });
+  }
+
+  /** Removes every sandbox, stops the server, and leaves nothing on the machine. */
+  async remove(): Promise<void> {
+    if (!(await isListening(this.paths.socket))) await this.up();
+    await this.client.call("prune", { all: true });
+    this.client.close();
+    await this.down();
+    const left = readMounts().filter((mount) => mount.target.startsWith(this.place));
+    if (left.length > 0) throw new Error(`still mounted: ${left.map((mount) => mount.target).join(", ")}`);
+    rmSync(this.place, { recursive: true, force: true });
+  }
+}
+
+/** Waits for a condition; fails with its last answer. */
+export async function eventually<T>(look: () => Promise<T> | T, isRight: (value: T) => boolean, withinMs = 10_000): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const value = await look();
+    if (isRight(value)) return value;
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${JSON.stringify(value)}`);
+    await delay(20);
+  }
+}
+
