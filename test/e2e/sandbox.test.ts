@@ -87,7 +87,7 @@ describe("a sandbox", needs("root"), () => {
     expect((await server.client.call("stopSandbox", { sandbox: box.id })).outcome).toBe("done");
     await expect(server.client.call("stopSandbox", { sandbox: box.id })).rejects.toMatchObject({ code: "illegal_transition" });
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
-    expect((await server.sh(sandboxes[0]?.id ?? "", "test -s /tmp/beat && echo kept")).stdout).toBe("kept\n");
+    expect((await server.sh(sandboxes[0]?.id ?? "", "test -e /tmp/beat && echo kept")).stdout).toBe("kept\n");
     for (const each of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: each.id });
   });
 
