@@ -14,7 +14,7 @@ const inside = ["init", "channel", "queue", "request", "exec", "input", "output"
 const walls = ["frames", "guard", "seccomp", "testinit"];
 
 export function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), "viv-cell-"));
+  return mkdtempSync(join(tmpdir(), "viv-process1-"));
 }
 
 /** Compiles the named files of native/ into a program with the address and undefined-behaviour sanitizers. */

@@ -56,7 +56,7 @@ export class CellClient {
     try {
       return await new CellCommand(socket, command).started();
     } catch (error) {
-      if (error instanceof VivError && error.code === "file_not_found") return undefined;
+      if (error instanceof VivError && error.code === "not_found") return undefined;
       throw error;
     }
   }
@@ -79,7 +79,7 @@ export class CellClient {
       await ask(this.#path, "kill", [["exec", command], ["signal", String(signal)]], command);
       return true;
     } catch (error) {
-      if (error instanceof VivError && error.code === "file_not_found") return false;
+      if (error instanceof VivError && error.code === "not_found") return false;
       throw error;
     }
   }

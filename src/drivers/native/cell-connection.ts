@@ -5,7 +5,6 @@ import { type ErrorCode, VivError } from "../../schema/errors.ts";
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   "bad-request": "invalid_input",
-  "not-found": "file_not_found",
   "not-runnable": "command_not_runnable",
   denied: "denied",
   exists: "exists",
@@ -19,6 +18,9 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   unsupported: "unsupported",
 };
 
+/** What is not there depends on what was asked for; anything else is a file. */
+const absent: Readonly<Record<string, ErrorCode>> = { exec: "command_not_found", attach: "not_found", kill: "not_found", dial: "not_found" };
+
 /** The cell's words as one of ours; what it said stays in the cause. */
 export function errorOf(frame: Frame, subject: string): VivError {
   const fields = new Fields(frame.payload);
@@ -26,7 +28,7 @@ export function errorOf(frame: Frame, subject: string): VivError {
   const step = fields.get("step") ?? "";
   const cause = { code: word, errno: fields.number("errno") ?? 0, step };
   if (word === "no-user") return new VivError("invalid_input", `${subject}: there is no such user in the sandbox`, { cause });
-  const code = word === "not-found" && step === "exec" ? "command_not_found" : (codes[word] ?? "cell_failed");
+  const code = word === "not-found" ? (absent[step] ?? "file_not_found") : (codes[word] ?? "cell_failed");
   const where = step === "" || step === "exec" ? "" : ` (${step})`;
   return new VivError(code, `${subject}: ${fields.get("message") ?? word}${where}`, { cause });
 }
