@@ -122,7 +122,7 @@ static void channel_flush(void) {
 void channel_frame(uint8_t kind, const void *payload, size_t length) {
   struct header header = {.length = (uint32_t)length, .kind = kind};
   put_bytes(&unsent, &header, sizeof header);
-  put_bytes(&unsent, payload, length);
+  if (length > 0) put_bytes(&unsent, payload, length);
   channel_flush();
 }
 
@@ -141,7 +141,7 @@ void channel_reply(const char *id, struct answer *answer) {
     put(&output, "message", "%s", answer->message);
   } else {
     put(&output, "ok", "1");
-    put_bytes(&output, answer->fields.data, answer->fields.length);
+    if (answer->fields.length > 0) put_bytes(&output, answer->fields.data, answer->fields.length);
   }
   channel_frame(answer->failed ? ERROR : REPLY, output.data, output.length);
   output_free(&output);

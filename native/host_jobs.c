@@ -50,7 +50,7 @@ static void job_forward(struct job *job, const struct header *header) {
   put(&output, "id", "%s", job->id);
   bool complete = header->kind == ERROR || field(&fields, "ok") != NULL;
   if (!complete) put(&output, "ok", "1");
-  put_bytes(&output, fields.data, fields.length);
+  if (fields.length > 0) put_bytes(&output, fields.data, fields.length);
   channel_frame(header->kind, output.data, output.length);
   output_free(&output);
   job->answered = true;

@@ -61,7 +61,7 @@ int names_read(int folder, struct names *names) {
     if (!grow((void **)&names->sorted, &names->room, names->count + 1, sizeof *names->sorted)) return -1;
     names->sorted[names->count++] = entry->d_name;
   }
-  qsort(names->sorted, names->count, sizeof *names->sorted, by_bytes);
+  if (names->count > 0) qsort(names->sorted, names->count, sizeof *names->sorted, by_bytes);
   return 0;
 }
 

@@ -95,13 +95,13 @@ static void remember(const struct fanotify_event_info_fid *info) {
   }
 }
 
-static void take(const struct fanotify_event_metadata *event) {
+static void take(const char *start, const struct fanotify_event_metadata *event) {
   if (event->mask & FAN_Q_OVERFLOW) {
     for (struct watch *watch = watches; watch != NULL; watch = watch->next) watch->overflow |= watch->inotify == NULL;
     return;
   }
-  const char *end = (const char *)event + event->event_len;
-  for (const char *at = (const char *)event + event->metadata_len; at + sizeof(struct fanotify_event_info_header) <= end;) {
+  const char *end = start + event->event_len;
+  for (const char *at = start + event->metadata_len; at + sizeof(struct fanotify_event_info_header) <= end;) {
     const struct fanotify_event_info_fid *info = (const void *)at;
     if (info->hdr.len == 0) break;
     if (info->hdr.info_type == FAN_EVENT_INFO_TYPE_DFID_NAME || info->hdr.info_type == FAN_EVENT_INFO_TYPE_DFID) remember(info);
@@ -114,8 +114,12 @@ static void read_queue(void) {
   static char buffer[256 << 10] __attribute__((aligned(8)));
   ssize_t length;
   while ((length = read(group.fd, buffer, sizeof buffer)) > 0) {
-    const struct fanotify_event_metadata *event = (const void *)buffer;
-    for (ssize_t left = length; FAN_EVENT_OK(event, left); event = FAN_EVENT_NEXT(event, left)) take(event);
+    struct fanotify_event_metadata event; /* copied: the kernel aligns events to four bytes only */
+    for (const char *at = buffer; buffer + length - at >= (ssize_t)sizeof event; at += event.event_len) {
+      memcpy(&event, at, sizeof event);
+      if (event.event_len < sizeof event) break;
+      take(at, &event);
+    }
   }
 }
 

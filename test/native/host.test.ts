@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CellHost } from "../../src/host/cell-host.ts";
 import { type CellForTests, parts, startCell } from "../support/cell.ts";
 import { needs } from "../support/skip.ts";
+import { CELL } from "../support/storage.ts";
 
 const MIB = 1024 ** 2;
 const fill = (path: string, bytes: number): void => writeFileSync(path, Buffer.alloc(bytes, 7), { flush: true });
@@ -32,7 +33,7 @@ describe("cell host", needs("linux"), () => {
   });
 
   test("a program that can't be started rejects every request and is reported", async () => {
-    const onLost = vi.fn();
+    const onLost = vi.fn<(reason: Error) => void>();
     const host = new CellHost({ program: join(cell.folder, "absent"), onLost });
     await expect(host.request("measure")).rejects.toMatchObject({ code: "closed" });
     await host.close();
@@ -40,12 +41,12 @@ describe("cell host", needs("linux"), () => {
   });
 
   test("the end of the helper rejects what waits", async () => {
-    const onLost = vi.fn();
-    const host = new CellHost({ program: process.env["VIV_CELL"] ?? join(import.meta.dirname, "../../build/cell"), onLost });
+    const onLost = vi.fn<(reason: Error) => void>();
+    const host = new CellHost({ program: CELL, onLost });
     await host.request("measure", [["path", cell.folder]]);
-    const waiting = expect(host.request("measure", [["path", "/"]])).rejects.toMatchObject({ code: "closed" });
+    const waiting = host.request("measure", [["path", "/"]]).catch((reason: unknown) => reason);
     process.kill(host.pid ?? 0, "SIGKILL");
-    await waiting;
+    expect(await waiting).toMatchObject({ code: "closed" });
     expect(onLost).toHaveBeenCalledOnce();
     await host.close();
   });

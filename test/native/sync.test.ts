@@ -176,15 +176,14 @@ describe("sync", needs("linux", "root"), () => {
     const fields = place();
     const path = join(fields.source, "log");
     execFileSync("dd", ["if=/dev/zero", `of=${path}`, "bs=1M", "count=48"], { stdio: "ignore" });
-    let writing = true;
+    const enough = new AbortController();
     const writer = (async () => {
-      while (writing) {
+      while (!enough.signal.aborted) {
         appendFileSync(path, "line\n");
         await new Promise(setImmediate);
       }
     })();
-    const reply = await cell.ask("sync", fields);
-    writing = false;
+    const reply = await cell.ask("sync", fields).finally(() => enough.abort());
     await writer;
     expect(reply.all("torn")).toEqual(["log"]);
     const calm = await cell.ask("sync", fields);
