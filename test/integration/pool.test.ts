@@ -1,0 +1,72 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CellHost } from "../../src/host/cell-host.ts";
+import { newId } from "../../src/schema/ids.ts";
+import { BtrfsVolumes } from "../../src/volumes/btrfs/volumes.ts";
+import { needs } from "../support/skip.ts";
+import { CELL } from "../support/storage.ts";
+
+const MIB = 1024 ** 2;
+
+/** The host's disk is a tmpfs, so that it can be small and change its size. */
+describe("the pool file on a small disk", needs("root", "btrfs"), () => {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "viv-pool-")));
+  const project = newId("project");
+  const base = newId("base");
+  let host: CellHost;
+  let volumes: BtrfsVolumes;
+  const resize = (mib: number): Buffer => execFileSync("mount", ["-o", `remount,size=${mib}m`, home]);
+  beforeAll(() => {
+    host = new CellHost({ program: CELL });
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1100m", "tmpfs", home]);
+  });
+  afterAll(async () => {
+    await volumes?.close(true);
+    await host.close();
+    execFileSync("umount", [home]);
+    rmSync(home, { recursive: true });
+  });
+
+  test("F-17 no pool is made where the host would be left without space", async () => {
+    await expect(BtrfsVolumes.open(host, { home })).rejects.toMatchObject({ code: "disk_full" });
+    expect(existsSync(join(home, "pool.img"))).toBe(false);
+    expect(existsSync(join(home, "pool.img.making"))).toBe(false);
+  });
+
+  test("a pool is no larger than the space the host can spare, and half-made ones are made anew", async () => {
+    resize(1400);
+    execFileSync("sh", ["-c", "echo half > pool.img.making"], { cwd: home });
+    volumes = await BtrfsVolumes.open(host, { home, limitBytes: 600 * MIB });
+    const { size } = statSync(join(home, "pool.img"));
+    expect(size).toBeGreaterThan(300 * MIB);
+    expect(size).toBeLessThan(400 * MIB);
+    const tip = await volumes.openTip(project, false);
+    mkdirSync(join(tip.folder, "roots/0"));
+    await volumes.freeze(project, base);
+  });
+
+  test("the pool grows while it is in use, up to its limit", async () => {
+    const { totalBytes } = await volumes.free();
+    const { folder } = await volumes.create(newId("sandbox"), { base, project }, 1024 * MIB);
+    execFileSync("dd", ["if=/dev/urandom", `of=${join(folder, "system/upper/data")}`, "bs=1M", "count=310", "conv=fsync"], { stdio: "pipe" });
+    resize(2400);
+    const grown = await volumes.free();
+    expect(grown.totalBytes).toBeGreaterThan(totalBytes + 100 * MIB);
+    expect(grown.totalBytes).toBeLessThanOrEqual(600 * MIB);
+    expect(grown.freeBytes).toBeGreaterThan(100 * MIB);
+  });
+
+  test("F-17 nothing is made when the host's disk runs low, and everything is again when it does not", async () => {
+    const id = newId("sandbox");
+    resize(1200);
+    for (const attempt of [() => volumes.create(id, { base, project }, MIB), () => volumes.openTip(project, false)]) {
+      await expect(attempt()).rejects.toMatchObject({ code: "disk_full" });
+    }
+    await expect(volumes.paths(id)).rejects.toMatchObject({ code: "not_found" });
+    resize(2400);
+    await volumes.create(id, { base, project }, MIB);
+  });
+});
