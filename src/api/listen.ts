@@ -98,6 +98,11 @@ class Front {
     }
   }
 
+  /** Of a server that listens already: it goes on. */
+  failed(error: Error): void {
+    this.#onError(VivError.from(error));
+  }
+
   #known(error: unknown): VivError {
     const known = VivError.from(error);
     if (known.code === "internal") this.#onError(known);
@@ -112,6 +117,7 @@ function makeServer(front: Front, access: () => TcpAccess | undefined): Server {
     (incoming, outgoing) => void front.request(incoming, outgoing, access()),
   );
   server.on("upgrade", (incoming, socket, head) => void front.upgrade(incoming, socket, head, access()));
+  server.on("listening", () => server.on("error", (error) => front.failed(error)));
   server.maxConnections = LIMITS.maxConnections;
   return server;
 }

@@ -82,18 +82,36 @@ function applicationProtocols(headers: IncomingHttpHeaders): OutgoingHttpHeaders
 
 async function open(streams: Streams, target: Target, incoming: IncomingMessage, upgrade: boolean): Promise<ClientRequest> {
   const connection = await streams.dial(target.sandbox, target.port);
+  // The request hears of errors once it has the connection; until then, nobody would.
+  connection.on("error", () => connection.destroy());
   const headers = {
     ...kept(incoming.headers, NOT_INTO_SANDBOX),
     ...applicationProtocols(incoming.headers),
     host: `localhost:${target.port}`,
+    ...(upgrade ? { connection: "Upgrade", upgrade: incoming.headers.upgrade } : {}),
   };
-  const hop = upgrade ? { connection: "Upgrade", upgrade: incoming.headers.upgrade } : {};
-  return httpRequest({
-    method: incoming.method,
-    path: target.path,
-    headers: { ...headers, ...hop },
-    setHost: false,
-    createConnection: () => connection,
+  try {
+    return httpRequest({ method: incoming.method, path: target.path, headers, setHost: false, createConnection: () => connection });
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}
+
+/** Settles with the first of an answer, a switch or a failure. What comes from inside is hostile: an impossible status is a failure. */
+function firstAnswer(request: ClientRequest, port: number): Promise<{ answer: IncomingMessage; inside?: Duplex; first?: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string, cause?: Error): void =>
+      reject(new VivError("port_unreachable", `Port ${port} gave no answer: ${why}.`, { cause }));
+    request.on("error", (error) => fail(error.message, error));
+    request.once("close", () => fail("it closed the connection"));
+    request.once("upgrade", (answer, inside, first) => resolve({ answer, inside, first }));
+    request.once("response", (answer) => {
+      const status = answer.statusCode ?? 0;
+      if (status >= 200 && status <= 599) return resolve({ answer });
+      fail(`it said status ${status}`);
+      request.destroy();
+    });
   });
 }
 
@@ -104,23 +122,18 @@ function answerHeaders(answer: IncomingMessage, target: Target): OutgoingHttpHea
   return { ...headers, "content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-store" };
 }
 
-/** Resolves when the answer has begun or the caller is gone. */
+/** Rejects while there is no answer yet; later failures break the connection off. */
 export async function proxyRequest(streams: Streams, target: Target, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const request = await open(streams, target, incoming, false);
   outgoing.once("close", () => request.destroy());
   incoming.pipe(request);
-  await new Promise<void>((resolve, reject) => {
-    request.once("error", (error) =>
-      outgoing.headersSent
-        ? outgoing.destroy()
-        : reject(new VivError("port_unreachable", `Port ${target.port} gave no answer: ${error.message}.`, { cause: error })),
-    );
-    request.once("close", resolve);
-    request.once("response", (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answerHeaders(answer, target));
-      pipeline(answer, outgoing, () => resolve());
-    });
-  });
+  const { answer, inside } = await firstAnswer(request, target.port);
+  if (inside !== undefined) {
+    inside.destroy();
+    throw new VivError("port_unreachable", `Port ${target.port} switched protocols without being asked.`);
+  }
+  outgoing.writeHead(answer.statusCode ?? 502, answerHeaders(answer, target));
+  pipeline(answer, outgoing, () => request.destroy());
 }
 
 function head(answer: IncomingMessage, headers: OutgoingHttpHeaders): string {
@@ -140,21 +153,16 @@ export async function proxyUpgrade(
 ): Promise<void> {
   const request = await open(streams, target, incoming, true);
   socket.once("close", () => request.destroy());
-  await new Promise<void>((resolve, reject) => {
-    request.once("error", (error) =>
-      reject(new VivError("port_unreachable", `Port ${target.port} gave no answer: ${error.message}.`, { cause: error })),
-    );
-    request.once("response", (answer) => {
-      socket.write(head(answer, { ...answerHeaders(answer, target), connection: "close" }));
-      pipeline(answer, socket, () => resolve());
-    });
-    request.once("upgrade", (answer, inside, first) => {
-      socket.write(head(answer, { ...answerHeaders(answer, target), connection: "Upgrade", upgrade: answer.headers.upgrade }));
-      if (first.length > 0) socket.write(first);
-      if (early.length > 0) inside.write(early);
-      join(socket, inside);
-      socket.once("close", resolve);
-    });
-    request.end();
-  });
+  request.end();
+  const { answer, inside, first } = await firstAnswer(request, target.port);
+  const headers = answerHeaders(answer, target);
+  if (inside === undefined) {
+    socket.write(head(answer, { ...headers, connection: "close" }));
+    pipeline(answer, socket, () => request.destroy());
+    return;
+  }
+  socket.write(head(answer, { ...headers, connection: "Upgrade", upgrade: answer.headers.upgrade }));
+  if (first !== undefined && first.length > 0) socket.write(first);
+  if (early.length > 0) inside.write(early);
+  join(socket, inside);
 }

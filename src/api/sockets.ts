@@ -180,6 +180,7 @@ export class Sockets {
   }
 
   async #tunnel(inside: Duplex, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    inside.on("error", () => inside.destroy());
     try {
       join(new SocketStream(await this.#switch(request, socket, head)), inside);
     } catch (error) {

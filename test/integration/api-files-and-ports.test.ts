@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer } from "node:http";
-import type { AddressInfo, Server } from "node:net";
+import { createServer, type AddressInfo, type Server } from "node:net";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -172,5 +172,48 @@ describe("HTTP to a port inside", () => {
     const [data] = (await once(socket, "message")) as [Buffer];
     expect(data.toString()).toBe("ping");
     socket.terminate();
+  });
+});
+
+describe("a hostile server inside", () => {
+  const answers = {
+    "an impossible status": "HTTP/1.1 099 No\r\n\r\n",
+    "a huge status": "HTTP/1.1 999 No\r\ncontent-length: 0\r\n\r\n",
+    "a switch nobody asked for": "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: evil\r\n\r\n",
+    "bytes that are not HTTP": "SSH-2.0-OpenSSH_9.2\r\n",
+    "headers without end": `HTTP/1.1 200 OK\r\nx: ${"y".repeat(200_000)}\r\n\r\n`,
+    "a header that splits": "HTTP/1.1 200 OK\r\nx: a\rb\r\n\r\n",
+    nothing: "",
+  };
+
+  it.each(Object.entries(answers))("that answers with %s costs its caller a 502 and the server nothing", async (_, bytes) => {
+    const hostile = createServer((socket) => {
+      socket.on("error", () => socket.destroy());
+      socket.once("data", () => socket.end(bytes, "latin1"));
+    });
+    await new Promise<void>((resolve) => hostile.listen(0, "127.0.0.1", resolve));
+    api.engine.portOutside = (hostile.address() as AddressInfo).port;
+    const url = `http://127.0.0.1:${api.port}/sandboxes/one/ports/80/http/`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${TOKEN}` } });
+    expect(answer.status).toBe(502);
+    const socket = new WebSocket(url.replace("http", "ws"), { headers: { authorization: `Bearer ${TOKEN}` } });
+    socket.on("error", () => undefined);
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect((await api.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
+    hostile.close();
+  });
+
+  it("that resets its connections costs the server nothing", async () => {
+    const hostile = createServer((socket) => socket.resetAndDestroy());
+    await new Promise<void>((resolve) => hostile.listen(0, "127.0.0.1", resolve));
+    api.engine.portOutside = (hostile.address() as AddressInfo).port;
+    for (let count = 0; count < 20; count += 1) {
+      const tunnel = await api.client.dial("one", 80).catch(() => undefined);
+      tunnel?.on("error", () => undefined);
+      tunnel?.write("x");
+      tunnel?.destroy();
+    }
+    expect((await api.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
+    hostile.close();
   });
 });
