@@ -96,6 +96,16 @@ static int parse_tree(struct launch *launch, char *value) {
   return 0;
 }
 
+/* A wish that is not understood must not be taken for granted. */
+static bool known_flags(const char *flags) {
+  while (*flags != '\0') {
+    size_t length = strcspn(flags, ",");
+    if (!(length == 2 && (memcmp(flags, "ro", 2) == 0 || memcmp(flags, "rw", 2) == 0)) && !(length == 4 && memcmp(flags, "file", 4) == 0)) return false;
+    flags += length + (flags[length] == ',');
+  }
+  return true;
+}
+
 static int parse_mount(struct launch *launch, char *value) {
   static const struct { const char *kind; size_t least, most; } kinds[] = {
     {"overlay", 5, LAYERS_MOST + 4}, {"bind", 4, 4}, {"tmpfs", 4, 4}, {"symlink", 3, 3}, {"dir", 3, 3},
@@ -108,6 +118,7 @@ static int parse_mount(struct launch *launch, char *value) {
     if (strcmp(entry->parts[0], kinds[i].kind) != 0) continue;
     if (entry->count < kinds[i].least || entry->count > kinds[i].most) return refuse(launch, "mount", "wrong number of parts");
     if (entry->parts[1][0] != '/') return refuse(launch, "mount", "a target is an absolute path");
+    if (strcmp(kinds[i].kind, "bind") == 0 && !known_flags(entry->parts[3])) return refuse(launch, "mount", "unknown flag of a bind");
     return 0;
   }
   return refuse(launch, "mount", "unknown kind of mount");
