@@ -35,7 +35,6 @@ export async function runSession(stream: CommandStream, options: SessionOptions)
     if (options.signals !== false) undo.push(forwardSignals(stream));
     if (options.terminal) undo.push(useTerminal(stream));
     if (options.stdin) undo.push(pumpInput(stream, options.detachable ? () => left.resolve("detached") : undefined));
-    else stream.endInput();
     const ended = pumpOutput(stream, options).then(() => stream.end);
     // Output that breaks off after its reader left is no news.
     left.promise.then(() => ended.catch(() => undefined)).catch(() => undefined);

@@ -5,9 +5,12 @@ import type { CreateInput } from "../../schema/contracts.ts";
 import type { Sandbox } from "../../schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
 import { duration } from "../text.ts";
-import { parsePairs } from "../values.ts";
+import { parsePairs, usageError } from "../values.ts";
+
+const SMALLEST_BYTES = 1024 ** 2;
 
 export const CREATE_OPTIONS = {
+  project: { type: "text", short: "p", value: "PATH", summary: "A folder in the project; the current one if left out" },
   name: { type: "text", short: "n", value: "NAME", summary: "Name: lower-case letters, digits and hyphens; one is made up if left out" },
   cpus: { type: "number", value: "N", summary: "CPU cores, fractions allowed" },
   memory: { type: "size", value: "SIZE", summary: "Memory, such as 512m or 4g" },
@@ -22,9 +25,11 @@ export const CREATE_OPTIONS = {
 /** What a sandbox is created with: the caller's folder, environment and user. */
 export function createInput(
   options: OptionValues<typeof CREATE_OPTIONS>,
-  path: string | undefined,
   caller: { readonly cwd: string; readonly env: Readonly<Record<string, string | undefined>> },
 ): CreateInput {
+  for (const name of ["memory", "disk"] as const) {
+    if ((options[name] ?? SMALLEST_BYTES) < SMALLEST_BYTES) throw usageError(`--${name} must be 1m at least.`);
+  }
   const limits = {
     ...(options.cpus === undefined ? {} : { cpus: options.cpus }),
     ...(options.memory === undefined ? {} : { memoryBytes: options.memory }),
@@ -32,7 +37,7 @@ export function createInput(
     ...(options.processes === undefined ? {} : { processes: options.processes }),
   };
   return {
-    project: resolve(caller.cwd, path ?? "."),
+    project: resolve(caller.cwd, options.project ?? "."),
     env: definedOnly(caller.env),
     user: options.user ?? String(userInfo().uid),
     ...(options.name === undefined ? {} : { name: options.name }),
@@ -56,7 +61,7 @@ export default command({
   name: "create",
   summary: "Clone this machine into a new sandbox",
   details:
-    "The project is the nearest folder with a vivarium.json or .git above PATH. The clone starts from the project and the system as they are now; nothing done inside reaches them.",
+    "The project is the nearest folder with a vivarium.json or .git above that folder. The clone starts from the project and the system as they are now; nothing done inside reaches them.",
   examples: [
     ["viv create --name try", "clone the machine with the project of this folder"],
     ["viv create ~/src/app --memory 2g --cpus 1", "another project, with limits"],
@@ -64,9 +69,10 @@ export default command({
     ["viv create --json", "id, name, state and more, for programs"],
   ],
   options: CREATE_OPTIONS,
-  positionals: [{ name: "PATH", summary: "A folder in the project; the current one if left out", optional: true, completes: "path" }],
+  positionals: [{ name: "PATH", summary: "The same as --project", optional: true, completes: "path" }],
   async run({ options, positionals, json, screen, cwd, env, client }) {
-    const input = createInput(options, positionals[0], { cwd, env });
+    const [path = options.project] = positionals;
+    const input = createInput({ ...options, project: path }, { cwd, env });
     const server = await client();
     const started = performance.now();
     const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", input));

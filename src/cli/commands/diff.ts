@@ -7,11 +7,16 @@ import { clean, plural } from "../text.ts";
 const LETTERS = { added: "A", changed: "M", deleted: "D" } as const;
 const COLOURS = { added: "green", changed: "yellow", deleted: "red" } as const;
 
+function added(entry: DiffEntry): string {
+  if (entry.added !== null) return `+${entry.added}`;
+  return entry.type === "file" ? "binary" : entry.type;
+}
+
 function printStat(screen: Screen, entries: readonly DiffEntry[]): void {
   const [, ...lines] = table(entries, [
     { title: "", value: (entry) => LETTERS[entry.status], paint: (cell, entry) => screen.paint(COLOURS[entry.status], cell) },
     { title: "", value: (entry) => entry.path },
-    { title: "", value: (entry) => (entry.added === null ? "binary" : `+${entry.added}`), right: true, paint: (cell) => screen.paint("green", cell) },
+    { title: "", value: added, right: true, paint: (cell) => screen.paint("green", cell) },
     { title: "", value: (entry) => (entry.removed === null ? "" : `-${entry.removed}`), right: true, paint: (cell) => screen.paint("red", cell) },
   ]);
   for (const line of lines) screen.print(line);

@@ -17,7 +17,7 @@ export default command({
   async run({ rest, json, screen }) {
     const name = rest.join(" ");
     const all = await loadAll();
-    if (json) return screen.json({ commands: all.map(({ run: _, ...declaration }) => declaration), exitCodes: Object.fromEntries(EXIT_CODES) });
+    if (json) return screen.json({ commands: all, exitCodes: Object.fromEntries(EXIT_CODES) });
     if (name === "") return printOverview(screen);
     if (name === "exit-codes") return printExitCodes(screen);
     const found = await loadCommand(name);

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { command } from "../command.ts";
 import type { Sandbox } from "../../schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
@@ -32,7 +33,6 @@ export default command({
   },
   positionals: [],
   async run({ options, json, screen, cwd, client }) {
-    const { resolve } = await import("node:path");
     const { sandboxes } = await (await client()).call("listSandboxes", {
       ...(options.state === undefined ? {} : { state: options.state as Sandbox["state"] }),
       ...(options.project === undefined ? {} : { project: resolve(cwd, options.project) }),

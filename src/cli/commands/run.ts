@@ -17,7 +17,7 @@ export default command({
   positionals: [{ name: "COMMAND", summary: "Program and arguments, after `--`", rest: "command-line" }],
   async run({ options, rest, json, screen, cwd, env, client }) {
     const server = await client();
-    const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", createInput(options, undefined, { cwd, env })));
+    const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", createInput(options, { cwd, env })));
     warnIfUnwalled(screen, sandbox);
     try {
       return await runInside(server, sandbox.id, commandSpec(sandbox, rest, options, { cwd, env }), options, { screen, json });
