@@ -14,14 +14,19 @@ export async function copyTree(from: string, to: string): Promise<void> {
     await copyAttributes(from, to);
     return;
   }
-  await runChecked("cp", ["-a", "--reflink=auto", "--sparse=auto", "--", from, to], { timeoutMs: HOUR_MS });
+  await runChecked(...overAllModes("cp", ["-a", "--reflink=auto", "--sparse=auto", "--", from, to]), { timeoutMs: HOUR_MS });
 }
 
 /** Bytes on disk, hard links once. */
 export async function diskUsage(folders: readonly string[]): Promise<number> {
   if (folders.length === 0) return 0;
-  const result = await run("du", ["-sxc", "-B1", "--", ...folders], { timeoutMs: HOUR_MS });
+  const result = await run(...overAllModes("du", ["-sxc", "-B1", "--", ...folders]), { timeoutMs: HOUR_MS });
   const total = /(\d+)\s+total\s*$/.exec(result.stdout.toString());
   if (total?.[1] === undefined) throw new VivError("internal", `du found no total: ${result.stderr}`);
   return Number(total[1]);
+}
+
+/** A sandbox of an ordinary user may shut its own folders; in a user namespace of its own that user can open them all the same. */
+function overAllModes(program: string, args: readonly string[]): [program: string, args: readonly string[]] {
+  return process.geteuid?.() === 0 ? [program, args] : ["unshare", ["-Ur", "--", program, ...args]];
 }
