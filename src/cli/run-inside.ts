@@ -63,7 +63,7 @@ export async function runInside(client: Client, sandbox: string, spec: CommandSp
   });
   const collected = json ? { stdout: new Collector(), stderr: new Collector() } : undefined;
   const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of output were dropped.`);
-  const end = await runSession(stream, { terminal, stdin, detachable: false, onGap, ...collected });
+  const end = await runSession(stream, { terminal, stdin, signals: "forward", detachable: false, onGap, ...collected });
   if (typeof end === "string") return UNREAD_EXIT_CODE;
   if (collected) {
     const { stdout, stderr } = collected;

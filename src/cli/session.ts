@@ -9,8 +9,8 @@ export interface SessionOptions {
   /** Raw keys and resizes go to the command. */
   readonly terminal: boolean;
   readonly stdin: boolean;
-  /** Whether signals to this process go to the command; true if left out. */
-  readonly signals?: boolean;
+  /** Signals to this process are the command's, or make this process leave while the command goes on. */
+  readonly signals: "forward" | "leave";
   /** Ctrl-P ctrl-Q leaves the command running. */
   readonly detachable: boolean;
   readonly onGap: (bytes: number) => void;
@@ -20,6 +20,7 @@ export interface SessionOptions {
 }
 
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+const LEAVING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** How a session ends: with its command, by the user's leaving, or because nobody reads the output any more. */
 export type SessionEnd = CommandEnd | "detached" | "unread";
@@ -32,7 +33,7 @@ export async function runSession(stream: CommandStream, options: SessionOptions)
   const undo: Undo[] = [];
   try {
     undo.push(noticeClosedPipes(() => left.resolve("unread")));
-    if (options.signals !== false) undo.push(forwardSignals(stream));
+    undo.push(options.signals === "forward" ? forwardSignals(stream) : leaveOnSignals(() => left.resolve("detached")));
     if (options.terminal) undo.push(useTerminal(stream));
     if (options.stdin) undo.push(pumpInput(stream, options.detachable ? () => left.resolve("detached") : undefined));
     const ended = pumpOutput(stream, options).then(() => stream.end);
@@ -67,6 +68,13 @@ function forwardSignals(stream: CommandStream): Undo {
   for (const name of FORWARDED) process.on(name, forward);
   return () => {
     for (const name of FORWARDED) process.off(name, forward);
+  };
+}
+
+function leaveOnSignals(onLeave: () => void): Undo {
+  for (const name of LEAVING) process.on(name, onLeave);
+  return () => {
+    for (const name of LEAVING) process.off(name, onLeave);
   };
 }
 

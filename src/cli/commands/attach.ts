@@ -5,7 +5,7 @@ import { clean } from "../text.ts";
 export default command({
   name: "attach",
   summary: "Follow a running command, with its terminal and input",
-  details: "Output from before is shown first, as far as the log goes back. Ctrl-P ctrl-Q leaves the command running. The exit code is the command's.",
+  details: "Output from before is shown first, as far as the log goes back. Ctrl-P ctrl-Q leaves a command with a terminal running, ctrl-C one without; so does a signal. The exit code is the command's.",
   examples: [["viv attach try $(viv exec -d try -- npm run dev)", "see a background command live"]],
   options: { "no-stdin": { type: "flag", summary: "Only look; pass no input on" } },
   positionals: [
@@ -17,10 +17,11 @@ export default command({
     const stdin = !options["no-stdin"] && !json;
     const stream = await server.attach(sandbox, id, { stdin });
     const terminal = stream.command.terminal && stdin && process.stdin.isTTY;
-    if (terminal && stream.command.running) screen.say(screen.paint("dim", "Ctrl-P ctrl-Q leaves it running."));
+    const keys = terminal ? "Ctrl-P ctrl-Q" : "Ctrl-C";
+    if (process.stdin.isTTY && stream.command.running) screen.say(screen.paint("dim", `${keys} leaves it running.`));
     const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of earlier output are no longer in the log.`);
     const target = json ? { stdout: process.stderr } : {};
-    const end = await runSession(stream, { terminal, stdin, detachable: process.stdin.isTTY, onGap, ...target });
+    const end = await runSession(stream, { terminal, stdin, signals: "leave", detachable: terminal, onGap, ...target });
     if (end === "unread") return UNREAD_EXIT_CODE;
     if (end === "detached") {
       screen.say("Detached; the command goes on.");

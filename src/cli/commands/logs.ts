@@ -30,7 +30,7 @@ export default command({
     if (options.follow && !json) {
       const stream = await server.attach(sandbox, id, { stdin: false });
       const filters = { stdout: TerminalFilter.before(process.stdout), stderr: TerminalFilter.before(process.stderr) };
-      await runSession(stream, { terminal: false, stdin: false, signals: false, detachable: false, onGap, ...filters });
+      await runSession(stream, { terminal: false, stdin: false, signals: "leave", detachable: false, onGap, ...filters });
       return;
     }
     const result = await server.call("inspectCommand", { sandbox, command: id });
