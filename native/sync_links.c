@@ -99,5 +99,5 @@ bool link_to_captured(struct sync *sync, struct folder *folder, const char *name
   bool current = placed != NULL && placed->key != 0 && placed->print == print_of(status);
   /* A bound on the names of one file, or a name removed since, ends in a copy. */
   if (current && linkat(sync->target, placed->path, target, name, 0) == 0) return true;
-  return !sync->layer && link_to_mate(sync, target, name, status);
+  return !sync->layer && !sync->verify && link_to_mate(sync, target, name, status);
 }

@@ -71,6 +71,7 @@ static void watch_free(struct watch *watch) {
   forget_dirty(watch);
   free(watch->skips);
   free(watch->key);
+  free(watch->path);
   if (watch->root >= 0) close(watch->root);
   free(watch);
 }
@@ -92,7 +93,7 @@ void watch_request(const struct fields *request, struct answer *answer) {
   const char *kind = field(request, "kind");
   bool by_inotify = kind != NULL && strcmp(kind, "inotify") == 0;
   struct watch *watch = calloc(1, sizeof *watch);
-  if (watch == NULL || (watch->key = strdup(key)) == NULL) abort();
+  if (watch == NULL || (watch->key = strdup(key)) == NULL || (watch->path = strdup(path)) == NULL) abort();
   watch->source.fd = -1;
   watch->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   read_skips(watch, request);
@@ -111,6 +112,24 @@ void watch_request(const struct fields *request, struct answer *answer) {
   put(&answer->fields, "kind", "%s", watch->inotify == NULL ? "fanotify" : "inotify");
 }
 
+/* A project that was replaced as a whole is another folder: everything is to be compared, and the new one watched. */
+static void follow_root(struct watch *watch) {
+  struct stat now, then;
+  int root = open(watch->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool same = root >= 0 && fstat(root, &now) == 0 && fstat(watch->root, &then) == 0 && now.st_dev == then.st_dev && now.st_ino == then.st_ino &&
+              then.st_nlink > 0;
+  if (same) {
+    close(root);
+    return;
+  }
+  watch->overflow = true;
+  if (root < 0) return;
+  close(watch->root);
+  watch->root = root;
+  if (watch->inotify != NULL) inotify_restart(watch);
+  else fanotify_watch(watch);
+}
+
 void drain_request(const struct fields *request, struct answer *answer) {
   const char *key = required(request, "key", answer);
   struct watch *watch = key == NULL ? NULL : *find(key);
@@ -118,6 +137,7 @@ void drain_request(const struct fields *request, struct answer *answer) {
     refuse(answer, "not-found", ENOENT, "drain", "nothing is watched as %s", key == NULL ? "" : key);
     return;
   }
+  follow_root(watch);
   if (watch->inotify == NULL) fanotify_drain();
   else inotify_drain(watch);
   put(&answer->fields, "overflow", "%d", watch->overflow);

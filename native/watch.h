@@ -10,7 +10,7 @@
 struct watch {
   struct source source; /* the inotify descriptor; -1 with fanotify */
   struct watch *next;
-  char *key;
+  char *key, *path;
   int root;
   char **skips;
   size_t skip_count;
@@ -34,6 +34,7 @@ void fanotify_end(void); /* when no watch is left */
 /* watch_inotify.c: one instance a watch */
 int inotify_watch(struct watch *watch); /* -1 with E2BIG: more folders than an ordinary user's watch covers */
 void inotify_drain(struct watch *watch);
+void inotify_restart(struct watch *watch); /* its folders are not the ones it knew; drains say overflow until it works again */
 void inotify_end(struct watch *watch);
 
 #endif

@@ -100,7 +100,7 @@ int inotify_watch(struct watch *watch) {
 }
 
 /* The paths kept for the folders are not true any more: begin anew and let the server scan. */
-static void restart(struct watch *watch) {
+void inotify_restart(struct watch *watch) {
   watch->overflow = true;
   stop(watch);
   if (start(watch) != 0) stop(watch); /* then every drain says overflow */
@@ -139,7 +139,7 @@ void inotify_drain(struct watch *watch) {
       const struct inotify_event *event = (const void *)at;
       at += sizeof *event + event->len;
       if (take(watch, event)) continue;
-      restart(watch);
+      inotify_restart(watch);
       return;
     }
   }

@@ -80,6 +80,15 @@ describe.each(["fanotify", "inotify"])("watch by %s", (kind) => {
     expect(await drain()).toEqual(["."]);
   });
 
+  test("a project that is replaced as a whole is compared as a whole, and watched on", options, async () => {
+    renameSync(root, `${root}-old`);
+    expect(await drain()).toEqual(["everything"]);
+    mkdirSync(join(root, "fresh"), { recursive: true });
+    expect(await drain()).toEqual(["everything"]);
+    writeFileSync(join(root, "fresh/file"), "1");
+    expect(await drain()).toEqual(["fresh"]);
+  });
+
   test("a second watch of the same name is refused, and an ended one is unknown", options, async () => {
     await expect(cell.ask("watch", { key: "k", path: root })).rejects.toMatchObject({ code: "exists" });
     await cell.ask("unwatch", { key: "k" });
