@@ -113,7 +113,13 @@ class Front {
 /** Long streams are no slow requests: only headers have a time limit here, and JSON bodies where they are read. */
 function makeServer(front: Front, access: () => TcpAccess | undefined): Server {
   const server = createServer(
-    { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true },
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 2,
+      requestTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      noDelay: true,
+    },
     (incoming, outgoing) => void front.request(incoming, outgoing, access()),
   );
   server.on("upgrade", (incoming, socket, head) => void front.upgrade(incoming, socket, head, access()));

@@ -9,9 +9,7 @@ import { Intake, sendBytes, toBuffer } from "../wire/wire.ts";
 const UNREAD_BYTES = 256 * 1024;
 const STDIN = Buffer.of(CHANNEL.stdin);
 
-type CommandOutput =
-  | { readonly stream: "stdout" | "stderr"; readonly data: Buffer }
-  | { readonly stream: "gap"; readonly bytes: number };
+type CommandOutput = { readonly stream: "stdout" | "stderr"; readonly data: Buffer } | { readonly stream: "gap"; readonly bytes: number };
 
 export class CommandStream {
   /** Output in order; ends when the command has ended. Not reading it makes the command wait. */

@@ -1,5 +1,5 @@
 /** How a client reaches a server: over its Unix socket, or over an address with a token. */
-import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
 import { createConnection } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { WebSocket } from "ws";
@@ -62,6 +62,20 @@ function unreachable(error: Error): VivError {
   return new VivError("server_unreachable", `The server cannot be reached: ${error.message}.`, { cause: error });
 }
 
+/** A source that fails is not the server's fault: its own error is thrown. */
+function upload(body: AsyncIterable<Uint8Array>, request: ClientRequest, reject: (error: unknown) => void): void {
+  let own: unknown;
+  const watched = async function* (): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      yield* body;
+    } catch (error) {
+      own = error;
+      throw error;
+    }
+  };
+  pipeline(Readable.from(watched()), request, (error) => error && reject(own ?? unreachable(error)));
+}
+
 export class Transport {
   readonly #address: Address;
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
@@ -104,7 +118,7 @@ export class Transport {
       request.once("error", (error) => reject(unreachable(error)));
       if (body === undefined || typeof body === "string") request.end(body);
       // The answer may come before the end of the upload, when the server refuses it.
-      else pipeline(Readable.from(body), request, (error) => error && reject(error instanceof VivError ? error : unreachable(error)));
+      else upload(body, request, reject);
     });
   }
 

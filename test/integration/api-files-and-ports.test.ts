@@ -47,6 +47,50 @@ describe("files", () => {
     expect((await api.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
   });
 
+  it("that break off half-way are not taken for whole", async () => {
+    const broken = async function* (): AsyncGenerator<Buffer> {
+      for (let count = 0; count < 20; count += 1) yield Buffer.alloc(64 * 1024);
+      throw new VivError("cell_failed", "The sandbox went away.");
+    };
+    api.engine.streams.packFiles = async () => Readable.from(broken());
+    const archive = await api.client.packFiles("one", ".");
+    await expect(collect(archive)).rejects.toThrow();
+  });
+
+  it("that nobody reads any more are closed inside (F-47)", async () => {
+    const endless = async function* (): AsyncGenerator<Buffer> {
+      for (;;) yield Buffer.alloc(64 * 1024);
+    };
+    const body = Readable.from(endless());
+    api.engine.streams.packFiles = async () => body;
+    const archive = await api.client.packFiles("one", ".");
+    const closed = new Promise((resolve) => body.once("close", resolve));
+    archive.once("data", () => archive.destroy());
+    await closed;
+    expect(body.destroyed).toBe(true);
+  });
+
+  it("whose upload breaks off tell the engine so (F-47)", async () => {
+    const begun = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<unknown>();
+    api.engine.streams.writeFile = async (_sandbox, _path, body) => {
+      try {
+        for await (const _ of body) begun.resolve();
+        ended.resolve("complete");
+      } catch (error) {
+        ended.resolve(error);
+      }
+      throw new VivError("cancelled", "The upload broke off.");
+    };
+    const failing = async function* (): AsyncGenerator<Buffer> {
+      yield Buffer.alloc(64 * 1024);
+      await begun.promise;
+      throw new Error("the disk of the caller failed");
+    };
+    await expect(api.client.writeFile("one", "a", failing())).rejects.toThrow(/^the disk of the caller failed$/);
+    expect(await ended.promise).toBeInstanceOf(Error);
+  });
+
   it("give no authority to what they hold", async () => {
     const answer = await fetch(`http://127.0.0.1:${api.port}/sandboxes/one/files/content?path=x.html`, {
       headers: { authorization: `Bearer ${TOKEN}` },

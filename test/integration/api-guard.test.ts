@@ -324,7 +324,7 @@ describe("bodies", () => {
 });
 
 describe("connections", () => {
-  it("that send no headers are closed, and others are served meanwhile", async () => {
+  it("that do not finish their headers do not hold up others", async () => {
     const silent = connect(api.socketPath);
     silent.write("GET /sandboxes HT");
     expect((await unix("GET /sandboxes")).status).toBe(200);
