@@ -65,16 +65,10 @@ export class TestServer {
 
   /** Starts it, or starts it again after it was killed. Resolves when it answers, or to false if it died at a crash point first. */
   async up(env: Readonly<Record<string, string>> = {}): Promise<boolean> {
-    const { uid, flags } = this.#options;
-    const child = spawn(process.execPath, [MAIN, ...(flags ?? [])], {
-      cwd: "/",
-      stdio: ["ignore", "ignore", "pipe"],
-      env: { PATH: process.env["PATH"], HOME: this.place, ...this.#options.env, VIV_HOME: this.paths.home, VIV_CONFIG: this.paths.config, ...env },
-      ...(uid === undefined ? {} : { uid, gid: uid }),
-    });
+    const child = this.#spawn(env);
     this.#process = child;
     let log = "";
-    child.stderr.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
+    child.stderr?.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
     const deadline = performance.now() + START_MS;
     while (!(await isListening(this.paths.socket))) {
       if (child.signalCode === "SIGKILL") return false;
@@ -82,6 +76,25 @@ export class TestServer {
       await delay(10);
     }
     return true;
+  }
+
+  /** Another server on the same state folder: how it ends. */
+  async second(): Promise<{ code: number | null; log: string }> {
+    const child = this.#spawn({});
+    let log = "";
+    child.stderr?.on("data", (chunk: Buffer) => (log += chunk.toString()));
+    await once(child, "close");
+    return { code: child.exitCode, log };
+  }
+
+  #spawn(env: Readonly<Record<string, string>>): ChildProcess {
+    const { uid, flags } = this.#options;
+    return spawn(process.execPath, [MAIN, ...(flags ?? [])], {
+      cwd: "/",
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { PATH: process.env["PATH"], HOME: this.place, ...this.#options.env, VIV_HOME: this.paths.home, VIV_CONFIG: this.paths.config, ...env },
+      ...(uid === undefined ? {} : { uid, gid: uid }),
+    });
   }
 
   get pid(): number {

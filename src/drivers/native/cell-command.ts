@@ -47,6 +47,8 @@ export class CellCommand implements RunningCommand {
     this.#exit.promise.catch(() => undefined); // who only waits for the start hears of a loss there
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", (error) => this.#lose(error));
+    // The connection is half-open by design: the end of process 1 shows as the end of its side.
+    socket.on("end", () => socket.destroy());
     socket.on("close", () => this.#lose());
   }
 

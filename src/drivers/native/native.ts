@@ -1,5 +1,5 @@
 /** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
@@ -10,6 +10,7 @@ import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
+import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
 import { rootPlan, userModeFolders, userPlan, type Field, type MaskLayer } from "./plan.ts";
 import { NativeWalls } from "./walls.ts";
@@ -147,6 +148,8 @@ export class NativeDriver implements Driver {
   }
 
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
+    // A launch whose server died before it wrote down the process id: process 1 still answers at its socket.
+    if (!this.#ending.has(sandbox) && existsSync(this.#socket(sandbox))) await new CellClient(this.#socket(sandbox)).stop(0);
     await this.#options.cgroups?.remove(sandbox);
     await rm(this.#runFolder(sandbox), { recursive: true, force: true });
     if (logs === "remove") await rm(this.#logFolder(sandbox), { recursive: true, force: true });

@@ -1,0 +1,166 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { groupsOf, processesInside, traces } from "../support/machine.ts";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+/** What must hold after every restart: each trace on the machine belongs to a sandbox the server knows, and each of those works. */
+async function expectConsistent(server: TestServer): Promise<void> {
+  const { sandboxes } = await server.client.call("listSandboxes", {});
+  const live = sandboxes.filter(({ state }) => state === "running").map(({ id }) => id);
+  const known = new Set(sandboxes.map(({ id }) => id));
+  const found = traces(server);
+  expect(sandboxes.every(({ state }) => ["running", "paused", "completed", "failed"].includes(state))).toBe(true);
+  expect(found.runs).toEqual(live.toSorted());
+  expect(found.volumes.every((name) => known.has(name))).toBe(true);
+  expect(found.logs.every((name) => known.has(name))).toBe(true);
+  for (const id of live) expect((await server.sh(id, "echo alive")).stdout).toBe("alive\n");
+  const processes = processesInside(server);
+  expect(processes.length).toBe(live.length);
+}
+
+describe("a server killed at a named point", needs("root"), () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await TestServer.start();
+  });
+
+  afterAll(async () => server.remove());
+
+  /** Starts a server that dies at `point`, lets `work` run into it, starts a healthy one. */
+  async function dieAt(point: string, work: () => Promise<unknown>): Promise<void> {
+    await server.down();
+    await server.up({ VIV_CRASH_AT: point });
+    await expect(work()).rejects.toMatchObject({ code: "server_unreachable" });
+    await server.died();
+    await server.up();
+  }
+
+  for (const point of ["create.row", "create.volume", "create.launch", "create.running"]) {
+    test(`F-01: at ${point} leaves a sandbox that works or none, and a retry with the same key gives one`, async () => {
+      const key = `key-${point}`;
+      await dieAt(point, () => server.create({ idempotencyKey: key }));
+      await expectConsistent(server);
+      const box = await server.create({ idempotencyKey: key });
+      const { sandboxes } = await server.client.call("listSandboxes", {});
+      expect(sandboxes.map(({ id }) => id)).toEqual([box.id]);
+      await expectConsistent(server);
+      await server.client.call("removeSandbox", { sandbox: box.id });
+      await expectConsistent(server);
+    });
+  }
+
+  for (const point of ["remove.begun", "remove.stopped", "remove.volume"]) {
+    test(`F-03: at ${point} finishes the removal`, async () => {
+      const box = await server.create();
+      await server.client.call("createSnapshot", { sandbox: box.id });
+      await dieAt(point, () => server.client.call("removeSandbox", { sandbox: box.id }));
+      expect((await server.client.call("listSandboxes", {})).sandboxes).toEqual([]);
+      expect(groupsOf(new Set([box.id]))).toEqual([]);
+      await expectConsistent(server);
+    });
+  }
+
+  test("F-34: at snapshot.volume leaves no half snapshot", async () => {
+    const box = await server.create();
+    await dieAt("snapshot.volume", () => server.client.call("createSnapshot", { sandbox: box.id, name: "lost" }));
+    expect((await server.client.call("listSnapshots", { sandbox: box.id })).snapshots).toEqual([]);
+    await eventually(() => readdirSync(join(server.paths.home, "pool/snapshots")), (names) => names.length === 0);
+    await server.client.call("createSnapshot", { sandbox: box.id, name: "lost" });
+    await expectConsistent(server);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  for (const point of ["rollback.begun", "rollback.stopped", "rollback.volume"]) {
+    test(`F-34: at ${point} ends in the snapshot's state`, async () => {
+      const box = await server.create();
+      await server.sh(box.id, "echo one > state");
+      await server.client.call("createSnapshot", { sandbox: box.id, name: "one" });
+      await server.sh(box.id, "echo two > state");
+      await dieAt(point, () => server.client.call("rollback", { sandbox: box.id, snapshot: "one" }));
+      expect((await server.sh(box.id, "cat state")).stdout).toBe("one\n");
+      await expectConsistent(server);
+      await server.client.call("removeSandbox", { sandbox: box.id });
+    });
+  }
+
+  for (const point of ["stop.completing", "stop.stopped", "stop.snapshot"]) {
+    test(`F-11: at ${point} ends stopped, with the work kept`, async () => {
+      const box = await server.create();
+      await server.sh(box.id, "echo work > kept");
+      await dieAt(point, () => server.client.call("stopSandbox", { sandbox: box.id }));
+      expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "completed", outcome: "done" });
+      const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
+      expect((await server.sh(sandboxes[0]?.id ?? "", "cat kept")).stdout).toBe("work\n");
+      for (const each of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: each.id });
+      await expectConsistent(server);
+    });
+  }
+});
+
+describe("sandboxes whose server was killed", needs("root"), () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await TestServer.start();
+  });
+
+  afterAll(async () => server.remove());
+
+  test("BOX-9 and F-04: go on, with running commands, their output and their exit codes", async () => {
+    const box = await server.create();
+    const long = await server.sh(box.id, "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.2; done; exit 7", { background: true });
+    const quick = await server.sh(box.id, "sleep 0.3; echo quick; exit 5", { background: true });
+    await server.kill();
+    await new Promise((resolve) => setTimeout(resolve, 600)); // the quick one ends while no server is there
+    await server.up();
+    const ended = await server.client.call("inspectCommand", { sandbox: box.id, command: quick.id });
+    expect([ended.running, ended.end?.exitCode, ended.stdout]).toEqual([false, 5, "quick\n"]);
+    const done = await eventually(() => server.client.call("inspectCommand", { sandbox: box.id, command: long.id }), ({ running }) => !running);
+    expect([done.end?.exitCode, done.stdout]).toEqual([7, "line 1\nline 2\nline 3\nline 4\nline 5\nline 6\n"]);
+    expect((await server.sh(box.id, "echo again")).stdout).toBe("again\n");
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("F-13: are failed with outcome lost when their processes are gone, and their files can be forked", async () => {
+    const box = await server.create();
+    await server.sh(box.id, "echo precious > kept");
+    const { processId } = await server.client.call("inspectSandbox", { sandbox: box.id });
+    await server.kill();
+    process.kill(processId ?? 0, "SIGKILL");
+    await server.up();
+    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "failed", outcome: "lost" });
+    const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
+    expect((await server.sh(sandboxes[0]?.id ?? "", "cat kept")).stdout).toBe("precious\n");
+    for (const each of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: each.id });
+  });
+
+  test("F-07: a process 1 killed from outside fails its sandbox within two seconds", async () => {
+    const box = await server.create();
+    const command = await server.sh(box.id, "sleep 100", { background: true });
+    const { processId } = await server.client.call("inspectSandbox", { sandbox: box.id });
+    process.kill(processId ?? 0, "SIGKILL");
+    const failed = await eventually(() => server.client.call("inspectSandbox", { sandbox: box.id }), ({ state }) => state === "failed", 2_000);
+    expect(failed.reason).toContain("ended unexpectedly");
+    expect((await server.client.call("inspectCommand", { sandbox: box.id, command: command.id })).end?.cause).toBe("lost");
+    expect(groupsOf(new Set([box.id]))).toEqual([]);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("a second server on the same state folder refuses to start", async () => {
+    expect(await server.second()).toMatchObject({ code: 3, log: expect.stringContaining("Another server works with the state folder") });
+  });
+
+  test("CLONE-9: destroying leaves no process, group, volume, socket or log behind", async () => {
+    const boxes = await Promise.all(Array.from({ length: 5 }, () => server.create()));
+    await Promise.all(boxes.map((box) => server.sh(box.id, "sleep 1000 & setsid sleep 1000 & echo x > f", { background: true })));
+    const before = traces(server).mounts;
+    await Promise.all(boxes.map((box) => server.client.call("removeSandbox", { sandbox: box.id })));
+    const ids = new Set(boxes.map(({ id }) => id));
+    expect(groupsOf(ids)).toEqual([]);
+    expect(processesInside(server)).toEqual([]);
+    expect(traces(server)).toEqual({ volumes: [], runs: [], logs: [], mounts: before });
+  });
+});
