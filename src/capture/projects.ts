@@ -30,7 +30,7 @@ interface Followed {
   readonly identity: string;
   /** What the last sync of each root found. */
   readonly synced: Synced[];
-  base: Base;
+  readonly base: Base;
 }
 
 /** So many changed folders are a sign of an install or a checkout: what is live is decided anew. */
@@ -52,9 +52,13 @@ export class ProjectCapture implements Capture {
   async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
     return this.#locks.run(request.project, async () => {
       if (signal?.aborted === true) throw new VivError("cancelled", "The capture of the project was cancelled.");
-      const base = await this.#current(request);
-      this.#forgotten.delete(base.id);
-      return base;
+      try {
+        const base = await this.#current(request);
+        this.#forgotten.delete(base.id);
+        return base;
+      } catch (error) {
+        throw explain(error, request.path);
+      }
     });
   }
 
@@ -68,26 +72,30 @@ export class ProjectCapture implements Capture {
     return this.#follow(request, followed, dirty);
   }
 
-  /** Carries over what changed. Whatever goes wrong, the next capture compares everything. */
+  /** Carries over what changed. Where that fails, everything is compared: what was drained is not told again. */
   async #follow(request: CaptureRequest, followed: Followed, dirty: readonly Dirty[]): Promise<Base> {
-    this.#followed.delete(request.project);
-    const before = followed.base;
-    const tip = await this.#volumes.openTip(request.project, false);
-    const synced = await this.#sync(request, tip, followed, dirty);
-    const last = synced.map((found, index) => found ?? followed.synced[index]).filter((found) => found !== undefined);
-    if (needsNewChoice(request, synced, last)) return this.#begin(request);
-    const next: Followed = { ...followed, synced: last };
-    if (synced.some((found) => found !== undefined && found.changed + found.removed > 0)) {
-      next.base = await this.#freeze(request, next, synced, before);
-      await this.#supersede(before);
+    try {
+      const tip = await this.#volumes.openTip(request.project, false);
+      const now = await this.#sync(request, tip, followed, dirty);
+      const synced = now.map((found, index) => found ?? followed.synced[index]).filter((found) => found !== undefined);
+      if (needsNewChoice(request, now, synced)) return await this.#begin(request);
+      const before = followed.base;
+      const changed = now.some((found) => found !== undefined && found.changed + found.removed > 0);
+      const base = changed ? await this.#freeze(request, { ...followed, synced }, now, before) : before;
+      this.#followed.set(request.project, { ...followed, synced, base });
+      if (changed) await this.#supersede(before);
+      return base;
+    } catch (error) {
+      await this.#stop(request.project);
+      if (!(error instanceof CellError) || isFinal(error)) throw error;
+      return this.#begin(request);
     }
-    this.#followed.set(request.project, next);
-    return next.base;
   }
 
   /** From a comparison of everything. */
   async #begin(request: CaptureRequest): Promise<Base> {
     await this.#stop(request.project);
+    await this.#volumes.free(); // makes the storage grow before it is needed
     if (!isFolder(request.path)) throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
     const roots = await findRoots(request.path, request.data);
     const live = await chooseLive(this.#host, request.path, { configured: request.live, excluded: request.exclude, limitBytes: request.limitBytes });
@@ -111,7 +119,7 @@ export class ProjectCapture implements Capture {
     try {
       return await attempt(false);
     } catch (error) {
-      if (!(error instanceof CellError) || error.code === "closed" || error.code === "no-space") throw error;
+      if (!(error instanceof CellError) || isFinal(error)) throw error;
       return attempt(true);
     }
   }
@@ -174,6 +182,17 @@ export class ProjectCapture implements Capture {
   async close(): Promise<void> {
     for (const project of this.#followed.keys()) await this.#locks.run(project, () => this.#stop(project));
   }
+}
+
+/** Trying again from the start would end in the same. */
+function isFinal(error: CellError): boolean {
+  return error.code === "closed" || error.code === "no-space";
+}
+
+function explain(error: unknown, project: string): unknown {
+  if (!(error instanceof CellError)) return error;
+  if (error.code === "no-space") return new VivError("disk_full", `There is no room to capture ${project}.`, { cause: error });
+  return new VivError("cell_failed", `${project} can't be captured: ${error.message} (${error.step}).`, { cause: error });
 }
 
 /** Paths relative to the project that are not entered. */

@@ -409,6 +409,20 @@ const suite = (storageName: "btrfs" | "plain"): void => {
     await view(base, 0, (root) => expect(readdirSync(root)).toEqual(["a"]));
   });
 
+  test("a capture that fails half-way is a full one the next time, and loses nothing", async () => {
+    const project = folder();
+    mkdirSync(join(project, "sub"));
+    writeFileSync(join(project, "sub/a"), "1");
+    const request = requestFor(project);
+    await capture.base(request);
+    writeFileSync(join(project, "sub/a"), "changed");
+    const { freeze } = storage.volumes;
+    storage.volumes.freeze = () => Promise.reject(new Error("killed here"));
+    await expect(capture.base(request)).rejects.toThrow("killed here");
+    storage.volumes.freeze = freeze;
+    await view(await capture.base(request), 0, (root) => expect(readFileSync(join(root, "sub/a"), "utf8")).toBe("changed"));
+  });
+
   test("a base nobody needs goes when the next one takes its place", async () => {
     const project = folder();
     writeFileSync(join(project, "a"), "1");
