@@ -236,6 +236,19 @@ describe("a migration (F-44)", () => {
     await db.schema.alterTable("projects").addColumn("note", "text").execute();
   };
 
+  it("that is killed half-way leaves the database as it was, and succeeds when it runs again", async () => {
+    const old = await openSqliteStore(path);
+    await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
+    await old.close();
+    const child = spawn(process.execPath, [join(import.meta.dirname, "../support/store-migrator.ts"), path], { stdio: "inherit" });
+    await once(child, "close");
+    expect(child.signalCode).toBe("SIGKILL");
+    expect(existsSync(`${path}.backup-${MIGRATIONS.length}`)).toBe(true);
+    const store = await openSqliteStore(path, [...MIGRATIONS, addColumn]);
+    expect(await store.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null, note: null }]);
+    await store.close();
+  });
+
   it("that fails half-way leaves the database as it was, and succeeds when it runs again", async () => {
     const old = await openSqliteStore(path);
     await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
