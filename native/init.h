@@ -105,6 +105,7 @@ struct identity {
   gid_t gid;
   gid_t groups[64];
   size_t group_count;
+  char name[66], home[256], shell[256]; /* of the account; empty without one */
 };
 
 /* What a command's child, or a file child, tells process 1 when it cannot go on. */

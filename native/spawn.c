@@ -90,12 +90,32 @@ static bool take_guards(struct failure *failure) {
   return true;
 }
 
-static char **list_of(const struct fields *request, const char *key) {
-  char **list = calloc(field_count(request, key) + 1, sizeof *list);
+/* With room for `more` entries. */
+static char **list_of(const struct fields *request, const char *key, size_t more) {
+  char **list = calloc(field_count(request, key) + more + 1, sizeof *list);
   size_t at = 0;
   if (list == NULL) return NULL;
   for (const char *value = field(request, key); value != NULL; value = field_next(request, key, value)) list[at++] = (char *)value;
   return list;
+}
+
+#define ACCOUNT_VARIABLES 4
+
+/* What a login would set, from the account inside, unless the caller set it. */
+static void add_variable(char **environment, const char *name, const char *value) {
+  size_t length = strlen(name);
+  if (*value == '\0') return;
+  for (; *environment != NULL; environment++) {
+    if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') return;
+  }
+  if (asprintf(environment, "%s=%s", name, value) < 0) *environment = NULL;
+}
+
+static void add_account(char **environment, const struct identity *identity) {
+  add_variable(environment, "HOME", identity->home[0] != '\0' ? identity->home : "/");
+  add_variable(environment, "USER", identity->name);
+  add_variable(environment, "LOGNAME", identity->name);
+  add_variable(environment, "SHELL", identity->shell);
 }
 
 static const char *search_path(char **environment) {
@@ -127,15 +147,14 @@ static void run(char **arguments, char **environment) {
   errno = error;
 }
 
-static bool prepare(const struct exec_request *exec, const int streams[3], int *status, struct failure *failure) {
-  struct identity identity;
+static bool prepare(const struct exec_request *exec, const int streams[3], int *status, struct identity *identity, struct failure *failure) {
   setsid();
   umask(022);
   /* The descriptors of process 1 go before anything is opened for the user. */
   if (!enter_cgroups(failure) || !take_streams(exec, streams, status, failure)) return false;
-  if (!find_identity(exec->user, &identity, failure)) return false;
-  if (exec->tty && !plan->single_user && fchown(0, identity.uid, (gid_t)-1) != 0) return fail(failure, "terminal", NULL);
-  if (!take_limits(failure) || !take_guards(failure) || !become(&identity, failure)) return false;
+  if (!find_identity(exec->user, identity, failure)) return false;
+  if (exec->tty && !plan->single_user && fchown(0, identity->uid, (gid_t)-1) != 0) return fail(failure, "terminal", NULL);
+  if (!take_limits(failure) || !take_guards(failure) || !become(identity, failure)) return false;
   /* As the user, and with nothing open that /proc/self/fd could lead to. */
   if (chdir(exec->cwd != NULL ? exec->cwd : "/") != 0) return fail(failure, "cwd", NULL);
   return true;
@@ -143,10 +162,12 @@ static bool prepare(const struct exec_request *exec, const int streams[3], int *
 
 void spawn(const struct fields *request, const struct exec_request *exec, const int streams[3], int status) {
   struct failure failure = {0};
-  char **arguments = list_of(request, "arg"), **environment = list_of(request, "env");
+  struct identity identity;
+  char **arguments = list_of(request, "arg", 0), **environment = list_of(request, "env", ACCOUNT_VARIABLES);
   errno = ENOMEM;
   if (arguments == NULL || environment == NULL) fail(&failure, "exec", NULL);
-  else if (prepare(exec, streams, &status, &failure)) {
+  else if (prepare(exec, streams, &status, &identity, &failure)) {
+    add_account(environment, &identity);
     run(arguments, environment);
     fail(&failure, "exec", errno == EACCES || errno == EPERM || errno == ENOEXEC ? "not-runnable" : NULL);
   }

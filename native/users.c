@@ -40,16 +40,23 @@ static char *next_line(char *text, char **parts, size_t most) {
   return after;
 }
 
-static bool find_user(const char *wanted, struct identity *identity, char *name, size_t name_size) {
+/* Keeps a part of an account's line if it fits; a path must be absolute. */
+static void keep(char *into, size_t size, const char *part, bool path) {
+  into[0] = '\0';
+  if (part != NULL && strlen(part) < size && (!path || part[0] == '/')) strcpy(into, part);
+}
+
+static bool find_user(const char *wanted, struct identity *identity) {
   uint32_t number, uid, gid;
   bool numeric = id_number(wanted, &number);
-  char *text = load("/etc/passwd"), *parts[4];
+  char *text = load("/etc/passwd"), *parts[7];
   bool found = false;
-  for (char *at = next_line(text, parts, 4); at != NULL && !found; at = next_line(at, parts, 4)) {
+  for (char *at = next_line(text, parts, 7); at != NULL && !found; at = next_line(at, parts, 7)) {
     if (parts[3] == NULL || !id_number(parts[2], &uid) || !id_number(parts[3], &gid)) continue;
     if (numeric ? uid != number : strcmp(parts[0], wanted) != 0) continue;
-    if (strlen(parts[0]) >= name_size) continue;
-    strcpy(name, parts[0]);
+    keep(identity->name, sizeof identity->name, parts[0], false);
+    keep(identity->home, sizeof identity->home, parts[5], true);
+    keep(identity->shell, sizeof identity->shell, parts[6], true);
     identity->uid = uid;
     identity->gid = gid;
     found = true;
@@ -93,15 +100,15 @@ static void find_memberships(const char *name, struct identity *identity) {
 const char *resolve_user(const char *text, bool single_user, struct identity *identity) {
   *identity = (struct identity){.uid = getuid(), .gid = getgid()};
   if (text == NULL) return NULL;
-  char user[66], name[66] = "";
+  char user[66];
   if (*text == '\0' || strlen(text) >= sizeof user) return "bad-request";
   strcpy(user, text);
   char *group = strchr(user, ':');
   if (group != NULL) *group++ = '\0';
   if (*user == '\0' || (group != NULL && *group == '\0')) return "bad-request";
-  if (!find_user(user, identity, name, sizeof name)) return "no-user";
+  if (!find_user(user, identity)) return "no-user";
   if (group != NULL && !find_group(group, &identity->gid)) return "no-user";
   if (single_user) return identity->uid == getuid() && (group == NULL || identity->gid == getgid()) ? NULL : "no-user";
-  if (group == NULL && *name != '\0') find_memberships(name, identity);
+  if (group == NULL && identity->name[0] != '\0') find_memberships(identity->name, identity);
   return NULL;
 }
