@@ -139,20 +139,21 @@ const suite = (storageName: "btrfs" | "plain"): void => {
     const project = folder();
     writeFileSync(join(project, "stays"), "0");
     const request = requestFor(project);
-    const bases: Base[] = [];
+    const bases: { base: Base; seen: Record<string, string> }[] = [];
+    const content = (root: string): Record<string, string> =>
+      Object.fromEntries(readdirSync(root, { encoding: "utf8", recursive: true }).sort().map((name) => [name, statSync(join(root, name)).isFile() ? readFileSync(join(root, name), "utf8") : "folder"]));
     for (let round = 0; round < 12; round += 1) {
       writeFileSync(join(project, `f${round % 5}`), `${round}`);
       if (round % 3 === 2) rmSync(join(project, `f${(round + 4) % 5}`), { force: true });
-      if (round % 2 === 0) mkdirSync(join(project, "flip"));
-      else rmSync(join(project, "flip"), { recursive: true });
-      bases.push(await capture.base(request));
+      rmSync(join(project, "flip"), { recursive: true, force: true });
+      if (round % 3 === 1) writeFileSync(join(project, "flip"), "file");
+      if (round === 0 || round % 3 === 2) {
+        mkdirSync(join(project, "flip/in"), { recursive: true });
+        writeFileSync(join(project, `flip/in/${round}`), "");
+      }
+      bases.push({ base: await capture.base(request), seen: content(project) });
     }
-    const content = (root: string): Record<string, string> =>
-      Object.fromEntries(readdirSync(root).sort().map((name) => [name, statSync(join(root, name)).isFile() ? readFileSync(join(root, name), "utf8") : "folder"]));
-    const last = bases.at(-1);
-    if (last === undefined) throw new Error("no base");
-    await view(last, 0, (root) => expect(content(root)).toEqual(content(project)));
-    await view(bases[0] ?? last, 0, (root) => expect(content(root)).toEqual({ f0: "0", flip: "folder", stays: "0" }));
+    for (const { base, seen } of bases) await view(base, 0, (root) => expect(content(root)).toEqual(seen));
   });
 
   test("a capture by a new server finds what changed while none ran", async () => {

@@ -26,30 +26,35 @@ export async function writeWhole(file: string, text: string): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-/** Adds to `upper` what `lower` has and `upper` neither has nor hides. Both are layers, so nobody writes them meanwhile. */
-export async function mergeInto(upper: string, lower: string): Promise<void> {
-  await mergeFolder(Buffer.from(join(upper, "roots")), Buffer.from(join(lower, "roots")));
+/**
+ * Adds to `upper` what `lower` has and `upper` neither has nor hides. Both are layers, so nobody writes them meanwhile.
+ * `sealed` collects folders of `upper` that stand where `lower` has something else: what lies still lower is not theirs.
+ */
+export async function mergeInto(upper: string, lower: string, sealed: Set<string>): Promise<void> {
+  await mergeFolder(Buffer.from(join(upper, "roots")), Buffer.from(join(lower, "roots")), sealed);
 }
 
-async function mergeFolder(upper: Buffer, lower: Buffer): Promise<void> {
+async function mergeFolder(upper: Buffer, lower: Buffer, sealed: Set<string>): Promise<void> {
   for (const name of await readdir(lower, { encoding: "buffer" })) {
     const to = within(upper, name);
     const from = within(lower, name);
     const theirs = await lstat(from);
     const ours = await lstat(to).catch(() => undefined);
     if (ours === undefined && theirs.isDirectory()) {
-      await copyFolder(from, to);
+      await copyFolder(from, to, sealed);
     } else if (ours === undefined) {
       await link(from, to);
-    } else if (ours.isDirectory() && theirs.isDirectory()) {
-      await mergeFolder(to, from);
+    } else if (ours.isDirectory() && !theirs.isDirectory()) {
+      sealed.add(to.toString("hex"));
+    } else if (ours.isDirectory() && !sealed.has(to.toString("hex"))) {
+      await mergeFolder(to, from, sealed);
     }
   }
 }
 
-async function copyFolder(from: Buffer, to: Buffer): Promise<void> {
+async function copyFolder(from: Buffer, to: Buffer, sealed: Set<string>): Promise<void> {
   await mkdir(to, { mode: 0o700 });
-  await mergeFolder(to, from);
+  await mergeFolder(to, from, sealed);
   await copyAttributes(from, to);
 }
 

@@ -60,16 +60,22 @@ export class PlainVolumes implements Volumes {
     const tip = this.#shelves.path("tip", project);
     const next = join(tip, "next");
     const last = await this.#lastBase(project);
-    let below = last === undefined ? [] : await readLayers(last);
-    if (below.length >= MOST_LAYERS) {
-      // All but the lowest, which is the large one: the cost follows what changed.
-      for (const layer of below.slice(0, -1)) await mergeInto(next, this.#shelves.path("base", layer));
-      below = below.slice(-1);
-    }
+    const stack = last === undefined ? [] : await readLayers(last);
+    const below = stack.length < MOST_LAYERS ? stack : await this.#merge(next, stack);
     await writeLayers(next, [checkedId(base), ...below]);
     this.#shelves.add(base);
     await rename(next, this.#shelves.path("base", base));
     await writeWhole(join(tip, "base"), base);
+  }
+
+  /** All but the lowest, which is the large one, so the cost follows what changed; that one too if a folder must hide its own. */
+  async #merge(next: string, stack: readonly string[]): Promise<string[]> {
+    const sealed = new Set<string>();
+    const lowest = stack.slice(-1);
+    for (const layer of stack.slice(0, -1)) await mergeInto(next, this.#shelves.path("base", layer), sealed);
+    if (sealed.size === 0) return lowest;
+    for (const layer of lowest) await mergeInto(next, this.#shelves.path("base", layer), sealed);
+    return [];
   }
 
   manifests(base: string): string {
