@@ -9,7 +9,14 @@ const TIMEOUT_MS = 30_000;
 
 export async function git(folder: string, args: readonly string[]): Promise<RunResult> {
   const owner = await stat(folder);
-  const settings = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.directory=*", "core.askPass=true", "core.pager=cat", `core.excludesFile=${ignoreFileOf(owner.uid)}`];
+  const settings = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "safe.directory=*",
+    "core.askPass=true",
+    "core.pager=cat",
+    `core.excludesFile=${ignoreFileOf(owner.uid)}`,
+  ];
   const asRoot = process.getuid?.() === 0 && owner.uid !== 0;
   return run("git", ["-C", folder, ...settings.flatMap((setting) => ["-c", setting]), ...args], {
     env: {

@@ -19,6 +19,8 @@ export async function gitFolderConfigs(folder: string, path = ""): Promise<strin
 async function below(folder: string, path: string): Promise<string[]> {
   if (!existsSync(join(folder, path))) return [];
   const entries = await readdir(join(folder, path), { withFileTypes: true });
-  const inside = await Promise.all(entries.filter((entry) => entry.isDirectory()).map((entry) => gitFolderConfigs(folder, join(path, entry.name))));
+  const inside = await Promise.all(
+    entries.filter((entry) => entry.isDirectory()).map((entry) => gitFolderConfigs(folder, join(path, entry.name))),
+  );
   return inside.flat();
 }

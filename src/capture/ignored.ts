@@ -19,7 +19,9 @@ export interface LiveChoice {
 /** Folders the config names, then large git-ignored ones, then the largest ones if the rest is still over the limit. */
 export async function chooseLive(host: CellHost, project: string, choice: LiveChoice): Promise<LiveFolder[]> {
   const left = new Set(choice.excluded.map((path) => join(project, path)));
-  const named = choice.configured.map((path) => join(project, path)).filter((path) => isWithin(path, project) && path !== project && isFolder(path));
+  const named = choice.configured
+    .map((path) => join(project, path))
+    .filter((path) => isWithin(path, project) && path !== project && isFolder(path));
   const live = describe(await measure(host, named, LIMITS.liveFolderEntries * 10), "ignored");
   const ignored = (await ignoredFolders(project)).filter((path) => !left.has(path) && !live.some((folder) => isWithin(path, folder.path)));
   const sizes = await measure(host, ignored, LIMITS.liveFolderEntries * 10);
@@ -59,11 +61,27 @@ async function ignoredFolders(project: string): Promise<string[]> {
 }
 
 /** The folders to leave out of the capture so that the rest fits: the smallest that suffice, at most a handful. */
-async function largest(host: CellHost, project: string, live: readonly LiveFolder[], left: ReadonlySet<string>, limitBytes: number): Promise<FolderSize[]> {
+async function largest(
+  host: CellHost,
+  project: string,
+  live: readonly LiveFolder[],
+  left: ReadonlySet<string>,
+  limitBytes: number,
+): Promise<FolderSize[]> {
   const chosen: FolderSize[] = [];
   const [whole] = await measure(host, [project]);
-  const outside = (await measure(host, [...left].filter((path) => isFolder(path)))).reduce((sum, size) => sum + size.bytes, 0);
-  const sharedLive = (await measure(host, live.map((folder) => folder.path))).reduce((sum, size) => sum + size.bytes, 0);
+  const outside = (
+    await measure(
+      host,
+      [...left].filter((path) => isFolder(path)),
+    )
+  ).reduce((sum, size) => sum + size.bytes, 0);
+  const sharedLive = (
+    await measure(
+      host,
+      live.map((folder) => folder.path),
+    )
+  ).reduce((sum, size) => sum + size.bytes, 0);
   let excess = (whole?.bytes ?? 0) - outside - sharedLive - limitBytes;
   while (excess > 0 && live.length + chosen.length < LIMITS.maxLiveFolders) {
     const avoid = new Set([...left, ...live.map((folder) => folder.path), ...chosen.map((folder) => folder.path)]);
@@ -78,8 +96,15 @@ async function largest(host: CellHost, project: string, live: readonly LiveFolde
 /** The deepest folder that is large enough by itself; otherwise the largest one. `.git` is never shared. */
 async function largestIn(host: CellHost, folder: string, avoid: ReadonlySet<string>, excess: number): Promise<FolderSize | undefined> {
   const entries = await readdir(folder, { withFileTypes: true });
-  const folders = entries.filter((entry) => entry.isDirectory() && entry.name !== ".git" && !entry.name.includes("\ufffd")).map((entry) => join(folder, entry.name));
-  const sizes = (await measure(host, folders.filter((path) => !avoid.has(path)))).toSorted((one, other) => other.bytes - one.bytes);
+  const folders = entries
+    .filter((entry) => entry.isDirectory() && entry.name !== ".git" && !entry.name.includes("\ufffd"))
+    .map((entry) => join(folder, entry.name));
+  const sizes = (
+    await measure(
+      host,
+      folders.filter((path) => !avoid.has(path)),
+    )
+  ).toSorted((one, other) => other.bytes - one.bytes);
   const biggest = sizes[0];
   if (biggest === undefined || biggest.bytes === 0) return undefined;
   if (biggest.bytes < excess) return biggest;

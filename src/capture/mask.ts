@@ -1,6 +1,7 @@
 /** The plan of the mask layer: which paths of the machine a sandbox does not see, and how. */
 import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
+import { PART } from "../host/frames.ts";
 import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
 import { HOME_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
@@ -65,11 +66,15 @@ export class MaskPlan {
 
   /** Paths that are hidden, emptied or replaced, for people. */
   masked(): string[] {
-    return this.entries().filter(({ kind, path }) => (kind === "opaque" || kind === "hide" || kind === "file") && found(path) !== undefined).map(({ path }) => path);
+    return this.entries()
+      .filter(({ kind, path }) => (kind === "opaque" || kind === "hide" || kind === "file") && found(path) !== undefined)
+      .map(({ path }) => path);
   }
 
   through(): string[] {
-    return this.entries().filter(({ kind }) => kind === "through").map(({ path }) => path);
+    return this.entries()
+      .filter(({ kind }) => kind === "through")
+      .map(({ path }) => path);
   }
 
   /** The caller's home, and the one the project lies in. */
@@ -138,7 +143,10 @@ export class MaskPlan {
   #hideUnreadable(folder: string, depth: number): void {
     for (const entry of children(folder)) {
       const path = join(folder, entry.name);
-      const real = entry.isSymbolicLink() || READABLE_INSIDE.includes(path) || this.#entries.has(path) || this.#exposed(path) ? undefined : found(path);
+      const real =
+        entry.isSymbolicLink() || READABLE_INSIDE.includes(path) || this.#entries.has(path) || this.#exposed(path)
+          ? undefined
+          : found(path);
       if (real === undefined) continue;
       const readable = (real.mode & (real.isDirectory() ? 0o005 : 0o004)) !== 0;
       if (!readable) this.#clear(path);
@@ -154,7 +162,7 @@ export class MaskPlan {
   #copy(path: string, real: Stats, sanitiser: Sanitiser): void {
     const content = real.size > LARGEST_COPY_BYTES ? undefined : text(path);
     const copy = content === undefined ? undefined : sanitiser(content);
-    if (copy === undefined || /[\0\x1f]/.test(copy)) this.#put({ kind: "hide", path });
+    if (copy === undefined || copy.includes("\0") || copy.includes(PART)) this.#put({ kind: "hide", path });
     else this.#put({ kind: "file", path, like: owner(real), content: copy });
   }
 

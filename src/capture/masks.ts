@@ -69,13 +69,22 @@ export class MaskLayers {
     const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE });
     const mounts = readMounts();
     const entries = plan.entries().map((entry) => encode(entry, mode, (path) => placeInSystem(path, mounts)));
-    const path = join(folder, createHash("sha256").update(mode).update(Buffer.concat(entries.map((entry) => Buffer.concat([entry, Buffer.of(0)])))).digest("hex").slice(0, 32));
+    const path = join(
+      folder,
+      createHash("sha256")
+        .update(mode)
+        .update(Buffer.concat(entries.map((entry) => Buffer.concat([entry, Buffer.of(0)]))))
+        .digest("hex")
+        .slice(0, 32),
+    );
     if (!existsSync(path)) {
       const names = mode === "user" ? [["userxattr", "1"] as const] : [];
-      await host.request("mask", [["path", path], ...names, ...entries.map((entry) => ["entry", entry] as const)]).catch((error: unknown) => {
-        // Another launch built the same layer meanwhile.
-        if (!existsSync(path)) throw error;
-      });
+      await host
+        .request("mask", [["path", path], ...names, ...entries.map((entry) => ["entry", entry] as const)])
+        .catch((error: unknown) => {
+          // Another launch built the same layer meanwhile.
+          if (!existsSync(path)) throw error;
+        });
     }
     return { path, through: mode === "user" ? plan.through() : [], masked: plan.masked() };
   }

@@ -98,7 +98,11 @@ export class ProjectCapture implements Capture {
     await this.#volumes.free(); // makes the storage grow before it is needed
     if (!isFolder(request.path)) throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
     const roots = await findRoots(request.path, request.data);
-    const live = await chooseLive(this.#host, request.path, { configured: request.live, excluded: request.exclude, limitBytes: request.limitBytes });
+    const live = await chooseLive(this.#host, request.path, {
+      configured: request.live,
+      excluded: request.exclude,
+      limitBytes: request.limitBytes,
+    });
     const watches = roots.roots.map((root) => new Watching(this.#host, `${request.project}.${root.slot}`));
     const parts = { key: JSON.stringify(request), roots, live, watches, identity: identify(roots) };
     // Watching begins first, so that what changes during the comparison is found by the next one.
@@ -125,7 +129,12 @@ export class ProjectCapture implements Capture {
   }
 
   /** One answer a root; undefined for those in which nothing changed. */
-  async #sync(request: CaptureRequest, tip: Tip, parts: Pick<Followed, "roots" | "live">, dirty: readonly Dirty[]): Promise<(Synced | undefined)[]> {
+  async #sync(
+    request: CaptureRequest,
+    tip: Tip,
+    parts: Pick<Followed, "roots" | "live">,
+    dirty: readonly Dirty[],
+  ): Promise<(Synced | undefined)[]> {
     const synced: (Synced | undefined)[] = [];
     for (const [index, root] of parts.roots.roots.entries()) {
       const folders = dirty[index] ?? "all";
@@ -148,13 +157,26 @@ export class ProjectCapture implements Capture {
     await likeReality(root.path, target);
   }
 
-  async #freeze(request: CaptureRequest, parts: Omit<Followed, "base">, now: readonly (Synced | undefined)[], before?: Base): Promise<Base> {
+  async #freeze(
+    request: CaptureRequest,
+    parts: Omit<Followed, "base">,
+    now: readonly (Synced | undefined)[],
+    before?: Base,
+  ): Promise<Base> {
     const id = newId("base");
     const takenAt = new Date().toISOString();
     await this.#volumes.freeze(request.project, id);
     const report = makeReport(request.path, parts, now, before?.readOnly ?? []);
     const roots = parts.roots.roots.map(({ path, slot }) => ({ path, slot }));
-    return { id, project: request.project, takenAt, roots, live: parts.live.map((folder, slot) => ({ ...folder, slot })), readOnly: report.readOnly, report };
+    return {
+      id,
+      project: request.project,
+      takenAt,
+      roots,
+      live: parts.live.map((folder, slot) => ({ ...folder, slot })),
+      readOnly: report.readOnly,
+      report,
+    };
   }
 
   async #supersede(base: Base): Promise<void> {
@@ -162,7 +184,13 @@ export class ProjectCapture implements Capture {
   }
 
   async staleness(base: Base, request: CaptureRequest): Promise<Staleness> {
-    return compareWithReality(this.#host, base, this.#volumes.manifests(base.id), await findRoots(request.path, request.data), skipped(request, base.live));
+    return compareWithReality(
+      this.#host,
+      base,
+      this.#volumes.manifests(base.id),
+      await findRoots(request.path, request.data),
+      skipped(request, base.live),
+    );
   }
 
   async forget(base: string): Promise<void> {
@@ -198,7 +226,9 @@ function explain(error: unknown, project: string): unknown {
 /** Paths relative to the project that are not entered. */
 function skipped(request: CaptureRequest, live: readonly { path: string }[]): string[] {
   const shared = live.map((folder) => relative(request.path, folder.path)).filter((path) => !path.startsWith("../"));
-  return [...new Set([...shared, ...request.exclude.map((path) => path.replace(/^\.?\/+|\/+$/g, ""))])].filter((path) => path !== "").toSorted();
+  return [...new Set([...shared, ...request.exclude.map((path) => path.replace(/^\.?\/+|\/+$/g, ""))])]
+    .filter((path) => path !== "")
+    .toSorted();
 }
 
 /** Whether what is live must be decided anew. */
@@ -210,7 +240,10 @@ function needsNewChoice(request: CaptureRequest, now: readonly (Synced | undefin
 }
 
 function identify({ roots }: Roots): string {
-  return roots.map(({ path }) => lstatSync(path, { throwIfNoEntry: false })).map((found) => `${found?.dev}:${found?.ino}`).join();
+  return roots
+    .map(({ path }) => lstatSync(path, { throwIfNoEntry: false }))
+    .map((found) => `${found?.dev}:${found?.ino}`)
+    .join();
 }
 
 function isFolder(path: string): boolean {

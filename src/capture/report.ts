@@ -13,10 +13,16 @@ interface Parts {
   readonly synced: readonly Synced[];
 }
 
-const SECRET_FILE = /^\.env(\..+)?$|^\.netrc$|^\.npmrc$|^\.pypirc$|\.pem$|^id_(rsa|ed25519|ecdsa)$|^credentials(\.json)?$|^secrets\.(json|ya?ml)$/;
+const SECRET_FILE =
+  /^\.env(\..+)?$|^\.netrc$|^\.npmrc$|^\.pypirc$|\.pem$|^id_(rsa|ed25519|ecdsa)$|^credentials(\.json)?$|^secrets\.(json|ya?ml)$/;
 const EXAMPLE = /\.(example|sample|template|dist|defaults?)$/;
 
-export function makeReport(project: string, parts: Parts, now: readonly (Synced | undefined)[], readOnlyBefore: readonly string[]): CaptureReport {
+export function makeReport(
+  project: string,
+  parts: Parts,
+  now: readonly (Synced | undefined)[],
+  readOnlyBefore: readonly string[],
+): CaptureReport {
   const sum = (of: (found: Synced) => number): number => parts.synced.reduce((total, found) => total + of(found), 0);
   const fresh = now.filter((found) => found !== undefined);
   const torn = now.flatMap((found, index) => (found?.torn ?? []).map((path) => join(parts.roots.roots[index]?.path ?? "", path)));

@@ -7,18 +7,23 @@ export type Sanitiser = (text: string) => string;
 /** Lines that name a login; the value may be anything. */
 const LOGIN_LINE = /(auth|token|password|passwd|secret|username|email|otp|cert|key|cookie|credential)[^=\s]*\s*[=:]/i;
 
-const lines = (keep: (line: string) => boolean): Sanitiser => (text) =>
-  text
-    .split("\n")
-    .map((line) => withoutLogin(line))
-    .filter((line) => keep(line) && !looksLikeToken(line))
-    .join("\n");
+const lines =
+  (keep: (line: string) => boolean): Sanitiser =>
+  (text) =>
+    text
+      .split("\n")
+      .map((line) => withoutLogin(line))
+      .filter((line) => keep(line) && !looksLikeToken(line))
+      .join("\n");
 
 /** Registries, proxies and switches stay. */
 export const npmrc: Sanitiser = lines((line) => !LOGIN_LINE.test(line) && !/_auth/i.test(line));
 export const pipConf: Sanitiser = lines((line) => !LOGIN_LINE.test(line));
 /** Sections that hold logins go whole: [registry], [registries.*] keep only index lines. */
-export const cargoConfig: Sanitiser = lines((line) => !/^\s*(token|credential-provider|global-credential-providers|credential-alias|key|secret)/i.test(line) && !/credential/i.test(line));
+export const cargoConfig: Sanitiser = lines(
+  (line) =>
+    !/^\s*(token|credential-provider|global-credential-providers|credential-alias|key|secret)/i.test(line) && !/credential/i.test(line),
+);
 
 /** A user's name, address and habits; nothing that runs a program or logs in. */
 export const gitconfig: Sanitiser = (text) => {
@@ -32,13 +37,38 @@ export const gitconfig: Sanitiser = (text) => {
     if (wasContinued) continue;
     const section = /^\s*\[\s*([A-Za-z0-9.-]+)/.exec(line)?.[1]?.toLowerCase();
     if (section !== undefined) keeps = GIT_SECTIONS.has(section);
-    const runs = /=\s*"?\s*!|command|editor|pager|askpass|hookspath|fsmonitor|sshcommand|program|tool|signingkey|helper|extraheader|excludesfile|attributesfile/i.test(line);
+    const runs =
+      /=\s*"?\s*!|command|editor|pager|askpass|hookspath|fsmonitor|sshcommand|program|tool|signingkey|helper|extraheader|excludesfile|attributesfile/i.test(
+        line,
+      );
     if (keeps && !runs && !continues && !looksLikeToken(line)) kept.push(line);
   }
   return kept.join("\n");
 };
 
-const GIT_SECTIONS = new Set(["user", "init", "core", "color", "column", "branch", "push", "pull", "fetch", "rebase", "merge", "diff", "status", "log", "commit", "tag", "advice", "alias", "rerere", "apply", "safe"]);
+const GIT_SECTIONS = new Set([
+  "user",
+  "init",
+  "core",
+  "color",
+  "column",
+  "branch",
+  "push",
+  "pull",
+  "fetch",
+  "rebase",
+  "merge",
+  "diff",
+  "status",
+  "log",
+  "commit",
+  "tag",
+  "advice",
+  "alias",
+  "rerere",
+  "apply",
+  "safe",
+]);
 
 /** NAME=value lines of /etc/environment. */
 export const environmentFile: Sanitiser = lines((line) => {

@@ -12,13 +12,23 @@ type Change = Staleness["changes"][number];
 const STATUS: Readonly<Record<string, Change["status"]>> = { A: "added", M: "changed", D: "deleted" };
 const MOST = 1000;
 
-export async function compareWithReality(host: CellHost, base: Base, manifests: string, { roots }: Roots, skip: readonly string[]): Promise<Staleness> {
+export async function compareWithReality(
+  host: CellHost,
+  base: Base,
+  manifests: string,
+  { roots }: Roots,
+  skip: readonly string[],
+): Promise<Staleness> {
   const changes = new Map<string, Change>();
   const project = base.roots.find((root) => root.slot === 0)?.path ?? "/";
   let cut = false;
   for (const { path, slot } of base.roots) {
     const root = roots.find((found) => found.path === path) ?? { path, slot, kind: "data" as const };
-    const reply = await host.request("compare", [["source", path], ["manifest", `${manifests}${slot}`], ...scopeFields(root, slot === 0 ? skip : [])]);
+    const reply = await host.request("compare", [
+      ["source", path],
+      ["manifest", `${manifests}${slot}`],
+      ...scopeFields(root, slot === 0 ? skip : []),
+    ]);
     cut ||= reply.flag("cut");
     for (const row of reply.rawAll("row")) {
       const [kind, name] = splitParts(row, 2).map((part) => part.toString());
@@ -28,7 +38,13 @@ export async function compareWithReality(host: CellHost, base: Base, manifests: 
   }
   const all = [...changes.values()].toSorted((one, other) => (one.path < other.path ? -1 : 1));
   const takenAt = base.takenAt;
-  return { takenAt, ageMs: Math.max(0, Date.now() - Date.parse(takenAt)), stale: all.length > 0, changes: all.slice(0, MOST), more: cut || all.length > MOST };
+  return {
+    takenAt,
+    ageMs: Math.max(0, Date.now() - Date.parse(takenAt)),
+    stale: all.length > 0,
+    changes: all.slice(0, MOST),
+    more: cut || all.length > MOST,
+  };
 }
 
 /** Git's own files are one change, and only when a branch or HEAD moved: `git status` alone rewrites the index. */

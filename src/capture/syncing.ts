@@ -80,7 +80,11 @@ async function syncUntilStill(host: CellHost, request: SyncRequest, target: stri
   if (existsSync(manifest)) await copyFile(manifest, before);
   let reply = await sync(host, request, target);
   for (let pass = 1; pass < MOST_PASSES; pass += 1) {
-    const moved = await host.request("compare", [["source", request.root.path], ["manifest", manifest], ...scopeFields(request.root, request.skip)]);
+    const moved = await host.request("compare", [
+      ["source", request.root.path],
+      ["manifest", manifest],
+      ...scopeFields(request.root, request.skip),
+    ]);
     if (moved.all("row").length === 0) break;
     if (pass === MOST_PASSES - 1) return summary(reply, true);
     if (request.tip.mode === "layer") {

@@ -57,7 +57,11 @@ export async function run(program: string, args: readonly string[], options: Run
 }
 
 /** As run, and any exit code that is not expected is an error. */
-export async function runChecked(program: string, args: readonly string[], options: RunOptions & { okCodes?: readonly number[] } = {}): Promise<RunResult> {
+export async function runChecked(
+  program: string,
+  args: readonly string[],
+  options: RunOptions & { okCodes?: readonly number[] } = {},
+): Promise<RunResult> {
   const result = await run(program, args, options);
   if (result.code !== null && (options.okCodes ?? [0]).includes(result.code)) return result;
   const ending = result.code === null ? "was killed or ran out of time" : `ended with ${result.code}`;

@@ -12,7 +12,11 @@ const MAX_COUNTED_BYTES = 8 * 1024 ** 2;
 const STATUS = { A: "added", M: "changed", D: "deleted" } as const;
 
 export async function diffFolders(host: CellHost, sides: Sides): Promise<DiffEntry[]> {
-  const reply = await host.request("diff", [["new", sides.new], ["overlay", sides.overlay ? "1" : "0"], ...sides.old.map((folder) => ["old", folder] as const)]);
+  const reply = await host.request("diff", [
+    ["new", sides.new],
+    ["overlay", sides.overlay ? "1" : "0"],
+    ...sides.old.map((folder) => ["old", folder] as const),
+  ]);
   return reply.rawAll("row").map((row): DiffEntry => {
     const [what, type, path] = splitParts(row, 3);
     return {
@@ -50,16 +54,31 @@ export async function countLines(host: CellHost, sides: Sides, entries: readonly
 async function extract(host: CellHost, root: string, files: readonly { path: string; target: string }[]): Promise<void> {
   for (let at = 0; at < files.length; at += 500) {
     const part = files.slice(at, at + 500);
-    await host.request("extract", [["root", root], ["most", String(MAX_COUNTED_BYTES)], ...part.map((file) => ["file", joinParts([file.path, file.target])] as const)]);
+    await host.request("extract", [
+      ["root", root],
+      ["most", String(MAX_COUNTED_BYTES)],
+      ...part.map((file) => ["file", joinParts([file.path, file.target])] as const),
+    ]);
   }
 }
 
 /** Lines added and removed of old/<name> against new/<name> in a folder of ours, by name. */
 export async function numstat(folder: string): Promise<Map<string, { added: number; removed: number }>> {
-  const env = { PATH: TOOL_PATH, LC_ALL: "C", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GIT_CEILING_DIRECTORIES: folder, HOME: folder };
+  const env = {
+    PATH: TOOL_PATH,
+    LC_ALL: "C",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CEILING_DIRECTORIES: folder,
+    HOME: folder,
+  };
   const counts = new Map<string, { added: number; removed: number }>();
   // Exit code 1 only says that there are differences.
-  const { stdout } = await runChecked("git", ["-C", folder, "diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", "--", "old", "new"], { env, okCodes: [0, 1] });
+  const { stdout } = await runChecked(
+    "git",
+    ["-C", folder, "diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", "--", "old", "new"],
+    { env, okCodes: [0, 1] },
+  );
   for (const line of stdout.toString("utf8").split("\n")) {
     const match = /^(\d+)\t(\d+)\t.*\/(\d+)(?: => \/dev\/null)?$/.exec(line);
     if (match?.[3] !== undefined) counts.set(match[3], { added: Number(match[1]), removed: Number(match[2]) });

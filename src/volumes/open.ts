@@ -9,7 +9,11 @@ import type { Volumes } from "./volumes.ts";
 /** The best storage this machine has, or the one the user asked for. */
 export async function openVolumes(host: CellHost, machine: Machine, home: string, user: UserConfig): Promise<Volumes> {
   const able = machine.mode === "root" && machine.btrfsTools && machine.btrfsKernel;
-  if (user.storage === "btrfs" && !able) throw new VivError("unsupported", "storage is set to btrfs, but this machine can't: it takes root, btrfs-progs and a kernel with btrfs.");
+  if (user.storage === "btrfs" && !able)
+    throw new VivError(
+      "unsupported",
+      "storage is set to btrfs, but this machine can't: it takes root, btrfs-progs and a kernel with btrfs.",
+    );
   if (user.storage === "plain" || !able) return PlainVolumes.open(host, { home });
   return BtrfsVolumes.open(host, { home, ...(user.poolLimit === undefined ? {} : { limitBytes: user.poolLimit }) });
 }

@@ -39,8 +39,17 @@ describe("the mask layer", needs("root", "linux"), () => {
     mkdirSync(project, { recursive: true });
     chmodSync(join(home, "code"), 0o710);
     for (const [name, text] of Object.entries({
-      ".ssh/id_ed25519": CANARY, ".aws/credentials": CANARY, ".config/gh/hosts.yml": CANARY, ".claude/.credentials.json": CANARY, ".bash_history": CANARY,
-      ".cargo/credentials.toml": CANARY, ".cargo/bin/tool": "tool", ".nvm/node": "node", "code/other/file": CANARY, ".npm/_logs/log": CANARY, ".npm/_cacache/x": "cached",
+      ".ssh/id_ed25519": CANARY,
+      ".aws/credentials": CANARY,
+      ".config/gh/hosts.yml": CANARY,
+      ".claude/.credentials.json": CANARY,
+      ".bash_history": CANARY,
+      ".cargo/credentials.toml": CANARY,
+      ".cargo/bin/tool": "tool",
+      ".nvm/node": "node",
+      "code/other/file": CANARY,
+      ".npm/_logs/log": CANARY,
+      ".npm/_cacache/x": "cached",
       ".npmrc": `registry=https://user:${CANARY}@registry.example.org/\n//registry.example.org/:_authToken=${CANARY}\nfund=false\n`,
       ".gitconfig": `[user]\n\tname = A Person\n[credential]\n\thelper = store --${CANARY}\n[alias]\n\tst = status\n\tpwn = !${CANARY}\n[url "https://${CANARY}@example.org/"]\n\tinsteadOf = x\n`,
       ".config/pip/pip.conf": `[global]\nindex-url = https://u:${CANARY}@example.org/simple\ntimeout = 5\n`,
@@ -58,7 +67,12 @@ describe("the mask layer", needs("root", "linux"), () => {
     expect(masked).toContain(home);
     expect(through(path, `grep -rl ${CANARY} "$1${home}" || true`)).toBe("");
     expect(through(path, `cd "$1${home}" && find . -type f | sort`).trim().split("\n")).toEqual([
-      "./.cargo/bin/tool", "./.config/pip/pip.conf", "./.gitconfig", "./.npm/_cacache/x", "./.npmrc", "./.nvm/node",
+      "./.cargo/bin/tool",
+      "./.config/pip/pip.conf",
+      "./.gitconfig",
+      "./.npm/_cacache/x",
+      "./.npmrc",
+      "./.nvm/node",
     ]);
     expect(through(path, `cat "$1${home}/.npmrc"`)).toContain("registry=https://registry.example.org/");
     expect(through(path, `cat "$1${home}/.npmrc"`)).toContain("fund=false");
@@ -82,17 +96,40 @@ describe("the mask layer", needs("root", "linux"), () => {
     mkdirSync(join(folder, "state"), { recursive: true });
     writeFileSync(join(folder, "state/db"), CANARY);
     const { path } = await masks.layer({ home, project, mask: [], expose: [] });
-    expect(through(path, `cut -d: -f2 "$1/etc/shadow" | sort -u`).trim().split("\n").every((field) => field === "*" || field === "!")).toBe(true);
-    expect(through(path, `wc -l < "$1/etc/shadow"`).trim()).toBe(execFileSync("sh", ["-c", "wc -l < /etc/shadow"], { encoding: "utf8" }).trim());
-    expect(through(path, `find "$1/etc" -type f ! -perm -004 | sed "s|^$1||" | sort`).trim().split("\n").filter((file) => !/^\/etc\/(sudoers|g?shadow$|\.pwd\.lock|at\.deny|default\/cacerts|ssl\/certs|polkit-1)/.test(file) && file !== "")).toEqual([]);
-    expect(through(path, `ls -A "$1/root" "$1/mnt" "$1/media" | grep -v : || true`).split("\n").filter((line) => line !== "" && !line.startsWith("."))).toEqual([]);
+    expect(
+      through(path, `cut -d: -f2 "$1/etc/shadow" | sort -u`)
+        .trim()
+        .split("\n")
+        .every((field) => field === "*" || field === "!"),
+    ).toBe(true);
+    expect(through(path, `wc -l < "$1/etc/shadow"`).trim()).toBe(
+      execFileSync("sh", ["-c", "wc -l < /etc/shadow"], { encoding: "utf8" }).trim(),
+    );
+    expect(
+      through(path, `find "$1/etc" -type f ! -perm -004 | sed "s|^$1||" | sort`)
+        .trim()
+        .split("\n")
+        .filter(
+          (file) => !/^\/etc\/(sudoers|g?shadow$|\.pwd\.lock|at\.deny|default\/cacerts|ssl\/certs|polkit-1)/.test(file) && file !== "",
+        ),
+    ).toEqual([]);
+    expect(
+      through(path, `ls -A "$1/root" "$1/mnt" "$1/media" | grep -v : || true`)
+        .split("\n")
+        .filter((line) => line !== "" && !line.startsWith(".")),
+    ).toEqual([]);
     expect(through(path, `ls "$1${folder}"`)).not.toContain("state");
     expect(through(path, `ls "$1/usr/bin/env" "$1/etc/passwd" "$1/etc/ssl/certs" > /dev/null && echo works`).trim()).toBe("works");
   });
 
   test("an exposed folder and file exist inside, and the folder follows reality", async () => {
     const { home, project } = makeHome();
-    const { path, masked } = await masks.layer({ home, project, mask: ["/usr/share/doc"], expose: [join(home, ".aws"), join(home, ".bash_history")] });
+    const { path, masked } = await masks.layer({
+      home,
+      project,
+      mask: ["/usr/share/doc"],
+      expose: [join(home, ".aws"), join(home, ".bash_history")],
+    });
     expect(through(path, `cat "$1${home}/.aws/credentials" "$1${home}/.bash_history"`)).toBe(CANARY + CANARY);
     expect(through(path, `ls "$1${home}/.ssh" 2>&1 || true`)).toContain("No such file");
     expect(through(path, `ls "$1/usr/share" | grep -cx doc || true`).trim()).toBe("0");

@@ -51,7 +51,9 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   test("the pool grows while it is in use, up to its limit", async () => {
     const { totalBytes } = await volumes.free();
     const { folder } = await volumes.create(newId("sandbox"), { base, project }, 1024 * MIB);
-    execFileSync("dd", ["if=/dev/urandom", `of=${join(folder, "system/upper/data")}`, "bs=1M", "count=310", "conv=fsync"], { stdio: "pipe" });
+    execFileSync("dd", ["if=/dev/urandom", `of=${join(folder, "system/upper/data")}`, "bs=1M", "count=310", "conv=fsync"], {
+      stdio: "pipe",
+    });
     resize(2400);
     const grown = await volumes.free();
     expect(grown.totalBytes).toBeGreaterThan(totalBytes + 100 * MIB);

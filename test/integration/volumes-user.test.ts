@@ -19,9 +19,19 @@ describe("plain storage of an ordinary user", needs("linux", "user-namespaces"),
     copyFileSync(CELL, cell);
     chmodSync(cell, 0o755);
     const script = join(import.meta.dirname, "../support/as-user.ts");
-    const seen: unknown = JSON.parse(execFileSync(process.execPath, [script, cell, folder], { ...identity, cwd: folder, encoding: "utf8", env: { PATH: process.env["PATH"] ?? "", HOME: folder } }));
+    const seen: unknown = JSON.parse(
+      execFileSync(process.execPath, [script, cell, folder], {
+        ...identity,
+        cwd: folder,
+        encoding: "utf8",
+        env: { PATH: process.env["PATH"] ?? "", HOME: folder },
+      }),
+    );
     expect(seen).toMatchObject({
-      staleness: [{ path: "gone", status: "deleted" }, { path: "new", status: "added" }],
+      staleness: [
+        { path: "gone", status: "deleted" },
+        { path: "new", status: "added" },
+      ],
       captured: ["new", "shut", "stays"],
       changed: ["closed", "new", "shut"],
       rolledBack: ["closed", "new", "shut", "x"],

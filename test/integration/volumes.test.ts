@@ -11,7 +11,8 @@ const MIB = 1024 ** 2;
 const NOTHING = { volumes: new Set<string>(), snapshots: new Set<string>(), bases: new Set<string>(), projects: new Set<string>() };
 
 /** Where a file that the sandbox writes into its project lands. */
-const project = (volumes: Volumes, folder: string): string => join(folder, volumes.capabilities.roots === "direct" ? "roots/0" : "roots/0/upper");
+const project = (volumes: Volumes, folder: string): string =>
+  join(folder, volumes.capabilities.roots === "direct" ? "roots/0" : "roots/0/upper");
 
 async function makeBase(volumes: Volumes, name: string, files: Record<string, string>): Promise<string> {
   const tip = await volumes.openTip(name, false);
@@ -23,13 +24,13 @@ async function makeBase(volumes: Volumes, name: string, files: Record<string, st
   return base;
 }
 
-const contract = (name: "btrfs" | "plain"): void => {
+const contract = (kind: "btrfs" | "plain"): void => {
   let storage: Storage;
   let volumes: Volumes;
   const prj = newId("project");
   let base: string;
   beforeAll(async () => {
-    storage = await makeStorage(name);
+    storage = await makeStorage(kind);
     volumes = storage.volumes;
     base = await makeBase(volumes, prj, { "a.txt": "one" });
   });
@@ -101,7 +102,9 @@ const contract = (name: "btrfs" | "plain"): void => {
     const { id, folder } = await create();
     const at = project(volumes, folder);
     symlinkSync("/etc/passwd", join(at, "link"));
-    execFileSync("sh", ["-c", "echo x > h1; ln h1 h2; truncate -s 100M sparse; mknod white c 0 0; touch \"$(printf 'b\\377d')\""], { cwd: at });
+    execFileSync("sh", ["-c", "echo x > h1; ln h1 h2; truncate -s 100M sparse; mknod white c 0 0; touch \"$(printf 'b\\377d')\""], {
+      cwd: at,
+    });
     const snapshot = newId("snapshot");
     await volumes.snapshot(id, snapshot);
     const fork = await volumes.create(newId("sandbox"), { snapshot }, 100 * MIB);
@@ -150,7 +153,13 @@ const contract = (name: "btrfs" | "plain"): void => {
     mkdirSync(beside("volumes", ".making-1234"));
     mkdirSync(beside("bases", ".trash-1234"));
     const after = await storage.reopen();
-    const removed = await after.reconcile({ ...NOTHING, volumes: new Set([kept.id]), snapshots: new Set([snapshot]), bases: new Set([base]), projects: new Set([prj]) });
+    const removed = await after.reconcile({
+      ...NOTHING,
+      volumes: new Set([kept.id]),
+      snapshots: new Set([snapshot]),
+      bases: new Set([base]),
+      projects: new Set([prj]),
+    });
     expect(removed).toContain(`volume ${lost.id}`);
     expect(removed).toContain("volume .making-1234");
     expect(existsSync(beside("bases", ".trash-1234"))).toBe(false);
@@ -184,7 +193,10 @@ describe("volumes on btrfs", needs("root", "btrfs"), () => {
     afterAll(async () => storage?.remove());
     const fill = (file: string, mib: number): Error | undefined => {
       try {
-        execFileSync("dd", ["if=/dev/zero", `of=${file}`, "bs=1M", `count=${mib}`, "conv=fsync"], { stdio: "pipe", env: { ...process.env, LC_ALL: "C" } });
+        execFileSync("dd", ["if=/dev/zero", `of=${file}`, "bs=1M", `count=${mib}`, "conv=fsync"], {
+          stdio: "pipe",
+          env: { ...process.env, LC_ALL: "C" },
+        });
         return undefined;
       } catch (error) {
         return error as Error;

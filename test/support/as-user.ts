@@ -55,4 +55,16 @@ await capture.close();
 await volumes.close(true);
 await host.close();
 const left = ["volumes", "snapshots"].flatMap((kind) => readdirSync(join(home, "volumes", kind)));
-process.stdout.write(JSON.stringify({ staleness: staleness.changes, captured, changed, rolledBack, forked, usage, left, masked: layer.masked, layer: readdirSync(layer.path) }));
+process.stdout.write(
+  JSON.stringify({
+    staleness: staleness.changes,
+    captured,
+    changed,
+    rolledBack,
+    forked,
+    usage,
+    left,
+    masked: layer.masked,
+    layer: readdirSync(layer.path),
+  }),
+);

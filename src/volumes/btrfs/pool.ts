@@ -54,7 +54,8 @@ export class Pool {
     if (!existsSync(file)) {
       requireHostSpace(this.#home);
       const bytes = Math.min(FIRST_BYTES, this.#limit, spareHostBytes(this.#home));
-      if (bytes < SMALLEST_BYTES) throw new VivError("disk_full", `${this.#home} has no room for a pool of ${SMALLEST_BYTES / 1024 ** 2} MiB.`);
+      if (bytes < SMALLEST_BYTES)
+        throw new VivError("disk_full", `${this.#home} has no room for a pool of ${SMALLEST_BYTES / 1024 ** 2} MiB.`);
       await makePoolFile(file, Math.floor(bytes / 4096) * 4096);
     }
     await mountPool(file, this.path);
@@ -79,7 +80,10 @@ export class Pool {
       await this.#growing;
     }
     const now = this.#space();
-    return { totalBytes: now.totalBytes, freeBytes: this.#file === undefined ? now.freeBytes : Math.min(now.freeBytes, spareHostBytes(this.#home)) };
+    return {
+      totalBytes: now.totalBytes,
+      freeBytes: this.#file === undefined ? now.freeBytes : Math.min(now.freeBytes, spareHostBytes(this.#home)),
+    };
   }
 
   #space(): { totalBytes: number; freeBytes: number } {

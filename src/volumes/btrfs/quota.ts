@@ -36,7 +36,10 @@ export class Quotas {
   }
 
   async usage(volume: string): Promise<number> {
-    const reply = await this.#host.request("btrfs.usage", [["path", this.#pool], ["qgroup", this.group(volume)]]);
+    const reply = await this.#host.request("btrfs.usage", [
+      ["path", this.#pool],
+      ["qgroup", this.group(volume)],
+    ]);
     return reply.number("bytes") ?? 0;
   }
 
@@ -67,5 +70,7 @@ function listGroups(folder: string): string[] {
   const system = readdirSync(SYSFS).find((name) => existsSync(join(SYSFS, name, "devices", basename(device))));
   const groups = system === undefined ? "" : join(SYSFS, system, "qgroups");
   if (!existsSync(groups)) return [];
-  return readdirSync(groups).filter((name) => name.startsWith("1_")).map((name) => name.replace("_", "/"));
+  return readdirSync(groups)
+    .filter((name) => name.startsWith("1_"))
+    .map((name) => name.replace("_", "/"));
 }

@@ -86,7 +86,11 @@ export class BtrfsVolumes implements Volumes {
 
   async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number): Promise<Sides> {
     const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
-    return { old: [join(this.#shelves.path("base", base), "roots", String(slot))], new: join(folder, "roots", String(slot)), overlay: false };
+    return {
+      old: [join(this.#shelves.path("base", base), "roots", String(slot))],
+      new: join(folder, "roots", String(slot)),
+      overlay: false,
+    };
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {

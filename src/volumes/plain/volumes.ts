@@ -119,7 +119,11 @@ export class PlainVolumes implements Volumes {
   async sides(of: { volume: string } | { snapshot: string }, _base: string, slot: number): Promise<Sides> {
     const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
     const layers = await readLayers(folder);
-    return { old: layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot))), new: join(folder, "roots", String(slot), "upper"), overlay: true };
+    return {
+      old: layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot))),
+      new: join(folder, "roots", String(slot), "upper"),
+      overlay: true,
+    };
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {
@@ -173,7 +177,10 @@ export class PlainVolumes implements Volumes {
   }
 
   async usage(volume: string): Promise<number> {
-    const folders = [this.#shelves.path("volume", volume), ...this.#shelves.snapshotsOf(volume).map((id) => this.#shelves.path("snapshot", id))];
+    const folders = [
+      this.#shelves.path("volume", volume),
+      ...this.#shelves.snapshotsOf(volume).map((id) => this.#shelves.path("snapshot", id)),
+    ];
     return diskUsage(folders.filter((folder) => existsSync(folder)));
   }
 

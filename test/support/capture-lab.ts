@@ -1,0 +1,95 @@
+/** A capture on real storage, with projects to try it on. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Base, CaptureRequest } from "../../src/capture/capture.ts";
+import { ProjectCapture } from "../../src/capture/projects.ts";
+import { newId } from "../../src/schema/ids.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { makeStorage, type Storage } from "./storage.ts";
+
+/** A text that must not be found inside. */
+export const CANARY = `canary-${newId("project")}`;
+
+export function git(folder: string, ...args: string[]): string {
+  const identity = [
+    "-c",
+    "user.name=T",
+    "-c",
+    "user.email=t@example.org",
+    "-c",
+    "protocol.file.allow=always",
+    "-c",
+    "init.defaultBranch=main",
+    "-c",
+    "safe.directory=*",
+  ];
+  const env = { PATH: process.env["PATH"] ?? "", GIT_CONFIG_GLOBAL: "/dev/null" };
+  return execFileSync("git", [...identity, ...args], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env });
+}
+
+/** Files of a folder that hold the canary, one a line. */
+export function filesWithCanary(folder: string): string {
+  return execFileSync("sh", ["-c", `grep -rl ${CANARY} "$1" || true`, "sh", folder], { encoding: "utf8" });
+}
+
+export function requestFor(path: string, more: Partial<CaptureRequest> = {}): CaptureRequest {
+  return { project: newId("project"), path, exclude: [], live: [], limitBytes: LIMITS.maxCapturedBytes, data: [], ...more };
+}
+
+export class CaptureLab {
+  readonly storage: Storage;
+  readonly capture: ProjectCapture;
+  readonly #folders: string[] = [];
+
+  private constructor(storage: Storage) {
+    this.storage = storage;
+    this.capture = new ProjectCapture(storage.host, storage.volumes);
+  }
+
+  static async open(name: "btrfs" | "plain"): Promise<CaptureLab> {
+    return new CaptureLab(await makeStorage(name));
+  }
+
+  folder(): string {
+    const made = realpathSync(mkdtempSync(join(tmpdir(), "viv-project-")));
+    this.#folders.push(made);
+    return made;
+  }
+
+  /** The base as a sandbox would see it: a mounted overlay on plain storage, the folder itself on btrfs. */
+  async view<T>(base: Base, slot: number, look: (root: string) => T): Promise<T> {
+    const { volumes } = this.storage;
+    const id = newId("sandbox");
+    const { folder, layers } = await volumes.create(id, { base: base.id, project: base.project }, 64 * 1024 ** 2);
+    const root = join(folder, "roots", String(slot));
+    try {
+      if (layers.length === 0) return look(root);
+      const at = join(root, "seen");
+      mkdirSync(at);
+      const lower = layers.map((layer) => join(layer, "roots", String(slot))).join(":");
+      execFileSync("mount", [
+        "-t",
+        "overlay",
+        "overlay",
+        "-o",
+        `lowerdir=${lower},upperdir=${root}/upper,workdir=${root}/work,index=off`,
+        at,
+      ]);
+      try {
+        return look(at);
+      } finally {
+        execFileSync("umount", [at]);
+      }
+    } finally {
+      await volumes.remove("volume", id);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.capture.close();
+    await this.storage.remove();
+    for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true });
+  }
+}
