@@ -18,7 +18,8 @@ export interface DriverCapabilities {
 export interface LaunchRequest {
   readonly sandbox: string;
   readonly name: string;
-  readonly volume: VolumePaths;
+  /** May still be in the making: a driver awaits it as late as it can. */
+  readonly volume: Promise<VolumePaths>;
   readonly base: Base;
   readonly project: string;
   readonly limits: Limits;

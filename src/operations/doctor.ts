@@ -5,7 +5,7 @@ import type { Doctor, Finding } from "../schema/server.ts";
 export interface DoctorView {
   readonly machine: Machine;
   /** What the server runs with; undefined before there is a server. */
-  readonly storage: "btrfs" | "plain" | undefined;
+  readonly storage: "btrfs" | "plain" | "folder" | undefined;
   readonly limits: "hard" | "watched" | undefined;
   readonly cell: string | undefined;
   readonly groups: 1 | 2 | undefined;

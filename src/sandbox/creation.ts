@@ -1,4 +1,5 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
+import { relative, resolve } from "node:path";
 import { filterEnvironment } from "../capture/environment.ts";
 import type { Base, CaptureRequest } from "../capture/capture.ts";
 import { findProject } from "../capture/project.ts";
@@ -70,7 +71,7 @@ export class Creation {
   }
 
   async project(path: string): Promise<ProjectView> {
-    const folder = await findProject(path, this.#parts.state);
+    const folder = findProject(path, this.#parts.state);
     let row = await this.#parts.store.projectByPath(folder);
     if (row === undefined) {
       const made: ProjectRow = { id: newId("project"), path: folder, trusted: null };
@@ -116,8 +117,8 @@ export class Creation {
       env,
       environmentLeftOut: leftOut,
       untrusted: view.trusted ? [] : view.widens.map(({ key }) => key),
-      masked: [...this.#parts.user.mask, ...view.config.mask],
-      exposed: [...this.#parts.user.expose, ...view.config.expose],
+      masked: [...this.#parts.user.mask, ...outside(view, view.config.mask)],
+      exposed: [...this.#parts.user.expose, ...outside(view, view.config.expose)],
       sudo: view.config.sudo,
       home: env["HOME"] ?? this.#parts.home,
       currentSnapshot: null,
@@ -166,6 +167,9 @@ export class Creation {
   async #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
     const { store, reach, live } = this.#parts;
     const { volumes } = this.#parts.backends.of(row);
+    // Under way while the row is written: a volume without a row is removed by the reconciler.
+    const volume = volumes.create(row.id, source, row.limits.diskBytes);
+    volume.catch(() => undefined);
     try {
       await store.change(async (change) => {
         await change.putBase(base);
@@ -173,9 +177,7 @@ export class Creation {
         await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
       });
       reach("create.row");
-      const paths = await volumes.create(row.id, source, row.limits.diskBytes);
-      reach("create.volume");
-      const { walls, driver } = await this.launch(row, base, paths);
+      const { walls, driver } = await this.launch(row, base, volume.finally(() => reach("create.volume")));
       reach("create.launch");
       const running: SandboxRow = { ...advance(row, "running", new Date()), launched: walls.launched };
       live.add(row.id, walls, driver);
@@ -186,12 +188,13 @@ export class Creation {
       reach("create.running");
       return running;
     } catch (error) {
+      await volume.catch(() => undefined);
       await this.#undo(row, error);
       throw error;
     }
   }
 
-  async launch(row: SandboxRow, base: Base, volume: VolumePaths): Promise<{ walls: Walls; driver: Driver }> {
+  async launch(row: SandboxRow, base: Base, volume: Promise<VolumePaths>): Promise<{ walls: Walls; driver: Driver }> {
     const { driver } = this.#parts.backends.of(row);
     const request: LaunchRequest = {
       sandbox: row.id,
@@ -244,11 +247,21 @@ export function captureRequest(view: ProjectView): CaptureRequest {
   return {
     project: view.row.id,
     path: view.row.path,
-    exclude: capture.exclude,
+    exclude: [...capture.exclude, ...inside(view, view.config.mask)],
     live: capture.live,
     limitBytes: capture.limit ?? LIMITS.maxCapturedBytes,
     data: Object.values(services).flatMap((service) => service.data),
   };
+}
+
+/** Of the paths of a config, those below the project, relative to it: what is hidden there is not captured. */
+function inside(view: ProjectView, paths: readonly string[]): string[] {
+  return paths.map((path) => relative(view.row.path, resolve(view.row.path, path))).filter((path) => path !== "" && !path.startsWith(".."));
+}
+
+/** The others, absolute. */
+function outside(view: ProjectView, paths: readonly string[]): string[] {
+  return paths.map((path) => resolve(view.row.path, path)).filter((path) => relative(view.row.path, path).startsWith(".."));
 }
 
 /** An explicit limit that can't be held is refused rather than promised. */

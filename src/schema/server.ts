@@ -10,7 +10,7 @@ export const ServerStatus = z
     listen: z.string().nullable().describe("Address it listens on besides its socket."),
     driver: z.enum(["native", "none"]).describe("Walls in use."),
     mode: z.enum(["root", "user"]).describe("root: whole machine with all users. user: one mapped user."),
-    storage: z.enum(["btrfs", "plain"]).describe("Where volumes live."),
+    storage: z.enum(["btrfs", "plain", "folder"]).describe("Where volumes live."),
     limitsHeld: z.enum(["hard", "watched"]).describe("How limits are held."),
     sandboxes: z.record(z.string(), z.number().int()).describe("Sandboxes by state."),
     memory: z.object({ totalBytes: z.number(), freeBytes: z.number() }).describe("Memory of the machine."),

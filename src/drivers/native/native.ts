@@ -1,6 +1,6 @@
 /** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
-import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
 import { CellError } from "../../host/cell-host.ts";
@@ -49,10 +49,13 @@ export class NativeDriver implements Driver {
 
   async launch(request: LaunchRequest): Promise<Walls> {
     const { host, mode, cgroups } = this.#options;
-    const [mask] = await Promise.all([this.#mask(request), this.#prepare(request)]);
-    const plan = (mode === "root" ? rootPlan : userPlan)(request, mask, readMounts());
     try {
+      const mask = await this.#mask(request);
+      this.#prepare(request);
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
+      const volume = await request.volume;
+      if (mode === "user") makeFolders(volume.folder, userModeFolders());
+      const plan = (mode === "root" ? rootPlan : userPlan)({ ...request, volume }, mask, readMounts());
       const reply = await host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
       const launched: Launched = { pid: reply.number("pid") ?? 0, start: reply.get("start") ?? "", boot: this.#boot };
       return this.#walls(request.sandbox, launched, request.limits);
@@ -67,11 +70,9 @@ export class NativeDriver implements Driver {
     return this.#options.masks.layer({ home: request.home, project: request.project, mask: request.mask, expose: request.expose });
   }
 
-  async #prepare(request: LaunchRequest): Promise<void> {
-    await mkdir(this.#runFolder(request.sandbox), { recursive: true, mode: 0o700 });
-    await mkdir(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
-    if (this.#options.mode === "root") return;
-    for (const folder of userModeFolders()) await mkdir(join(request.volume.folder, folder), { recursive: true, mode: 0o755 });
+  #prepare(request: LaunchRequest): void {
+    mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o700 });
+    mkdirSync(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
   }
 
   #identity(request: LaunchRequest): Field[] {
@@ -202,6 +203,10 @@ export class NativeDriver implements Driver {
   #socket(sandbox: string): string {
     return join(this.#runFolder(sandbox), "cell.sock");
   }
+}
+
+function makeFolders(parent: string, names: readonly string[]): void {
+  for (const name of names) mkdirSync(join(parent, name), { recursive: true, mode: 0o755 });
 }
 
 async function list(folder: string): Promise<string[]> {

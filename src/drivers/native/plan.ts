@@ -3,7 +3,11 @@ import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
 import { LIVE_SLOTS } from "../../volumes/volumes.ts";
-import type { LaunchRequest } from "../drivers.ts";
+import type { VolumePaths } from "../../volumes/volumes.ts";
+import type { LaunchRequest as Asked } from "../drivers.ts";
+
+/** A launch whose volume is there. */
+type LaunchRequest = Omit<Asked, "volume"> & { readonly volume: VolumePaths };
 
 export type Field = readonly [key: string, value: string];
 
