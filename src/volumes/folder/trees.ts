@@ -124,7 +124,7 @@ class Copy {
     });
     if (done !== true) return;
     this.copied.fresh += 1;
-    await chmod(to, status.mode & 0o7777);
+    if ((status.mode & 0o400) === 0) await chmod(to, status.mode & 0o7777); // it was opened for the copy
     const since = this.#options.since;
     const disguised = since !== undefined && status.ctimeMs > since && status.mtimeMs <= since;
     if (!disguised) await utimes(to, status.atime, status.mtime);

@@ -1,0 +1,84 @@
+/** The unwalled way as a server puts it together, on a project of its own; everything is taken away afterwards. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import type { Base, CaptureRequest } from "../../src/capture/capture.ts";
+import { FolderCapture } from "../../src/capture/folder/capture.ts";
+import type { ExecRequest, RawExit, RunningCommand, Walls } from "../../src/drivers/drivers.ts";
+import { FolderDriver } from "../../src/drivers/folder/folder.ts";
+import { newId } from "../../src/schema/ids.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { FolderVolumes } from "../../src/volumes/folder/volumes.ts";
+import type { VolumePaths } from "../../src/volumes/volumes.ts";
+
+export const USER = String(userInfo().uid);
+
+export interface Box {
+  readonly id: string;
+  readonly base: Base;
+  readonly walls: Walls;
+  /** Its copy of the project. */
+  readonly copy: string;
+}
+
+export interface Unwalled {
+  readonly home: string;
+  readonly project: string;
+  readonly request: CaptureRequest;
+  readonly driver: FolderDriver;
+  readonly volumes: FolderVolumes;
+  readonly capture: FolderCapture;
+  /** Writes a file of the real project. */
+  put(name: string, text: string): void;
+  create(): Promise<Box>;
+  launch(id: string, base: Base, volume: VolumePaths): Promise<Box>;
+  remove(): Promise<void>;
+}
+
+export async function makeUnwalled(files: Record<string, string>): Promise<Unwalled> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-unwalled-")));
+  const home = join(folder, "home");
+  const project = join(folder, "project");
+  const volumes = await FolderVolumes.open({ home });
+  const capture = new FolderCapture(volumes);
+  const driver = new FolderDriver({ home });
+  const request = { project: newId("project"), path: project, exclude: [], live: [], limitBytes: LIMITS.maxCapturedBytes, data: [] };
+  const put = (name: string, text: string): void => {
+    mkdirSync(dirname(join(project, name)), { recursive: true });
+    writeFileSync(join(project, name), text);
+  };
+  const limits = { cpus: 1, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3, processes: 100 };
+  const launch = async (id: string, base: Base, volume: VolumePaths): Promise<Box> => {
+    const walls = await driver.launch({ sandbox: id, name: "box", volume: Promise.resolve(volume), base, project, limits, range: 0, mask: [], expose: [], sudo: false, home: folder });
+    return { id, base, walls, copy: join(volume.folder, "roots/0") };
+  };
+  const create = async (): Promise<Box> => {
+    const base = await capture.base(request);
+    const id = newId("sandbox");
+    return launch(id, base, await volumes.create(id, { base: base.id, project: request.project }));
+  };
+  const remove = async (): Promise<void> => {
+    await driver.close();
+    await capture.close();
+    await volumes.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  for (const [name, text] of Object.entries(files)) put(name, text);
+  return { home, project, request, driver, volumes, capture, put, create, launch, remove };
+}
+
+export function execRequest(project: string, line: string, more: Partial<ExecRequest> = {}): ExecRequest {
+  return { id: newId("command"), command: ["/bin/sh", "-c", line], env: {}, cwd: project, user: USER, stdin: false, ...more };
+}
+
+export interface Heard {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exit: RawExit;
+}
+
+export async function hear(running: RunningCommand): Promise<Heard> {
+  const heard = { stdout: "", stderr: "" };
+  for await (const chunk of running.output) if (chunk.stream !== "gap") heard[chunk.stream] += chunk.data.toString();
+  return { ...heard, exit: await running.exit };
+}
