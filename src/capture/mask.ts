@@ -1,6 +1,6 @@
 /** The plan of the mask layer: which paths of the machine a sandbox does not see, and how. */
 import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { PART } from "../host/frames.ts";
 import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
@@ -23,7 +23,10 @@ export interface MaskRequest {
   /** Home folder of the caller. */
   readonly home: string;
   readonly project: string;
-  /** Further absolute paths that are hidden, and paths that are shown although they would be hidden. */
+  /**
+   * Further paths that are hidden, and paths that are shown although they would be hidden; relative ones start at the
+   * project, `~` at the home. What lies in the project is left to capture.
+   */
   readonly mask: readonly string[];
   readonly expose: readonly string[];
 }
@@ -44,7 +47,9 @@ export class MaskPlan {
   readonly #request: MaskRequest;
   readonly #facts: MaskFacts;
 
-  constructor(request: MaskRequest, facts: MaskFacts) {
+  constructor(given: MaskRequest, facts: MaskFacts) {
+    const absolute = (path: string): string => resolve(given.project, path.replace(/^~(?=\/|$)/, given.home));
+    const request = { ...given, mask: given.mask.map(absolute), expose: given.expose.map(absolute) };
     this.#request = request;
     this.#facts = facts;
     for (const path of [...EMPTY_FOLDERS, ...facts.homes]) this.#empty(path);
@@ -128,7 +133,7 @@ export class MaskPlan {
     const needed = isWithin(this.#request.project, path) || isWithin(path, this.#request.project);
     if (this.#exposed(path)) return;
     if (needed && isWithin(this.#request.project, path)) this.#empty(path);
-    else if (!needed && !this.#isEmptied(path)) this.#put({ kind: "hide", path });
+    else if (!needed && !this.#isEmptied(path)) this.#put({ kind: "hide", path: outermostMissing(path) });
   }
 
   /** Whether an emptied folder above hides it already. */
@@ -186,6 +191,11 @@ export class MaskPlan {
     else if (real.isSymbolicLink()) this.#put({ kind: "link", path, target: readlinkSync(path) });
     else if (real.isFile()) this.#copy(path, real, (content) => content);
   }
+}
+
+/** Where the folder above is missing too, that is what must not appear. */
+function outermostMissing(path: string): string {
+  return path !== "/" && found(dirname(path)) === undefined ? outermostMissing(dirname(path)) : path;
 }
 
 function owner(real: Stats): Owner {

@@ -83,8 +83,8 @@ describe("the mask layer", needs("root", "linux"), () => {
 
   test("what is written into an emptied folder of reality later does not appear", async () => {
     const { home, project } = makeHome();
-    const { path } = await masks.layer({ home, project, mask: [join(folder, "later")], expose: [] });
-    const script = `mkdir -p ${home}/.kube ${folder}/later && echo ${CANARY} > ${home}/.kube/config && echo ${CANARY} > ${folder}/later/x && ls -A "$1${home}" && ls "$1${folder}"`;
+    const { path } = await masks.layer({ home, project, mask: [join(folder, "later/deep/er")], expose: [] });
+    const script = `mkdir -p ${home}/.kube ${folder}/later/deep/er && echo ${CANARY} > ${home}/.kube/config && echo ${CANARY} > ${folder}/later/deep/er/x && ls -A "$1${home}" && ls "$1${folder}"`;
     const seen = through(path, script);
     rmSync(join(folder, "later"), { recursive: true });
     expect(seen).not.toContain(".kube");
@@ -127,8 +127,8 @@ describe("the mask layer", needs("root", "linux"), () => {
     const { path, masked } = await masks.layer({
       home,
       project,
-      mask: ["/usr/share/doc"],
-      expose: [join(home, ".aws"), join(home, ".bash_history")],
+      mask: ["/usr/share/doc", "inside/the/project"],
+      expose: ["~/.aws", "../../.bash_history"],
     });
     expect(through(path, `cat "$1${home}/.aws/credentials" "$1${home}/.bash_history"`)).toBe(CANARY + CANARY);
     expect(through(path, `ls "$1${home}/.ssh" 2>&1 || true`)).toContain("No such file");

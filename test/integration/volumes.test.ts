@@ -24,13 +24,13 @@ async function makeBase(volumes: Volumes, name: string, files: Record<string, st
   return base;
 }
 
-const contract = (kind: "btrfs" | "plain"): void => {
+const contract = (storageName: "btrfs" | "plain"): void => {
   let storage: Storage;
   let volumes: Volumes;
   const prj = newId("project");
   let base: string;
   beforeAll(async () => {
-    storage = await makeStorage(kind);
+    storage = await makeStorage(storageName);
     volumes = storage.volumes;
     base = await makeBase(volumes, prj, { "a.txt": "one" });
   });

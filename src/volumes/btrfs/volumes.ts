@@ -138,12 +138,15 @@ export class BtrfsVolumes implements Volumes {
   }
 
   async #snapshot(source: string, path: string, readOnly: boolean, charged?: string): Promise<void> {
-    await this.#host.request("btrfs.snapshot", [
+    const fields = [
       ["source", source],
       ["path", path],
       ["readonly", readOnly ? "1" : "0"],
       ...(charged === undefined ? [] : [["qgroup", this.#quotas.group(charged)] as const]),
-    ]);
+    ] as const;
+    await this.#host.request("btrfs.snapshot", fields).catch((error: unknown) => {
+      throw explain(error);
+    });
   }
 
   async #destroy(path: string): Promise<void> {
@@ -155,4 +158,11 @@ export class BtrfsVolumes implements Volumes {
       await this.#host.request("remove", [["path", path]]);
     }
   }
+}
+
+function explain(error: unknown): unknown {
+  if (!(error instanceof CellError)) return error;
+  if (error.code === "no-space") return new VivError("disk_full", "There is no room for another volume in the pool.", { cause: error });
+  if (error.code === "not-found") return new VivError("not_found", "What the volume was to be made from is gone.", { cause: error });
+  return error;
 }
