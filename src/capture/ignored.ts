@@ -1,5 +1,5 @@
 /** Which folders of a project are shared live with reality instead of being captured. */
-import { existsSync, lstatSync } from "node:fs";
+import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CellHost } from "../host/cell-host.ts";
@@ -21,7 +21,7 @@ export async function chooseLive(host: CellHost, project: string, choice: LiveCh
   const left = new Set(choice.excluded.map((path) => join(project, path)));
   const named = choice.configured
     .map((path) => join(project, path))
-    .filter((path) => isWithin(path, project) && path !== project && isFolder(path));
+    .filter((path) => isWithin(path, project) && path !== project && isFolder(path) && realpathSync(path) === path);
   const live = describe(await measure(host, named, LIMITS.liveFolderEntries * 10), "ignored");
   const ignored = (await ignoredFolders(project)).filter((path) => !left.has(path) && !live.some((folder) => isWithin(path, folder.path)));
   const sizes = await measure(host, ignored, LIMITS.liveFolderEntries * 10);

@@ -121,11 +121,17 @@ export class ProjectCapture implements Capture {
       return (await this.#sync(request, tip, parts, everything)).filter((found) => found !== undefined);
     };
     try {
-      return await attempt(false);
+      return await attempt(this.#hasStaleFiles(request));
     } catch (error) {
       if (!(error instanceof CellError) || isFinal(error)) throw error;
       return attempt(true);
     }
+  }
+
+  /** A layer can't take a file away that a layer below it holds and reality still has. */
+  #hasStaleFiles(request: CaptureRequest): boolean {
+    const layered = this.#volumes.capabilities.roots === "overlay";
+    return layered && request.exclude.some((path) => lstatSync(join(request.path, path), { throwIfNoEntry: false })?.isFile() === true);
   }
 
   /** One answer a root; undefined for those in which nothing changed. */

@@ -1,6 +1,6 @@
 /** Brings one root of the tip up to what reality is now. */
-import { copyFile, mkdir, rm } from "node:fs/promises";
-import { existsSync } from "node:fs";
+import { copyFile, mkdir, rm, unlink } from "node:fs/promises";
+import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { CellHost } from "../host/cell-host.ts";
 import { type Fields, splitParts } from "../host/frames.ts";
@@ -100,12 +100,18 @@ async function syncUntilStill(host: CellHost, request: SyncRequest, target: stri
   return summary(reply, false);
 }
 
-/** The sync leaves out folders; a single file that is to be left out is taken away again. */
+/** The sync leaves out folders; a single file that is to be left out is taken away again, never through a link. */
 async function leaveOutFile(target: string, path: string): Promise<void> {
-  if (path.split("/").includes("..")) return;
-  await rm(join(target, path), { force: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ERR_FS_EISDIR" && error.code !== "EISDIR" && error.code !== "ENOTDIR") throw error;
-  });
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.length === 0 || parts.includes("..")) return;
+  let at = target;
+  for (const part of parts.slice(0, -1)) {
+    at = join(at, part);
+    if (lstatSync(at, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  }
+  const file = join(at, parts.at(-1) ?? "");
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (found !== undefined && !found.isDirectory()) await unlink(file);
 }
 
 function summary(reply: Fields, restless: boolean): Synced {

@@ -233,8 +233,15 @@ const suite = (storage: "btrfs" | "plain"): void => {
       writeFileSync(join(project, name, "file"), name);
     }
     writeFileSync(join(project, "secret.txt"), CANARY);
-    const request = requestFor(project, { exclude: ["private", "./secret.txt"], live: ["shared"] });
-    const base = await lab.capture.base(request);
+    const outside = lab.folder();
+    writeFileSync(join(outside, "kept.txt"), "not the project's");
+    mkdirSync(join(outside, "folder"));
+    symlinkSync(outside, join(project, "link"));
+    const before = requestFor(project);
+    await lab.capture.base(before);
+    const exclude = ["private", "./secret.txt", "link/kept.txt", "../x"];
+    const base = await lab.capture.base({ ...before, exclude, live: ["shared", "link/folder"] });
+    expect(readFileSync(join(outside, "kept.txt"), "utf8")).toBe("not the project's");
     expect(base.live.map(({ path }) => path)).toEqual([join(project, "shared")]);
     await lab.view(base, 0, (root) => {
       expect(readdirSync(join(root, "private"))).toEqual([]);
