@@ -91,8 +91,8 @@ export class Transport {
     try {
       throw await errorOf(answer);
     } finally {
-      // An upload that was refused early is not sent to its end.
-      if (typeof request.body === "object") answer.socket.destroy();
+      // An upload that was refused early is not sent to its end. One that was sent whole has given its connection back.
+      if (typeof request.body === "object") (answer.socket as IncomingMessage["socket"] | null)?.destroy();
     }
   }
 

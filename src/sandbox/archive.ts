@@ -16,6 +16,9 @@ const MAX_DEPTH = 100;
 /** A tar archive of a file or folder; special files are left out. */
 export async function pack(files: FileOperations, path: string, user: string): Promise<Readable> {
   const entries = await files.list(path, user, MAX_DEPTH, MAX_ENTRIES);
+  // A sparse file says any size and costs its owner nothing.
+  const bytes = entries.reduce((sum, entry) => sum + (entry.type === "file" ? entry.size : 0), 0);
+  if (bytes > LIMITS.maxDownloadBytes) throw new VivError("invalid_input", `The files are ${bytes} bytes; an archive holds ${LIMITS.maxDownloadBytes} at most.`);
   const { readable, controller } = createTarPacker();
   const work = async (): Promise<void> => {
     for (const entry of entries) {
@@ -53,8 +56,8 @@ export async function unpack(files: FileOperations, folder: string, archive: Rea
   const spool = join(temporary, `${newId("command")}.tar`);
   try {
     await pipeline(archive, limiter(LIMITS.maxUploadBytes), createWriteStream(spool, { flags: "wx", mode: 0o600 }));
-    const names = new Set<string>();
-    await eachEntry(spool, async (entry) => check(entry, names));
+    const seen = new Map<string, Kind>();
+    await eachEntry(spool, async (entry) => check(entry, seen));
     const done = { files: 0, bytes: 0 };
     await files.mkdir(folder, user, true);
     await eachEntry(spool, async ({ header, body }) => {
@@ -83,17 +86,26 @@ async function eachEntry(spool: string, work: (entry: ParsedTarEntry) => Promise
   }
 }
 
-async function check({ header }: ParsedTarEntry, names: Set<string>): Promise<void> {
+type Kind = "file" | "directory";
+
+/** Names are compared as they will be on disk, and a name is a file or a folder, not both. */
+async function check({ header }: ParsedTarEntry, seen: Map<string, Kind>): Promise<void> {
   const refuse = (why: string): never => {
     throw new VivError("invalid_input", `The archive's entry ${JSON.stringify(header.name.slice(0, 200))} ${why}; nothing was unpacked.`);
   };
-  const name = header.name.replace(/\/+$/, "");
-  if (header.type !== "file" && header.type !== "directory") refuse("is not a plain file or folder");
-  if (name.startsWith("/") || name.split("/").includes("..")) refuse("points outside the folder");
-  if (name.includes("\0") || name.includes("\n")) refuse("has a name that can't be unpacked");
-  if (header.type === "file" && names.has(name)) refuse("is there twice");
-  if (names.size >= MAX_ENTRIES) refuse("is one too many");
-  names.add(name);
+  if (header.type !== "file" && header.type !== "directory") return refuse("is not a plain file or folder");
+  if (header.name.startsWith("/") || header.name.split("/").includes("..")) refuse("points outside the folder");
+  if (/[\0\n]/.test(header.name)) refuse("has a name that can't be unpacked");
+  const parts = header.name.split("/").filter((part) => part !== "" && part !== ".");
+  if (header.type === "file" && parts.length === 0) refuse("has no name");
+  if (seen.size >= MAX_ENTRIES) refuse("is one too many");
+  parts.forEach((_, index) => {
+    const path = parts.slice(0, index + 1).join("/");
+    const kind: Kind = index + 1 < parts.length ? "directory" : (header.type as Kind);
+    const before = seen.get(path);
+    if (before !== undefined && (before === "file" || kind === "file")) refuse("is there twice");
+    seen.set(path, kind);
+  });
 }
 
 function limiter(most: number): Transform {

@@ -39,6 +39,7 @@ export const LIMITS = {
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,
+  maxDownloadBytes: 64 * 1024 ** 3,
   maxConnections: 1024,
   maxEventListeners: 256,
   eventListenerBufferBytes: 1024 ** 2,

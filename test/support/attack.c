@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
@@ -69,6 +70,17 @@ static long abstract(void) {
   return connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
 }
 
+static int open_of(int process, const char *what, int flags) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/%s", process, what);
+  return open(path, flags);
+}
+
+static int set_real_time(void) {
+  struct sched_param parameter = {.sched_priority = 1};
+  return sched_setscheduler(0, SCHED_FIFO, &parameter);
+}
+
 #define TRY(label, expression) \
   if (strcmp(name, label) == 0) return (long)(expression);
 
@@ -103,6 +115,19 @@ static long attack(const char *name) {
   TRY("fsopen", syscall(430, "tmpfs", 0))
   TRY("block-device", mknod("/tmp/block", S_IFBLK | 0666, makedev(7, 0)))
   TRY("kvm-device", mknod("/tmp/kvm", S_IFCHR | 0666, makedev(10, 232)))
+  TRY("network-device", mknod("/tmp/tun", S_IFCHR | 0666, makedev(10, 200)))
+  TRY("fuse-device", mknod("/tmp/fuse", S_IFCHR | 0666, makedev(10, 229)))
+  TRY("pivot_root", syscall(SYS_pivot_root, "/tmp", "/tmp"))
+  TRY("mount-groups", syscall(SYS_mount, "x", "/tmp", "cgroup", 0, "pids"))
+  TRY("join-namespace", syscall(SYS_setns, open("/proc/self/ns/net", O_RDONLY), 0))
+  TRY("open-device", open(argument, O_RDONLY))
+  TRY("ptrace", ptrace(PTRACE_SEIZE, atoi(argument), 0, 0))
+  TRY("memory", open_of(atoi(argument), "mem", O_RDWR))
+  TRY("root", open_of(atoi(argument), "root", O_RDONLY))
+  TRY("sysrq", open("/proc/sysrq-trigger", O_WRONLY))
+  TRY("modprobe", open("/proc/sys/kernel/modprobe", O_WRONLY))
+  TRY("uevent-helper", open("/sys/kernel/uevent_helper", O_WRONLY))
+  TRY("real-time", set_real_time())
   TRY("type-into-terminal", ioctl(0, 0x5412, "x"))
   TRY("type-into-terminal-high-bits", syscall(SYS_ioctl, 0, 0xffffffff00005412ul, "x"))
   TRY("ptrace-1", ptrace(PTRACE_SEIZE, 1, 0, 0))

@@ -1,0 +1,42 @@
+/** Programs that attack from inside, and the same on the machine itself as the proof that they would succeed. */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { TestServer } from "./server.ts";
+
+/** Compiles a program of this folder; into a project, so that it exists inside. */
+export function compile(folder: string, ...names: readonly string[]): void {
+  for (const name of names) {
+    const source = fileURLToPath(new URL(`${name}.c`, import.meta.url));
+    execFileSync("cc", ["-o", join(folder, name), source]);
+  }
+}
+
+export type Outcomes = Record<string, string>;
+
+/** `name result`, a line each. */
+export function outcomes(text: string): Outcomes {
+  return Object.fromEntries(
+    text
+      .trim()
+      .split("\n")
+      .map((line): [string, string] => [line.slice(0, line.indexOf(" ")), line.slice(line.indexOf(" ") + 1)]),
+  );
+}
+
+/** What `program` gets done inside, as root inside. */
+export async function attackInside(server: TestServer, sandbox: string, program: string, ...names: readonly string[]): Promise<Outcomes> {
+  const result = await server.client.call("runCommand", { sandbox, command: [join(server.project, program), ...names], user: "root" });
+  return outcomes(result.stdout);
+}
+
+/** The same on the machine, as root, in namespaces of its own with an empty /tmp: what it does there goes with it. */
+export function attackHost(program: string, ...names: readonly string[]): Outcomes {
+  // Each in a process of its own: the first namespace an attack gets would hold back the next attack.
+  const script = 'exec 3<"$1"; shift; mount -t tmpfs none /tmp; cd /tmp; for name in "$@"; do /proc/self/fd/3 "$name"; done';
+  return outcomes(execFileSync("unshare", ["-m", "-n", "-i", "-p", "-f", "--mount-proc", "sh", "-c", script, "sh", program, ...names], { encoding: "utf8" }));
+}
+
+export function all(names: readonly string[], result: string): Outcomes {
+  return Object.fromEntries(names.map((name) => [name, result]));
+}
