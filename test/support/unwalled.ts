@@ -49,7 +49,19 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
   };
   const limits = { cpus: 1, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3, processes: 100 };
   const launch = async (id: string, base: Base, volume: VolumePaths): Promise<Box> => {
-    const walls = await driver.launch({ sandbox: id, name: "box", volume: Promise.resolve(volume), base, project, limits, range: 0, mask: [], expose: [], sudo: false, home: folder });
+    const walls = await driver.launch({
+      sandbox: id,
+      name: "box",
+      volume: Promise.resolve(volume),
+      base,
+      project,
+      limits,
+      range: 0,
+      mask: [],
+      expose: [],
+      sudo: false,
+      home: folder,
+    });
     return { id, base, walls, copy: join(volume.folder, "roots/0") };
   };
   const create = async (): Promise<Box> => {

@@ -39,7 +39,8 @@ export class FolderCapture implements Capture {
   async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
     return this.#locks.run(request.project, async () => {
       if (signal?.aborted === true) throw new VivError("cancelled", "The capture of the project was cancelled.");
-      if (lstatSync(request.path, { throwIfNoEntry: false })?.isDirectory() !== true) throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
+      if (lstatSync(request.path, { throwIfNoEntry: false })?.isDirectory() !== true)
+        throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
       const last = this.#usable(request);
       const base = last !== undefined && (await this.#unchanged(request, last)) ? last.base : await this.#take(request, last);
       this.#forgotten.delete(base.id);
@@ -74,7 +75,15 @@ export class FolderCapture implements Capture {
     await writeFile(`${tip.manifests}${PROJECT_SLOT}`, JSON.stringify({ skip: [...skip] }), { mode: 0o600 });
     await this.#volumes.freeze(request.project, id);
     const report = makeReport(request, copied);
-    const base: Base = { id, project: request.project, takenAt, roots: [{ path: request.path, slot: PROJECT_SLOT }], live: [], readOnly: [], report };
+    const base: Base = {
+      id,
+      project: request.project,
+      takenAt,
+      roots: [{ path: request.path, slot: PROJECT_SLOT }],
+      live: [],
+      readOnly: [],
+      report,
+    };
     const before = this.#last.get(request.project);
     this.#last.set(request.project, { key: JSON.stringify(request), base, skip });
     if (before !== undefined) await this.#supersede(before.base.id);
@@ -97,7 +106,13 @@ export class FolderCapture implements Capture {
     }
     const all = [...changes.values()].toSorted((one, other) => (one.path < other.path ? -1 : 1));
     const { takenAt } = base;
-    return { takenAt, ageMs: Math.max(0, Date.now() - Date.parse(takenAt)), stale: all.length > 0, changes: all.slice(0, MOST_CHANGES), more: all.length > MOST_CHANGES };
+    return {
+      takenAt,
+      ageMs: Math.max(0, Date.now() - Date.parse(takenAt)),
+      stale: all.length > 0,
+      changes: all.slice(0, MOST_CHANGES),
+      more: all.length > MOST_CHANGES,
+    };
   }
 
   async #skipOf(base: string): Promise<ReadonlySet<string>> {

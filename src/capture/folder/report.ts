@@ -27,7 +27,9 @@ function notes(request: CaptureRequest, copied: Copied): string[] {
   const { path, live, data } = request;
   const linked = lstatSync(join(path, ".git"), { throwIfNoEntry: false })?.isDirectory() === false;
   return [
-    ...(linked ? ["The project's .git names a repository elsewhere and is left out, because git in the copy would change that repository."] : []),
+    ...(linked
+      ? ["The project's .git names a repository elsewhere and is left out, because git in the copy would change that repository."]
+      : []),
     ...(copied.special > 0 ? [`${copied.special} sockets, pipes or devices in ${path} are left out.`] : []),
     ...copied.unreadable.slice(0, MOST_NAMED).map((name) => `${join(path, name)} can't be read and is left out.`),
     ...(live.length > 0 ? ["Folders that are configured to be shared live are copied."] : []),

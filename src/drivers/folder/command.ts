@@ -122,7 +122,15 @@ export class FolderCommand {
     // The first process may have ended at the polite signal while others of its group did not.
     if (this.#timedOut) this.signal(SIGKILL);
     clearTimeout(this.#timer);
-    const exit: RawExit = { code, signal, timedOut: this.#timedOut, outputBytes: this.#log.total, droppedBytes: this.#log.dropped, cpuMs: 0, wallMs };
+    const exit: RawExit = {
+      code,
+      signal,
+      timedOut: this.#timedOut,
+      outputBytes: this.#log.total,
+      droppedBytes: this.#log.dropped,
+      cpuMs: 0,
+      wallMs,
+    };
     this.#log.exit(exit);
     this.#group.stdin?.destroy();
     for (const listener of this.#listeners) listener.end();

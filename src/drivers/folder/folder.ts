@@ -50,7 +50,9 @@ export class FolderDriver implements Driver {
 
   async #place(sandbox: string): Promise<{ root: string; project: string } | undefined> {
     const found = await readJson(join(this.#records(sandbox), PLACE));
-    return typeof found["root"] === "string" && typeof found["project"] === "string" ? { root: found["root"], project: found["project"] } : undefined;
+    return typeof found["root"] === "string" && typeof found["project"] === "string"
+      ? { root: found["root"], project: found["project"] }
+      : undefined;
   }
 
   /** Ends commands that run without their server, told from later processes with the same id by when they started. */

@@ -4,7 +4,17 @@
  */
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { encodeFields, encodeFrame, type FieldList, Fields, FrameDecoder, FrameError, KIND, type Frame, type Kind } from "../../host/frames.ts";
+import {
+  encodeFields,
+  encodeFrame,
+  type FieldList,
+  Fields,
+  FrameDecoder,
+  FrameError,
+  KIND,
+  type Frame,
+  type Kind,
+} from "../../host/frames.ts";
 import type { CommandLog, OutputChunk, RawExit } from "../drivers.ts";
 
 export class CommandLogWriter {
@@ -56,7 +66,12 @@ export class CommandLogWriter {
   exit(exit: RawExit): void {
     const fields: [string, string][] = exit.code === null ? [] : [["code", String(exit.code)]];
     if (exit.signal !== null) fields.push(["signal", String(exit.signal)]);
-    fields.push(["timeout", exit.timedOut ? "1" : "0"], ["bytes", String(exit.outputBytes)], ["dropped", String(exit.droppedBytes)], ["wall_ms", String(Math.round(exit.wallMs))]);
+    fields.push(
+      ["timeout", exit.timedOut ? "1" : "0"],
+      ["bytes", String(exit.outputBytes)],
+      ["dropped", String(exit.droppedBytes)],
+      ["wall_ms", String(Math.round(exit.wallMs))],
+    );
     this.#trying(() => this.#write(KIND.exit, encodeFields(fields)));
   }
 
@@ -89,7 +104,7 @@ export class CommandLogWriter {
 
   #write(kind: Kind, payload: Buffer): void {
     const frame = encodeFrame(kind, payload);
-    for (let at = 0; at < frame.length; ) at += writeSync(this.#descriptor, frame, at);
+    for (let at = 0; at < frame.length;) at += writeSync(this.#descriptor, frame, at);
     this.#size += frame.length;
   }
 }

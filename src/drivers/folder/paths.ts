@@ -34,14 +34,16 @@ export class CopyPaths {
 
   /** The place in the copy of a path that is not looked at: for variables such as PATH. */
   mapped(path: string): string {
-    return isAbsolute(path) && isWithin(path, this.#project) && !isWithin(path, this.root) ? join(this.root, relative(this.#project, path)) : path;
+    return isAbsolute(path) && isWithin(path, this.#project) && !isWithin(path, this.root)
+      ? join(this.root, relative(this.#project, path))
+      : path;
   }
 
   /** The place in the copy, each component looked at. The last one need not exist. */
   async resolve(path: string, { follow, missing = false }: Resolving): Promise<string> {
     const left = this.#components(path);
     const done: string[] = [];
-    for (let links = 0; left.length > 0; ) {
+    for (let links = 0; left.length > 0;) {
       const name = left.shift() ?? "";
       if (name === "" || name === ".") continue;
       if (name === "..") {
@@ -59,7 +61,8 @@ export class CopyPaths {
         left.unshift(...(isAbsolute(target) ? relative(this.root, target) : target).split("/"));
         continue;
       }
-      if (kind === "none" && !last && (!missing || left.includes(".."))) throw new VivError("file_not_found", `${path}: no such file or folder`);
+      if (kind === "none" && !last && (!missing || left.includes("..")))
+        throw new VivError("file_not_found", `${path}: no such file or folder`);
       if (kind === "other" && !last) throw new VivError("invalid_input", `${path}: not a folder`);
       done.push(name);
     }

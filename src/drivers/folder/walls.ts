@@ -52,9 +52,12 @@ export class FolderWalls implements Walls {
   async exec(request: ExecRequest): Promise<RunningCommand> {
     requireOwnUser(request.user);
     if (request.terminal !== undefined) {
-      throw new VivError("unsupported", "An unwalled sandbox has no terminals.", { remedy: "Run single commands with `viv exec`; `viv doctor` says what would give walls, and with them terminals." });
+      throw new VivError("unsupported", "An unwalled sandbox has no terminals.", {
+        remedy: "Run single commands with `viv exec`; `viv doctor` says what would give walls, and with them terminals.",
+      });
     }
-    if (this.#commands.size >= LIMITS.maxRunningCommands) throw new VivError("no_capacity", `${this.#commands.size} commands run in this sandbox already.`);
+    if (this.#commands.size >= LIMITS.maxRunningCommands)
+      throw new VivError("no_capacity", `${this.#commands.size} commands run in this sandbox already.`);
     const log = new CommandLogWriter(this.#options.records, request.id, LIMITS.commandLogBytes);
     const group = await this.#start(request).catch((error: unknown) => {
       log.discard();
@@ -87,7 +90,16 @@ export class FolderWalls implements Walls {
   async #start(request: ExecRequest): Promise<ProcessGroup> {
     if (this.#stopped) throw new VivError("not_running", "The sandbox has been stopped.");
     const cwd = await this.#folder(request.cwd);
-    const mapped = Object.entries(request.env).map(([name, value]) => [name, value.split(":").map((part) => this.#paths.mapped(part)).join(":")] as const);
+    const mapped = Object.entries(request.env).map(
+      ([name, value]) =>
+        [
+          name,
+          value
+            .split(":")
+            .map((part) => this.#paths.mapped(part))
+            .join(":"),
+        ] as const,
+    );
     const env = { PATH: TOOL_PATH, ...Object.fromEntries(mapped), PWD: cwd, VIV_PROJECT: this.#options.root };
     try {
       return await startGroup({ command: request.command, cwd, env, stdin: request.stdin });
@@ -173,6 +185,11 @@ function requireOwnUser(user: string): void {
 
 function startError(error: unknown, program: string): VivError {
   const { code, message } = error as NodeJS.ErrnoException;
-  const kind = code === "ENOENT" ? "command_not_found" : code === "E2BIG" || code === "ERR_INVALID_ARG_VALUE" ? "invalid_input" : "command_not_runnable";
+  const kind =
+    code === "ENOENT"
+      ? "command_not_found"
+      : code === "E2BIG" || code === "ERR_INVALID_ARG_VALUE"
+        ? "invalid_input"
+        : "command_not_runnable";
   return new VivError(kind, `${program}: ${code === "ENOENT" ? "there is no such program" : message}`, { cause: error });
 }

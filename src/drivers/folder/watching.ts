@@ -9,7 +9,12 @@ type Begin = (options: { recursive: boolean }, listener: WatchListener<string>) 
 /** So many changes may wait for their reader; then one says that some are missing. */
 const WAITING_MAX = 10_000;
 
-export async function* watchChanges(begin: Begin, folder: string, recursive: boolean, signal: AbortSignal): AsyncGenerator<FileChange, void, void> {
+export async function* watchChanges(
+  begin: Begin,
+  folder: string,
+  recursive: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<FileChange, void, void> {
   const waiting: { event: string; path: string }[] = [];
   let overflow = false;
   let wake: (() => void) | undefined;

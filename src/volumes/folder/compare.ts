@@ -1,6 +1,7 @@
 /** Two trees compared entry by entry, no link followed. */
 import { constants, type Stats } from "node:fs";
 import { open, readdir, readlink } from "node:fs/promises";
+import { VivError } from "../../schema/errors.ts";
 import { eachOf, isGone, sameStatus, statusOf, within } from "./trees.ts";
 
 export interface Difference {
@@ -16,7 +17,10 @@ export interface CompareOptions {
   readonly leaveOut?: (path: Buffer, name: Buffer) => boolean;
   /** Milliseconds; a file whose change time is later is not taken to be the same by its size and time alone. */
   readonly since?: number;
-  /** Compares the content of what may differ; of the mode only the executable bit counts then. */
+  /**
+   * Compares the content of what may differ; of the mode only the executable bit counts then. What can't be read is an
+   * error, because calling it deleted could delete it in reality; otherwise it counts as absent.
+   */
   readonly content?: boolean;
 }
 
@@ -44,8 +48,11 @@ class Comparison {
   /** Compares what is in a folder that exists on one side or on both. */
   async folder(path: Buffer, was: boolean, is: boolean): Promise<void> {
     const names = new Map<string, Buffer>();
-    for (const [there, root] of [[was, this.#before], [is, this.#now]] as const) {
-      for (const name of there ? await namesIn(within(root, path)) : []) names.set(name.toString("latin1"), name);
+    for (const [there, root] of [
+      [was, this.#before],
+      [is, this.#now],
+    ] as const) {
+      for (const name of there ? await this.#names(within(root, path)) : []) names.set(name.toString("latin1"), name);
     }
     const folders: { path: Buffer; was: boolean; is: boolean }[] = [];
     await eachOf([...names.values()], async (name) => {
@@ -60,9 +67,28 @@ class Comparison {
     for (const next of folders) await this.folder(next.path, next.was, next.is);
   }
 
+  async #names(folder: Buffer): Promise<Buffer[]> {
+    return (await this.#looking(folder, () => readdir(folder, { encoding: "buffer" }))) ?? [];
+  }
+
   async #status(root: Buffer, path: Buffer): Promise<Stats | undefined> {
-    const found = await statusOf(within(root, path));
+    const place = within(root, path);
+    const found = await this.#looking(place, () => statusOf(place));
     return found?.isFile() === true || found?.isDirectory() === true || found?.isSymbolicLink() === true ? found : undefined;
+  }
+
+  async #looking<T>(place: Buffer, look: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await look();
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+      if (this.#options.content !== true) return undefined;
+      throw new VivError("denied", `${place.toString()} can't be read.`, {
+        cause: error,
+        remedy: "Open its folder with chmod in the sandbox.",
+      });
+    }
   }
 
   async #entry(path: Buffer, old: Stats | undefined, young: Stats | undefined): Promise<void> {
@@ -84,15 +110,6 @@ class Comparison {
   }
 }
 
-async function namesIn(folder: Buffer): Promise<Buffer[]> {
-  try {
-    return await readdir(folder, { encoding: "buffer" });
-  } catch (error) {
-    if (isGone(error) || (error as NodeJS.ErrnoException).code === "EACCES") return [];
-    throw error;
-  }
-}
-
 async function sameTarget(one: Buffer, other: Buffer): Promise<boolean> {
   const [first, second] = await Promise.all([one, other].map(async (path) => readlink(path, { encoding: "buffer" })));
   return first !== undefined && second !== undefined && first.equals(second);
@@ -107,9 +124,10 @@ async function sameContent(one: Buffer, other: Buffer): Promise<boolean> {
     const [first, second] = files;
     if (first === undefined || second === undefined) return false;
     const blocks = [Buffer.alloc(BLOCK_BYTES), Buffer.alloc(BLOCK_BYTES)] as const;
-    for (let at = 0; ; ) {
+    for (let at = 0; ;) {
       const [left, right] = await Promise.all([first.read(blocks[0], 0, BLOCK_BYTES, at), second.read(blocks[1], 0, BLOCK_BYTES, at)]);
-      if (left.bytesRead !== right.bytesRead || !blocks[0].subarray(0, left.bytesRead).equals(blocks[1].subarray(0, right.bytesRead))) return false;
+      if (left.bytesRead !== right.bytesRead || !blocks[0].subarray(0, left.bytesRead).equals(blocks[1].subarray(0, right.bytesRead)))
+        return false;
       if (left.bytesRead === 0) return true;
       at += left.bytesRead;
     }

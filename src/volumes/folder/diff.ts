@@ -16,7 +16,11 @@ const GIT = /^\.git$/i;
 export async function diffCopies(sides: Sides, lines: boolean, temporary: string): Promise<DiffEntry[]> {
   const [old] = sides.old;
   if (old === undefined) return [];
-  const found = await compareTrees(old, sides.new, { content: true, since: await completedAt(sides.new), leaveOut: (_path, name) => GIT.test(name.toString("latin1")) });
+  const found = await compareTrees(old, sides.new, {
+    content: true,
+    since: await completedAt(sides.new),
+    leaveOut: (_path, name) => GIT.test(name.toString("latin1")),
+  });
   const sorted = found.toSorted((one, other) => Buffer.compare(one.path, other.path));
   const entries = sorted.map(entryOf);
   if (!lines) return entries;
@@ -40,7 +44,12 @@ function entryOf({ path, status, stats }: Difference): DiffEntry {
 }
 
 /** The files are copied out first, under names of our own, and git sees only those. */
-async function countLines(old: string, now: string, found: readonly Difference[], temporary: string): Promise<Map<string, { added: number; removed: number }>> {
+async function countLines(
+  old: string,
+  now: string,
+  found: readonly Difference[],
+  temporary: string,
+): Promise<Map<string, { added: number; removed: number }>> {
   const folder = await mkdtemp(join(temporary, "diff-"));
   try {
     for (const side of ["old", "new"]) await mkdir(join(folder, side));

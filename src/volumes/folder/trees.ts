@@ -92,7 +92,18 @@ class Copy {
     this.#reuse = options.reuse === undefined ? undefined : Buffer.from(options.reuse);
   }
 
+  /** A folder that its mode closes to its owner is opened for the time of its copy. */
   async folder(from: Buffer, to: Buffer, path: Buffer, status: Stats): Promise<void> {
+    const closed = (status.mode & 0o500) !== 0o500 && this.#options.tolerant !== true;
+    if (closed) await chmod(from, (status.mode & 0o7777) | 0o700);
+    try {
+      await this.#contents(from, to, path, status);
+    } finally {
+      if (closed) await chmod(from, status.mode & 0o7777);
+    }
+  }
+
+  async #contents(from: Buffer, to: Buffer, path: Buffer, status: Stats): Promise<void> {
     const names = await this.#reading(from, path, status, () => readdir(from, { encoding: "buffer" }));
     if (names === undefined) return;
     await mkdir(to, { mode: 0o700 });
@@ -100,7 +111,7 @@ class Copy {
     await eachOf(names, async (name) => {
       const below = within(path, name);
       if (this.#options.skip?.has(below.toString()) === true) return;
-      const found = await statusOf(within(from, name));
+      const found = await this.#reading(from, below, status, () => statusOf(within(from, name)));
       if (found?.isDirectory() === true) folders.push({ name, status: found });
       else if (found !== undefined) await this.#entry(within(from, name), within(to, name), below, found);
     });

@@ -99,7 +99,11 @@ export class FolderVolumes implements Volumes {
 
   async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number): Promise<Sides> {
     const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
-    return { old: [join(this.#shelves.path("base", base), "roots", String(slot))], new: join(folder, "roots", String(slot)), overlay: false };
+    return {
+      old: [join(this.#shelves.path("base", base), "roots", String(slot))],
+      new: join(folder, "roots", String(slot)),
+      overlay: false,
+    };
   }
 
   /** Processes go on meanwhile, so a file that is being written may be copied half-written. */
@@ -125,7 +129,10 @@ export class FolderVolumes implements Volumes {
     const known = this.#measured.get(volume);
     if (known !== undefined && performance.now() < known.until) return known.bytes;
     const began = performance.now();
-    const folders = [this.#shelves.path("volume", volume), ...this.#shelves.snapshotsOf(volume).map((id) => this.#shelves.path("snapshot", id))];
+    const folders = [
+      this.#shelves.path("volume", volume),
+      ...this.#shelves.snapshotsOf(volume).map((id) => this.#shelves.path("snapshot", id)),
+    ];
     let bytes = 0;
     for (const folder of folders) bytes += existsSync(join(folder, MARK)) ? await this.#ownBytes(folder) : 0;
     const until = performance.now() + (performance.now() - began) * USAGE_REST;
