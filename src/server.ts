@@ -15,6 +15,7 @@ import { Cgroups } from "./host/cgroups.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
+import { freeRanges } from "./host/subids.ts";
 import { diagnose } from "./operations/doctor.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
@@ -23,6 +24,7 @@ import { Live } from "./sandbox/live.ts";
 import { Backends, type Backend, type Parts } from "./sandbox/parts.ts";
 import { Reaper } from "./sandbox/reaper.ts";
 import { Recovery } from "./sandbox/recovery.ts";
+import { Registry } from "./sandbox/registry.ts";
 import { Sandboxes } from "./sandbox/sandboxes.ts";
 import { LIMITS } from "./schema/limits.ts";
 import type { UserConfig } from "./schema/config.ts";
@@ -139,8 +141,10 @@ export class Server {
 
   async #engine(parts: Parts, machine: Machine, cell: string, temporary: string): Promise<Engine> {
     const { log } = this.#options;
-    const sandboxes = new Sandboxes(parts);
-    const recovery = new Recovery(parts, sandboxes);
+    const registry = new Registry(freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize));
+    const sandboxes = new Sandboxes(parts, registry);
+    this.#closers.push(() => sandboxes.creation.spares.close());
+    const recovery = new Recovery(parts, sandboxes, registry);
     for (const { driver } of parts.backends.all()) {
       driver.onExit((sandbox) => {
         sandboxes.exited(sandbox).catch((error: unknown) => log.warn("end of a sandbox not handled", { sandbox, error: describe(error) }));

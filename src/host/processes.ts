@@ -30,6 +30,15 @@ function readStat(pid: string): Stat | undefined {
   return { pid: Number(pid), parent: number(1), cpuMs: (number(11) + number(12)) * TICK_MS, threads: number(17), memoryBytes: number(21) * PAGE_BYTES };
 }
 
+export function processExists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Anything but "no such process" means that it is there and not ours to signal.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
 /** All processes below `root`, without it. Orphans of a pid namespace belong to its process 1, so none escapes. */
 export function processesBelow(root: number): ProcessUse[] {
   const children = new Map<number, Stat[]>();

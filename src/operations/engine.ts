@@ -7,7 +7,7 @@ import type { FileOperations } from "../drivers/drivers.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Recovery } from "../sandbox/recovery.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
-import { captureRequest } from "../sandbox/creation.ts";
+import { captureRequest, openProject } from "../sandbox/projects.ts";
 import { isFinal, requireLive } from "../sandbox/state.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
@@ -72,7 +72,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       const row = await sandboxes.find(sandbox);
       const base = await parts.store.base(row.base);
       if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
-      return parts.backends.of(row).capture.staleness(base, captureRequest(await sandboxes.creation.project(row.project)));
+      return parts.backends.of(row).capture.staleness(base, captureRequest(await openProject(parts.store, row.project, parts.state)));
     },
 
     runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {
@@ -135,7 +135,7 @@ async function eventSubject(engine: EngineParts, reference: string): Promise<str
 }
 
 async function trust(engine: EngineParts, path: string, dryRun: boolean): ReturnType<Handlers["trust"]> {
-  const view = await engine.sandboxes.creation.project(path);
+  const view = await openProject(engine.parts.store, path, engine.parts.state);
   const answer = { project: view.row.path, file: view.file, widens: view.widens };
   if (dryRun || view.trusted) return { ...answer, trusted: view.trusted };
   await engine.parts.store.change(async (change) => {
@@ -150,6 +150,7 @@ async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["pr
   const rows = (await parts.store.sandboxes()).filter((row) => !row.removing && (all || isFinal(row.state)));
   const before = (await parts.store.snapshots()).length;
   for (const row of rows) await sandboxes.remove(row.id);
+  await sandboxes.creation.spares.clear();
   const bases = (await parts.store.bases()).length;
   const leftovers = await engine.recovery.reconcile();
   return {

@@ -3,8 +3,8 @@ import { LIMITS } from "../schema/limits.ts";
 import type { Outcome } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
-import type { Creation } from "./creation.ts";
 import type { Parts } from "./parts.ts";
+import type { Registry } from "./registry.ts";
 import { advance, isFinal } from "./state.ts";
 
 /** Takes a snapshot of a sandbox; given by whoever has the snapshots. */
@@ -12,12 +12,12 @@ type Keep = (row: SandboxRow, expiresAt: string) => Promise<unknown>;
 
 export class Ending {
   readonly #parts: Parts;
-  readonly #creation: Creation;
+  readonly #registry: Registry;
   readonly #commands: Commands;
 
-  constructor(parts: Parts, creation: Creation, commands: Commands) {
+  constructor(parts: Parts, registry: Registry, commands: Commands) {
     this.#parts = parts;
-    this.#creation = creation;
+    this.#registry = registry;
     this.#commands = commands;
   }
 
@@ -65,11 +65,11 @@ export class Ending {
       for (const snapshot of await change.snapshots(row.id)) await change.removeSnapshot(snapshot.id);
       await change.removeSandbox(row.id);
       await change.event("sandbox.removed", row.id, { name: row.name });
-      const inUse = this.#creation.startsFrom(row.base) || (await change.sandboxes()).some((other) => other.base === row.base);
+      const inUse = this.#registry.uses(row.base) || (await change.sandboxes()).some((other) => other.base === row.base);
       if (!inUse) await change.removeBase(row.base);
       return inUse;
     });
-    this.#creation.release(row);
+    this.#registry.release(row);
     if (!baseInUse) await capture.forget(row.base);
   }
 

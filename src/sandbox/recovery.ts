@@ -2,22 +2,25 @@
 import { describe } from "../host/log.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Parts } from "./parts.ts";
+import type { Registry } from "./registry.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import { isFinal } from "./state.ts";
 
 export class Recovery {
   readonly #parts: Parts;
   readonly #sandboxes: Sandboxes;
+  readonly #registry: Registry;
 
-  constructor(parts: Parts, sandboxes: Sandboxes) {
+  constructor(parts: Parts, sandboxes: Sandboxes, registry: Registry) {
     this.#parts = parts;
+    this.#registry = registry;
     this.#sandboxes = sandboxes;
   }
 
   /** Once, before the server answers anybody. */
   async recover(): Promise<void> {
     const rows = await this.#parts.store.sandboxes();
-    this.#sandboxes.creation.register(rows);
+    this.#registry.register(rows);
     for (const row of rows) {
       try {
         await this.#recoverOne(row);
@@ -75,7 +78,8 @@ export class Recovery {
       bases,
       projects: new Set((await store.projects()).map((project) => project.id)),
     };
-    const sandboxes = async (): Promise<ReadonlySet<string>> => new Set((await store.sandboxes()).map((row) => row.id));
+    const sandboxes = async (): Promise<ReadonlySet<string>> =>
+      new Set([...(await store.sandboxes()).map((row) => row.id), ...this.#sandboxes.creation.spares.ids()]);
     const removed: string[] = [];
     for (const { volumes, driver } of backends.all()) removed.push(...(await volumes.reconcile(kept)), ...(await driver.reconcile(sandboxes)));
     if (removed.length > 0) {

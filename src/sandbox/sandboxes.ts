@@ -9,6 +9,7 @@ import { Creation } from "./creation.ts";
 import { Ending } from "./ending.ts";
 import type { Parts } from "./parts.ts";
 import { startServices } from "./services.ts";
+import type { Registry } from "./registry.ts";
 import { Snapshots } from "./snapshots.ts";
 import { advance, requireTransition } from "./state.ts";
 
@@ -19,11 +20,11 @@ export class Sandboxes {
   readonly ending: Ending;
   readonly snapshots: Snapshots;
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, registry: Registry) {
     this.#parts = parts;
     this.commands = new Commands(parts);
-    this.creation = new Creation(parts);
-    this.ending = new Ending(parts, this.creation, this.commands);
+    this.creation = new Creation(parts, registry);
+    this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, this.creation, this.commands, this.ending);
   }
 
@@ -37,7 +38,7 @@ export class Sandboxes {
   async create(input: CreateInput, signal?: AbortSignal): Promise<Sandbox & { result?: CommandResult }> {
     const key = input.idempotencyKey;
     const row = key === undefined ? await this.creation.create(input) : await this.#createOnce(key, input);
-    await startServices(this.#parts, this.commands, this.creation, row);
+    await startServices(this.#parts, this.commands, row);
     if (input.run === undefined) return shown(row);
     const result = await this.commands.run(row, { ...input.run, foreground: true }, undefined, signal);
     return { ...shown(row), result };
@@ -158,6 +159,7 @@ export class Sandboxes {
   /** Process 1 ended by itself or was killed from outside. */
   async exited(id: string): Promise<void> {
     await this.#parts.locks.run(id, async () => {
+      if (this.creation.spares.lost(id)) return;
       const row = await this.#parts.store.sandbox(id);
       if (row === undefined || this.#parts.live.get(id) === undefined) return;
       await this.ending.fail(row, { outcome: "failed", reason: "Process 1 of the sandbox ended unexpectedly." });

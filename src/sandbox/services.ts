@@ -3,14 +3,14 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Service } from "../schema/config.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
-import type { Creation } from "./creation.ts";
 import type { Parts } from "./parts.ts";
+import { openProject } from "./projects.ts";
 
 const RETRY_MS = 25;
 
-export async function startServices(parts: Parts, commands: Commands, creation: Creation, row: SandboxRow): Promise<void> {
+export async function startServices(parts: Parts, commands: Commands, row: SandboxRow): Promise<void> {
   if (row.untrusted.length > 0 || row.driver !== "native") return;
-  const { config } = await creation.project(row.project);
+  const { config } = await openProject(parts.store, row.project, parts.state);
   await Promise.all(Object.entries(config.services).map(([name, service]) => startService(parts, commands, row, name, service)));
 }
 

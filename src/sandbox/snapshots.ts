@@ -98,7 +98,7 @@ export class Snapshots {
     reach("rollback.volume");
     const base = await store.base(row.base);
     if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
-    const { walls } = await this.#creation.launch(row, base, volumes.paths(row.id));
+    const walls = await this.#creation.relaunch(row, base);
     live.add(row.id, walls, driver);
     const back: SandboxRow = { ...row, launched: walls.launched, restoring: null, currentSnapshot: snapshot };
     await store.change(async (change) => {

@@ -85,6 +85,7 @@ export const UserConfig = z
       .describe("What no sandbox of this machine may go over."),
     mask: z.array(z.string().startsWith("/")).default([]).describe("More paths hidden in every sandbox."),
     expose: z.array(z.string().startsWith("/")).default([]).describe("Paths shown in every sandbox, copy-on-write."),
+    spares: z.boolean().default(true).describe("Keep one sandbox of a project in use launched ahead, so that the next create is quicker."),
     storage: z.enum(["auto", "btrfs", "plain"]).default("auto").describe("Where volumes live."),
     poolLimit: ByteSize.optional().describe("Size the btrfs pool file may grow to."),
   })

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { groupsOf, processesInside, traces } from "../support/machine.ts";
@@ -24,7 +24,7 @@ describe("a server killed at a named point", needs("root"), () => {
   let server: TestServer;
 
   beforeAll(async () => {
-    server = await TestServer.start();
+    server = await TestServer.start({ config: { spares: false } });
   });
 
   afterAll(async () => server.remove());
@@ -100,11 +100,71 @@ describe("a server killed at a named point", needs("root"), () => {
   }
 });
 
-describe("sandboxes whose server was killed", needs("root"), () => {
+describe("a sandbox launched ahead", needs("root"), () => {
   let server: TestServer;
 
   beforeAll(async () => {
     server = await TestServer.start();
+  });
+
+  afterAll(async () => server.remove());
+
+  /** Waits until the spare is there and returns its id. */
+  async function spare(): Promise<string> {
+    const { sandboxes } = await server.client.call("listSandboxes", {});
+    const known = new Set(sandboxes.map(({ id }) => id));
+    const runs = await eventually(() => traces(server).runs.filter((id) => !known.has(id) && processesInside(server).length > known.size), (ids) => ids.length === 1);
+    return runs[0] ?? "";
+  }
+
+  test("is what the next create gives, as fresh as any other", async () => {
+    const first = await server.create();
+    const ahead = await spare();
+    const second = await server.create({ labels: { which: "second" } });
+    expect(second.id).toBe(ahead);
+    expect((await server.sh(second.id, "cat hello.txt; hostname")).stdout).toBe(`hello\n${second.name}\n`);
+    for (const box of [first, second]) await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("is not given when reality moved on, and goes", async () => {
+    const first = await server.create();
+    const ahead = await spare();
+    writeFileSync(join(server.project, "hello.txt"), "moved\n");
+    const second = await server.create();
+    expect(second.id).not.toBe(ahead);
+    expect((await server.sh(second.id, "cat hello.txt")).stdout).toBe("moved\n");
+    await eventually(() => traces(server).volumes, (ids) => !ids.includes(ahead));
+    for (const box of [first, second]) await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("is cleared after a kill -9 of the server", async () => {
+    const box = await server.create();
+    const ahead = await spare();
+    await server.kill();
+    await server.up();
+    await eventually(() => traces(server), ({ runs, volumes }) => !runs.includes(ahead) && !volumes.includes(ahead));
+    expect(processesInside(server).length).toBe(1);
+    expect(groupsOf(new Set([ahead]))).toEqual([]);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("that died while it waited is not given", async () => {
+    const box = await server.create();
+    const ahead = await spare();
+    for (const pid of processesInside(server)) if (pid !== (await server.client.call("inspectSandbox", { sandbox: box.id })).processId) process.kill(pid, "SIGKILL");
+    await eventually(() => processesInside(server), (pids) => pids.length === 1);
+    const next = await server.create();
+    expect(next.id).not.toBe(ahead);
+    expect((await server.sh(next.id, "echo alive")).stdout).toBe("alive\n");
+    for (const each of [box, next]) await server.client.call("removeSandbox", { sandbox: each.id });
+  });
+});
+
+describe("sandboxes whose server was killed", needs("root"), () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await TestServer.start({ config: { spares: false } });
   });
 
   afterAll(async () => server.remove());

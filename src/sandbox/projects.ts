@@ -1,0 +1,50 @@
+/** A project as its path and its config say: what is captured, hidden and shown. */
+import { relative, resolve } from "node:path";
+import type { CaptureRequest } from "../capture/capture.ts";
+import { findProject } from "../capture/project.ts";
+import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
+import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { ProjectRow, Store } from "../store/store.ts";
+
+export interface ProjectView extends LoadedConfig {
+  readonly row: ProjectRow;
+}
+
+/** The project at or above a path; known to the store from its first use on. */
+export async function openProject(store: Store, path: string, stateFolder: string): Promise<ProjectView> {
+  const folder = findProject(path, stateFolder);
+  const row = (await store.projectByPath(folder)) ?? (await addProject(store, folder));
+  return { row, ...loadProjectConfig(folder, row.trusted) };
+}
+
+async function addProject(store: Store, path: string): Promise<ProjectRow> {
+  const made: ProjectRow = { id: newId("project"), path, trusted: null };
+  return store.change(async (change) => {
+    const existing = await change.projectByPath(path);
+    if (existing === undefined) await change.putProject(made);
+    return existing ?? made;
+  });
+}
+
+export function captureRequest(view: ProjectView): CaptureRequest {
+  const { capture, services } = view.config;
+  return {
+    project: view.row.id,
+    path: view.row.path,
+    exclude: [...capture.exclude, ...pathsInside(view, view.config.mask)],
+    live: capture.live,
+    limitBytes: capture.limit ?? LIMITS.maxCapturedBytes,
+    data: Object.values(services).flatMap((service) => service.data),
+  };
+}
+
+/** Of the paths of a config, those below the project, relative to it: what is hidden there is not captured. */
+function pathsInside(view: ProjectView, paths: readonly string[]): string[] {
+  return paths.map((path) => relative(view.row.path, resolve(view.row.path, path))).filter((path) => path !== "" && !path.startsWith(".."));
+}
+
+/** The others, absolute. */
+export function pathsOutside(view: ProjectView, paths: readonly string[]): string[] {
+  return paths.map((path) => resolve(view.row.path, path)).filter((path) => relative(view.row.path, path).startsWith(".."));
+}

@@ -1,0 +1,154 @@
+/**
+ * Sandboxes made ahead: after a create, one more of the same kind is launched while nobody waits. The next create of
+ * that kind only has to write its row. A spare is a snapshot of a base like any other, so it is taken only while the
+ * project's base is still that one; it goes when the base moves on, when it is not used for a while, and with the
+ * server. It has no row: after a crash the reconciler clears it like any leftover.
+ */
+import type { Base } from "../capture/capture.ts";
+import type { Walls } from "../drivers/drivers.ts";
+import { describe, type Logger } from "../host/log.ts";
+import { processExists } from "../host/processes.ts";
+import type { Limits } from "../schema/sandbox.ts";
+import type { SandboxRow } from "../store/store.ts";
+import type { Backend } from "./parts.ts";
+import type { Registry, Reservation } from "./registry.ts";
+
+/** What two sandboxes must share for one to stand in for the other. */
+export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "home" | "masked" | "exposed" | "sudo" | "limits">;
+
+export interface Spare extends Reservation {
+  readonly walls: Walls;
+}
+
+interface Shelf {
+  readonly key: string;
+  readonly spare: Promise<Spare | undefined>;
+  readonly expires: NodeJS.Timeout;
+}
+
+const UNUSED_MS = 60_000;
+/** Gives the request that was just answered, and its caller, the machine first. */
+const QUIET_MS = 5;
+
+export type MakeSpare = (reservation: Reservation, kind: Kind, base: Base) => Promise<Walls>;
+
+export class Spares {
+  readonly #registry: Registry;
+  readonly #make: MakeSpare;
+  readonly #log: Logger;
+  readonly #backend: (kind: Kind) => Backend;
+  /** At most one a project. */
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #ids = new Set<string>();
+  readonly #discards = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(registry: Registry, log: Logger, backend: (kind: Kind) => Backend, make: MakeSpare) {
+    this.#registry = registry;
+    this.#log = log;
+    this.#backend = backend;
+    this.#make = make;
+  }
+
+  /** Ids of spares, for the reconciler. */
+  ids(): ReadonlySet<string> {
+    return this.#ids;
+  }
+
+  /** The spare of this kind, also one that is nearly there; undefined if there is none. */
+  async take(kind: Kind): Promise<Spare | undefined> {
+    const shelf = this.#shelves.get(kind.project);
+    if (shelf === undefined) return undefined;
+    this.#unshelve(kind.project, shelf);
+    if (shelf.key === keyOf(kind)) {
+      const spare = await shelf.spare;
+      // One that died while it waited is no longer known, or will not be in a moment.
+      if (spare !== undefined && this.#ids.delete(spare.id) && processExists(spare.walls.launched.pid)) return spare;
+    }
+    this.#discard(kind, shelf);
+    return undefined;
+  }
+
+  /** Makes a spare of this kind in a moment, unless there is one. */
+  prepare(kind: Kind, base: Base): void {
+    if (this.#closed || this.#shelves.has(kind.project) || this.#backend(kind).driver.capabilities.limits !== "hard") return;
+    const release = this.#registry.hold(base.id);
+    const spare = new Promise<Spare | undefined>((resolve) => {
+      setTimeout(() => resolve(this.#launch(kind, base).finally(release)), QUIET_MS);
+    });
+    const shelf: Shelf = { key: keyOf(kind), spare, expires: setTimeout(() => this.#expire(kind), UNUSED_MS) };
+    shelf.expires.unref();
+    this.#shelves.set(kind.project, shelf);
+  }
+
+  async #launch(kind: Kind, base: Base): Promise<Spare | undefined> {
+    if (this.#closed) return undefined;
+    const reservation = this.#registry.reserve();
+    this.#ids.add(reservation.id);
+    try {
+      return { ...reservation, walls: await this.#make(reservation, kind, base) };
+    } catch (error) {
+      this.#log.info("no spare sandbox could be made", { error: describe(error) });
+      this.#forget(reservation);
+      return undefined;
+    }
+  }
+
+  /** Process 1 of a spare ended by itself. Returns whether it was one. */
+  lost(id: string): boolean {
+    return this.#ids.delete(id);
+  }
+
+  #expire(kind: Kind): void {
+    const shelf = this.#shelves.get(kind.project);
+    if (shelf === undefined) return;
+    this.#unshelve(kind.project, shelf);
+    this.#discard(kind, shelf);
+  }
+
+  #unshelve(project: string, shelf: Shelf): void {
+    clearTimeout(shelf.expires);
+    this.#shelves.delete(project);
+  }
+
+  /** Ends a spare that nobody will take, in the background. */
+  #discard(kind: Kind, shelf: Shelf): void {
+    const work = shelf.spare
+      .then(async (spare) => {
+        if (spare === undefined) return;
+        const { driver, volumes } = this.#backend(kind);
+        await spare.walls.stop(0);
+        await driver.clear(spare.id, "remove");
+        await volumes.remove("volume", spare.id);
+        this.#forget(spare);
+      })
+      .catch((error: unknown) => this.#log.info("a spare sandbox could not be cleared; the reconciler will", { error: describe(error) }))
+      .finally(() => this.#discards.delete(work));
+    this.#discards.add(work);
+  }
+
+  #forget(reservation: Reservation): void {
+    this.#ids.delete(reservation.id);
+    this.#registry.release(reservation);
+  }
+
+  /** Ends all spares. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.clear();
+  }
+
+  /** Ends all spares there are now. */
+  async clear(): Promise<void> {
+    for (const [project, shelf] of [...this.#shelves]) {
+      this.#unshelve(project, shelf);
+      this.#discard(JSON.parse(shelf.key) as Kind, shelf);
+    }
+    await Promise.all(this.#discards);
+  }
+}
+
+function keyOf({ driver, project, base, home, masked, exposed, sudo, limits }: Kind): string {
+  const ordered: Limits = { cpus: limits.cpus, memoryBytes: limits.memoryBytes, diskBytes: limits.diskBytes, processes: limits.processes };
+  return JSON.stringify({ driver, project, base, home, masked, exposed, sudo, limits: ordered });
+}
