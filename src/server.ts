@@ -3,11 +3,13 @@ import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { listen, type Listening } from "./api/listen.ts";
+import { FolderCapture } from "./capture/folder/capture.ts";
 import { ProjectCapture } from "./capture/projects.ts";
 import { MaskLayers } from "./capture/masks.ts";
 import { findCell, readVersion } from "./config/machine.ts";
 import { preparePaths, type Paths } from "./config/paths.ts";
 import { loadUserConfig } from "./config/project-config.ts";
+import { FolderDriver } from "./drivers/folder/folder.ts";
 import { NativeDriver } from "./drivers/native/native.ts";
 import { EventFeed } from "./events/events.ts";
 import { CellHost } from "./host/cell-host.ts";
@@ -32,6 +34,8 @@ import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
 import { countLines, diffFolders } from "./volumes/diff.ts";
+import { diffCopies } from "./volumes/folder/diff.ts";
+import { FolderVolumes } from "./volumes/folder/volumes.ts";
 import { openVolumes } from "./volumes/open.ts";
 
 export interface ServerOptions {
@@ -86,17 +90,8 @@ export class Server {
     const machine = await examine(cell);
     const store = await openSqliteStore(join(paths.home, "vivarium.db"));
     this.#closers.push(() => store.close());
-    const exits = new Exits();
-    const host = new CellHost({
-      program: cell,
-      onEvent: (name, fields) => name === "exited" && exits.tell(fields.get("sandbox") ?? ""),
-      onLost: (reason) => {
-        log.warn("the cell host is gone; the server ends and the next one takes the sandboxes over", { reason: reason.message });
-        this.#options.onShutdown();
-      },
-    });
-    this.#closers.push(() => host.close());
-    const backends = new Backends(machine.mode === "none" ? [] : [await this.#native(host, machine, user, exits, temporary)]);
+    const folder = await this.#folder(temporary);
+    const backends = new Backends(cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user, temporary), folder]);
     const parts: Parts = {
       store,
       backends,
@@ -121,8 +116,11 @@ export class Server {
     log.info("listening", { socket: paths.socket, port: this.port, mode: machine.mode });
   }
 
-  async #native(host: CellHost, machine: Machine, user: UserConfig, exits: Exits, temporary: string): Promise<Backend> {
+  /** Walls: the cell, storage, capture and masks that go with it. */
+  async #native(cell: string, machine: Machine, user: UserConfig, temporary: string): Promise<Backend> {
     const { paths } = this.#options;
+    const exits = new Exits();
+    const host = this.#cellHost(cell, exits);
     const mode = machine.mode === "root" ? "root" : "user";
     const volumes = await openVolumes(host, machine, paths.home, user);
     this.#closers.push(() => volumes.close(this.#live.size === 0));
@@ -139,7 +137,30 @@ export class Server {
     return { driver, volumes, capture, diff };
   }
 
-  async #engine(parts: Parts, machine: Machine, cell: string, temporary: string): Promise<Engine> {
+  #cellHost(cell: string, exits: Exits): CellHost {
+    const host = new CellHost({
+      program: cell,
+      onEvent: (name, fields) => name === "exited" && exits.tell(fields.get("sandbox") ?? ""),
+      onLost: (reason) => {
+        this.#options.log.warn("the cell host is gone; the server ends and the next one takes the sandboxes over", { reason: reason.message });
+        this.#options.onShutdown();
+      },
+    });
+    this.#closers.push(() => host.close());
+    return host;
+  }
+
+  /** No walls: copies of a folder, for machines where nothing else can be had and callers who accept it. */
+  async #folder(temporary: string): Promise<Backend> {
+    const { home } = this.#options.paths;
+    const volumes = await FolderVolumes.open({ home });
+    const capture = new FolderCapture(volumes);
+    const driver = new FolderDriver({ home });
+    this.#closers.push(() => volumes.close(), () => capture.close(), () => driver.close());
+    return { driver, volumes, capture, diff: (sides, lines) => diffCopies(sides, lines, temporary) };
+  }
+
+  async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string): Promise<Engine> {
     const { log } = this.#options;
     const registry = new Registry(freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize));
     const sandboxes = new Sandboxes(parts, registry);
@@ -183,7 +204,7 @@ export class Server {
       log: paths.log,
       listen: this.port === null ? null : `http://127.0.0.1:${this.port}`,
       driver: parts.backends.has("native") ? "native" : "none",
-      mode: machine.mode === "root" ? "root" : "user",
+      mode: machine.mode,
       storage: volumes?.name ?? "plain",
       limitsHeld,
       sandboxes,

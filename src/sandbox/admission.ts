@@ -1,5 +1,6 @@
 /** Whether this machine can take one more sandbox (LIM-4), and what limits it gets. */
 import { readFileSync } from "node:fs";
+import { freemem, totalmem } from "node:os";
 import type { ProjectConfig, UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -11,6 +12,7 @@ const MEBIBYTE = 1024 ** 2;
 const LOOK_AGAIN_MS = 250;
 
 export function freeMemory(): { totalBytes: number; freeBytes: number } {
+  if (process.platform !== "linux") return { totalBytes: totalmem(), freeBytes: freemem() };
   const text = readFileSync("/proc/meminfo", "utf8");
   const value = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
   return { totalBytes: value("MemTotal"), freeBytes: value("MemAvailable") };

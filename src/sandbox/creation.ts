@@ -66,7 +66,7 @@ export class Creation {
       project: view.row.path,
       parent: null,
       limits,
-      limitsHeld: driver.capabilities.limits === "hard" && volumes.capabilities.quota === "hard" ? "hard" : "watched",
+      limitsHeld: driver.capabilities.limits === "hard" && volumes.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
       storage: volumes.name,
       idleMs,
       labels: input.labels ?? {},
@@ -190,9 +190,7 @@ export class Creation {
   #backend(input: CreateInput, config: ProjectConfig): Backend {
     const { backends } = this.#parts;
     const wanted: DriverName = input.unwalled === true && !backends.has("native") ? "folder" : (config.driver ?? "native");
-    if (!backends.has(wanted) || (wanted === "folder" && input.unwalled !== true && config.driver !== "folder")) {
-      throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
-    }
+    if (!backends.has(wanted)) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
     return backends.get(wanted);
   }
 }

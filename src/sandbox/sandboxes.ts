@@ -74,7 +74,7 @@ export class Sandboxes {
       masked,
       untrusted: row.untrusted,
       use: { memoryBytes: use?.memoryBytes ?? null, cpuMs: use?.cpuMs ?? null, processes: use?.processes ?? null, diskBytes },
-      processId: row.launched?.pid ?? null,
+      processId: row.launched?.pid || null,
     };
   }
 

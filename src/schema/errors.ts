@@ -33,7 +33,6 @@ export const ERRORS = {
   port_unreachable: { status: 502, exit: 2, remedy: "Look at what listens inside, and whether it speaks HTTP." },
   unsupported: { status: 501, exit: 2, remedy: "`viv doctor` says what this machine can do." },
   no_walls: { status: 501, exit: 2, remedy: "Run `viv doctor`; `--unwalled` works on a copy of the folder without isolation." },
-  cell_missing: { status: 501, exit: 125, remedy: "Run `npm run setup` with a C compiler installed." },
   server_unreachable: { status: 503, exit: 125, remedy: "Start it with `viv up`; its log is named by `viv status`." },
   server_running: { status: 409, exit: 3, remedy: "Stop the other server with `viv down`, or use another VIV_HOME." },
   store_corrupt: { status: 500, exit: 125, remedy: "Restore the database from the backup beside it; running sandboxes are left alone." },

@@ -21,7 +21,7 @@ export const Limits = z
   .describe("Hard caps of one sandbox.");
 export type Limits = z.infer<typeof Limits>;
 
-export const LimitsHeld = z.enum(["hard", "watched"]).describe("hard: the kernel holds the limits. watched: a watcher does, seconds later.");
+export const LimitsHeld = z.enum(["hard", "watched", "none"]).describe("hard: the kernel holds the limits. watched: a watcher does, seconds later. none: nobody does.");
 
 export const DriverName = z.enum(["native", "folder"]).describe("How the sandbox is isolated.");
 export type DriverName = z.infer<typeof DriverName>;

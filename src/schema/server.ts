@@ -9,7 +9,7 @@ export const ServerStatus = z
     log: z.string().describe("Log file of the server."),
     listen: z.string().nullable().describe("Address it listens on besides its socket."),
     driver: z.enum(["native", "none"]).describe("Walls in use."),
-    mode: z.enum(["root", "user"]).describe("root: whole machine with all users. user: one mapped user."),
+    mode: z.enum(["root", "user", "none"]).describe("root: whole machine with all users. user: one mapped user. none: no walls."),
     storage: z.enum(["btrfs", "plain", "folder"]).describe("Where volumes live."),
     limitsHeld: z.enum(["hard", "watched"]).describe("How limits are held."),
     sandboxes: z.record(z.string(), z.number().int()).describe("Sandboxes by state."),
