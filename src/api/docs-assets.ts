@@ -9,6 +9,7 @@ h2 { margin: 2.5rem 0 0.75rem; font-size: 1.15rem; text-transform: capitalize; }
 h4 { margin: 1rem 0 0.35rem; font-size: 0.8rem; text-transform: uppercase; letter-spacing: 0.06em; color: var(--muted); }
 a { color: var(--accent); }
 code { font: 0.875em/1.4 ui-monospace, monospace; }
+pre { margin: 0.5rem 0; padding: 0.7rem 0.9rem; border: 1px solid var(--line); border-radius: 8px; background: var(--card); overflow-x: auto; }
 .muted { color: var(--muted); font-weight: 400; font-size: 0.85em; }
 nav { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 0.5rem 0 1rem; text-transform: capitalize; }
 input { width: 100%; padding: 0.6rem 0.8rem; border: 1px solid var(--line); border-radius: 8px; background: var(--card); color: inherit; font: inherit; }
@@ -25,6 +26,7 @@ table { width: 100%; border-collapse: collapse; font-size: 0.92rem; }
 td { padding: 0.35rem 0.75rem 0.35rem 0; vertical-align: top; border-bottom: 1px solid var(--line); }
 tr:last-child > td { border-bottom: 0; }
 td table { margin: 0.4rem 0; }
+@media (max-width: 45rem) { .about { margin-left: 0; width: 100%; } }
 `;
 
 export const SCRIPT = `

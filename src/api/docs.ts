@@ -21,7 +21,7 @@ function typeName(schema: JsonSchema | undefined): string {
   if (options !== undefined) return options.map((option) => typeName(option)).join(" or ");
   if (schema.type === "array") return `list of ${typeName(schema.items as JsonSchema | undefined)}`;
   if (schema.type === "object" && schema.properties === undefined) return "map";
-  return escape(String(schema.type ?? "any value"));
+  return escape([schema.type ?? "any value"].flat().join(" or "));
 }
 
 function nested(schema: JsonSchema): string {
@@ -82,20 +82,27 @@ function groups(document: OpenApiDocument): Map<string, string[]> {
   return byTag;
 }
 
+/** How to call at all; the routes below say the rest. */
+const ACCESS = `<p>On the Unix socket in the state folder (<code>viv status</code> names it) no token is needed. On the TCP port, which <code>viv up --listen PORT</code> opens, every call but this page carries the token that <code>viv up</code> prints:</p>
+<pre><code>curl --unix-socket /var/lib/vivarium/viv.sock http://localhost/sandboxes
+curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7777/sandboxes</code></pre>
+<p>Bodies and answers are JSON. An error is <code>{"error": {"code", "message", "remedy"}}</code>; unknown fields are refused.</p>`;
+
 function page(document: OpenApiDocument): string {
   const byTag = groups(document);
-  const sections = [...byTag].map(([tag, operations]) => `<section id="${tag}"><h2>${tag}</h2>${operations.join("\n")}</section>`);
+  const sections = [...byTag].map(([tag, operations]) => `<section id="group-${tag}"><h2>${tag}</h2>${operations.join("\n")}</section>`);
   const schemas = Object.entries(document.components.schemas)
     .sort(([one], [other]) => one.localeCompare(other))
     .map(
       ([name, schema]) =>
         `<details class="operation" id="schema-${escape(name)}" data-text="${escape(name.toLowerCase())}"><summary><code class="path">${escape(name)}</code><span class="about">${escape(schema.description ?? "")}</span></summary><div class="inside">${fields(schema) || `<p>${typeName(schema)}</p>`}</div></details>`,
     );
-  const links = [...byTag.keys(), "schemas"].map((tag) => `<a href="#${tag}">${tag}</a>`).join("");
+  const links = [...byTag.keys(), "schemas"].map((tag) => `<a href="#group-${tag}">${tag}</a>`).join("");
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Vivarium API</title><style>${STYLE}</style></head>
 <body><header><h1>Vivarium <span class="muted">API ${escape(document.info.version)}</span></h1><p>${escape(document.info.description)} The same as a document: <a href="/openapi.json">openapi.json</a>.</p>
+${ACCESS}
 <nav>${links}</nav><input id="filter" type="search" placeholder="Filter, for example snapshot" aria-label="Filter routes"></header>
-<main>${sections.join("\n")}<section id="schemas"><h2>schemas</h2>${schemas.join("\n")}</section></main><script>${SCRIPT}</script></body></html>`;
+<main>${sections.join("\n")}<section id="group-schemas"><h2>schemas</h2>${schemas.join("\n")}</section></main><script>${SCRIPT}</script></body></html>`;
 }
 
 const hash = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;

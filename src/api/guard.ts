@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { VivError } from "../schema/errors.ts";
-import { SOCKET_TOKEN_PREFIX } from "../schema/stream-routes.ts";
+import { SOCKET_TOKEN_PREFIX } from "../schema/routes.ts";
 
 export interface TcpAccess {
   readonly port: number;

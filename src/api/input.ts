@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { decodePath } from "../schema/path-bytes.ts";
 
 const MAX_DEPTH = 32;
 const BODY_TIMEOUT_MS = 30_000;
@@ -80,12 +81,21 @@ export function parseObject(bytes: Buffer): object {
   return value;
 }
 
+/** Names of files are bytes: those that are no UTF-8 come through as the strings that answers show them as. */
+function decodeField(text: string): string {
+  const bytes = text.replaceAll("+", " ").replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return decodePath(Buffer.from(bytes, "latin1"));
+}
+
 /** The fields of a query string; none may stand there twice. */
 export function readQuery(url: string): object {
   const start = url.indexOf("?");
   if (start < 0) return {};
   const fields = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(url.slice(start + 1))) {
+  for (const part of url.slice(start + 1).split("&").filter(Boolean)) {
+    const equals = part.indexOf("=");
+    const name = decodeField(equals < 0 ? part : part.slice(0, equals));
+    const value = equals < 0 ? "" : decodeField(part.slice(equals + 1));
     if (fields.has(name)) throw new VivError("invalid_input", `Field "${name}" is given twice.`);
     fields.set(name, value);
   }

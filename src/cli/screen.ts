@@ -72,7 +72,8 @@ export class Screen {
   }
 
   table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
-    const [title = "", ...lines] = table(rows, columns, { columns: this.terminal ? this.#stdout.columns : undefined });
+    // A terminal that does not know its width says 0.
+    const [title = "", ...lines] = table(rows, columns, { columns: (this.terminal && this.#stdout.columns) || undefined });
     this.print(this.paint("dim", title));
     for (const line of lines) this.print(line);
   }

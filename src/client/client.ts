@@ -2,11 +2,13 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import type { z } from "zod";
-import { CONTRACTS, type InputOf, type OperationName, type OutputOf } from "../schema/contracts.ts";
+import type { InputOf, OperationName, OutputOf } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
-import { FileEntry, type FileChange } from "../schema/files.ts";
-import { ENTRY_HEADER, STREAM_ROUTES, type UnpackReport } from "../schema/stream-routes.ts";
+import type { FileChange, FileEntry } from "../schema/files.ts";
+import { encodePath } from "../schema/path-bytes.ts";
+import { ENTRY_HEADER, ROUTES, STREAMS } from "../schema/routes.ts";
+import type { UnpackReport } from "../schema/stream-routes.ts";
 import type { ExecOpen } from "../schema/streams.ts";
 import { SocketStream } from "../wire/wire.ts";
 import { CommandStream } from "./command-stream.ts";
@@ -36,8 +38,14 @@ function route(template: string, input: Fields): { path: string; rest: Fields } 
 
 function address(template: string, input: Fields): string {
   const { path, rest } = route(template, input);
-  const query = new URLSearchParams(Object.entries(rest).map(([name, value]): [string, string] => [name, text(value)]));
-  return query.size === 0 ? path : `${path}?${query.toString()}`;
+  const query = Object.entries(rest).map(([name, value]) => `${name}=${encodeField(text(value))}`);
+  return query.length === 0 ? path : `${path}?${query.join("&")}`;
+}
+
+/** Names of files are bytes: what is no UTF-8 goes as the byte it stands for. */
+function encodeField(value: string): string {
+  if (value.isWellFormed()) return encodeURIComponent(value);
+  return [...encodePath(value)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
 }
 
 /** Ends quietly when its reader's signal says so. */
@@ -66,7 +74,7 @@ export class Client {
   }
 
   async call<Name extends OperationName>(name: Name, input: InputOf<Name>, signal?: AbortSignal): Promise<OutputOf<Name>> {
-    const { method, path } = CONTRACTS[name];
+    const { method, path } = ROUTES[name];
     const fields = input as Fields;
     const cancel = signal === undefined ? {} : { signal };
     if (method !== "post") return this.#transport.json({ method: method.toUpperCase(), path: address(path, fields), ...cancel });
@@ -75,23 +83,23 @@ export class Client {
   }
 
   async exec(sandbox: string, open: z.input<typeof ExecOpen>): Promise<CommandStream> {
-    const socket = await this.#transport.webSocket(address(STREAM_ROUTES.exec.path, { sandbox }));
+    const socket = await this.#transport.webSocket(address(STREAMS.exec.path, { sandbox }));
     return CommandStream.over(socket, JSON.stringify(open));
   }
 
   async attach(sandbox: string, command: string, options: { stdin?: boolean } = {}): Promise<CommandStream> {
-    const socket = await this.#transport.webSocket(address(STREAM_ROUTES.attach.path, { sandbox, command, stdin: options.stdin }));
+    const socket = await this.#transport.webSocket(address(STREAMS.attach.path, { sandbox, command, stdin: options.stdin }));
     return CommandStream.over(socket);
   }
 
   /** One TCP connection to a port inside. */
   async dial(sandbox: string, port: number): Promise<Duplex> {
-    return new SocketStream(await this.#transport.webSocket(address(STREAM_ROUTES.tunnel.path, { sandbox, port })));
+    return new SocketStream(await this.#transport.webSocket(address(STREAMS.tunnel.path, { sandbox, port })));
   }
 
   async readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }> {
-    const body = await this.#transport.request({ method: "GET", path: address(STREAM_ROUTES.readFile.path, { sandbox, path, user }) });
-    return { entry: FileEntry.parse(JSON.parse(String(body.headers[ENTRY_HEADER]))), body };
+    const body = await this.#transport.request({ method: "GET", path: address(STREAMS.readFile.path, { sandbox, path, user }) });
+    return { entry: JSON.parse(String(body.headers[ENTRY_HEADER])) as FileEntry, body };
   }
 
   async writeFile(
@@ -101,7 +109,7 @@ export class Client {
     options: { user?: string; mode?: number; parents?: boolean } = {},
   ): Promise<FileEntry> {
     const { mode, ...rest } = options;
-    const target = address(STREAM_ROUTES.writeFile.path, {
+    const target = address(STREAMS.writeFile.path, {
       sandbox,
       path,
       ...rest,
@@ -112,7 +120,7 @@ export class Client {
 
   /** A file or folder as a tar archive. */
   async packFiles(sandbox: string, path: string, user?: string): Promise<Readable> {
-    return this.#transport.request({ method: "GET", path: address(STREAM_ROUTES.packFiles.path, { sandbox, path, user }) });
+    return this.#transport.request({ method: "GET", path: address(STREAMS.packFiles.path, { sandbox, path, user }) });
   }
 
   /** Unpacks a tar archive into a folder inside. */
@@ -124,7 +132,7 @@ export class Client {
   ): Promise<z.output<typeof UnpackReport>> {
     return this.#transport.json({
       method: "PUT",
-      path: address(STREAM_ROUTES.unpackFiles.path, { sandbox, path, user }),
+      path: address(STREAMS.unpackFiles.path, { sandbox, path, user }),
       body: archive,
       contentType: "application/x-tar",
     });
@@ -136,12 +144,12 @@ export class Client {
     options: { user?: string; recursive?: boolean; signal: AbortSignal },
   ): AsyncIterable<FileChange> {
     const { signal, ...rest } = options;
-    return this.#listen(address(STREAM_ROUTES.watchFiles.path, { sandbox, path, ...rest }), signal);
+    return this.#listen(address(STREAMS.watchFiles.path, { sandbox, path, ...rest }), signal);
   }
 
   /** Events after a sequence number, then live ones, until the signal. */
   events(after: number, options: { sandbox?: string; signal: AbortSignal }): AsyncIterable<VivEvent> {
-    return this.#listen(address(STREAM_ROUTES.events.path, { after, sandbox: options.sandbox }), options.signal);
+    return this.#listen(address(STREAMS.events.path, { after, sandbox: options.sandbox }), options.signal);
   }
 
   #listen<Data>(path: string, signal: AbortSignal): AsyncIterable<Data> {

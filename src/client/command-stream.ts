@@ -2,7 +2,8 @@
 import type { WebSocket } from "ws";
 import type { Command, CommandEnd } from "../schema/command.ts";
 import { VivError, type ErrorBody } from "../schema/errors.ts";
-import { CHANNEL, ServerMessage, type ClientMessage } from "../schema/streams.ts";
+import { CHANNEL } from "../schema/routes.ts";
+import type { ClientMessage, ServerMessage } from "../schema/streams.ts";
 import { Intake, sendBytes, toBuffer } from "../wire/wire.ts";
 
 /** Output that may wait for its reader before the server is made to wait. */
@@ -89,7 +90,7 @@ export class CommandStream {
   }
 
   #message(text: Buffer): void {
-    const message = ServerMessage.parse(JSON.parse(text.toString("utf8")));
+    const message = JSON.parse(text.toString("utf8")) as ServerMessage;
     if (message.type === "started") this.#started.resolve(message.command);
     else if (message.type === "gap") this.#put({ stream: "gap", bytes: message.bytes }, 0);
     else if (message.type === "error") this.#finish(VivError.fromBody({ error: message.error } as ErrorBody));

@@ -4,7 +4,7 @@ import { createConnection } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { WebSocket } from "ws";
 import { isErrorCode, VivError, type ErrorBody } from "../schema/errors.ts";
-import { SOCKET_PROTOCOL } from "../schema/stream-routes.ts";
+import { SOCKET_PROTOCOL } from "../schema/routes.ts";
 
 export type Address = { readonly socket: string } | { readonly url: string; readonly token: string };
 

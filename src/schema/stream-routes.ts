@@ -1,6 +1,7 @@
 /** Routes that carry bytes, events or a conversation instead of one JSON value. API, OpenAPI and client derive from it. */
 import { z } from "zod";
 import { CONTRACTS } from "./contracts.ts";
+import { STREAMS, type Stream } from "./routes.ts";
 import { FileEntry, SandboxPath } from "./files.ts";
 import { CommandId, SandboxRef } from "./ids.ts";
 
@@ -19,10 +20,7 @@ const Port = z
 
 const ofPort = ofSandbox.extend({ port: Port });
 
-interface StreamRoute {
-  /** websocket is a GET with Upgrade; any is every method. */
-  readonly method: "get" | "put" | "websocket" | "any";
-  readonly path: string;
+interface StreamRoute extends Stream {
   readonly summary: string;
   /** Fields in the path, then those of the query. */
   readonly input: z.ZodObject;
@@ -38,8 +36,7 @@ export const UnpackReport = z
 
 export const STREAM_ROUTES = {
   events: {
-    method: "get",
-    path: "/events",
+    ...STREAMS.events,
     summary: "Events after a sequence number (or after the Last-Event-ID header), then live ones, as server-sent events",
     input: z.strictObject({
       after: z
@@ -53,15 +50,13 @@ export const STREAM_ROUTES = {
     output: "text/event-stream",
   },
   readFile: {
-    method: "get",
-    path: "/sandboxes/{sandbox}/files/content",
+    ...STREAMS.readFile,
     summary: "Content of a file; the viv-entry header says what it is",
     input: ofFile,
     output: "application/octet-stream",
   },
   writeFile: {
-    method: "put",
-    path: "/sandboxes/{sandbox}/files/content",
+    ...STREAMS.writeFile,
     summary: "Write a file, complete or not at all",
     input: ofFile.extend({
       mode: z
@@ -76,51 +71,44 @@ export const STREAM_ROUTES = {
     output: FileEntry,
   },
   packFiles: {
-    method: "get",
-    path: "/sandboxes/{sandbox}/files/archive",
+    ...STREAMS.packFiles,
     summary: "A file or folder as a tar archive",
     input: ofFile,
     output: "application/x-tar",
   },
   unpackFiles: {
-    method: "put",
-    path: "/sandboxes/{sandbox}/files/archive",
+    ...STREAMS.unpackFiles,
     summary: "Unpack a tar archive into a folder",
     input: ofFile,
     body: "application/x-tar",
     output: UnpackReport,
   },
   watchFiles: {
-    method: "get",
-    path: "/sandboxes/{sandbox}/files/watch",
+    ...STREAMS.watchFiles,
     summary: "Changes below a path as they happen, as server-sent events",
     input: ofFile.extend({ recursive: flag.optional().describe("Also in folders below.") }),
     output: "text/event-stream",
   },
   exec: {
-    method: "websocket",
-    path: "/sandboxes/{sandbox}/exec",
+    ...STREAMS.exec,
     summary: "Run a command and talk to it; the first message says what to run",
     input: ofSandbox,
     output: "websocket",
   },
   attach: {
-    method: "websocket",
-    path: "/sandboxes/{sandbox}/commands/{command}/attach",
+    ...STREAMS.attach,
     summary: "Listen to a command that runs, and talk to it",
     input: ofSandbox.extend({ command: CommandId, stdin: flag.optional().describe("Whether standard input follows.") }),
     output: "websocket",
   },
   tunnel: {
-    method: "websocket",
-    path: "/sandboxes/{sandbox}/ports/{port}/tunnel",
+    ...STREAMS.tunnel,
     summary: "One TCP connection to a port inside; binary messages are its bytes",
     input: ofPort,
     output: "websocket",
   },
   proxy: {
-    method: "any",
-    path: "/sandboxes/{sandbox}/ports/{port}/http/{rest}",
+    ...STREAMS.proxy,
     summary: "HTTP to a port inside; also WebSocket",
     input: ofPort,
     output: "*/*",
@@ -129,9 +117,3 @@ export const STREAM_ROUTES = {
 
 export type StreamName = keyof typeof STREAM_ROUTES;
 export type StreamParsedOf<Name extends StreamName> = z.output<(typeof STREAM_ROUTES)[Name]["input"]>;
-
-/** Header with the JSON of a file's entry, in ASCII. */
-export const ENTRY_HEADER = "viv-entry";
-/** WebSocket subprotocol, and the prefix under which a browser passes the token beside it. */
-export const SOCKET_PROTOCOL = "viv";
-export const SOCKET_TOKEN_PREFIX = "viv.bearer.";

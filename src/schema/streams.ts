@@ -2,9 +2,6 @@
 import { z } from "zod";
 import { Command, CommandEnd, CommandSpec, TerminalSize } from "./command.ts";
 
-/** First byte of a binary frame. */
-export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2 } as const;
-
 /** First message of a client on /sandboxes/{sandbox}/exec. */
 export const ExecOpen = CommandSpec.extend({
   terminal: TerminalSize.optional().describe("Give it a terminal of this size."),

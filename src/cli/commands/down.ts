@@ -7,8 +7,14 @@ import { command } from "../command.ts";
 import { connectIfRunning } from "../connect.ts";
 import { isListening } from "../start.ts";
 
-async function shutDown(client: Client, socket: string): Promise<number> {
-  const { pid } = await client.call("status", {});
+interface Stopped {
+  readonly pid: number;
+  /** Whether sandboxes outlive it. */
+  readonly leaves: boolean;
+}
+
+async function shutDown(client: Client, socket: string): Promise<Stopped> {
+  const { pid, sandboxes } = await client.call("status", {});
   await client.call("shutdown", {});
   client.close();
   const deadline = performance.now() + LIMITS.shutdownMs;
@@ -16,7 +22,7 @@ async function shutDown(client: Client, socket: string): Promise<number> {
     if (performance.now() > deadline) throw new VivError("timeout", `The server (process ${pid}) has not ended yet.`);
     await delay(10);
   }
-  return pid;
+  return { pid, leaves: (sandboxes["running"] ?? 0) + (sandboxes["paused"] ?? 0) > 0 };
 }
 
 function isAlive(pid: number): boolean {
@@ -36,8 +42,9 @@ export default command({
   positionals: [],
   async run({ json, screen, env }) {
     const client = await connectIfRunning(env);
-    const pid = client === undefined ? null : await screen.during("Stopping the server", shutDown(client, findPaths(env).socket));
-    if (json) screen.json({ stopped: pid !== null, pid });
-    else screen.print(pid === null ? "No server runs." : `The server (process ${pid}) has stopped. Sandboxes go on.`);
+    const stopped = client === undefined ? null : await screen.during("Stopping the server", shutDown(client, findPaths(env).socket));
+    if (json) screen.json({ stopped: stopped !== null, pid: stopped?.pid ?? null });
+    else if (stopped === null) screen.print("No server runs.");
+    else screen.print(`The server (process ${stopped.pid}) has stopped.${stopped.leaves ? " Sandboxes go on." : ""}`);
   },
 });

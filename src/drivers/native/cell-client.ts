@@ -5,7 +5,7 @@ import type { ExecRequest, FileOperations } from "../drivers.ts";
 import { CellCommand } from "./cell-command.ts";
 import { ask, askList, errorOf, lost, openSocket } from "./cell-connection.ts";
 import { CellFiles } from "./cell-files.ts";
-import { decodePath, encodePath } from "./path-bytes.ts";
+import { decodePath, encodePath } from "../../schema/path-bytes.ts";
 import { VivError } from "../../schema/errors.ts";
 
 export interface CellExec extends ExecRequest {

@@ -6,7 +6,7 @@ import { chunkMaxBytes, encodeFrame, type FieldList, type FieldValue, Fields, KI
 import { FileChange, type FileEntry, FileType } from "../../schema/files.ts";
 import type { FileOperations } from "../drivers.ts";
 import { ask, askList, framesOf, lost, openSocket } from "./cell-connection.ts";
-import { decodePath, encodePath } from "./path-bytes.ts";
+import { decodePath, encodePath } from "../../schema/path-bytes.ts";
 
 function entryOf(fields: Fields): FileEntry {
   const target = fields.raw("target");

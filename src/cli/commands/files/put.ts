@@ -1,8 +1,19 @@
-import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { VivError } from "../../../schema/errors.ts";
 import { command } from "../../command.ts";
 import { FILE_OPTIONS, PATH, SANDBOX, withUser } from "../../file-options.ts";
 import { bytes } from "../../text.ts";
 import { usageError } from "../../values.ts";
+
+/** Opened before anything is sent, so that a wrong name is told as that. */
+async function openHere(file: string): ReturnType<typeof open> {
+  try {
+    return await open(file);
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new VivError("file_not_found", `${file} can't be read: ${why}.`, { cause: error, remedy: "Check the path on this machine." });
+  }
+}
 
 export default command({
   name: "files put",
@@ -21,7 +32,7 @@ export default command({
   async run({ options, positionals: [sandbox = "", path = ""], json, screen, client }) {
     if (options.mode !== undefined && !/^[0-7]{3,4}$/.test(options.mode)) throw usageError("--mode takes octal bits such as 644.");
     const mode = options.mode === undefined ? {} : { mode: Number.parseInt(options.mode, 8) };
-    const source = options.from === undefined ? process.stdin : createReadStream(options.from);
+    const source = options.from === undefined ? process.stdin : (await openHere(options.from)).createReadStream();
     const entry = await (await client()).writeFile(sandbox, path, source, { ...mode, parents: options.parents, ...withUser(options) });
     if (json) screen.json(entry);
     else screen.say(`${bytes(entry.size)} written.`);

@@ -1,0 +1,68 @@
+/** Where every operation is found. Apart from its schemas, so that a client starts without them. */
+
+export interface Route {
+  readonly method: "get" | "post" | "put" | "delete";
+  /** Path with {name} for the fields of the input that stand in it; the others are query (get, delete) or JSON body. */
+  readonly path: string;
+}
+
+export interface Stream {
+  /** websocket is a GET with Upgrade; any is every method. */
+  readonly method: "get" | "put" | "websocket" | "any";
+  readonly path: string;
+}
+
+export const ROUTES = {
+  createSandbox: { method: "post", path: "/sandboxes" },
+  listSandboxes: { method: "get", path: "/sandboxes" },
+  inspectSandbox: { method: "get", path: "/sandboxes/{sandbox}" },
+  removeSandbox: { method: "delete", path: "/sandboxes/{sandbox}" },
+  stopSandbox: { method: "post", path: "/sandboxes/{sandbox}/stop" },
+  pauseSandbox: { method: "post", path: "/sandboxes/{sandbox}/pause" },
+  resumeSandbox: { method: "post", path: "/sandboxes/{sandbox}/resume" },
+  extendSandbox: { method: "post", path: "/sandboxes/{sandbox}/extend" },
+  forkSandbox: { method: "post", path: "/sandboxes/{sandbox}/fork" },
+  diffSandbox: { method: "get", path: "/sandboxes/{sandbox}/diff" },
+  staleness: { method: "get", path: "/sandboxes/{sandbox}/staleness" },
+  runCommand: { method: "post", path: "/sandboxes/{sandbox}/run" },
+  listCommands: { method: "get", path: "/sandboxes/{sandbox}/commands" },
+  inspectCommand: { method: "get", path: "/sandboxes/{sandbox}/commands/{command}" },
+  killCommand: { method: "post", path: "/sandboxes/{sandbox}/commands/{command}/kill" },
+  createSnapshot: { method: "post", path: "/sandboxes/{sandbox}/snapshots" },
+  listSnapshots: { method: "get", path: "/sandboxes/{sandbox}/snapshots" },
+  removeSnapshot: { method: "delete", path: "/sandboxes/{sandbox}/snapshots/{snapshot}" },
+  rollback: { method: "post", path: "/sandboxes/{sandbox}/rollback" },
+  listFiles: { method: "get", path: "/sandboxes/{sandbox}/files/list" },
+  statFile: { method: "get", path: "/sandboxes/{sandbox}/files/stat" },
+  moveFile: { method: "post", path: "/sandboxes/{sandbox}/files/move" },
+  removeFile: { method: "post", path: "/sandboxes/{sandbox}/files/remove" },
+  makeFolder: { method: "post", path: "/sandboxes/{sandbox}/files/mkdir" },
+  listEvents: { method: "get", path: "/events/list" },
+  status: { method: "get", path: "/status" },
+  doctor: { method: "get", path: "/doctor" },
+  trust: { method: "post", path: "/trust" },
+  prune: { method: "post", path: "/prune" },
+  shutdown: { method: "post", path: "/shutdown" },
+} as const satisfies Record<string, Route>;
+
+/** Routes that carry bytes, events or a conversation instead of one JSON value. */
+export const STREAMS = {
+  events: { method: "get", path: "/events" },
+  readFile: { method: "get", path: "/sandboxes/{sandbox}/files/content" },
+  writeFile: { method: "put", path: "/sandboxes/{sandbox}/files/content" },
+  packFiles: { method: "get", path: "/sandboxes/{sandbox}/files/archive" },
+  unpackFiles: { method: "put", path: "/sandboxes/{sandbox}/files/archive" },
+  watchFiles: { method: "get", path: "/sandboxes/{sandbox}/files/watch" },
+  exec: { method: "websocket", path: "/sandboxes/{sandbox}/exec" },
+  attach: { method: "websocket", path: "/sandboxes/{sandbox}/commands/{command}/attach" },
+  tunnel: { method: "websocket", path: "/sandboxes/{sandbox}/ports/{port}/tunnel" },
+  proxy: { method: "any", path: "/sandboxes/{sandbox}/ports/{port}/http/{rest}" },
+} as const satisfies Record<string, Stream>;
+
+/** First byte of a binary WebSocket frame. */
+export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2 } as const;
+/** Header with the JSON of a file's entry, in ASCII. */
+export const ENTRY_HEADER = "viv-entry";
+/** WebSocket subprotocol, and the prefix under which a browser passes the token beside it. */
+export const SOCKET_PROTOCOL = "viv";
+export const SOCKET_TOKEN_PREFIX = "viv.bearer.";
