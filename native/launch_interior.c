@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #define MNT_DETACH 2
+#define TERMINALS_MOST "256"
 #define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 /* Attaches `mount` at `target` below `root`; the descriptor goes on naming the mount. */
@@ -94,8 +95,9 @@ static int make_dev(struct launch *launch, int root) {
   if (make_nodes(launch, dev) != 0) return -1;
   for (size_t i = 0; i < sizeof links / sizeof *links; i++)
     if (symlinkat(links[i][0], dev, links[i][1]) != 0) return failed(launch, "make /dev/%s", links[i][1]);
-  /* Group 5 is tty on every distribution; with a single mapped id it does not exist. */
-  const char *const options[] = {"ptmxmode", "0666", "mode", "0620", launch->root_mode ? "gid" : NULL, "5", NULL};
+  /* Terminals are counted for the whole machine, so one sandbox may not have them all. Group 5 is tty on every distribution;
+     with a single mapped id it does not exist. */
+  const char *const options[] = {"ptmxmode", "0666", "mode", "0620", "max", TERMINALS_MOST, launch->root_mode ? "gid" : NULL, "5", NULL};
   int pts = new_filesystem("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
   if (attach(pts, dev, "pts") != 0) return failed(launch, "mount /dev/pts");
   int shm = new_filesystem("tmpfs", (const char *const[]){"mode", "1777", NULL}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
