@@ -1,6 +1,5 @@
 /** What this machine lets this user do, tried rather than guessed. */
 import { existsSync, readFileSync } from "node:fs";
-import { userInfo } from "node:os";
 import { run, TOOL_PATH } from "./run.ts";
 
 export interface Machine {
@@ -27,7 +26,9 @@ function readOr(path: string, fallback: string): string {
 }
 
 export async function examine(cell: string | undefined): Promise<Machine> {
-  const { uid, gid } = userInfo();
+  // Not from the account: an id without one, as containers have, is a user too.
+  const uid = process.getuid?.() ?? 0;
+  const gid = process.getgid?.() ?? 0;
   const probe = new Map<string, string>();
   if (cell !== undefined && process.platform === "linux") {
     const { stdout } = await run(cell, ["probe"], { timeoutMs: 10_000 });

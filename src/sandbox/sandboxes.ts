@@ -2,7 +2,7 @@
 import type { CommandResult } from "../schema/command.ts";
 import type { CreateInput } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
-import type { Sandbox, SandboxDetail, Snapshot } from "../schema/sandbox.ts";
+import { Sandbox, type SandboxDetail, type Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { Commands } from "./commands.ts";
 import { Creation } from "./creation.ts";
@@ -192,8 +192,7 @@ export class Sandboxes {
   }
 }
 
-/** What the API shows of a row. */
+/** What the API shows of a row: the schema drops what is the server's own. */
 function shown(row: SandboxRow): Sandbox {
-  const { base, range, launched, user, env, environmentLeftOut, untrusted, masked, exposed, sudo, home, currentSnapshot, idempotencyKey, restoring, removing, ...sandbox } = row;
-  return sandbox;
+  return Sandbox.parse(row);
 }

@@ -140,7 +140,7 @@ export class Spares {
 
   /** Ends all spares there are now. */
   async clear(): Promise<void> {
-    for (const [project, shelf] of [...this.#shelves]) {
+    for (const [project, shelf] of this.#shelves) {
       this.#unshelve(project, shelf);
       this.#discard(JSON.parse(shelf.key) as Kind, shelf);
     }

@@ -117,7 +117,7 @@ describe("a sandbox launched ahead", needs("root"), () => {
     return runs[0] ?? "";
   }
 
-  test("is what the next create gives, as fresh as any other", async () => {
+  test("is what the next create gives, and no less fresh", async () => {
     const first = await server.create();
     const ahead = await spare();
     const second = await server.create({ labels: { which: "second" } });

@@ -91,7 +91,7 @@ export class TestServer {
     const { uid, flags } = this.#options;
     return spawn(process.execPath, [MAIN, ...(flags ?? [])], {
       cwd: "/",
-      stdio: ["ignore", "ignore", process.env["VIV_TEST_LOG"] ? "inherit" : "pipe"],
+      stdio: ["ignore", "ignore", "pipe"],
       env: { PATH: process.env["PATH"], HOME: this.place, ...this.#options.env, VIV_HOME: this.paths.home, VIV_CONFIG: this.paths.config, ...env },
       ...(uid === undefined ? {} : { uid, gid: uid }),
     });

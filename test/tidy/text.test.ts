@@ -33,12 +33,12 @@ describe("the text of the project", () => {
 
   test("prints only where a person reads: in the command line, scripts and the benchmark", () => {
     const printing = /\bconsole\.|\bprocess\.(stdout|stderr)\b/;
-    const silent = library.filter(({ path }) => !path.startsWith("src/cli/"));
+    const silent = library.filter(({ path }) => !path.startsWith("src/cli/") && path !== "src/server-main.ts");
     expect(findLines(silent, printing)).toEqual([]);
   });
 
-  test("reads the environment only in src/config; the command line's main file hands it on", () => {
-    const other = library.filter(({ path }) => !path.startsWith("src/config/") && path !== "src/cli/main.ts");
+  test("reads the environment only in src/config; the two programs' main files hand it on", () => {
+    const other = library.filter(({ path }) => !path.startsWith("src/config/") && path !== "src/cli/main.ts" && path !== "src/server-main.ts");
     expect(findLines(other, /\bprocess\.env\b/)).toEqual([]);
   });
 

@@ -1,4 +1,3 @@
-import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import { command, type OptionDeclarations, type OptionValues } from "../command.ts";
 import type { CreateInput } from "../../schema/contracts.ts";
@@ -39,7 +38,7 @@ export function createInput(
   return {
     project: resolve(caller.cwd, options.project ?? "."),
     env: definedOnly(caller.env),
-    user: options.user ?? String(userInfo().uid),
+    user: options.user ?? String(process.getuid?.() ?? 0),
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),
     ...(options.idle === undefined ? {} : { idleMs: options.idle }),

@@ -23,7 +23,7 @@ export default command({
     if (json) return screen.json({ running: true, ...status });
     const counts = Object.entries(status.sandboxes).filter(([, count]) => count > 0);
     screen.fields([
-      ["server", `${screen.paint("green", "runs")}, process ${status.pid}, version ${status.version}, since ${ago(status.startedAt)}`],
+      ["server", `${screen.paint("green", "runs")}, process ${status.pid}, version ${status.version}, started ${ago(status.startedAt)}`],
       ["state", clean(status.home)],
       ["log", clean(status.log)],
       ["listens on", status.listen ?? "its socket alone"],
