@@ -1,0 +1,94 @@
+/** A server of an ordinary user: one mapped id, plain storage, limits watched. */
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+/** An id that belongs to nobody. */
+const UID = 64_123;
+
+describe("a server of an ordinary user", needs("root", "user-namespaces"), () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await TestServer.start({ uid: UID, files: { "hello.txt": "hello\n", "src/a.js": "1\n" } });
+  });
+  afterAll(async () => server?.remove());
+
+  test("runs without root on plain storage and says so", async () => {
+    expect(await server.client.call("status", {})).toMatchObject({ mode: "user", storage: "plain" });
+    expect(statSync(server.paths.home).uid).toBe(UID);
+  });
+
+  test("CLONE-1 and CLONE-3: clones the machine and the project, and changes neither", async () => {
+    const box = await server.create();
+    const inside = await server.sh(box.id, "id -u; cat hello.txt; cat /etc/os-release | head -1; echo changed > hello.txt; echo new > new.txt; rm -r src; cat hello.txt; pwd");
+    expect(inside.stdout).toBe(`${UID}\nhello\n${readFileSync("/etc/os-release", "utf8").split("\n")[0]}\nchanged\n${server.project}\n`);
+    expect(readFileSync(join(server.project, "hello.txt"), "utf8")).toBe("hello\n");
+    expect(readdirSync(server.project).toSorted()).toEqual([".git", "hello.txt", "src"]);
+    const { entries } = await server.client.call("diffSandbox", { sandbox: box.id });
+    expect(entries.map(({ status, path }) => `${status} ${path}`).toSorted()).toEqual(["added new.txt", "changed hello.txt", "deleted src", "deleted src/a.js"]);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("has the walls: filter, no new privileges, namespaces, no network, no host processes", async () => {
+    const box = await server.create();
+    const line = "grep -E '^(Seccomp|NoNewPrivs|CapEff):' /proc/self/status | tr -d '\\t\\n'; ls -d /proc/[0-9]* | wc -l; cat /proc/net/dev | tail -n +3 | wc -l; cat /proc/self/uid_map";
+    const { stdout } = await server.sh(box.id, line);
+    expect(stdout).toMatch(new RegExp(`^CapEff:0000000000000000NoNewPrivs:1Seccomp:2[1-9]\\n1\\n +${UID} +${UID} +1\\n$`));
+    expect((await server.sh(box.id, "unshare -U true")).end?.exitCode).not.toBe(0);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("SNAP-1 to SNAP-3: snapshots, rolls back and forks", async () => {
+    const box = await server.create();
+    await server.sh(box.id, "echo one > state; echo one > /tmp/state; mkdir deep; echo d > deep/f");
+    await server.client.call("createSnapshot", { sandbox: box.id, name: "one" });
+    await server.sh(box.id, "echo two > state; echo two > /tmp/state; rm -r deep src; mkdir src");
+    await server.client.call("rollback", { sandbox: box.id, snapshot: "one" });
+    expect((await server.sh(box.id, "cat state /tmp/state deep/f src/a.js")).stdout).toBe("one\none\nd\n1\n");
+    const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id, count: 2 });
+    await server.sh(sandboxes[0]?.id ?? "", "echo left > state");
+    expect((await server.sh(sandboxes[1]?.id ?? "", "cat state /tmp/state")).stdout).toBe("one\none\n");
+    for (const each of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: each.id });
+  });
+
+  test("BOX-9: sandboxes and their commands survive a kill of the server", async () => {
+    const box = await server.create();
+    const command = await server.sh(box.id, "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo done", { background: true });
+    await server.kill();
+    await server.up();
+    expect((await server.client.call("inspectSandbox", { sandbox: box.id })).state).toBe("running");
+    await server.sh(box.id, "touch go");
+    const ended = await eventually(() => server.client.call("inspectCommand", { sandbox: box.id, command: command.id }), ({ running }) => !running);
+    expect([ended.stdout, ended.end?.exitCode]).toEqual(["begun\ndone\n", 0]);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("LIM-3: a command that takes too much memory is ended and told so", async () => {
+    const box = await server.create({ limits: { memoryBytes: 128 * 1024 ** 2 } });
+    expect(box.limitsHeld).toBe("watched");
+    const result = await server.sh(box.id, "perl -e '$x = q(x) x 400_000_000; sleep 20'");
+    expect(result.end).toMatchObject({ cause: "out-of-memory" });
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("CLONE-4: files of others that the user can read outside but that are hidden stay hidden", async () => {
+    writeFileSync("/var/tmp/viv-test-user", "canary", { mode: 0o644 });
+    const box = await server.create();
+    expect((await server.sh(box.id, "ls -A /home /root /mnt /var/tmp /tmp/viv-* 2>/dev/null | grep -c viv-test-user; cat /var/tmp/viv-test-user /etc/shadow 2>/dev/null")).stdout).toBe("0\n");
+    expect(existsSync("/var/tmp/viv-test-user")).toBe(true);
+    rmSync("/var/tmp/viv-test-user");
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("CLONE-9: removing leaves nothing behind", async () => {
+    const box = await server.create();
+    await server.sh(box.id, "mkdir locked; touch locked/file; chmod 0 locked; mkdir /tmp/x; chmod 0 /tmp/x");
+    await server.client.call("removeSandbox", { sandbox: box.id });
+    // Also what was moved aside to be removed in the background.
+    await eventually(() => readdirSync(join(server.paths.home, "volumes/volumes")), (left) => left.length === 0);
+    expect(readdirSync(join(server.paths.home, "run"))).toEqual([]);
+  });
+});
