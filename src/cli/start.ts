@@ -1,7 +1,8 @@
 /** Starts the server when none runs: once, however many command lines want it at the same moment. */
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect as dial } from "node:net";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { preparePaths, type Environment, type Paths } from "../config/paths.ts";
@@ -89,7 +90,8 @@ function prepare(paths: Paths): void {
 /** Runs the server apart from this process: its own session, no terminal, no pipe of ours. Resolves when it ends. */
 function launch(paths: Paths, options: StartOptions): Promise<string> {
   const log = openSync(paths.log, "a", 0o600);
-  const child = spawn(process.execPath, [...serverCommand(), ...(options.flags ?? [])], {
+  const [program, ...args] = inScope([process.execPath, ...serverCommand(), ...(options.flags ?? [])], options.env, process.getuid?.() ?? 0);
+  const child = spawn(program, args, {
     cwd: "/",
     detached: true,
     stdio: ["ignore", log, log],
@@ -101,6 +103,18 @@ function launch(paths: Paths, options: StartOptions): Promise<string> {
     child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code ?? "unknown"}`));
     child.once("error", (error) => resolve(error.message));
   });
+}
+
+const SCOPE = "systemd-run --user --scope --quiet --collect -p Delegate=yes";
+
+/**
+ * An ordinary user may not make cgroups, but the user's systemd hands out a scope in which the server may. Where that
+ * does not work the server runs without, and limits are watched.
+ */
+export function inScope(command: readonly [string, ...string[]], env: Environment, uid: number): readonly [string, ...string[]] {
+  const runtime = env["XDG_RUNTIME_DIR"];
+  if (uid === 0 || !runtime || !existsSync(join(runtime, "systemd/private"))) return command;
+  return ["/bin/sh", "-c", `if ${SCOPE} true 2>/dev/null; then exec ${SCOPE} -- "$@"; fi; exec "$@"`, "sh", ...command];
 }
 
 /** The server's program: beside this file's folder, as source or as built. */

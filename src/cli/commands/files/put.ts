@@ -8,11 +8,14 @@ import { usageError } from "../../values.ts";
 /** Opened before anything is sent, so that a wrong name is told as that. */
 async function openHere(file: string): ReturnType<typeof open> {
   try {
-    return await open(file);
+    const handle = await open(file);
+    if (!(await handle.stat()).isDirectory()) return handle;
+    await handle.close();
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new VivError("file_not_found", `${file} can't be read: ${why}.`, { cause: error, remedy: "Check the path on this machine." });
   }
+  throw new VivError("invalid_input", `${file} is a folder.`, { remedy: "Copy a folder with `viv cp`." });
 }
 
 export default command({
