@@ -78,6 +78,7 @@ export class Creation {
       masked: [...this.#parts.user.mask, ...pathsOutside(view, view.config.mask)],
       exposed: [...this.#parts.user.expose, ...pathsOutside(view, view.config.expose)],
       sudo: view.config.sudo,
+      services: view.config.services,
       home: this.#home(env["HOME"]),
       idempotencyKey: input.idempotencyKey ?? null,
     };

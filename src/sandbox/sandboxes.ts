@@ -143,7 +143,11 @@ export class Sandboxes {
 
   async rollback(reference: string, snapshot: string): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => shown(await this.snapshots.rollback(now, snapshot)));
+    return this.#locked(row, async (now) => {
+      const back = await this.snapshots.rollback(now, snapshot);
+      await startServices(this.#parts, this.commands, back);
+      return shown(back);
+    });
   }
 
   async removeSnapshot(reference: string, snapshot: string): Promise<void> {
@@ -153,7 +157,9 @@ export class Sandboxes {
 
   async fork(reference: string, snapshot: string | undefined, count: number, names: readonly string[]): Promise<Sandbox[]> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => (await this.snapshots.fork(now, snapshot, count, names)).map(shown));
+    const forks = await this.#locked(row, (now) => this.snapshots.fork(now, snapshot, count, names));
+    await Promise.all(forks.map((fork) => startServices(this.#parts, this.commands, fork)));
+    return forks.map(shown);
   }
 
   /** Process 1 ended by itself or was killed from outside. */

@@ -4,14 +4,12 @@ import type { Service } from "../schema/config.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
 import type { Parts } from "./parts.ts";
-import { openProject } from "./projects.ts";
 
 const RETRY_MS = 25;
 
 export async function startServices(parts: Parts, commands: Commands, row: SandboxRow): Promise<void> {
-  if (row.untrusted.length > 0 || row.driver !== "native") return;
-  const { config } = await openProject(parts.store, row.project, parts.state);
-  await Promise.all(Object.entries(config.services).map(([name, service]) => startService(parts, commands, row, name, service)));
+  if (row.driver !== "native") return;
+  await Promise.all(Object.entries(row.services).map(([name, service]) => startService(parts, commands, row, name, service)));
 }
 
 async function startService(parts: Parts, commands: Commands, row: SandboxRow, name: string, service: Service): Promise<void> {

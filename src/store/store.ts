@@ -2,6 +2,7 @@
 import type { Base } from "../capture/capture.ts";
 import type { Launched } from "../drivers/drivers.ts";
 import type { Command } from "../schema/command.ts";
+import type { Service } from "../schema/config.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
 
@@ -17,6 +18,8 @@ export interface SandboxRow extends Sandbox {
   readonly masked: string[];
   readonly exposed: string[];
   readonly sudo: boolean;
+  /** Services of the trusted config, started whenever processes start. */
+  readonly services: Record<string, Service>;
   readonly home: string;
   readonly currentSnapshot: string | null;
   readonly idempotencyKey: string | null;

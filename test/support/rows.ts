@@ -42,6 +42,7 @@ export function aSandboxRow(changes: Partial<SandboxRow> = {}): SandboxRow {
     masked: ["/root/.ssh"],
     exposed: [],
     sudo: false,
+    services: {},
     home: "/root",
     currentSnapshot: null,
     idempotencyKey: null,
