@@ -6,6 +6,7 @@ import { parse, printParseErrorCode, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
 import { ProjectConfig, UserConfig, WIDENING_KEYS } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 
 export const CONFIG_NAME = "vivarium.json";
 const MAX_CONFIG_BYTES = 1024 ** 2;
@@ -51,14 +52,38 @@ function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): u
     case "services": return used(config.services);
     case "sudo": return config.sudo ? true : undefined;
     case "driver": return config.driver === "folder" ? "folder" : undefined;
+    case "limits": return used(aboveDefaults(config.limits));
+    case "idle": return config.idle !== undefined && !isWithinIdle(config.idle) ? config.idle : undefined;
+    case "capture.limit": return (config.capture.limit ?? 0) > LIMITS.maxCapturedBytes ? config.capture.limit : undefined;
   }
 }
 
+const DEFAULTS: Readonly<Record<keyof ProjectConfig["limits"], number>> = {
+  cpus: LIMITS.defaultCpus,
+  memory: LIMITS.defaultMemoryBytes,
+  disk: LIMITS.defaultDiskBytes,
+  processes: LIMITS.defaultProcesses,
+};
+
+function aboveDefaults(limits: ProjectConfig["limits"]): ProjectConfig["limits"] {
+  return Object.fromEntries(Object.entries(limits).filter(([key, value]) => (value ?? 0) > DEFAULTS[key as keyof typeof DEFAULTS]));
+}
+
+/** 0 means that a sandbox is never stopped. */
+function isWithinIdle(idle: number): boolean {
+  return idle > 0 && idle <= LIMITS.defaultIdleMs;
+}
+
 function tightened(config: ProjectConfig): ProjectConfig {
-  const { driver, ...rest } = config;
+  const { driver, idle, ...rest } = config;
+  const tooMuch = aboveDefaults(config.limits);
+  const { limit, ...capture } = config.capture;
   return {
     ...rest,
     ...(driver === "native" ? { driver } : {}),
+    ...(idle !== undefined && isWithinIdle(idle) ? { idle } : {}),
+    limits: Object.fromEntries(Object.entries(config.limits).filter(([key]) => !(key in tooMuch))),
+    capture: { ...capture, ...(limit !== undefined && limit <= LIMITS.maxCapturedBytes ? { limit } : {}) },
     expose: [],
     env: { pass: [], set: {}, drop: config.env.drop },
     services: {},

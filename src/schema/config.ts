@@ -66,8 +66,8 @@ export const ProjectConfig = z
   .describe("Configuration of a project (vivarium.json, comments allowed).");
 export type ProjectConfig = z.infer<typeof ProjectConfig>;
 
-/** Which keys widen what a sandbox may see or do, and so need trust. */
-export const WIDENING_KEYS = ["expose", "env.pass", "env.set", "services", "sudo", "driver"] as const;
+/** Which keys widen what a sandbox may see or do, and so need trust; limits, idle and capture.limit only above the defaults. */
+export const WIDENING_KEYS = ["expose", "env.pass", "env.set", "services", "sudo", "driver", "limits", "idle", "capture.limit"] as const;
 
 /** The user's own config: machine-wide ceilings. Never read from a project. */
 export const UserConfig = z
