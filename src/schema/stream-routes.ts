@@ -15,7 +15,7 @@ const Port = z
   .string()
   .regex(/^[1-9]\d{0,4}$/, "a port is a plain number from 1 to 65535")
   .transform(Number)
-  .pipe(z.number().max(65_535))
+  .pipe(z.number().max(65_535, "a port is a plain number from 1 to 65535"))
   .describe("Port inside the sandbox.");
 
 const ofPort = ofSandbox.extend({ port: Port });

@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { FileChange } from "../../src/schema/files.ts";
 import type { FileOperations } from "../../src/drivers/drivers.ts";
-import { decodePath, encodePath } from "../../src/drivers/native/path-bytes.ts";
+import { decodePath, encodePath } from "../../src/schema/path-bytes.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 

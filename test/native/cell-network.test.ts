@@ -54,7 +54,7 @@ describe("ports of a sandbox", needs("linux", "root", "compiler"), () => {
   });
 
   test("that nobody listens on are refused", async () => {
-    await expect(cell.client.dial(7999)).rejects.toMatchObject({ code: "not_found" });
+    await expect(cell.client.dial(7999)).rejects.toMatchObject({ code: "port_unreachable" });
   });
 
   test("can be dialled 100 times at once", async () => {

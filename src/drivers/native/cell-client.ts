@@ -46,7 +46,7 @@ export class CellClient {
 
   /** Resolves when the program runs. */
   exec(exec: CellExec): Promise<CellCommand> {
-    const subject = exec.command[0] ?? "";
+    const subject = { name: exec.command[0] ?? "", user: exec.user, cwd: exec.cwd };
     return new CellCommand(openSocket(this.#path, "exec", execFields(exec)), subject).started();
   }
 

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { chunkMaxBytes, encodeFields, encodeFrame, Fields, type Frame, FrameDecoder, KIND } from "../../host/frames.ts";
 import { VivError } from "../../schema/errors.ts";
 import type { OutputChunk, RawExit, RunningCommand } from "../drivers.ts";
-import { errorOf, lost } from "./cell-connection.ts";
+import { errorOf, lost, type Subject } from "./cell-connection.ts";
 
 /** Output that waits for its reader before the connection, and with it the command, is held. */
 const waitingMaxBytes = 256 * 1024;
@@ -29,7 +29,7 @@ export function outputOf(frame: Frame): OutputChunk | undefined {
 
 export class CellCommand implements RunningCommand {
   readonly #socket: Socket;
-  readonly #subject: string;
+  readonly #subject: Subject;
   readonly #decoder = new FrameDecoder();
   readonly #started = Promise.withResolvers<Fields>();
   readonly #exit = Promise.withResolvers<RawExit>();
@@ -41,9 +41,9 @@ export class CellCommand implements RunningCommand {
   #pid = 0;
   #offset = 0;
 
-  constructor(socket: Socket, subject: string) {
+  constructor(socket: Socket, subject: string | Subject) {
     this.#socket = socket;
-    this.#subject = subject;
+    this.#subject = typeof subject === "string" ? { name: subject } : subject;
     this.#exit.promise.catch(() => undefined); // who only waits for the start hears of a loss there
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", (error) => this.#lose(error));
@@ -146,7 +146,7 @@ export class CellCommand implements RunningCommand {
 
   #lose(cause?: Error): void {
     if (this.#ended) return;
-    this.#fail(this.#detached ? new VivError("cancelled", `${this.#subject}: nobody listens to it here any more`) : lost(this.#subject, cause));
+    this.#fail(this.#detached ? new VivError("cancelled", `${this.#subject.name}: nobody listens to it here any more.`) : lost(this.#subject, cause));
   }
 
   #fail(error: Error): void {

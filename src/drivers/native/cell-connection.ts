@@ -19,22 +19,37 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** What is not there depends on what was asked for; anything else is a file. */
-const absent: Readonly<Record<string, ErrorCode>> = { exec: "command_not_found", attach: "not_found", kill: "not_found", dial: "not_found" };
+const absent: Readonly<Record<string, ErrorCode>> = { exec: "command_not_found", attach: "not_found", kill: "not_found", dial: "port_unreachable" };
+
+/** What a request is about, for the sentence that says why it failed. */
+export interface Subject {
+  readonly name: string;
+  readonly user?: string;
+  readonly cwd?: string;
+}
 
 /** The cell's words as one of ours; what it said stays in the cause. */
-export function errorOf(frame: Frame, subject: string): VivError {
+export function errorOf(frame: Frame, subject: string | Subject): VivError {
   const fields = new Fields(frame.payload);
   const word = fields.get("code") ?? "failed";
   const step = fields.get("step") ?? "";
-  const cause = { code: word, errno: fields.number("errno") ?? 0, step };
-  if (word === "no-user") return new VivError("invalid_input", `${subject}: there is no such user in the sandbox`, { cause });
-  const code = word === "not-found" ? (absent[step] ?? "file_not_found") : (codes[word] ?? "cell_failed");
-  const where = step === "" || step === "exec" ? "" : ` (${step})`;
-  return new VivError(code, `${subject}: ${fields.get("message") ?? word}${where}`, { cause });
+  const code = word === "no-user" ? "invalid_input" : word === "not-found" ? (absent[step] ?? "file_not_found") : (codes[word] ?? "cell_failed");
+  const about = typeof subject === "string" ? { name: subject } : subject;
+  const message = sentence(code, step, about, word === "no-user", fields.get("message") ?? word);
+  return new VivError(code, message, { cause: { code: word, errno: fields.number("errno") ?? 0, step } });
 }
 
-export function lost(subject: string, cause?: unknown): VivError {
-  return new VivError("not_running", `${subject}: the sandbox does not answer any more`, { cause });
+function sentence(code: ErrorCode, step: string, { name, user, cwd }: Subject, noUser: boolean, said: string): string {
+  if (noUser) return `There is no user ${user ?? ""} in the sandbox.`;
+  if (step === "cwd") return `The working folder ${cwd ?? ""} can't be entered: ${said}.`;
+  if (code === "port_unreachable") return `Nothing listens on ${name} of the sandbox.`;
+  if (step === "exec") return `${name} can't be run: ${said}.`;
+  return code === "cell_failed" ? `${name}: ${said} (${step}).` : `${name}: ${said}.`;
+}
+
+export function lost(subject: string | Subject, cause?: unknown): VivError {
+  const name = typeof subject === "string" ? subject : subject.name;
+  return new VivError("not_running", `${name}: the sandbox does not answer any more.`, { cause });
 }
 
 /** Connects and sends the request in one go: the kernel carries both before process 1 wakes. */
@@ -45,7 +60,7 @@ export function openSocket(path: string, op: string, fields: FieldList): Socket 
 }
 
 /** The answer as frames; reading slowly holds the other side back. Leaving the loop closes the connection. */
-export async function* framesOf(socket: Socket, subject: string): AsyncGenerator<Frame, void, void> {
+export async function* framesOf(socket: Socket, subject: string | Subject): AsyncGenerator<Frame, void, void> {
   const decoder = new FrameDecoder();
   try {
     for await (const chunk of socket) {
@@ -62,7 +77,7 @@ export async function* framesOf(socket: Socket, subject: string): AsyncGenerator
 }
 
 /** A request whose answer is one REPLY. */
-export async function ask(path: string, op: string, fields: FieldList, subject: string): Promise<Fields> {
+export async function ask(path: string, op: string, fields: FieldList, subject: string | Subject): Promise<Fields> {
   for await (const frame of framesOf(openSocket(path, op, fields), subject)) {
     if (frame.kind === KIND.reply) return new Fields(frame.payload);
   }
@@ -70,7 +85,7 @@ export async function ask(path: string, op: string, fields: FieldList, subject: 
 }
 
 /** A request whose answer is a list: ENTRY frames, then END. */
-export async function askList(path: string, op: string, fields: FieldList, subject: string): Promise<Fields[]> {
+export async function askList(path: string, op: string, fields: FieldList, subject: string | Subject): Promise<Fields[]> {
   const rows: Fields[] = [];
   for await (const frame of framesOf(openSocket(path, op, fields), subject)) {
     if (frame.kind === KIND.end) return rows;

@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { chunkMaxBytes, encodeFrame, type FieldList, type FieldValue, Fields, KIND } from "../../host/frames.ts";
 import { FileChange, type FileEntry, FileType } from "../../schema/files.ts";
 import type { FileOperations } from "../drivers.ts";
+import { isoTime } from "../file-time.ts";
 import { ask, askList, framesOf, lost, openSocket } from "./cell-connection.ts";
 import { decodePath, encodePath } from "../../schema/path-bytes.ts";
 
@@ -15,7 +16,7 @@ function entryOf(fields: Fields): FileEntry {
     type: FileType.parse(fields.get("type")),
     size: fields.number("size") ?? 0,
     mode: fields.get("mode") ?? "",
-    modifiedAt: new Date(fields.number("mtime_ms") ?? 0).toISOString(),
+    modifiedAt: isoTime(fields.number("mtime_ms") ?? 0),
     uid: fields.number("uid") ?? 0,
     gid: fields.number("gid") ?? 0,
     target: target === undefined ? null : decodePath(target),
@@ -49,20 +50,20 @@ export class CellFiles implements FileOperations {
   }
 
   async stat(path: string, user: string): Promise<FileEntry> {
-    const [entry] = await askList(this.#socket, "file.stat", common(path, user), path);
+    const [entry] = await askList(this.#socket, "file.stat", common(path, user), { name: path, user });
     if (entry === undefined) throw lost(path);
     return entryOf(entry);
   }
 
   async list(path: string, user: string, depth: number, limit: number): Promise<FileEntry[]> {
     const fields: FieldList = [...common(path, user), ["depth", String(depth)], ["limit", String(limit)]];
-    return (await askList(this.#socket, "file.list", fields, path)).map(entryOf);
+    return (await askList(this.#socket, "file.list", fields, { name: path, user })).map(entryOf);
   }
 
   async read(path: string, user: string, range?: { offset: number; length: number }): Promise<{ entry: FileEntry; body: Readable }> {
     const fields = common(path, user);
     if (range !== undefined) fields.push(["offset", String(range.offset)], ["length", String(range.length)]);
-    const frames = framesOf(openSocket(this.#socket, "file.read", fields), path);
+    const frames = framesOf(openSocket(this.#socket, "file.read", fields), { name: path, user });
     const first = await frames.next();
     if (first.done === true || first.value.kind !== KIND.reply) throw lost(path);
     const entry = entryOf(new Fields(first.value.payload));
@@ -81,7 +82,7 @@ export class CellFiles implements FileOperations {
     if (options.mode !== undefined) fields.push(["mode", options.mode.toString(8)]);
     fields.push(["parents", flag(options.parents)], ["append", flag(options.append)]);
     const socket = openSocket(this.#socket, "file.write", fields);
-    const frames = framesOf(socket, path);
+    const frames = framesOf(socket, { name: path, user });
     const ready = await frames.next();
     if (ready.done === true) throw lost(path);
     const answer = frames.next(); // a full disk is told while the content is still on its way
@@ -98,15 +99,15 @@ export class CellFiles implements FileOperations {
   }
 
   async move(path: string, to: string, user: string, replace: boolean): Promise<void> {
-    await ask(this.#socket, "file.move", [...common(path, user), ["to", encodePath(to)], ["replace", flag(replace)]], path);
+    await ask(this.#socket, "file.move", [...common(path, user), ["to", encodePath(to)], ["replace", flag(replace)]], { name: path, user });
   }
 
   async remove(path: string, user: string, recursive: boolean): Promise<void> {
-    await ask(this.#socket, "file.remove", [...common(path, user), ["recursive", flag(recursive)]], path);
+    await ask(this.#socket, "file.remove", [...common(path, user), ["recursive", flag(recursive)]], { name: path, user });
   }
 
   async mkdir(path: string, user: string, parents: boolean): Promise<void> {
-    await ask(this.#socket, "file.mkdir", [...common(path, user), ["parents", flag(parents)]], path);
+    await ask(this.#socket, "file.mkdir", [...common(path, user), ["parents", flag(parents)]], { name: path, user });
   }
 
   async *watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncGenerator<FileChange, void, void> {
@@ -115,7 +116,7 @@ export class CellFiles implements FileOperations {
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
     try {
-      for await (const frame of framesOf(socket, path)) {
+      for await (const frame of framesOf(socket, { name: path, user })) {
         if (frame.kind !== KIND.event) continue;
         const fields = new Fields(frame.payload);
         yield { change: FileChange.shape.change.parse(fields.get("event")), path: decodePath(fields.raw("path") ?? Buffer.from(".")) };

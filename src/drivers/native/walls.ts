@@ -2,6 +2,7 @@
 import type { Duplex } from "node:stream";
 import type { CellHost } from "../../host/cell-host.ts";
 import type { Cgroups } from "../../host/cgroups.ts";
+import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { ExecRequest, FileOperations, Launched, RunningCommand, Usage, Walls } from "../drivers.ts";
@@ -52,8 +53,14 @@ export class NativeWalls implements Walls {
     return (await this.#cell.list()).filter((command) => command.running).map((command) => command.id);
   }
 
-  dial(port: number): Promise<Duplex> {
-    return this.#cell.dial(port);
+  /** Many servers listen on `localhost`, which may be either of the two. */
+  async dial(port: number): Promise<Duplex> {
+    try {
+      return await this.#cell.dial(port);
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "port_unreachable") throw error;
+      return this.#cell.dial(port, "::1");
+    }
   }
 
   async usage(): Promise<Usage> {
