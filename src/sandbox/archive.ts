@@ -22,7 +22,7 @@ export async function pack(files: FileOperations, path: string, user: string): P
   const { readable, controller } = createTarPacker();
   const work = async (): Promise<void> => {
     for (const entry of entries) {
-      const header = { name: entry.path, mode: Number.parseInt(entry.mode, 8) & 0o777, mtime: new Date(entry.modifiedAt), uid: entry.uid, gid: entry.gid };
+      const header = { name: entry.path, mode: Number.parseInt(entry.mode, 8) & 0o777, mtime: archiveTime(entry.modifiedAt), uid: entry.uid, gid: entry.gid };
       if (entry.type === "dir") await controller.add({ ...header, name: `${entry.path}/`, type: "directory", size: 0 }).close();
       else if (entry.type === "link") await controller.add({ ...header, type: "symlink", linkname: entry.target ?? "", size: 0 }).close();
       else if (entry.type === "file") await packFile(files, join(path, entry.path), user, (size) => controller.add({ ...header, type: "file", size }));
@@ -31,6 +31,11 @@ export async function pack(files: FileOperations, path: string, user: string): P
   };
   work().catch((error: unknown) => controller.error(error));
   return Readable.fromWeb(readable as Parameters<typeof Readable.fromWeb>[0]);
+}
+
+/** Eleven octal digits hold no more; a sandbox may have set anything. */
+function archiveTime(modifiedAt: string): Date {
+  return new Date(Math.max(0, Math.min(Date.parse(modifiedAt), (8 ** 11 - 1) * 1000)));
 }
 
 /** The size is that of the moment it is opened: a file that shrinks is filled up, one that grows is cut. */

@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { VivError } from "../../schema/errors.ts";
 import type { FileChange, FileEntry } from "../../schema/files.ts";
 import type { FileOperations } from "../drivers.ts";
+import { isoTime, safeSize } from "../file-numbers.ts";
 import { type CopyPaths, fileError } from "./paths.ts";
 import { watchChanges } from "./watching.ts";
 
@@ -153,9 +154,9 @@ function fieldsOf(status: Stats, path: string, target: string | null): FileEntry
   return {
     path,
     type: typeOf(status),
-    size: status.size,
+    size: safeSize(status.size),
     mode: (status.mode & 0o7777).toString(8),
-    modifiedAt: new Date(Math.floor(status.mtimeMs)).toISOString(),
+    modifiedAt: isoTime(status.mtimeMs),
     uid: status.uid,
     gid: status.gid,
     target,

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { chunkMaxBytes, encodeFrame, type FieldList, type FieldValue, Fields, KIND } from "../../host/frames.ts";
 import { FileChange, type FileEntry, FileType } from "../../schema/files.ts";
 import type { FileOperations } from "../drivers.ts";
-import { isoTime } from "../file-time.ts";
+import { isoTime, safeSize } from "../file-numbers.ts";
 import { ask, askList, framesOf, lost, openSocket } from "./cell-connection.ts";
 import { decodePath, encodePath } from "../../schema/path-bytes.ts";
 
@@ -14,7 +14,7 @@ function entryOf(fields: Fields): FileEntry {
   return {
     path: decodePath(fields.raw("path") ?? Buffer.from(".")),
     type: FileType.parse(fields.get("type")),
-    size: fields.number("size") ?? 0,
+    size: safeSize(fields.number("size") ?? 0),
     mode: fields.get("mode") ?? "",
     modifiedAt: isoTime(fields.number("mtime_ms") ?? 0),
     uid: fields.number("uid") ?? 0,
