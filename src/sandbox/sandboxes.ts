@@ -72,7 +72,6 @@ export class Sandboxes {
       capture: base?.report ?? { files: 0, bytes: 0, changed: 0, removed: 0, live: [], readOnly: [], torn: [], notes: [] },
       environmentLeftOut: row.environmentLeftOut,
       masked,
-      untrusted: row.untrusted,
       use: { memoryBytes: use?.memoryBytes ?? null, cpuMs: use?.cpuMs ?? null, processes: use?.processes ?? null, diskBytes },
       processId: row.launched?.pid || null,
     };

@@ -69,6 +69,7 @@ export const Sandbox = z
     expiresAt: z.string().nullable().describe("ISO time at which it ends by itself if nothing happens."),
     idleMs: z.number().int().describe("Idle time after which it ends by itself, 0 for never."),
     labels: z.record(z.string(), z.string()).describe("Free labels of the caller."),
+    untrusted: z.array(z.string()).describe("Config keys that wait for `viv trust`."),
   })
   .describe("A sandbox: one isolated clone.")
   .meta({ id: "Sandbox" });
@@ -79,7 +80,6 @@ export const SandboxDetail = Sandbox.extend({
   capture: CaptureReport,
   environmentLeftOut: z.array(z.string()).describe("Names of environment variables left out because they look secret."),
   masked: z.array(z.string()).describe("Paths of reality that do not exist inside."),
-  untrusted: z.array(z.string()).describe("Config keys that wait for `viv trust`."),
   use: z
     .object({
       memoryBytes: z.number().nullable().describe("Memory in use."),

@@ -25,6 +25,7 @@ export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
     expiresAt: null,
     idleMs: 0,
     labels: {},
+    untrusted: [],
     ...changes,
   };
 }
@@ -38,7 +39,6 @@ export function aSandboxRow(changes: Partial<SandboxRow> = {}): SandboxRow {
     user: "root",
     env: { PATH: "/usr/bin" },
     environmentLeftOut: [],
-    untrusted: [],
     masked: ["/root/.ssh"],
     exposed: [],
     sudo: false,

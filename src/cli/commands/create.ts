@@ -56,6 +56,11 @@ export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
   if (!sandbox.walled) screen.warn(`UNWALLED: ${sandbox.name} is a copy of the folder without isolation; commands in it reach the real machine.`);
 }
 
+/** What a config asked for and did not get would be missed without a word. */
+export function sayIfUntrusted(screen: Screen, { untrusted }: Sandbox): void {
+  if (untrusted.length > 0) screen.say(`vivarium.json is not trusted, so ${untrusted.join(", ")} have no effect. Read it, then run \`viv trust\`.`);
+}
+
 export default command({
   name: "create",
   summary: "Clone this machine into a new sandbox",
@@ -76,6 +81,7 @@ export default command({
     const started = performance.now();
     const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", input));
     warnIfUnwalled(screen, sandbox);
+    sayIfUntrusted(screen, sandbox);
     if (json) screen.json(sandbox);
     else if (!screen.terminal) screen.print(sandbox.name);
     else {

@@ -1,6 +1,6 @@
 import { command } from "../command.ts";
 import { commandSpec, RUN_OPTIONS, runInside } from "../run-inside.ts";
-import { CREATE_OPTIONS, createInput, warnIfUnwalled } from "./create.ts";
+import { CREATE_OPTIONS, createInput, sayIfUntrusted, warnIfUnwalled } from "./create.ts";
 
 export default command({
   name: "run",
@@ -19,6 +19,7 @@ export default command({
     const server = await client();
     const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", createInput(options, { cwd, env })));
     warnIfUnwalled(screen, sandbox);
+    sayIfUntrusted(screen, sandbox);
     try {
       return await runInside(server, sandbox.id, commandSpec(sandbox, rest, options, { cwd, env }), options, { screen, json });
     } finally {
