@@ -1,0 +1,76 @@
+/** The rows of the benchmark: what each figure is, and what it must be. */
+
+export interface RowDeclaration {
+  readonly what: string;
+  /** "x" is a ratio within one run. */
+  readonly unit: "x" | "MiB" | "ms" | "";
+  /** The figure must not be over this; null for a figure that only informs. */
+  readonly limit: number | null;
+}
+
+const DECLARED = {
+  create_vs_bwrap: { what: "create a sandbox and run /bin/true in it, against bwrap", unit: "x", limit: 2 },
+  create_vs_runc: { what: "the same against runc on an overlay of /", unit: "x", limit: 0.5 },
+  exec_vs_spawn: { what: "run /bin/true in a sandbox, against spawn", unit: "x", limit: 2 },
+  clone_growth: { what: "create in 50,000 files, against 50 files", unit: "x", limit: 1.5 },
+  clone_after_change: { what: "create after 10 of 50,000 files changed, against cp -a", unit: "x", limit: 0.1 },
+  snapshot_growth: { what: "snapshot of 20,000 files and 500 MB changed, against 10 files", unit: "x", limit: 3 },
+  snapshot_frozen_ms: { what: "time the large sandbox stood still", unit: "ms", limit: null },
+  rollback_growth: { what: "rollback of the same, against 10 files", unit: "x", limit: 3 },
+  fork_growth: { what: "fork of the same, against 10 files", unit: "x", limit: 3 },
+  io_ratio: { what: "git status and tsc --noEmit inside, against outside", unit: "x", limit: 1.15 },
+  idle_mib: { what: "memory of one idle sandbox", unit: "MiB", limit: 2 },
+  burst_100: { what: "failures among 100 creates at once", unit: "", limit: 0 },
+  server_mib: { what: "memory of the server with 100 idle sandboxes", unit: "MiB", limit: 150 },
+  leaks: { what: "things left after creating and destroying", unit: "", limit: 0 },
+} as const satisfies Record<string, RowDeclaration>;
+
+export type Key = keyof typeof DECLARED;
+export const ROWS: Readonly<Record<Key, RowDeclaration>> = DECLARED;
+export const KEYS = Object.keys(DECLARED) as readonly Key[];
+
+export function isKey(text: string): text is Key {
+  return Object.hasOwn(DECLARED, text);
+}
+
+/** All samples of one side, and what they come to. */
+export interface Series {
+  readonly unit: string;
+  readonly count: number;
+  readonly min: number;
+  readonly median: number;
+  readonly p95: number;
+  readonly samples: readonly number[];
+}
+
+export interface Measured {
+  readonly figure: number;
+  readonly raw: Readonly<Record<string, Series>>;
+  /** More figures that belong to the row, by name. */
+  readonly more?: Readonly<Record<string, number>>;
+}
+
+/** Why there is no figure here, such as a peer that is not installed. */
+export interface Absent {
+  readonly reason: string;
+}
+
+/** The bench itself failed at this row. */
+export interface Broken {
+  readonly error: string;
+}
+
+export type Outcome = Measured | Absent | Broken;
+
+export interface Settings {
+  readonly quick: boolean;
+  /** The keys asked for; a group leaves out what nobody wants. */
+  readonly wanted: ReadonlySet<Key>;
+  readonly progress: (text: string) => void;
+}
+
+/** Rows that are measured together on one server. */
+export interface Group {
+  readonly keys: readonly Key[];
+  measure(settings: Settings): Promise<Partial<Record<Key, Measured | Absent>>>;
+}

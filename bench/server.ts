@@ -1,0 +1,128 @@
+/** A real server as users run it, in a process and a state folder of its own, reached through its socket. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { startServer } from "../src/cli/start.ts";
+import { Client } from "../src/client/client.ts";
+import { findPaths, type Paths } from "../src/config/paths.ts";
+import type { InputOf, OperationName, OutputOf } from "../src/schema/contracts.ts";
+import { makeProject } from "./projects.ts";
+import { timed } from "./measure.ts";
+
+const WARM_UP_CREATES = 5;
+const TRUE = ["/bin/true"];
+/** A call that hangs breaks its row, not the run. */
+const CALL_MS = 120_000;
+
+export class BenchServer {
+  /** Temporary folder around everything. */
+  readonly place: string;
+  /** A project of 50 files. */
+  readonly project: string;
+  readonly paths: Paths;
+  readonly #client: Client;
+  #named = 0;
+  #pid = 0;
+  #storage = "plain";
+
+  private constructor(place: string) {
+    this.place = place;
+    this.project = join(place, "small");
+    this.paths = findPaths({ VIV_HOME: join(place, "state"), VIV_CONFIG: join(place, "config.json") });
+    this.#client = new Client({ socket: this.paths.socket });
+  }
+
+  /** Starts a server, warms it, runs `work`, and leaves nothing on the machine. */
+  static async with<T>(work: (server: BenchServer) => Promise<T>): Promise<T> {
+    const server = new BenchServer(mkdtempSync(join(tmpdir(), "viv-bench-")));
+    try {
+      await server.#start();
+      return await work(server);
+    } finally {
+      await server.#remove();
+    }
+  }
+
+  async #start(): Promise<void> {
+    makeProject(this.project, 50);
+    await startServer(this.paths, { env: process.env, report: (line) => process.stderr.write(`${line}\n`) });
+    const { pid, storage, driver } = await this.call("status", {});
+    if (driver !== "native") throw new Error("this machine can't put walls around a sandbox, so there is nothing to measure");
+    this.#pid = pid;
+    this.#storage = storage;
+    for (let index = 0; index < WARM_UP_CREATES; index += 1) await this.createAndRemove();
+  }
+
+  async #remove(): Promise<void> {
+    try {
+      if (this.#pid !== 0) await this.#stop();
+    } finally {
+      this.#client.close();
+    }
+    rmSync(this.place, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+
+  async #stop(): Promise<void> {
+    await this.call("prune", { all: true });
+    await this.call("shutdown", {});
+    // Its storage is unmounted when it has ended, and not before.
+    const deadline = performance.now() + CALL_MS;
+    while (isAlive(this.#pid)) {
+      if (performance.now() > deadline) throw new Error(`the server ${this.#pid} does not end`);
+      await delay(10);
+    }
+  }
+
+  call<Name extends OperationName>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>> {
+    return this.#client.call(name, input, AbortSignal.timeout(CALL_MS));
+  }
+
+  get pid(): number {
+    return this.#pid;
+  }
+
+  get storage(): string {
+    return this.#storage;
+  }
+
+  async create(project = this.project): Promise<OutputOf<"createSandbox">> {
+    return this.call("createSandbox", { project });
+  }
+
+  /**
+   * Milliseconds of one call that creates a sandbox and runs /bin/true in it; its removal is not timed. One with a name
+   * of its own is never a spare that the server has made ahead.
+   */
+  async createAndRemove(project = this.project, options: { ahead?: boolean } = {}): Promise<number> {
+    const name = options.ahead === false ? { name: `bench-${(this.#named += 1)}` } : {};
+    let id = "";
+    const ms = await timed(async () => {
+      const made = await this.call("createSandbox", { project, ...name, run: { command: TRUE } });
+      id = made.id;
+      if (made.result?.end?.exitCode !== 0) throw new Error(`/bin/true failed inside: ${JSON.stringify(made.result)}`);
+    });
+    await this.remove(id);
+    return ms;
+  }
+
+  async remove(sandbox: string): Promise<void> {
+    await this.call("removeSandbox", { sandbox });
+  }
+
+  /** Runs a shell line inside; a failure is an error. */
+  async sh(sandbox: string, line: string): Promise<string> {
+    const result = await this.call("runCommand", { sandbox, command: ["/bin/sh", "-c", line] });
+    if (result.end?.exitCode !== 0) throw new Error(`failed inside: ${line}: ${result.stderr}`);
+    return result.stdout;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * A small process that starts programs and says how long they took, from spawn to exit. The cost of a fork follows the
+ * size of the process that forks, so a peer is not started from the benchmark itself. One JSON line in, one out.
+ */
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+function run({ command, cwd, stdio }) {
+  const began = performance.now();
+  const child = spawn(command[0], command.slice(1), { cwd, stdio });
+  return new Promise((resolve) => {
+    child.once("error", (error) => resolve({ error: error.message }));
+    child.once("exit", (code, signal) => resolve({ ms: performance.now() - began, code, signal }));
+  });
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(await run(JSON.parse(line)))}\n`);
+}
