@@ -86,9 +86,12 @@ static void check_socketpair(struct program *program) {
   give(program, REFUSE);
 }
 
-/* TIOCSTI and TIOCLINUX type into a terminal as if someone had; TIOCSETD loads line disciplines. */
+/* TIOCSTI and TIOCLINUX type into a terminal as if someone had; TIOCSETD loads line disciplines. A btrfs subvolume made
+   inside would be empty in every snapshot and fork: to programs that would make one, the file system is not btrfs. */
 static void check_ioctl(struct program *program) {
+  static const uint32_t make_subvolume[] = {0x50009401, 0x5000940e, 0x50009417, 0x50009418};
   load(program, ARGUMENT(1));
+  for (size_t i = 0; i < sizeof make_subvolume / sizeof *make_subvolume; i++) when(program, make_subvolume[i], SECCOMP_RET_ERRNO | ENOTTY);
   when(program, 0x5412, REFUSE);
   when(program, 0x541c, REFUSE);
   when(program, 0x5423, REFUSE);

@@ -175,6 +175,15 @@ describe("files of the host", needs("root", "compiler"), () => {
     await expect(server.client.call("inspectSandbox", { sandbox: fresh.id })).rejects.toMatchObject({ code: "not_found" });
   });
 
+  test("no btrfs subvolume is made inside, which snapshots and forks would leave out", async () => {
+    expect(await inside("subvolume", "snapshot")).toEqual(all(["subvolume", "snapshot"], "ENOTTY"));
+    const pool = readFileSync("/proc/self/mounts", "utf8").split("\n").map((line) => line.split(" ")).find(([, target, type]) => type === "btrfs" && target?.startsWith(server.paths.home) === true)?.[1];
+    if (pool === undefined) return;
+    const folder = mkdtempSync(join(pool, "control-"));
+    expect(outcomes(execFileSync(join(server.project, "attack"), ["subvolume"], { cwd: folder, encoding: "utf8" }))).toEqual({ subvolume: "done" });
+    rmSync(folder, { recursive: true });
+  });
+
   test("FS-18: no socket of the host is there to connect to", async () => {
     const places = [join(server.project, "host.sock"), join("/run", `${CANARY}.sock`), join("/var/tmp", `${CANARY}.sock`)];
     const listeners = places.map((path) => createServer((socket) => socket.end()).listen(path));

@@ -76,6 +76,15 @@ static int open_of(int process, const char *what, int flags) {
   return open(path, flags);
 }
 
+/* The request carries a descriptor and a name. */
+static int make_subvolume(unsigned long request) {
+  struct {
+    long long descriptor;
+    char name[4088];
+  } arguments = {.name = "subvolume"};
+  return ioctl(open(".", O_RDONLY), request, &arguments);
+}
+
 static int set_real_time(void) {
   struct sched_param parameter = {.sched_priority = 1};
   return sched_setscheduler(0, SCHED_FIFO, &parameter);
@@ -127,6 +136,8 @@ static long attack(const char *name) {
   TRY("sysrq", open("/proc/sysrq-trigger", O_WRONLY))
   TRY("modprobe", open("/proc/sys/kernel/modprobe", O_WRONLY))
   TRY("uevent-helper", open("/sys/kernel/uevent_helper", O_WRONLY))
+  TRY("subvolume", make_subvolume(0x5000940e))
+  TRY("snapshot", make_subvolume(0x50009401))
   TRY("real-time", set_real_time())
   TRY("type-into-terminal", ioctl(0, 0x5412, "x"))
   TRY("type-into-terminal-high-bits", syscall(SYS_ioctl, 0, 0xffffffff00005412ul, "x"))
