@@ -2,6 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as rest } from "node:timers/promises";
 import { listen, type Listening } from "./api/listen.ts";
 import { FolderCapture } from "./capture/folder/capture.ts";
 import { ProjectCapture } from "./capture/projects.ts";
@@ -49,8 +50,6 @@ export interface ServerOptions {
   /** Called when somebody asked the server to stop. */
   readonly onShutdown: () => void;
 }
-
-const REAP_EVERY_MS = 5_000;
 
 export class Server {
   readonly #options: ServerOptions;
@@ -128,7 +127,9 @@ export class Server {
     this.#closers.push(() => capture.close());
     const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own: [paths.home, paths.config], mode });
     this.#closers.push(() => masks.close(this.#live.size === 0));
-    const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups: Cgroups.open(groupName(paths.home)), masks });
+    const cgroups = Cgroups.open(groupName(paths.home));
+    if (host.pid !== undefined) cgroups?.moveCells(host.pid);
+    const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
     const diff: Backend["diff"] = async (sides, lines) => {
       const entries = await diffFolders(host, sides);
@@ -173,8 +174,8 @@ export class Server {
     }
     await recovery.recover();
     const reaper = new Reaper(parts, sandboxes);
-    this.#every(REAP_EVERY_MS, "reaper", () => reaper.look());
-    this.#every(LIMITS.reconcileEveryMs, "reconciler", () => recovery.reconcile());
+    this.#every(() => reaper.restMs, "reaper", () => reaper.look());
+    this.#every(() => LIMITS.reconcileEveryMs, "reconciler", () => recovery.reconcile());
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
     const best = parts.backends.all()[0];
@@ -214,20 +215,21 @@ export class Server {
     };
   }
 
-  /** Runs work again and again, never twice at once, until the server stops. */
-  #every(intervalMs: number, what: string, work: () => Promise<unknown>): void {
-    let under = Promise.resolve<unknown>(undefined);
-    let busy = false;
-    const timer = setInterval(() => {
-      if (busy) return;
-      busy = true;
-      under = work()
-        .catch((error: unknown) => this.#options.log.warn(`${what} failed`, { error: describe(error) }))
-        .finally(() => (busy = false));
-    }, intervalMs);
-    this.#closers.push(async () => {
-      clearInterval(timer);
-      await under;
+  /** Runs work again and again, with a rest between, until the server stops. */
+  #every(restMs: () => number, what: string, work: () => Promise<unknown>): void {
+    const stopping = new AbortController();
+    const again = async (): Promise<void> => {
+      while (!stopping.signal.aborted) {
+        await rest(restMs(), undefined, { signal: stopping.signal });
+        await work().catch((error: unknown) => this.#options.log.warn(`${what} failed`, { error: describe(error) }));
+      }
+    };
+    const ended = again().catch((error: unknown) => {
+      if (!stopping.signal.aborted) throw error;
+    });
+    this.#closers.push(() => {
+      stopping.abort();
+      return ended;
     });
   }
 

@@ -28,11 +28,14 @@ export class Admission {
     this.#ceiling = user.ceilings.sandboxes ?? LIMITS.maxSandboxes;
   }
 
-  /** Throws when `existing` sandboxes, memory or disk leave no room for `more`. */
-  async admit(volumes: Volumes, existing: number, more: number): Promise<void> {
-    if (existing + more > this.#ceiling) {
-      throw new VivError("no_capacity", `There are ${existing} sandboxes and the ceiling of this machine is ${this.#ceiling}.`);
-    }
+  /** Throws when there are as many sandboxes as may be. To be asked right before one more is counted. */
+  refuseAbove(existing: number): void {
+    if (existing < this.#ceiling) return;
+    throw new VivError("no_capacity", `There are ${existing} sandboxes, and the ceiling of this machine is ${this.#ceiling}.`);
+  }
+
+  /** Throws when memory or disk leave no room for one more. */
+  async admit(volumes: Volumes): Promise<void> {
     if (performance.now() - this.#looked > LOOK_AGAIN_MS) {
       this.#disk = await volumes.free();
       this.#memory = freeMemory();

@@ -42,17 +42,32 @@ export class Creation {
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
     const limits = effectiveLimits(input.limits, view.config, this.#parts.user);
-    await this.#admission.admit(backend.volumes, this.#registry.count, 1);
-    const base = await backend.capture.base(captureRequest(view));
+    const own = await this.#reserve(backend, input.name);
+    const { base, row } = await this.#prepare(input, view, backend, limits).catch((error: unknown) => {
+      this.#registry.release(own);
+      throw error;
+    });
     const release = this.#registry.hold(base.id);
     try {
-      const row = this.#compose(input, view, backend, base, limits);
       const spare = input.name === undefined ? await this.spares.take(row) : undefined;
-      if (spare !== undefined) return await this.#claim(row, base, spare, spare.walls);
-      return await this.#bring({ ...row, ...this.#registry.reserve(input.name) }, base, { base: base.id, project: view.row.id });
+      if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
+      this.#registry.release(own);
+      return await this.#claim(row, base, spare, spare.walls);
     } finally {
       release();
     }
+  }
+
+  /** A place among the sandboxes of this machine; spares have theirs outside. */
+  async #reserve({ volumes }: Backend, name: string | undefined): Promise<Reservation> {
+    await this.#admission.admit(volumes);
+    this.#admission.refuseAbove(this.#registry.count - this.spares.ids().size);
+    return this.#registry.reserve(name);
+  }
+
+  async #prepare(input: CreateInput, view: ProjectView, backend: Backend, limits: SandboxRow["limits"]): Promise<{ base: Base; row: Unnamed }> {
+    const base = await backend.capture.base(captureRequest(view));
+    return { base, row: this.#compose(input, view, backend, base, limits) };
   }
 
   #compose(input: CreateInput, view: ProjectView, backend: Backend, base: Base, limits: SandboxRow["limits"]): Unnamed {
@@ -92,10 +107,10 @@ export class Creation {
 
   /** A sandbox like another one, from a snapshot of it. */
   async fork(from: SandboxRow, snapshot: string, name: string | undefined): Promise<SandboxRow> {
-    await this.#admission.admit(this.#parts.backends.of(from).volumes, this.#registry.count, 1);
     const base = await this.#parts.store.base(from.base);
     if (base === undefined) throw new VivError("internal", `The base of ${from.name} is gone.`);
-    const row: SandboxRow = { ...from, ...beginning(from.idleMs), parent: from.id, idempotencyKey: null, ...this.#registry.reserve(name) };
+    const own = await this.#reserve(this.#parts.backends.of(from), name);
+    const row: SandboxRow = { ...from, ...beginning(from.idleMs), parent: from.id, idempotencyKey: null, ...own };
     return this.#bring(row, base, { snapshot });
   }
 

@@ -5,6 +5,10 @@ import type { LiveSandbox } from "./live.ts";
 import type { Parts } from "./parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
+/** How often to look; more often while a sandbox has a short idle limit. */
+const USUAL_MS = 5_000;
+const SHORTEST_MS = 1_000;
+
 /** A sandbox is at work while it uses more than this share of one CPU; what is below is noise. */
 const WORK_SHARE = 0.02;
 
@@ -12,10 +16,16 @@ export class Reaper {
   readonly #parts: Parts;
   readonly #sandboxes: Sandboxes;
   #lookedAt = performance.now();
+  #shortestIdle = Number.POSITIVE_INFINITY;
 
   constructor(parts: Parts, sandboxes: Sandboxes) {
     this.#parts = parts;
     this.#sandboxes = sandboxes;
+  }
+
+  /** Milliseconds until the next look is due. */
+  get restMs(): number {
+    return Math.min(USUAL_MS, Math.max(SHORTEST_MS, this.#shortestIdle / 2));
   }
 
   /** One round; the server calls it every few seconds. */
@@ -23,6 +33,7 @@ export class Reaper {
     const now = performance.now();
     const interval = Math.max(now - this.#lookedAt, 1);
     this.#lookedAt = now;
+    this.#shortestIdle = Number.POSITIVE_INFINITY;
     for (const [id, live] of this.#parts.live.entries()) {
       try {
         const row = await this.#parts.store.sandbox(id);
@@ -34,6 +45,7 @@ export class Reaper {
   }
 
   async #lookAt(row: SandboxRow, live: LiveSandbox, interval: number): Promise<void> {
+    if (row.idleMs > 0) this.#shortestIdle = Math.min(this.#shortestIdle, row.idleMs);
     const use = await live.walls.usage();
     const worked = (use.cpuMs ?? 0) - live.cpuMs > interval * WORK_SHARE;
     live.cpuMs = use.cpuMs ?? 0;
@@ -41,7 +53,7 @@ export class Reaper {
     if (this.#parts.backends.of(row).volumes.capabilities.quota === "watched") await this.#watchDisk(row);
     const endsAt = Math.max(live.activeAt + row.idleMs, live.keepUntil);
     if (row.idleMs === 0 || performance.now() < endsAt || this.#parts.locks.busy(row.id)) return;
-    await this.#sandboxes.stop(row.id, { outcome: "timeout", reason: `Nothing happened for ${Math.round(row.idleMs / 60_000)} minutes.` });
+    await this.#sandboxes.stop(row.id, { outcome: "timeout", reason: `Nothing happened for ${inWords(row.idleMs)}.` });
   }
 
   async #watchDisk(row: SandboxRow): Promise<void> {
@@ -54,4 +66,9 @@ export class Reaper {
       await this.#sandboxes.ending.fail(now, { outcome: "failed", reason: "disk full: it used more than its disk quota and was stopped." });
     });
   }
+}
+
+function inWords(ms: number): string {
+  if (ms < 1_000) return `${ms} milliseconds`;
+  return ms < 120_000 ? `${Math.round(ms / 1_000)} seconds` : `${Math.round(ms / 60_000)} minutes`;
 }

@@ -56,6 +56,7 @@ export class Recovery {
     const live = this.#parts.live.add(row.id, walls, driver);
     const use = await walls.usage();
     live.cpuMs = use.cpuMs ?? 0;
+    if (row.expiresAt !== null) live.keepUntil = performance.now() + Date.parse(row.expiresAt) - Date.now();
     live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
     if (row.state === "running" || row.state === "paused") {
       for (const command of await this.#parts.store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);

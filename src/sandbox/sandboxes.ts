@@ -121,9 +121,11 @@ export class Sandboxes {
     return this.#locked(row, async (now) => {
       const live = this.#parts.live.get(now.id);
       if (live === undefined) throw new VivError("not_running", `Sandbox ${now.name} is ${now.state}.`);
-      const extended: SandboxRow = { ...now, idleMs: idleMs ?? now.idleMs };
       live.activeAt = performance.now();
-      live.keepUntil = performance.now() + (byMs ?? 0);
+      if (byMs !== undefined) live.keepUntil = performance.now() + byMs;
+      const changed: SandboxRow = { ...now, idleMs: idleMs ?? now.idleMs };
+      // Written down, so that the next server keeps the promise.
+      const extended: SandboxRow = { ...changed, expiresAt: this.#shownNow(changed).expiresAt };
       await this.#parts.store.change(async (change) => {
         await change.putSandbox(extended);
         await change.event("sandbox.extended", now.id, { idleMs: extended.idleMs, byMs: byMs ?? 0 });
@@ -191,7 +193,8 @@ export class Sandboxes {
   /** With the time of its end as it is known now. */
   #shownNow(row: SandboxRow): Sandbox {
     const live = this.#parts.live.get(row.id);
-    if (live === undefined || row.idleMs === 0) return shown(row);
+    if (live === undefined) return shown(row);
+    if (row.idleMs === 0) return { ...shown(row), expiresAt: null };
     const endsIn = Math.max(live.activeAt + row.idleMs, live.keepUntil) - performance.now();
     return { ...shown(row), expiresAt: new Date(Date.now() + endsIn).toISOString() };
   }
