@@ -100,7 +100,9 @@ static int make_dev(struct launch *launch, int root) {
   const char *const options[] = {"ptmxmode", "0666", "mode", "0620", "max", TERMINALS_MOST, launch->root_mode ? "gid" : NULL, "5", NULL};
   int pts = new_filesystem("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
   if (attach(pts, dev, "pts") != 0) return failed(launch, "mount /dev/pts");
-  int shm = new_filesystem("tmpfs", (const char *const[]){"mode", "1777", NULL}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+  /* A memory group charges what lies there to the sandbox; without one a size has to do. */
+  bool charged = launch->plan.work_cgroup_count > 0;
+  int shm = new_filesystem("tmpfs", (const char *const[]){"mode", "1777", charged ? NULL : "size", "256m", NULL}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
   if (attach(shm, dev, "shm") != 0) return failed(launch, "mount /dev/shm");
   close(pts);
   close(shm);

@@ -2,13 +2,14 @@
 import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { all, compile, outcomes } from "../support/attacks.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 /** An id that belongs to nobody. */
 const UID = 64_123;
 
-describe("a server of an ordinary user", needs("root", "user-namespaces"), () => {
+describe("a server of an ordinary user", needs("root", "user-namespaces", "compiler"), () => {
   let server: TestServer;
 
   beforeAll(async () => {
@@ -38,6 +39,21 @@ describe("a server of an ordinary user", needs("root", "user-namespaces"), () =>
     const { stdout } = await server.sh(box.id, line);
     expect(stdout).toMatch(new RegExp(`^CapEff:0000000000000000NoNewPrivs:1Seccomp:2[1-9]\\n1\\n +${UID} +${UID} +1\\n$`));
     expect((await server.sh(box.id, "unshare -U true")).end?.exitCode).not.toBe(0);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("PR-01 to PR-06: is refused what only the machine may do", async () => {
+    compile(server.project, "attack", "abi");
+    const box = await server.create();
+    const run = async (program: string, ...names: readonly string[]) => outcomes((await server.client.call("runCommand", { sandbox: box.id, command: [join(server.project, program), ...names] })).stdout);
+    const refused = ["unshare-user", "clone-user", "io_uring", "userfaultfd", "bpf", "perf", "keyctl", "add_key", "packet", "raw", "netlink-generic", "mount", "umount", "fsopen", "pivot_root", "kvm-device", "block-device", "ptrace-1", "descriptor-of-1", "type-into-terminal"];
+    expect(await run("attack", ...refused)).toEqual(all(refused, "EPERM"));
+    const unreadable = ["memory-of-1", "root-of-1"];
+    expect(await run("attack", ...unreadable)).toEqual(all(unreadable, "EACCES"));
+    const doors = await run("abi");
+    expect(doors).toEqual(all(Object.keys(doors), "SIGSYS"));
+    rmSync(join(server.project, "attack"));
+    rmSync(join(server.project, "abi"));
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
@@ -71,6 +87,23 @@ describe("a server of an ordinary user", needs("root", "user-namespaces"), () =>
     expect(box.limitsHeld).toBe("watched");
     const result = await server.sh(box.id, "perl -e '$x = q(x) x 400_000_000; sleep 20'");
     expect(result.end).toMatchObject({ cause: "out-of-memory" });
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("LIM-3: a command that finds no room for a process is told so, and shared memory has a bound", async () => {
+    const box = await server.create({ limits: { processes: 48 } });
+    const crowd = await server.sh(box.id, "for i in $(seq 100); do sleep 1 & done; wait; exit 1");
+    expect(crowd.end).toMatchObject({ cause: "too-many-processes" });
+    const shared = await eventually(() => server.sh(box.id, "dd if=/dev/zero of=/dev/shm/hog bs=1M count=600"), ({ stderr }) => !stderr.includes("fork"));
+    expect(shared.stderr).toContain("No space left");
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
+  test("LIM-3: a sandbox that outgrows its disk is stopped within seconds and says why", async () => {
+    const box = await server.create({ limits: { diskBytes: 32 * 1024 ** 2 } });
+    await server.sh(box.id, "dd if=/dev/zero of=fill bs=1M count=100");
+    const ended = await eventually(() => server.client.call("inspectSandbox", { sandbox: box.id }), ({ state }) => state === "failed", 15_000);
+    expect(ended.reason).toContain("disk full");
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 

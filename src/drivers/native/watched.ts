@@ -4,11 +4,14 @@ import type { Limits } from "../../schema/sandbox.ts";
 import type { Usage } from "../drivers.ts";
 
 const LOOK_EVERY_MS = 1_000;
+/** The command that was refused has ended, and so may have a few others by the time one looks. */
+const CROWD_MARGIN = 4;
 
 export class WatchedLimits {
   readonly #pid: number;
   #limits: Limits;
   #kills = 0;
+  #crowded = 0;
   readonly #timer: NodeJS.Timeout;
 
   constructor(pid: number, limits: Limits) {
@@ -24,12 +27,15 @@ export class WatchedLimits {
 
   usage(): Usage {
     const processes = processesBelow(this.#pid);
+    const threads = sum(processes, (each) => each.threads);
+    // The rlimit refuses without a count; a full house is what is left to see.
+    if (threads + CROWD_MARGIN >= this.#limits.processes) this.#crowded += 1;
     return {
       memoryBytes: sum(processes, (each) => each.memoryBytes),
       cpuMs: sum(processes, (each) => each.cpuMs),
-      processes: sum(processes, (each) => each.threads),
+      processes: threads,
       outOfMemory: this.#kills,
-      tooManyProcesses: 0,
+      tooManyProcesses: this.#crowded,
     };
   }
 
