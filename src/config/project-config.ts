@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { constants, closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse, printParseErrorCode, type ParseError } from "jsonc-parser";
+import { findNodeAtLocation, parse, parseTree, printParseErrorCode, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
 import { ProjectConfig, UserConfig, WIDENING_KEYS } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
@@ -114,12 +114,25 @@ function parseConfig<Schema extends z.ZodType>(file: string, text: string, schem
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   const [first] = errors;
-  if (first !== undefined) {
-    const line = text.slice(0, first.offset).split("\n").length;
-    throw new VivError("config_invalid", `${file}:${line}: ${printParseErrorCode(first.error)}.`);
-  }
+  if (first !== undefined) throw new VivError("config_invalid", `${file}:${lineAt(text, first.offset)}: ${printParseErrorCode(first.error)}.`);
   const result = schema.safeParse(value ?? {});
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  throw new VivError("config_invalid", `${file}: ${issue?.path.join(".") || "(top)"}: ${issue?.message ?? "not valid"}.`);
+  const place = [...(issue?.path ?? []), ...(issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [])];
+  const what = issue?.code === "unrecognized_keys" ? "there is no such key" : (issue?.message ?? "not valid");
+  throw new VivError("config_invalid", `${file}:${lineOf(text, place)}: ${place.map(String).join(".") || "the whole"}: ${what}.`);
+}
+
+/** The line of the value at a path, or of what it would lie in. */
+function lineOf(text: string, path: readonly PropertyKey[]): number {
+  const root = parseTree(text);
+  for (let length = path.length; root !== undefined && length > 0; length -= 1) {
+    const node = findNodeAtLocation(root, path.slice(0, length).map((part) => (typeof part === "number" ? part : String(part))));
+    if (node !== undefined) return lineAt(text, (node.parent?.type === "property" ? node.parent : node).offset);
+  }
+  return 1;
+}
+
+function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split("\n").length;
 }

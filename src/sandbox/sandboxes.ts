@@ -37,18 +37,20 @@ export class Sandboxes {
 
   async create(input: CreateInput, signal?: AbortSignal): Promise<Sandbox & { result?: CommandResult }> {
     const key = input.idempotencyKey;
-    const row = key === undefined ? await this.creation.create(input) : await this.#createOnce(key, input);
-    await startServices(this.#parts, this.commands, row);
+    const row = key === undefined ? await this.#make(input) : await this.#makeOnce(key, input);
     if (input.run === undefined) return shown(row);
     const result = await this.commands.run(row, { ...input.run, foreground: true }, undefined, signal);
     return { ...shown(row), result };
   }
 
-  async #createOnce(key: string, input: CreateInput): Promise<SandboxRow> {
-    return this.#parts.locks.run(`key:${key}`, async () => {
-      const existing = await this.#parts.store.sandboxByIdempotencyKey(key);
-      return existing ?? this.creation.create(input);
-    });
+  async #make(input: CreateInput): Promise<SandboxRow> {
+    const row = await this.creation.create(input);
+    await startServices(this.#parts, this.commands, row);
+    return row;
+  }
+
+  async #makeOnce(key: string, input: CreateInput): Promise<SandboxRow> {
+    return this.#parts.locks.run(`key:${key}`, async () => (await this.#parts.store.sandboxByIdempotencyKey(key)) ?? this.#make(input));
   }
 
   async list(filter: { state?: string | undefined; project?: string | undefined }): Promise<Sandbox[]> {

@@ -1,24 +1,38 @@
 /** Services of the project's config, started inside each clone on their own ports (CLONE-7). */
 import { setTimeout as wait } from "node:timers/promises";
+import { describe } from "../host/log.ts";
 import type { Service } from "../schema/config.ts";
+import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
 import type { Parts } from "./parts.ts";
+import { openProject } from "./projects.ts";
 
 const RETRY_MS = 25;
 
+/** Resolves when they answer. One that can't be had is told by an event: the sandbox is of use without it. */
 export async function startServices(parts: Parts, commands: Commands, row: SandboxRow): Promise<void> {
-  if (row.driver !== "native") return;
-  await Promise.all(Object.entries(row.services).map(([name, service]) => startService(parts, commands, row, name, service)));
+  if (row.untrusted.length > 0 || row.driver !== "native") return;
+  const { config } = await openProject(parts.store, row.project, parts.state);
+  await Promise.all(
+    Object.entries(config.services).map(async ([name, service]) => {
+      try {
+        await startService(parts, commands, row, service);
+      } catch (error) {
+        await parts.store.change((change) => change.event("service.failed", row.id, { service: name, reason: describe(error) }));
+      }
+    }),
+  );
 }
 
-async function startService(parts: Parts, commands: Commands, row: SandboxRow, name: string, service: Service): Promise<void> {
+async function startService(parts: Parts, commands: Commands, row: SandboxRow, service: Service): Promise<void> {
   const command = typeof service.command === "string" ? ["/bin/sh", "-c", service.command] : service.command;
-  const stream = await commands.start(row, { command, user: service.user ?? "0", ...(service.cwd === undefined ? {} : { cwd: service.cwd }), foreground: false });
+  const usual = parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user;
+  const stream = await commands.start(row, { command, user: service.user ?? usual, ...(service.cwd === undefined ? {} : { cwd: service.cwd }), foreground: false });
   stream.close();
   const deadline = performance.now() + service.readyTimeout;
   for (const port of service.ports) {
-    if (!(await answers(parts, row, port, deadline))) parts.log.warn("service does not answer", { sandbox: row.id, service: name, port });
+    if (!(await answers(parts, row, port, deadline))) throw new VivError("timeout", `Nothing answered on port ${port} within ${service.readyTimeout} ms.`);
   }
 }
 
@@ -27,9 +41,9 @@ async function answers(parts: Parts, row: SandboxRow, port: number, deadline: nu
     try {
       const socket = await parts.live.get(row.id)?.walls.dial(port);
       socket?.destroy();
-      if (socket !== undefined) return true;
-    } catch {
-      // Nothing listens yet.
+      return socket !== undefined;
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "port_unreachable") throw error;
     }
     await wait(RETRY_MS);
   }

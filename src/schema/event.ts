@@ -17,6 +17,7 @@ export const EventType = z
     "sandbox.adopted",
     "command.started",
     "command.ended",
+    "service.failed",
     "snapshot.created",
     "snapshot.restored",
     "snapshot.removed",
