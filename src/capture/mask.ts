@@ -3,7 +3,7 @@ import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type S
 import { dirname, join, resolve } from "node:path";
 import { PART } from "../host/frames.ts";
 import { isWithin } from "./project.ts";
-import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
+import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
 import { HOME_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
 
 /** One entry of the layer; owner and mode come from reality. */
@@ -56,8 +56,7 @@ export class MaskPlan {
     for (const path of HOLLOW_FOLDERS) this.#hollow(path);
     for (const path of ABSENT) this.#clear(path);
     for (const path of [...facts.own, ...request.mask]) this.#hide(path);
-    this.#hideUnreadable("/etc", Number.POSITIVE_INFINITY);
-    this.#hideUnreadable("/var/lib", 1);
+    for (const [folder, depth] of SEARCHED) this.#hideUnreadable(folder, depth);
     for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(path, sanitiser);
     for (const home of this.#homesShown()) this.#furnish(home);
     for (const path of request.expose) this.#show(path);
@@ -149,7 +148,7 @@ export class MaskPlan {
     for (const entry of children(folder)) {
       const path = join(folder, entry.name);
       const real =
-        entry.isSymbolicLink() || READABLE_INSIDE.includes(path) || this.#entries.has(path) || this.#exposed(path)
+        entry.isSymbolicLink() || READABLE_INSIDE.includes(path) || this.#isSettled(path) || this.#exposed(path)
           ? undefined
           : found(path);
       if (real === undefined) continue;
@@ -157,6 +156,12 @@ export class MaskPlan {
       if (!readable) this.#clear(path);
       else if (real.isDirectory() && depth > 1) this.#hideUnreadable(path, depth - 1);
     }
+  }
+
+  /** Whether a rule decided on it already; a folder that only leads to another entry is still to be looked at. */
+  #isSettled(path: string): boolean {
+    const known = this.#entries.get(path);
+    return this.#facts.made.includes(path) || (known !== undefined && known.kind !== "dir");
   }
 
   #replace(path: string, sanitiser: Sanitiser): void {

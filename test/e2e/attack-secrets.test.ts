@@ -1,6 +1,6 @@
 /** CLONE-4: no secret of the host exists inside, now or when it appears later. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CANARY, plantHome, scanFor, type Home } from "../support/canaries.ts";
@@ -17,13 +17,20 @@ for (const storage of ["btrfs", "plain"] as const) {
     let other: Home;
     let later: string;
     let systemFile: string;
+    /** Files and folders that others may not read, in places where a mask entry stands beside them, and a disk in a home. */
+    let shut: string[];
+    let disk: string;
 
     beforeAll(async () => {
       home = plantHome();
       other = plantHome();
       later = mkdtempSync("/srv/viv-test-");
+      chmodSync(later, 0o755);
       systemFile = `/etc/viv-test-${process.pid}`;
       writeFileSync(systemFile, CANARY, { mode: 0o600 });
+      shut = ["/etc/ssh", "/etc/apt", "/srv", "/opt"].filter((folder) => existsSync(folder)).map((folder) => mkdtempSync(join(folder, "viv-test-")));
+      for (const folder of shut) writeFileSync(join(folder, "key"), CANARY, { mode: 0o600 });
+      disk = mountDisk(home.path, storage === "btrfs" ? "ext4" : "ext2");
       server = await TestServer.start({
         config: { storage, mask: [join(later, "secret"), join(later, "not/yet/there")] },
         env: { HOME: home.path, SERVER_SECRET: CANARY },
@@ -34,16 +41,17 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
     afterAll(async () => {
       await server?.remove();
+      execFileSync("umount", [disk]);
       for (const each of [home, other]) each?.remove();
-      for (const path of [later, systemFile]) rmSync(path, { recursive: true, force: true });
+      for (const path of [later, systemFile, ...shut]) rmSync(path, { recursive: true, force: true });
     });
 
     test("CLONE-4: of all planted secrets none is readable inside by root, though the same scan finds them outside", async () => {
       const found = await server.sh(box, scanFor(PLACES), { user: "root" });
       expect(found.stdout).toBe(`${join(server.project, "seen.txt")}\n`);
-      const outside = execFileSync("sh", ["-c", scanFor([home.path, other.path, server.paths.home, systemFile])], { encoding: "utf8" }).trim().split("\n");
-      expect(outside.filter((path) => path.startsWith(home.path))).toHaveLength(home.secrets);
-      expect(outside).toEqual(expect.arrayContaining([systemFile, join(server.paths.home, "note"), `/proc/${server.pid}/environ`]));
+      const outside = execFileSync("sh", ["-c", scanFor([home.path, other.path, server.paths.home, systemFile, ...shut])], { encoding: "utf8" }).trim().split("\n");
+      expect(outside.filter((path) => path.startsWith(home.path))).toHaveLength(home.secrets + 2);
+      expect(outside).toEqual(expect.arrayContaining([systemFile, join(disk, "key"), ...shut.map((folder) => join(folder, "key")), join(server.paths.home, "note"), `/proc/${server.pid}/environ`]));
     });
 
     test("CLONE-4: what a snapshot and a fork hold is as clean", async () => {
@@ -88,4 +96,16 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect((await server.sh(box, "env")).stdout).not.toContain(CANARY);
     });
   });
+}
+
+/** A disk of its own, mounted inside a home folder. ext2 can't be id-mapped and must not keep a sandbox from being launched. */
+function mountDisk(home: string, type: "ext2" | "ext4"): string {
+  const target = join(home, "disk");
+  mkdirSync(target);
+  execFileSync("truncate", ["-s", "8M", join(home, "image")]);
+  execFileSync("mke2fs", ["-q", "-t", type, join(home, "image")]);
+  execFileSync("mount", ["-o", "loop", join(home, "image"), target]);
+  writeFileSync(join(target, "key"), CANARY);
+  execFileSync("sync", ["-f", target]);
+  return target;
 }

@@ -16,6 +16,8 @@ export interface MaskLayer {
   readonly path: string;
   /** Folders inside hidden ones that need an overlay of their own, because the layer can't show them. */
   readonly through: readonly string[];
+  /** What is hidden, emptied or replaced. */
+  readonly masked: readonly string[];
 }
 
 const PART = "\x1f";
@@ -121,11 +123,18 @@ function firstFreeSlot(request: LaunchRequest): number {
   return request.base.live.reduce((next, live) => Math.max(next, live.slot + 1), 0);
 }
 
-/** Disk file systems that are part of the machine the sandbox sees. */
+/** File systems that take an id-mapped mount. Another one is left out: it would keep every sandbox from being launched. */
+const ID_MAPPED = new Set(["ext4", "xfs", "btrfs", "f2fs"]);
+
+/** Disk file systems that are part of the machine the sandbox sees. What lies below a masked folder is masked with it. */
 function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Mount[] {
   const hidden = ["/mnt", "/media", "/run", "/boot", "/proc", "/sys", "/dev", "/tmp"];
   const inside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
+  const system = mountOf("/", mounts)?.type;
+  const covered = (path: string): boolean =>
+    mask.masked.some((folder) => folder !== path && inside(path, folder)) && !request.expose.some((shown) => inside(path, shown));
   return diskMounts(mounts)
+    .filter((disk) => (ID_MAPPED.has(disk.type) || disk.type === system) && !covered(disk.target))
     .filter((disk) => !hidden.some((folder) => inside(disk.target, folder)))
     .filter((disk) => !inside(mask.path, disk.target) && !inside(request.volume.folder, disk.target) && !inside(disk.target, request.project))
     .filter((disk) => lstatSync(disk.target).isDirectory())
