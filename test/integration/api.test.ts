@@ -80,7 +80,7 @@ describe("operations", () => {
   });
 });
 
-describe("documentation", () => {
+describe("documentation (API-1)", () => {
   it("describes every operation and stream", async () => {
     const answer = await fetch(`http://127.0.0.1:${api.port}/openapi.json`);
     const document = (await answer.json()) as {
@@ -105,7 +105,7 @@ describe("documentation", () => {
   });
 });
 
-describe("events", () => {
+describe("events (API-1)", () => {
   it("are replayed after a sequence number and go on live", async () => {
     await write(300);
     const stop = new AbortController();
@@ -162,7 +162,7 @@ describe("events", () => {
   });
 });
 
-describe("commands over a WebSocket", () => {
+describe("commands over a WebSocket (API-1)", () => {
   it("get input and give output, both unchanged and in order", async () => {
     const stream = await api.client.exec("one", { command: ["echo"], stdin: true, terminal: { rows: 24, cols: 80 } });
     expect(stream.command.command).toEqual(["echo"]);

@@ -44,7 +44,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("the store", () => {
+describe("the store (STO-1)", () => {
   it("gives back what a change wrote, also after a restart", async () => {
     const first = await openSqliteStore(path);
     const row = aSandboxRow({ idempotencyKey: "k" });
