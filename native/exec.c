@@ -149,8 +149,12 @@ static void launch(struct command *command, const struct fields *request, const 
     strcpy(failure.code, "too-many");
     return failed(command, &failure);
   }
-  command->pid = fork_child();
-  if (command->pid == 0) spawn(request, exec, theirs, status[1]);
+  const int handed[4] = {theirs[0], theirs[1], theirs[2], status[1]};
+  command->pid = nursery_take(WORK_EXEC, request, NULL, 0, handed);
+  if (command->pid == 0) {
+    command->pid = fork_child();
+    if (command->pid == 0) spawn(request, exec, theirs, status[1]);
+  }
   failure.error = errno;
   close(status[1]);
   command->status.fd = status[0];

@@ -116,6 +116,7 @@ static void keep_only(struct job *job) {
 }
 
 /* A stat may wait for nobody, a fifo is opened without waiting, and the clock ends what waits all the same. */
+static void child(struct job *job, int operation) __attribute__((noreturn));
 static void child(struct job *job, int operation) {
   struct failure failure = {0};
   struct identity identity;
@@ -132,22 +133,29 @@ static void child(struct job *job, int operation) {
   _exit(0);
 }
 
+void file_child(int fd, const struct fields *request, const char *early, size_t early_length) {
+  static struct job job;
+  job.fd = fd;
+  job.request = request;
+  job.path = field(request, "path");
+  job.early = early;
+  job.early_length = early_length;
+  child(&job, find(field(request, "op")));
+}
+
 static bool valid_path(const char *path) { return path != NULL && path[0] == '/' && strlen(path) < 4096; }
 
-void file_start(struct connection *connection, const char *op, const struct fields *request) {
+void file_start(struct connection *connection, const struct fields *request) {
   if (!valid_path(field(request, "path")) || (field(request, "to") != NULL && !valid_path(field(request, "to")))) {
     return connection_fail(connection, "bad-request", EINVAL, "request", "path= and to= must be absolute and shorter than 4096 bytes");
   }
   if (!file_child_allowed()) return connection_fail(connection, "too-many", EAGAIN, "fork", "too many file operations at once");
-  pid_t pid = fork_child();
+  const char *early = connection->in.data + connection->in.start;
+  const int handed[4] = {connection->source.fd, -1, -1, -1};
+  pid_t pid = nursery_take(WORK_FILE, request, early, connection->in.length, handed);
   if (pid == 0) {
-    static struct job job;
-    job.fd = connection->source.fd;
-    job.request = request;
-    job.path = field(request, "path");
-    job.early = connection->in.data + connection->in.start;
-    job.early_length = connection->in.length;
-    child(&job, find(op));
+    pid = fork_child();
+    if (pid == 0) file_child(connection->source.fd, request, early, connection->in.length);
   }
   if (pid < 0) return connection_fail(connection, code_of_errno(errno), errno, "fork", strerror(errno));
   count_file_child(pid);

@@ -65,7 +65,7 @@ void dial_start(struct connection *connection, uint16_t port, bool six) {
   if (fd >= 0) queue_free(&rest);
 }
 bool file_known(const char *op) { return strncmp(op, "file.", 5) == 0; }
-void file_start(struct connection *connection, const char *op, const struct fields *request) {
+void file_start(struct connection *connection, const struct fields *request) {
   touch(op);
   touch(field(request, "path"));
   connection_close(connection);

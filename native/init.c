@@ -117,6 +117,7 @@ static void reap(void) {
       reap_again = false;
       return;
     }
+    if (nursery_reaped(pid)) continue;
     forget_file_child(pid);
     for (struct command *command = command_first(); command != NULL; command = command->next) {
       if (command->pid != pid || command->exited) continue;
@@ -232,6 +233,7 @@ static void begin(void) {
 void init_main(const struct init_plan *the_plan) {
   plan = the_plan;
   begin();
+  nursery_fill();
   for (;;) {
     struct epoll_event events[64];
     int count = epoll_wait(loop, events, 64, wait_time());
@@ -241,5 +243,6 @@ void init_main(const struct init_plan *the_plan) {
       if (source->fd >= 0 && source->added) source->ready(source, events[at].events);
     }
     free_retired();
+    nursery_fill();
   }
 }

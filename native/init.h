@@ -156,6 +156,7 @@ size_t connection_count(void);
 void request_handle(struct connection *connection, const struct fields *request);
 bool request_frame(struct connection *connection, uint8_t kind, const char *payload, size_t length);
 bool request_blocked(const struct connection *connection, uint8_t kind);
+const char *exec_parse(const struct fields *request, struct exec_request *exec); /* NULL, or what is wrong */
 
 /* exec.c */
 void command_start(struct connection *connection, const struct fields *request, const struct exec_request *exec);
@@ -185,6 +186,13 @@ bool command_maybe_finish(struct command *command);       /* true: it is gone */
 int64_t command_timers(struct command *command, int64_t now); /* next deadline, 0: none */
 void command_drain(struct command *command);
 
+/* nursery.c: a child made ahead, inside the work cgroups already */
+enum { WORK_EXEC, WORK_FILE };
+void nursery_fill(void);
+bool nursery_reaped(pid_t pid);
+/* Hands the work over; 0 when there is nobody to take it. Descriptors: streams and status of a command, or a file job's connection; -1 for none. */
+pid_t nursery_take(uint32_t work, const struct fields *request, const char *early, size_t early_length, const int descriptors[4]);
+
 /* spawn.c: the child's side of exec */
 void spawn(const struct fields *request, const struct exec_request *exec, const int streams[3], int status) __attribute__((noreturn));
 bool enter_cgroups(struct failure *failure);
@@ -208,6 +216,7 @@ void forwards_listen(void);
 
 /* files.c */
 bool file_known(const char *op);
-void file_start(struct connection *connection, const char *op, const struct fields *request);
+void file_start(struct connection *connection, const struct fields *request);
+void file_child(int fd, const struct fields *request, const char *early, size_t early_length) __attribute__((noreturn));
 
 #endif

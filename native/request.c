@@ -21,7 +21,7 @@ static bool number(const struct fields *request, const char *key, int64_t least,
   return field_number(request, key, value) && *value >= least && *value <= most;
 }
 
-static const char *parse_exec(const struct fields *request, struct exec_request *exec) {
+const char *exec_parse(const struct fields *request, struct exec_request *exec) {
   int64_t rows = 24, cols = 80;
   *exec = (struct exec_request){.id = field(request, "exec"), .user = field(request, "user"), .cwd = field(request, "cwd")};
   exec->tty = field_flag(request, "tty");
@@ -45,7 +45,7 @@ static const char *parse_exec(const struct fields *request, struct exec_request 
 
 static void handle_exec(struct connection *connection, const struct fields *request) {
   struct exec_request exec;
-  const char *problem = parse_exec(request, &exec);
+  const char *problem = exec_parse(request, &exec);
   if (problem != NULL) bad(connection, problem);
   else if (stopping()) connection_fail(connection, "closed", ESHUTDOWN, "exec", "the sandbox is stopping");
   else command_start(connection, request, &exec);
@@ -115,7 +115,7 @@ void request_handle(struct connection *connection, const struct fields *request)
   for (size_t at = 0; at < sizeof operations / sizeof operations[0]; at++) {
     if (strcmp(op, operations[at].op) == 0) return operations[at].handle(connection, request);
   }
-  if (file_known(op)) return file_start(connection, op, request);
+  if (file_known(op)) return file_start(connection, request);
   connection_fail(connection, "unsupported", ENOSYS, "request", "no such operation");
 }
 

@@ -25,9 +25,11 @@ static bool fail(struct failure *failure, const char *step, const char *code) {
 }
 
 bool enter_cgroups(struct failure *failure) {
-  for (size_t at = 0; at < plan->work_cgroup_count; at++) {
+  static bool entered;
+  for (size_t at = 0; at < plan->work_cgroup_count && !entered; at++) {
     if (write(plan->work_cgroups[at], "0", 1) != 1) return fail(failure, "cgroup", NULL);
   }
+  entered = true;
   return true;
 }
 

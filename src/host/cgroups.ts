@@ -93,9 +93,12 @@ export class Cgroups {
     }
   }
 
-  /** Folders that process 1 of every sandbox joins. */
-  cellFolders(): string[] {
-    return this.#folders().map((mount) => join(mount, this.#prefix, "cells"));
+  /**
+   * Moves the cell host to where process 1 of every sandbox is to live; its children are born there. A process that
+   * moves makes the kernel wait for a grace period, so nobody moves on the way of a request.
+   */
+  moveCells(pid: number): void {
+    for (const mount of this.#folders()) writeFileSync(join(mount, this.#prefix, "cells", "cgroup.procs"), String(pid));
   }
 
   workFolders(name: string): string[] {

@@ -17,13 +17,14 @@ export function groupsOf(ids: ReadonlySet<string>, prefix = "vivarium-"): string
   );
 }
 
-/** Processes whose root lies in this server's volumes: whoever runs inside one of its sandboxes. */
+/** Process 1 of every sandbox of this server, as the machine sees them. */
 export function processesInside(server: TestServer): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/mountinfo`, "utf8").includes(server.project) && readFileSync(`/proc/${pid}/uid_map`, "utf8").trim().split(/\s+/)[1] !== "0";
+        const isFirst = /^NSpid:.*\s1$/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+        return isFirst && readFileSync(`/proc/${pid}/mountinfo`, "utf8").includes(server.project);
       } catch {
         // It ended meanwhile.
         return false;

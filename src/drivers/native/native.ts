@@ -17,7 +17,7 @@ import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
 export interface Masks {
-  layer(request: { home: string; project: string; mask: readonly string[]; expose: readonly string[] }): Promise<MaskLayer & { masked: readonly string[] }>;
+  layer(request: { home: string; project: string; mask: readonly string[]; expose: readonly string[] }): Promise<MaskLayer>;
 }
 
 export interface NativeOptions {
@@ -94,8 +94,7 @@ export class NativeDriver implements Driver {
   }
 
   #groups(work: readonly string[]): Field[] {
-    const cells = work.length === 0 ? [] : (this.#options.cgroups?.cellFolders() ?? []);
-    return [...cells.map((folder): Field => ["init_cgroup", folder]), ...work.map((folder): Field => ["work_cgroup", folder])];
+    return work.map((folder): Field => ["work_cgroup", folder]);
   }
 
   /** Where no cgroup holds the limits, rlimits are what the kernel offers per process. */

@@ -42,12 +42,16 @@ class Slots {
 
 /** Root mode: one overlay over /, one per further disk file system, then the project and what is shared live. */
 export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
-  const trees = new Trees(mounts, [["mask", mask.path], ["vol", request.volume.folder]]);
+  const trees = new Trees(mounts, [
+    ["mask", mask.path],
+    ["vol", request.volume.folder],
+  ]);
   const slots = new Slots(firstFreeSlot(request));
   const steps = [parts("overlay", "/", "@vol/system/upper", "@vol/system/work", "@mask", trees.at("/"))];
   for (const disk of foreignDisks(request, mask, mounts)) {
     const slot = slots.take();
-    if (slot !== undefined) steps.push(parts("overlay", disk.target, `${slot}/upper`, `${slot}/work`, ...maskedLowers(mask, disk.target, trees)));
+    if (slot !== undefined)
+      steps.push(parts("overlay", disk.target, `${slot}/upper`, `${slot}/work`, ...maskedLowers(mask, disk.target, trees)));
   }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
   return finish(trees, "overlay", steps);
@@ -55,7 +59,10 @@ export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
 
 /** User mode: an empty root, one overlay per top-level folder, because an ordinary user can't overlay / itself. */
 export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
-  const trees = new Trees(mounts, [["mask", mask.path], ["vol", request.volume.folder]]);
+  const trees = new Trees(mounts, [
+    ["mask", mask.path],
+    ["vol", request.volume.folder],
+  ]);
   const slots = new Slots(firstFreeSlot(request));
   const steps: string[] = [];
   for (const name of readdirSync("/")) {
@@ -66,7 +73,12 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
       steps.push(parts("overlay", path, `@vol/system/upper/${name}`, `@vol/system/work/${name}`, ...maskedLowers(mask, path, trees)));
     }
   }
-  steps.push(parts("dir", "/home", "755"), parts("dir", "/root", "700"), parts("dir", "/mnt", "755"), parts("bind", "/tmp", "@vol/system/upper/tmp", "rw"));
+  steps.push(
+    parts("dir", "/home", "755"),
+    parts("dir", "/root", "700"),
+    parts("dir", "/mnt", "755"),
+    parts("bind", "/tmp", "@vol/system/upper/tmp", "rw"),
+  );
   if (request.home !== "/root" && request.home !== "/") steps.push(parts("bind", request.home, "@vol/system/upper/home", "rw"));
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
   return finish(trees, "tmpfs", steps);
@@ -136,7 +148,9 @@ function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly 
   return diskMounts(mounts)
     .filter((disk) => (ID_MAPPED.has(disk.type) || disk.type === system) && !covered(disk.target))
     .filter((disk) => !hidden.some((folder) => inside(disk.target, folder)))
-    .filter((disk) => !inside(mask.path, disk.target) && !inside(request.volume.folder, disk.target) && !inside(disk.target, request.project))
+    .filter(
+      (disk) => !inside(mask.path, disk.target) && !inside(request.volume.folder, disk.target) && !inside(disk.target, request.project),
+    )
     .filter((disk) => lstatSync(disk.target).isDirectory())
     .toSorted((left, right) => left.target.length - right.target.length);
 }
@@ -156,6 +170,8 @@ function projectMounts(request: LaunchRequest, trees: Trees): string[] {
       ? parts("bind", path, `@vol/roots/${slot}`, "rw")
       : parts("overlay", path, `@vol/roots/${slot}/upper`, `@vol/roots/${slot}/work`, ...layers.map((layer) => `${layer}/roots/${slot}`)),
   );
-  const live = base.live.map(({ path, slot }) => parts("overlay", path, `@vol/live/${slot}/upper`, `@vol/live/${slot}/work`, trees.at(path)));
+  const live = base.live.map(({ path, slot }) =>
+    parts("overlay", path, `@vol/live/${slot}/upper`, `@vol/live/${slot}/work`, trees.at(path)),
+  );
   return [...roots, ...live, ...base.readOnly.map((path) => parts("bind", path, trees.at(path), "ro,file"))];
 }
