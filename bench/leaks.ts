@@ -41,11 +41,11 @@ export const leaksGroup: Group = {
 function report(before: Count, after: Count, latencies: readonly number[], times: number): Measured {
   const more: Record<string, number> = { times };
   let left = 0;
-  for (const [name, count] of Object.entries(after)) {
+  for (const [name, has] of Object.entries(after)) {
     const had = before[name as keyof Count];
     more[`${name}_before`] = had;
-    more[`${name}_after`] = count;
-    left += Math.max(0, count - had);
+    more[`${name}_after`] = has;
+    left += Math.max(0, has - had);
   }
   return { figure: round(left), raw: { create: series(latencies) }, more };
 }

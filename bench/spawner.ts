@@ -26,7 +26,7 @@ export class Spawner {
 
   /** `wrapper` is a command that ends by executing the words after it. */
   constructor(wrapper: readonly string[] = []) {
-    const [program = process.execPath, ...args] = [...wrapper, process.execPath, PROGRAM];
+    const [program, ...args] = [...wrapper, process.execPath, PROGRAM] as const;
     this.#child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
     if (this.#child.stdout === null) throw new Error("the spawner has no output");
     this.#lines = createInterface({ input: this.#child.stdout });
