@@ -66,7 +66,7 @@ void dial_start(struct connection *connection, uint16_t port, bool six) {
 }
 bool file_known(const char *op) { return strncmp(op, "file.", 5) == 0; }
 void file_start(struct connection *connection, const struct fields *request) {
-  touch(op);
+  touch(field(request, "op"));
   touch(field(request, "path"));
   connection_close(connection);
 }

@@ -80,7 +80,7 @@ describe("process 1 at its limits", needs("linux", "root", "compiler"), () => {
       writeFileSync(join(group, "cgroup.freeze"), "1");
       const waiting = cell.collect(["echo", "thawed"]);
       const listing = cell.client.files.list("/", "root", 1, 10);
-      await vi.waitFor(() => expect(readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n")).toHaveLength(2));
+      await vi.waitFor(() => expect(readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n").length).toBeGreaterThanOrEqual(2));
       expect(await cell.client.ping()).toMatchObject({ commands: 1 });
       writeFileSync(join(group, "cgroup.freeze"), "0");
       expect((await waiting).stdout).toBe("thawed\n");

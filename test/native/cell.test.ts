@@ -29,9 +29,10 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
     expect(exit).toMatchObject({ code: null, signal: 11, timedOut: false });
   });
 
-  test("get exactly the environment, folder and user asked for", async () => {
-    const { stdout } = await cell.collect(["sh", "-c", "/usr/bin/env; pwd; id -u; id -g"], { env: { ONLY: "this" }, cwd: "/tmp", user: "nobody" });
-    expect(stdout.split("\n").filter((line) => !/^(PWD|SHLVL|_|OLDPWD)=/.test(line))).toEqual(["ONLY=this", "/tmp", "65534", "65534", ""]);
+  test("get exactly the environment, folder and user asked for, and the account's own variables", async () => {
+    const { stdout } = await cell.collect(["sh", "-c", "/usr/bin/env | sort; pwd; id -u; id -g"], { env: { ONLY: "this", HOME: "/mine" }, cwd: "/tmp", user: "nobody" });
+    const lines = stdout.split("\n").filter((line) => !/^(PWD|SHLVL|_|OLDPWD|SHELL)=/.test(line));
+    expect(lines).toEqual(["HOME=/mine", "LOGNAME=nobody", "ONLY=this", "USER=nobody", "/tmp", "65534", "65534", ""]);
   });
 
   test("hold three descriptors, no privileges to gain, and the seccomp filter", async () => {

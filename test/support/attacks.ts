@@ -34,7 +34,11 @@ export async function attackInside(server: TestServer, sandbox: string, program:
 export function attackHost(program: string, ...names: readonly string[]): Outcomes {
   // Each in a process of its own: the first namespace an attack gets would hold back the next attack.
   const script = 'exec 3<"$1"; shift; mount -t tmpfs none /tmp; cd /tmp; for name in "$@"; do /proc/self/fd/3 "$name"; done';
-  return outcomes(execFileSync("unshare", ["-m", "-n", "-i", "-p", "-f", "--mount-proc", "sh", "-c", script, "sh", program, ...names], { encoding: "utf8" }));
+  return outcomes(
+    execFileSync("unshare", ["-m", "-n", "-i", "-p", "-f", "--mount-proc", "sh", "-c", script, "sh", program, ...names], {
+      encoding: "utf8",
+    }),
+  );
 }
 
 export function all(names: readonly string[], result: string): Outcomes {

@@ -6,10 +6,31 @@ import { dirname, join } from "node:path";
 export const CANARY = `viv-canary-${process.pid}-${Math.random().toString(36).slice(2)}`;
 
 const SECRETS = [
-  ".ssh/id_ed25519", ".ssh/config", ".aws/credentials", ".netrc", ".git-credentials", ".bash_history", ".config/gh/hosts.yml", ".docker/config.json", ".kube/config",
-  ".gnupg/private-keys-v1.d/key", ".mozilla/firefox/x.default/logins.json", ".config/chromium/Default/Cookies", ".config/google-chrome/Default/Login Data",
-  ".claude/.credentials.json", ".codex/auth.json", ".local/share/opencode/auth.json", ".local/share/keyrings/login.keyring", ".config/gcloud/credentials.db", ".pypirc",
-  ".cargo/credentials.toml", ".npm/_logs/debug.log", ".terraform.d/credentials.tfrc.json", ".env", "notes.txt", "other-project/.env",
+  ".ssh/id_ed25519",
+  ".ssh/config",
+  ".aws/credentials",
+  ".netrc",
+  ".git-credentials",
+  ".bash_history",
+  ".config/gh/hosts.yml",
+  ".docker/config.json",
+  ".kube/config",
+  ".gnupg/private-keys-v1.d/key",
+  ".mozilla/firefox/x.default/logins.json",
+  ".config/chromium/Default/Cookies",
+  ".config/google-chrome/Default/Login Data",
+  ".claude/.credentials.json",
+  ".codex/auth.json",
+  ".local/share/opencode/auth.json",
+  ".local/share/keyrings/login.keyring",
+  ".config/gcloud/credentials.db",
+  ".pypirc",
+  ".cargo/credentials.toml",
+  ".npm/_logs/debug.log",
+  ".terraform.d/credentials.tfrc.json",
+  ".env",
+  "notes.txt",
+  "other-project/.env",
 ];
 
 export interface Home {
@@ -28,8 +49,14 @@ export function plantHome(): Home {
     writeFileSync(join(path, name), content);
   };
   for (const name of SECRETS) put(name, `secret=${CANARY}\n`);
-  put(".npmrc", `registry=https://packages.example.com/\n//packages.example.com/:_authToken=${CANARY}\nsave-exact=true\n_password=${CANARY}\n`);
-  put(".gitconfig", `[user]\n\tname = Someone\n[credential]\n\thelper = "!echo ${CANARY}"\n[url "https://user:${CANARY}@example.com/"]\n\tinsteadOf = x\n`);
+  put(
+    ".npmrc",
+    `registry=https://packages.example.com/\n//packages.example.com/:_authToken=${CANARY}\nsave-exact=true\n_password=${CANARY}\n`,
+  );
+  put(
+    ".gitconfig",
+    `[user]\n\tname = Someone\n[credential]\n\thelper = "!echo ${CANARY}"\n[url "https://user:${CANARY}@example.com/"]\n\tinsteadOf = x\n`,
+  );
   put(".nvm/versions/tool", "a tool\n");
   put(".cargo/bin/tool", "a tool\n");
   return { path, secrets: SECRETS.length + 2, remove: () => rmSync(path, { recursive: true, force: true }) };
