@@ -18,14 +18,22 @@ export async function pack(files: FileOperations, path: string, user: string): P
   const entries = await files.list(path, user, MAX_DEPTH, MAX_ENTRIES);
   // A sparse file says any size and costs its owner nothing.
   const bytes = entries.reduce((sum, entry) => sum + (entry.type === "file" ? entry.size : 0), 0);
-  if (bytes > LIMITS.maxDownloadBytes) throw new VivError("invalid_input", `The files are ${bytes} bytes; an archive holds ${LIMITS.maxDownloadBytes} at most.`);
+  if (bytes > LIMITS.maxDownloadBytes)
+    throw new VivError("invalid_input", `The files are ${bytes} bytes; an archive holds ${LIMITS.maxDownloadBytes} at most.`);
   const { readable, controller } = createTarPacker();
   const work = async (): Promise<void> => {
     for (const entry of entries) {
-      const header = { name: entry.path, mode: Number.parseInt(entry.mode, 8) & 0o777, mtime: archiveTime(entry.modifiedAt), uid: entry.uid, gid: entry.gid };
+      const header = {
+        name: entry.path,
+        mode: Number.parseInt(entry.mode, 8) & 0o777,
+        mtime: archiveTime(entry.modifiedAt),
+        uid: entry.uid,
+        gid: entry.gid,
+      };
       if (entry.type === "dir") await controller.add({ ...header, name: `${entry.path}/`, type: "directory", size: 0 }).close();
       else if (entry.type === "link") await controller.add({ ...header, type: "symlink", linkname: entry.target ?? "", size: 0 }).close();
-      else if (entry.type === "file") await packFile(files, join(path, entry.path), user, (size) => controller.add({ ...header, type: "file", size }));
+      else if (entry.type === "file")
+        await packFile(files, join(path, entry.path), user, (size) => controller.add({ ...header, type: "file", size }));
     }
     controller.finalize();
   };
@@ -39,7 +47,12 @@ function archiveTime(modifiedAt: string): Date {
 }
 
 /** The size is that of the moment it is opened: a file that shrinks is filled up, one that grows is cut. */
-async function packFile(files: FileOperations, path: string, user: string, add: (size: number) => WritableStream<Uint8Array>): Promise<void> {
+async function packFile(
+  files: FileOperations,
+  path: string,
+  user: string,
+  add: (size: number) => WritableStream<Uint8Array>,
+): Promise<void> {
   const { entry, body } = await files.read(path, user);
   const writer = add(entry.size).getWriter();
   let left = entry.size;
@@ -57,7 +70,13 @@ async function packFile(files: FileOperations, path: string, user: string, add: 
 }
 
 /** Unpacks into a folder; refuses the whole archive if any entry is not a plain file or folder below it. */
-export async function unpack(files: FileOperations, folder: string, archive: Readable, user: string, temporary: string): Promise<{ files: number; bytes: number }> {
+export async function unpack(
+  files: FileOperations,
+  folder: string,
+  archive: Readable,
+  user: string,
+  temporary: string,
+): Promise<{ files: number; bytes: number }> {
   const spool = join(temporary, `${newId("command")}.tar`);
   try {
     await pipeline(archive, limiter(LIMITS.maxUploadBytes), createWriteStream(spool, { flags: "wx", mode: 0o600 }));
@@ -123,4 +142,3 @@ function limiter(most: number): Transform {
     },
   });
 }
-

@@ -1,4 +1,5 @@
 /** Commands inside sandboxes: started, listened to, ended, and explained. */
+import { setTimeout as wait } from "node:timers/promises";
 import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../drivers/drivers.ts";
 import { describe } from "../host/log.ts";
 import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../schema/command.ts";
@@ -23,6 +24,7 @@ export interface StartOptions extends CommandSpec {
 
 /** A quota counts as used up when less than this is left. */
 const DISK_MARGIN_BYTES = 1024 ** 2;
+const RECORD_AGAIN_MS = 500;
 
 export class Commands {
   readonly #parts: Parts;
@@ -162,7 +164,7 @@ export class Commands {
       async () => endedWithSandbox(this.#cancelled.has(command.id) ? "cancelled" : "lost", Date.now() - Date.parse(command.startedAt)),
     );
     this.#ends.set(command.id, end);
-    const kept = Promise.all([end, recorded]).then(([how]) => this.#finish(command, how));
+    const kept = Promise.all([end, recorded]).then(([how]) => this.#finishSurely(command, how));
     kept
       .catch((error: unknown) => this.#parts.log.warn("end of command not recorded", { command: command.id, error: describe(error) }))
       .finally(() => {
@@ -194,6 +196,18 @@ export class Commands {
     const { exit } = await this.#log(row, command.id);
     const wallMs = Date.now() - Date.parse(command.startedAt);
     await this.#finish(command, exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)));
+  }
+
+  /** An end that a full disk kept out of the database is written when there is room again. */
+  async #finishSurely(command: Command, end: CommandEnd): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#finish(command, end);
+      } catch (error) {
+        if (!(error instanceof VivError) || error.code !== "disk_full") throw error;
+        await wait(RECORD_AGAIN_MS, undefined, { ref: false });
+      }
+    }
   }
 
   async #finish(command: Command, end: CommandEnd): Promise<void> {

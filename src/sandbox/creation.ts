@@ -134,8 +134,12 @@ export class Creation {
     }
   }
 
-  /** From a reserved row to a running sandbox. */
-  async #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
+  /** From a reserved row to a running sandbox. Whoever finds the row before that waits. */
+  #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
+    return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source));
+  }
+
+  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
     const { store, reach, live, backends } = this.#parts;
     const { driver, volumes } = backends.of(row);
     // Under way while the row is written: a volume without a row is removed by the reconciler.

@@ -1,5 +1,6 @@
 /** The ways a sandbox ends: stopped with its work kept, failed, or thrown away. Each survives a crash at any point. */
 import { LIMITS } from "../schema/limits.ts";
+import { describe } from "../host/log.ts";
 import type { Outcome } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
@@ -33,13 +34,24 @@ export class Ending {
   async finishStop(row: SandboxRow, keep: Keep, end: { outcome: Outcome; reason: string | null }): Promise<SandboxRow> {
     await this.#endProcesses(row, LIMITS.stopGraceMs, "cancelled");
     this.#parts.reach("stop.stopped");
-    await keep(row, new Date(Date.now() + LIMITS.keptSnapshotMs).toISOString());
+    await this.#keepOrFail(row, keep);
     this.#parts.reach("stop.snapshot");
     const kept = (await this.#parts.store.sandbox(row.id)) ?? row;
     const completed = advance(kept, "completed", new Date(), end);
     await this.#save(completed, "sandbox.completed");
     await this.#parts.backends.of(row).volumes.remove("volume", row.id);
     return completed;
+  }
+
+  /** Where the snapshot can't be taken, the volume stays instead: the work is not lost, and the state is final. */
+  async #keepOrFail(row: SandboxRow, keep: Keep): Promise<void> {
+    try {
+      await keep(row, new Date(Date.now() + LIMITS.keptSnapshotMs).toISOString());
+    } catch (error) {
+      const reason = `It was stopped, but no snapshot could be taken (${describe(error)}); its files are kept and can be forked.`;
+      await this.#save(advance(row, "failed", new Date(), { outcome: "failed", reason }), "sandbox.failed");
+      throw error;
+    }
   }
 
   /** The sandbox is broken or gone; its volume stays for a look or a fork. */
@@ -77,7 +89,8 @@ export class Ending {
     const { live, backends } = this.#parts;
     const running = live.get(row.id);
     if (running !== undefined) {
-      if (row.state === "paused") await running.walls.thaw();
+      // A frozen process of a v1 hierarchy can't die.
+      if (running.driver.capabilities.pause) await running.walls.thaw();
       await running.walls.stop(graceMs);
       live.remove(row.id);
     }

@@ -91,6 +91,17 @@ describe("a sandbox", needs("root"), () => {
     for (const each of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: each.id });
   });
 
+  test("a paused sandbox can be snapshotted, stopped and thrown away", async () => {
+    const boxes = await Promise.all([server.create(), server.create()]);
+    for (const box of boxes) {
+      await server.sh(box.id, "while :; do :; done", { background: true });
+      await server.client.call("pauseSandbox", { sandbox: box.id });
+      await server.client.call("createSnapshot", { sandbox: box.id });
+    }
+    expect(await server.client.call("stopSandbox", { sandbox: boxes[0]?.id ?? "" })).toMatchObject({ state: "completed", outcome: "done" });
+    for (const box of boxes) await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
   test("SNAP-1 to SNAP-3: snapshots hold the whole system, roll back and fork independently", async () => {
     const box = await server.create();
     await server.sh(box.id, "echo one > state; echo one > /etc/state");
