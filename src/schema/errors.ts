@@ -23,7 +23,7 @@ export const ERRORS = {
   name_taken: { status: 409, exit: 3, remedy: "Choose another name, or remove the sandbox that has it." },
   exists: { status: 409, exit: 3, remedy: "Choose another path, or allow it to be replaced." },
   illegal_transition: { status: 409, exit: 3, remedy: "Look at the state with `viv inspect`; a finished sandbox can be forked." },
-  not_running: { status: 409, exit: 3, remedy: "Resume it, or fork it to go on from where it stopped." },
+  not_running: { status: 409, exit: 3, remedy: "Resume it if it is paused; if it has ended, fork it to go on from where it stopped." },
   busy: { status: 409, exit: 3, remedy: "Wait for the operation that is under way, then try again." },
   untrusted_config: { status: 409, exit: 4, remedy: "Read vivarium.json, then run `viv trust`." },
   config_invalid: { status: 400, exit: 2, remedy: "Correct the named line of the config file." },
@@ -73,6 +73,9 @@ export class VivError extends Error {
   static from(error: unknown): VivError {
     if (error instanceof VivError) return error;
     const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT")) {
+      return new VivError("disk_full", `The disk is full: ${message}.`, { cause: error });
+    }
     return new VivError("internal", message, { cause: error });
   }
 

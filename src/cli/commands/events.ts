@@ -8,6 +8,7 @@ const SHOWN = 50;
 
 function line(screen: Screen, event: VivEvent): string {
   const details = Object.entries(event.data)
+    .filter(([, value]) => value !== null)
     .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");
   const about = event.sandbox === null ? "" : ` ${event.sandbox}`;
