@@ -166,7 +166,14 @@ export const ABSENT = [
 
 /** Where what others may not read is hidden, and how many levels down. */
 export const SEARCHED: readonly (readonly [folder: string, depth: number])[] = [
-  ["/etc", Number.POSITIVE_INFINITY], ["/", 1], ["/opt", 2], ["/srv", 2], ["/usr/local", 1], ["/var", 1], ["/var/lib", 1], ["/var/cache", 1],
+  ["/etc", Number.POSITIVE_INFINITY],
+  ["/", 1],
+  ["/opt", 2],
+  ["/srv", 2],
+  ["/usr/local", 1],
+  ["/var", 1],
+  ["/var/lib", 1],
+  ["/var/cache", 1],
 ];
 
 /** Files of /etc that others may not read, but that programs inside need and that hold no secret. */

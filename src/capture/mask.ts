@@ -148,9 +148,7 @@ export class MaskPlan {
     for (const entry of children(folder)) {
       const path = join(folder, entry.name);
       const real =
-        entry.isSymbolicLink() || READABLE_INSIDE.includes(path) || this.#isSettled(path) || this.#exposed(path)
-          ? undefined
-          : found(path);
+        entry.isSymbolicLink() || READABLE_INSIDE.includes(path) || this.#isSettled(path) || this.#exposed(path) ? undefined : found(path);
       if (real === undefined) continue;
       const readable = (real.mode & (real.isDirectory() ? 0o005 : 0o004)) !== 0;
       if (!readable) this.#clear(path);

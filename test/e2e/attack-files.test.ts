@@ -45,17 +45,31 @@ describe("files of the host", needs("root", "compiler"), () => {
   test("FS-01: only processes of the sandbox exist in /proc, and none leads to the host", async () => {
     const host = spawn("perl", ["-e", `$0="${CANARY}"; sleep 60`], { cwd: outside });
     const look = `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline | grep -q "^${CANARY}" && echo found $p; done; cat /proc/[0-9]*/root${outside}/marker /proc/[0-9]*/cwd/marker /proc/[0-9]*/fd/*/marker 2>/dev/null`;
-    await eventually(() => execFileSync("sh", ["-c", look], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }), (control) => control.includes("found") && control.includes(`${CANARY}`));
+    await eventually(
+      () => execFileSync("sh", ["-c", look], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }),
+      (control) => control.includes("found") && control.includes(CANARY),
+    );
     expect((await server.sh(box, look, { user: "root" })).stdout).toBe("");
     host.kill("SIGKILL");
   });
 
   test("FS-02: a command does not start in a folder that a descriptor of process 1 names", async () => {
-    const places = [...Array.from({ length: 18 }, (_, index) => `/proc/self/fd/${index + 3}`), "/proc/1/cwd", "/proc/1/root", "/proc/1/fd/5", "/proc/self/root/proc/1/root"];
+    const places = [
+      ...Array.from({ length: 18 }, (_, index) => `/proc/self/fd/${index + 3}`),
+      "/proc/1/cwd",
+      "/proc/1/root",
+      "/proc/1/fd/5",
+      "/proc/self/root/proc/1/root",
+    ];
     for (const cwd of places) {
-      await expect(server.sh(box, `cat .${outside}/marker ../../../../..${outside}/marker`, { cwd, user: "root" }), cwd).rejects.toSatisfy((error: { code?: string }) => !["internal", "cell_failed"].includes(error.code ?? ""));
+      await expect(server.sh(box, `cat .${outside}/marker ../../../../..${outside}/marker`, { cwd, user: "root" }), cwd).rejects.toSatisfy(
+        (error: { code?: string }) => !["internal", "cell_failed"].includes(error.code ?? ""),
+      );
     }
-    const climb = await server.sh(box, `cat .${outside}/marker ../../../../../../..${outside}/marker`, { cwd: "/proc/self/root", user: "root" });
+    const climb = await server.sh(box, `cat .${outside}/marker ../../../../../../..${outside}/marker`, {
+      cwd: "/proc/self/root",
+      user: "root",
+    });
     expect(climb.stdout).toBe("");
     expect(execFileSync("sh", ["-c", `exec 3<${outside}; cd /proc/self/fd/3; cat marker`], { encoding: "utf8" })).toBe(CANARY);
   });
@@ -65,8 +79,16 @@ describe("files of the host", needs("root", "compiler"), () => {
     await expect(read("marker")).rejects.toMatchObject({ code: "file_not_found" });
     await expect(read("folder/marker")).rejects.toMatchObject({ code: "file_not_found" });
     expect(await read("shadow")).not.toMatch(/^[^:]*:\$/m);
-    for (const path of [`/proc/1/root${outside}/marker`, `/proc/self/root${outside}/marker`, `/proc/self/cwd/${outside}/marker`, `../../../../..${outside}/marker`, `/dev/fd/3${outside}/marker`]) {
-      await expect(read(path), path).rejects.toSatisfy((error: { code?: string }) => ["file_not_found", "denied", "invalid_input"].includes(error.code ?? ""));
+    for (const path of [
+      `/proc/1/root${outside}/marker`,
+      `/proc/self/root${outside}/marker`,
+      `/proc/self/cwd/${outside}/marker`,
+      `../../../../..${outside}/marker`,
+      `/dev/fd/3${outside}/marker`,
+    ]) {
+      await expect(read(path), path).rejects.toSatisfy((error: { code?: string }) =>
+        ["file_not_found", "denied", "invalid_input"].includes(error.code ?? ""),
+      );
     }
   });
 
@@ -74,8 +96,17 @@ describe("files of the host", needs("root", "compiler"), () => {
     const target = join(server.place, "target");
     mkdirSync(target);
     await server.sh(box, `mkdir -p race/real; ln -s ${target} race/link; mkdir -p ${target}`);
-    const swap = await server.client.call("runCommand", { sandbox: box, command: [join(server.project, "swap"), "race/real", "race/link"], background: true });
-    const attempts = Array.from({ length: 300 }, (_, index) => server.client.writeFile(box, `race/real/f${index}`, Readable.from([Buffer.from(CANARY)])).then(() => "written", () => "refused"));
+    const swap = await server.client.call("runCommand", {
+      sandbox: box,
+      command: [join(server.project, "swap"), "race/real", "race/link"],
+      background: true,
+    });
+    const attempts = Array.from({ length: 300 }, (_, index) =>
+      server.client.writeFile(box, `race/real/f${index}`, Readable.from([Buffer.from(CANARY)])).then(
+        () => "written",
+        () => "refused",
+      ),
+    );
     expect(await Promise.all(attempts)).toContain("written");
     const landed = await server.sh(box, `ls ${target} | wc -l; ls race/real/ race/link/ | wc -l`);
     expect(Number(landed.stdout.split("\n")[0]), "the race is won inside, where it hurts nobody").toBeGreaterThan(0);
@@ -90,7 +121,11 @@ describe("files of the host", needs("root", "compiler"), () => {
     const swap = spawn(join(server.project, "swap"), [join(place, "real"), join(place, "link")], { stdio: ["ignore", "pipe", "ignore"] });
     await once(swap.stdout, "data");
     let index = 0;
-    await eventually(() => (writeFileSync(join(place, "real", `f${index++}`), "x"), readdirSync(join(place, "target"))), (names) => names.length > 0);
+    const landed = await eventually(
+      () => (writeFileSync(join(place, "real", `f${index++}`), "x"), readdirSync(join(place, "target"))),
+      (names) => names.length > 0,
+    );
+    expect(landed.length).toBeGreaterThan(0);
     swap.kill("SIGKILL");
     await once(swap, "exit");
     rmSync(place, { recursive: true });
@@ -99,8 +134,12 @@ describe("files of the host", needs("root", "compiler"), () => {
   test("FS-06 and FS-07: mounts and device nodes are refused, and a node that is there already can't be opened", async () => {
     const names = ["mount", "umount", "open_tree", "fsopen", "pivot_root", "block-device", "kvm-device", "network-device", "fuse-device"];
     expect(await inside(...names)).toEqual(all(names, "EPERM"));
-    expect(onHost("mount", "fsopen", "block-device", "kvm-device", "network-device", "fuse-device")).toEqual(all(["mount", "fsopen", "block-device", "kvm-device", "network-device", "fuse-device"], "done"));
-    expect(outcomes(execFileSync(join(server.project, "attack"), [`open-device=${join(exposed, "zero")}`], { encoding: "utf8" }))).toEqual({ "open-device": "done" });
+    expect(onHost("mount", "fsopen", "block-device", "kvm-device", "network-device", "fuse-device")).toEqual(
+      all(["mount", "fsopen", "block-device", "kvm-device", "network-device", "fuse-device"], "done"),
+    );
+    expect(outcomes(execFileSync(join(server.project, "attack"), [`open-device=${join(exposed, "zero")}`], { encoding: "utf8" }))).toEqual({
+      "open-device": "done",
+    });
     expect(await inside(`open-device=${join(exposed, "zero")}`)).toEqual({ "open-device": "EACCES" });
   });
 
@@ -108,7 +147,8 @@ describe("files of the host", needs("root", "compiler"), () => {
     const before = readFileSync("/proc/sys/kernel/core_pattern", "utf8");
     const refused = await inside("core-pattern", "sysrq", "modprobe", "uevent-helper");
     expect(Object.entries(refused).filter(([, result]) => !["EACCES", "EROFS", "EPERM", "ENOENT"].includes(result))).toEqual([]);
-    const line = "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sys/kernel/hostname; do { echo '|/tmp/x' > $f; } 2>/dev/null && echo written $f; done; cat /proc/kcore /proc/keys /proc/kallsyms /proc/kmsg /sys/class/dmi/id/product_serial /sys/firmware/acpi/tables/DSDT 2>/dev/null | wc -c; ls /sys/firmware /sys/kernel /sys/fs /sys/class 2>/dev/null | wc -l";
+    const line =
+      "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sys/kernel/hostname; do { echo '|/tmp/x' > $f; } 2>/dev/null && echo written $f; done; cat /proc/kcore /proc/keys /proc/kallsyms /proc/kmsg /sys/class/dmi/id/product_serial /sys/firmware/acpi/tables/DSDT 2>/dev/null | wc -c; ls /sys/firmware /sys/kernel /sys/fs /sys/class 2>/dev/null | wc -l";
     expect((await server.sh(box, line, { user: "root" })).stdout).toBe("0\n0\n");
     expect(readFileSync("/proc/sys/kernel/core_pattern", "utf8")).toBe(before);
     expect(onHost("core-pattern")["core-pattern"]).toBe("done");
@@ -116,32 +156,95 @@ describe("files of the host", needs("root", "compiler"), () => {
   });
 
   const evil: readonly (readonly [what: string, entries: readonly RawEntry[]])[] = [
-    ["climbs out", [{ name: "good", content: "1" }, { name: "../x", content: "1" }]],
+    [
+      "climbs out",
+      [
+        { name: "good", content: "1" },
+        { name: "../x", content: "1" },
+      ],
+    ],
     ["climbs out in the middle", [{ name: "a/../../x", content: "1" }]],
     ["is absolute", [{ name: "/etc/x", content: "1" }]],
-    ["is a link that a later entry goes through", [{ name: "d", type: "2", link: "/etc" }, { name: "d/x", content: "1" }]],
+    [
+      "is a link that a later entry goes through",
+      [
+        { name: "d", type: "2", link: "/etc" },
+        { name: "d/x", content: "1" },
+      ],
+    ],
     ["is a hard link", [{ name: "h", type: "1", link: "/etc/passwd" }]],
-    ["is a fifo", [{ name: "good", content: "1" }, { name: "p", type: "6" }]],
+    [
+      "is a fifo",
+      [
+        { name: "good", content: "1" },
+        { name: "p", type: "6" },
+      ],
+    ],
     ["is a device", [{ name: "c", type: "3" }]],
     ["is a block device", [{ name: "b", type: "4" }]],
-    ["is there twice", [{ name: "x", content: "1" }, { name: "x", content: "2" }]],
-    ["is there twice, spelled differently", [{ name: "x", content: "1" }, { name: "./x", content: "2" }]],
-    ["is there twice, with two slashes", [{ name: "d/x", content: "1" }, { name: "d//x", content: "2" }]],
-    ["is a file and then a folder", [{ name: "x", content: "1" }, { name: "x/y", content: "2" }]],
-    ["is a folder and then a file", [{ name: "x/y", content: "1" }, { name: "x", content: "2" }]],
+    [
+      "is there twice",
+      [
+        { name: "x", content: "1" },
+        { name: "x", content: "2" },
+      ],
+    ],
+    [
+      "is there twice, spelled differently",
+      [
+        { name: "x", content: "1" },
+        { name: "./x", content: "2" },
+      ],
+    ],
+    [
+      "is there twice, with two slashes",
+      [
+        { name: "d/x", content: "1" },
+        { name: "d//x", content: "2" },
+      ],
+    ],
+    [
+      "is a file and then a folder",
+      [
+        { name: "x", content: "1" },
+        { name: "x/y", content: "2" },
+      ],
+    ],
+    [
+      "is a folder and then a file",
+      [
+        { name: "x/y", content: "1" },
+        { name: "x", content: "2" },
+      ],
+    ],
     ["has no name", [{ name: "", content: "1" }]],
-    ["is the folder itself", [{ name: "good", content: "1" }, { name: ".", content: "1" }]],
+    [
+      "is the folder itself",
+      [
+        { name: "good", content: "1" },
+        { name: ".", content: "1" },
+      ],
+    ],
   ];
 
   test.each(evil)("FS-12: an uploaded archive whose entry %s is refused whole", async (_, entries) => {
-    const { stdout: before } = await server.sh(box, "mkdir -p /tmp/up; echo kept > /tmp/up/kept; find /tmp/up /tmp/x /etc/x /x 2>/dev/null");
-    await expect(server.client.unpackFiles(box, "/tmp/up", Readable.from([rawTar(entries)]))).rejects.toMatchObject({ code: "invalid_input" });
+    const { stdout: before } = await server.sh(
+      box,
+      "mkdir -p /tmp/up; echo kept > /tmp/up/kept; find /tmp/up /tmp/x /etc/x /x 2>/dev/null",
+    );
+    await expect(server.client.unpackFiles(box, "/tmp/up", Readable.from([rawTar(entries)]))).rejects.toMatchObject({
+      code: "invalid_input",
+    });
     expect((await server.sh(box, "find /tmp/up /tmp/x /etc/x /x 2>/dev/null")).stdout).toBe(before);
     expect(readdirSync(join(server.paths.home, "tmp"))).toEqual([]);
   });
 
   test("FS-12: a cut and a false archive are refused, an honest one is unpacked, and tar itself would climb out", async () => {
-    const honest = rawTar([{ name: "d/", type: "5" }, { name: "d/x", content: "1".repeat(600) }, { name: "y", content: "2" }]);
+    const honest = rawTar([
+      { name: "d/", type: "5" },
+      { name: "d/x", content: "1".repeat(600) },
+      { name: "y", content: "2" },
+    ]);
     for (const bytes of [honest.subarray(0, 1100), Buffer.from("no archive at all ".repeat(100))]) {
       await expect(server.client.unpackFiles(box, "/tmp/cut", Readable.from([bytes]))).rejects.toMatchObject({ code: "invalid_input" });
       expect((await server.sh(box, "ls /tmp/cut")).end?.exitCode).not.toBe(0);
@@ -155,32 +258,44 @@ describe("files of the host", needs("root", "compiler"), () => {
   });
 
   test("FS-13: a folder with special files, loops and a file larger than any disk downloads or is refused at once", async () => {
-    const make = "mkdir -p weird && cd weird && mkfifo fifo && ln -s loop loop && ln -s .. up && echo 1 > file && perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local=>q(sock),Listen=>1)'";
+    const make =
+      "mkdir -p weird && cd weird && mkfifo fifo && ln -s loop loop && ln -s .. up && echo 1 > file && perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local=>q(sock),Listen=>1)'";
     expect((await server.sh(box, make)).end?.exitCode).toBe(0);
     const archive = await buffer(await server.client.packFiles(box, "weird"));
     const names = execFileSync("tar", ["-tf", "-"], { input: archive, encoding: "utf8" }).trim().split("\n").toSorted();
     expect(names.map((name) => name.replace(/^\.\//, "")).filter(Boolean)).toEqual(["file", "loop", "up"]);
-    for (const path of ["weird/fifo", "weird/sock", "weird/loop"]) await expect(read(path), path).rejects.toMatchObject({ code: expect.stringMatching(/invalid_input|file_not_found|denied|unsupported/) });
+    for (const path of ["weird/fifo", "weird/sock", "weird/loop"])
+      await expect(read(path), path).rejects.toMatchObject({
+        code: expect.stringMatching(/invalid_input|file_not_found|denied|unsupported/),
+      });
     await server.sh(box, "truncate -s 4T weird/huge");
     await expect(server.client.packFiles(box, "weird").then(buffer)).rejects.toMatchObject({ code: "invalid_input" });
   });
 
   test("FS-16: flags, capabilities and odd owners on its files do not keep a sandbox from being removed", async () => {
     const fresh = await server.create();
-    const line = "mkdir -p odd/deep; cp /bin/true odd/caps; setcap cap_sys_admin+ep odd/caps; chattr +i odd/caps; setfattr -n user.x -v y odd/deep; chown 65534:1 odd; chmod 0 odd; chmod 07777 odd/deep; setfattr -n trusted.overlay.opaque -v y odd/deep";
+    const line =
+      "mkdir -p odd/deep; cp /bin/true odd/caps; setcap cap_sys_admin+ep odd/caps; chattr +i odd/caps; setfattr -n user.x -v y odd/deep; chown 65534:1 odd; chmod 0 odd; chmod 07777 odd/deep; setfattr -n trusted.overlay.opaque -v y odd/deep";
     await server.sh(fresh.id, line, { user: "root" });
     expect((await server.sh(fresh.id, "getcap odd/caps; stat -c %a odd", { user: "root" })).stdout).toContain("cap_sys_admin=ep");
-    expect((await server.sh(fresh.id, "setfattr -n trusted.overlay.redirect -v /etc odd/deep", { user: "root" })).end?.exitCode).not.toBe(0);
+    expect((await server.sh(fresh.id, "setfattr -n trusted.overlay.redirect -v /etc odd/deep", { user: "root" })).end?.exitCode).not.toBe(
+      0,
+    );
     await server.client.call("removeSandbox", { sandbox: fresh.id });
     await expect(server.client.call("inspectSandbox", { sandbox: fresh.id })).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("no btrfs subvolume is made inside, which snapshots and forks would leave out", async () => {
     expect(await inside("subvolume", "snapshot")).toEqual(all(["subvolume", "snapshot"], "ENOTTY"));
-    const pool = readFileSync("/proc/self/mounts", "utf8").split("\n").map((line) => line.split(" ")).find(([, target, type]) => type === "btrfs" && target?.startsWith(server.paths.home) === true)?.[1];
+    const pool = readFileSync("/proc/self/mounts", "utf8")
+      .split("\n")
+      .map((line) => line.split(" "))
+      .find(([, target, type]) => type === "btrfs" && target?.startsWith(server.paths.home) === true)?.[1];
     if (pool === undefined) return;
     const folder = mkdtempSync(join(pool, "control-"));
-    expect(outcomes(execFileSync(join(server.project, "attack"), ["subvolume"], { cwd: folder, encoding: "utf8" }))).toEqual({ subvolume: "done" });
+    expect(outcomes(execFileSync(join(server.project, "attack"), ["subvolume"], { cwd: folder, encoding: "utf8" }))).toEqual({
+      subvolume: "done",
+    });
     rmSync(folder, { recursive: true });
   });
 
@@ -190,7 +305,11 @@ describe("files of the host", needs("root", "compiler"), () => {
     await Promise.all(listeners.map((each) => once(each, "listening")));
     for (const path of places) await once(connect(path), "connect");
     const fresh = await server.create();
-    const found = await server.sh(fresh.id, "find / -xdev -type s -not -path '/proc/*' 2>/dev/null; find /run /tmp /var /dev /home /root . -type s 2>/dev/null; ls /run/docker.sock /run/containerd /run/dbus /var/run/docker.sock 2>/dev/null", { user: "root", timeoutMs: 20_000 });
+    const found = await server.sh(
+      fresh.id,
+      "find / -xdev -type s -not -path '/proc/*' 2>/dev/null; find /run /tmp /var /dev /home /root . -type s 2>/dev/null; ls /run/docker.sock /run/containerd /run/dbus /var/run/docker.sock 2>/dev/null",
+      { user: "root", timeoutMs: 20_000 },
+    );
     expect(found.stdout).toBe("");
     for (const path of places) expect(spawnSync("ls", [path]).status).toBe(0);
     for (const each of listeners) each.close();

@@ -22,7 +22,10 @@ describe("the network of a sandbox", needs("root"), () => {
   let port: number;
   const run = async (sandbox: string, ...args: readonly string[]): Promise<string> =>
     (await server.client.call("runCommand", { sandbox, command: [process.execPath, "-e", ...args] })).stdout.trim();
-  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []).filter((each) => !each.internal && each.family === "IPv4").map(({ address }) => address);
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .filter((each) => !each.internal && each.family === "IPv4")
+    .map(({ address }) => address);
 
   beforeAll(async () => {
     server = await TestServer.start();
@@ -46,7 +49,11 @@ describe("the network of a sandbox", needs("root"), () => {
   });
 
   test("NW-01: no packet has a way out", async () => {
-    const { stdout } = await server.sh(box, "ip -o link | wc -l; ip -o link | grep -c ' lo:'; ip route show table all | grep -vc 'dev lo'; ip -6 route show table all | grep -vc 'dev lo'", { user: "root" });
+    const { stdout } = await server.sh(
+      box,
+      "ip -o link | wc -l; ip -o link | grep -c ' lo:'; ip route show table all | grep -vc 'dev lo'; ip -6 route show table all | grep -vc 'dev lo'",
+      { user: "root" },
+    );
     expect(stdout).toBe("1\n1\n0\n0\n");
     for (const address of ["192.0.2.1", "1.1.1.1", "2001:db8::1", "169.254.169.254", "10.0.0.1", "255.255.255.255", "224.0.0.251"]) {
       expect(await run(box, DIAL, address, "80"), address).toMatch(/^(ENETUNREACH|EACCES|EADDRNOTAVAIL|EINVAL)$/);
@@ -61,9 +68,18 @@ describe("the network of a sandbox", needs("root"), () => {
   });
 
   test("NW-01: root inside can't make itself an interface or a route", async () => {
-    const lines = ["ip link add veth0 type veth peer name veth1", "ip link add dummy0 type dummy", "ip route add default dev lo", "ip addr add 10.9.9.9/24 dev lo", "ip link set lo down", "ip tuntap add dev tap0 mode tap"];
+    const lines = [
+      "ip link add veth0 type veth peer name veth1",
+      "ip link add dummy0 type dummy",
+      "ip route add default dev lo",
+      "ip addr add 10.9.9.9/24 dev lo",
+      "ip link set lo down",
+      "ip tuntap add dev tap0 mode tap",
+    ];
     for (const line of lines) expect((await server.sh(box, line, { user: "root" })).end?.exitCode, line).not.toBe(0);
-    expect(spawnSync("unshare", ["-n", "sh", "-c", "ip link set lo up && ip route add default dev lo && ip addr add 10.9.9.9/24 dev lo"]).status).toBe(0);
+    expect(
+      spawnSync("unshare", ["-n", "sh", "-c", "ip link set lo up && ip route add default dev lo && ip addr add 10.9.9.9/24 dev lo"]).status,
+    ).toBe(0);
   });
 
   test("NW-08: a sandbox does not reach a sibling, whose port only the server reaches", async () => {
@@ -72,7 +88,8 @@ describe("the network of a sandbox", needs("root"), () => {
     await server.client.call("runCommand", { sandbox: sibling.id, command: [process.execPath, "-e", listen], background: true });
     const dial = async (): Promise<string> => run(sibling.id, DIAL, "127.0.0.1", "7321");
     await expect.poll(dial).toBe("connected");
-    for (const address of ["127.0.0.1", "0.0.0.0", "::1", "127.0.0.2", "127.255.255.254"]) expect(await run(box, DIAL, address, "7321"), address).not.toBe("connected");
+    for (const address of ["127.0.0.1", "0.0.0.0", "::1", "127.0.0.2", "127.255.255.254"])
+      expect(await run(box, DIAL, address, "7321"), address).not.toBe("connected");
     const through = await server.client.dial(sibling.id, 7321);
     expect(String((await once(through, "data"))[0])).toBe("hello");
     through.destroy();
@@ -81,7 +98,9 @@ describe("the network of a sandbox", needs("root"), () => {
 
   test("names do not resolve inside, and no question leaves", async () => {
     expect(await run(box, `require("dns").lookup("example.com",(e)=>console.log(e?.code))`)).toMatch(/^(EAI_AGAIN|ENOTFOUND)$/);
-    expect(execFileSync(process.execPath, ["-e", `require("dns").lookup("localhost",(e,a)=>console.log(a))`], { encoding: "utf8" })).toMatch(/127.0.0.1|::1/);
+    expect(
+      execFileSync(process.execPath, ["-e", `require("dns").lookup("localhost",(e,a)=>console.log(a))`], { encoding: "utf8" }),
+    ).toMatch(/127.0.0.1|::1/);
   });
 
   /** Without blocking this process, which is the one that answers. */

@@ -28,7 +28,9 @@ for (const storage of ["btrfs", "plain"] as const) {
       chmodSync(later, 0o755);
       systemFile = `/etc/viv-test-${process.pid}`;
       writeFileSync(systemFile, CANARY, { mode: 0o600 });
-      shut = ["/etc/ssh", "/etc/apt", "/srv", "/opt"].filter((folder) => existsSync(folder)).map((folder) => mkdtempSync(join(folder, "viv-test-")));
+      shut = ["/etc/ssh", "/etc/apt", "/srv", "/opt"]
+        .filter((folder) => existsSync(folder))
+        .map((folder) => mkdtempSync(join(folder, "viv-test-")));
       for (const folder of shut) writeFileSync(join(folder, "key"), CANARY, { mode: 0o600 });
       disk = mountDisk(home.path, storage === "btrfs" ? "ext4" : "ext2");
       server = await TestServer.start({
@@ -37,7 +39,9 @@ for (const storage of ["btrfs", "plain"] as const) {
         files: { "hello.txt": "hello\n", "seen.txt": `${CANARY}\n` },
       });
       writeFileSync(join(server.paths.home, "note"), CANARY);
-      box = (await server.create({ env: { HOME: home.path, PATH: "/usr/bin:/bin", AWS_SECRET_ACCESS_KEY: CANARY, DATABASE_PASSWORD: CANARY } })).id;
+      box = (
+        await server.create({ env: { HOME: home.path, PATH: "/usr/bin:/bin", AWS_SECRET_ACCESS_KEY: CANARY, DATABASE_PASSWORD: CANARY } })
+      ).id;
     });
     afterAll(async () => {
       await server?.remove();
@@ -49,9 +53,21 @@ for (const storage of ["btrfs", "plain"] as const) {
     test("CLONE-4: of all planted secrets none is readable inside by root, though the same scan finds them outside", async () => {
       const found = await server.sh(box, scanFor(PLACES), { user: "root" });
       expect(found.stdout).toBe(`${join(server.project, "seen.txt")}\n`);
-      const outside = execFileSync("sh", ["-c", scanFor([home.path, other.path, server.paths.home, systemFile, ...shut])], { encoding: "utf8" }).trim().split("\n");
+      const outside = execFileSync("sh", ["-c", scanFor([home.path, other.path, server.paths.home, systemFile, ...shut])], {
+        encoding: "utf8",
+      })
+        .trim()
+        .split("\n");
       expect(outside.filter((path) => path.startsWith(home.path))).toHaveLength(home.secrets + 2);
-      expect(outside).toEqual(expect.arrayContaining([systemFile, join(disk, "key"), ...shut.map((folder) => join(folder, "key")), join(server.paths.home, "note"), `/proc/${server.pid}/environ`]));
+      expect(outside).toEqual(
+        expect.arrayContaining([
+          systemFile,
+          join(disk, "key"),
+          ...shut.map((folder) => join(folder, "key")),
+          join(server.paths.home, "note"),
+          `/proc/${server.pid}/environ`,
+        ]),
+      );
     });
 
     test("CLONE-4: what a snapshot and a fork hold is as clean", async () => {
@@ -68,7 +84,9 @@ for (const storage of ["btrfs", "plain"] as const) {
       writeFileSync(join(later, "shown"), "shown\n");
       const fresh = await server.create({ env: { HOME: home.path } });
       for (const sandbox of [box, fresh.id]) {
-        expect((await server.sh(sandbox, `cat ${paths.join(" ")} 2>/dev/null; cat ${join(later, "shown")}`, { user: "root" })).stdout).toBe("shown\n");
+        expect((await server.sh(sandbox, `cat ${paths.join(" ")} 2>/dev/null; cat ${join(later, "shown")}`, { user: "root" })).stdout).toBe(
+          "shown\n",
+        );
       }
       expect((await server.sh(box, `echo mine > ${paths[0]}; cat ${paths[0]}`, { user: "root" })).stdout).toBe("mine\n");
       expect(readFileSync(paths[0] ?? "", "utf8")).toBe(CANARY);
@@ -77,7 +95,8 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
 
     test("CLONE-4: toolchains of the home folder are there, copy-on-write, without their logins", async () => {
-      const line = "cd ~; cat .nvm/versions/tool .cargo/bin/tool; echo changed > .nvm/versions/tool; echo new > .nvm/new; cat .nvm/versions/tool; ls .cargo/credentials.toml .npm/_logs 2>&1 | grep -c 'No such'";
+      const line =
+        "cd ~; cat .nvm/versions/tool .cargo/bin/tool; echo changed > .nvm/versions/tool; echo new > .nvm/new; cat .nvm/versions/tool; ls .cargo/credentials.toml .npm/_logs 2>&1 | grep -c 'No such'";
       expect((await server.sh(box, line)).stdout).toBe("a tool\na tool\nchanged\n2\n");
       expect(readFileSync(join(home.path, ".nvm/versions/tool"), "utf8")).toBe("a tool\n");
       expect(existsSync(join(home.path, ".nvm/new"))).toBe(false);
@@ -92,7 +111,10 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
 
     test("CLONE-4: variables that look secret are left out and named", async () => {
-      expect((await server.client.call("inspectSandbox", { sandbox: box })).environmentLeftOut).toEqual(["AWS_SECRET_ACCESS_KEY", "DATABASE_PASSWORD"]);
+      expect((await server.client.call("inspectSandbox", { sandbox: box })).environmentLeftOut).toEqual([
+        "AWS_SECRET_ACCESS_KEY",
+        "DATABASE_PASSWORD",
+      ]);
       expect((await server.sh(box, "env")).stdout).not.toContain(CANARY);
     });
   });

@@ -30,13 +30,20 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
   });
   afterAll(async () => server?.remove());
 
-  const exhaust = (...args: readonly string[]) => server.client.call("runCommand", { sandbox: box, command: [join(server.project, "exhaust"), ...args], user: "root" });
+  const exhaust = (...args: readonly string[]) =>
+    server.client.call("runCommand", { sandbox: box, command: [join(server.project, "exhaust"), ...args], user: "root" });
   const counted = (stdout: string): [number, string] => [Number(stdout.split(" ")[0]), stdout.trim().split(" ")[1] ?? ""];
 
   /** Takes a resource in the background and holds it. Answers how much it got. */
   async function hold(resource: string, most = "10000000"): Promise<[number, string]> {
-    const command = await server.sh(box, `tail -f /dev/null | ${join(server.project, "exhaust")} ${resource} ${most} hold`, { background: true, user: "root" });
-    const seen = await eventually(() => server.client.call("inspectCommand", { sandbox: box, command: command.id }), ({ stdout }) => stdout.includes("\n"));
+    const command = await server.sh(box, `tail -f /dev/null | ${join(server.project, "exhaust")} ${resource} ${most} hold`, {
+      background: true,
+      user: "root",
+    });
+    const seen = await eventually(
+      () => server.client.call("inspectCommand", { sandbox: box, command: command.id }),
+      ({ stdout }) => stdout.includes("\n"),
+    );
     return counted(seen.stdout);
   }
 
@@ -60,7 +67,10 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     expect(counted(result.stdout)[0]).toBeLessThan(64);
     expect(result.end).toMatchObject({ cause: "too-many-processes" });
     await server.client.call("runCommand", { sandbox: box, command: ["bash", "-c", ":(){ :|:& };:"], background: true });
-    await eventually(() => server.client.call("inspectSandbox", { sandbox: box }), ({ use }) => (use.processes ?? 0) >= 60);
+    await eventually(
+      () => server.client.call("inspectSandbox", { sandbox: box }),
+      ({ use }) => (use.processes ?? 0) >= 60,
+    );
     await unharmed();
     const failed = await server.sh(box, "for i in 1 2 3 4 5 6 7 8 9; do /bin/true & done; wait; exit 1", { timeoutMs: 10_000 });
     expect(failed.end?.cause).toBe("too-many-processes");
@@ -75,11 +85,14 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
   });
 
   test.each(["memfd", "shm"])("RS-03: pays for %s with its own memory", async (kind) => {
-    const result = kind === "memfd" ? await exhaust("memfd", "1000") : await server.sh(box, "dd if=/dev/zero of=/dev/shm/hog bs=1M count=1000", { user: "root" });
+    const result =
+      kind === "memfd"
+        ? await exhaust("memfd", "1000")
+        : await server.sh(box, "dd if=/dev/zero of=/dev/shm/hog bs=1M count=1000", { user: "root" });
     expect(result.end).toMatchObject({ cause: "out-of-memory" });
     const next = await server.sh(box, "perl -e '$x = q(x) x 50_000_000'", { timeoutMs: 10_000 });
-    expect(["out-of-memory", "exit"]).toContain(next.end?.cause);
-    if (kind === "shm") expect(next.end?.cause).toBe("out-of-memory");
+    // What lies in /dev/shm outlives the command that put it there; a memory file does not.
+    expect(next.end?.cause).toBe(kind === "shm" ? "out-of-memory" : "exit");
     await stops();
   });
 
@@ -90,7 +103,10 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     expect(plain.end).toMatchObject({ cause: "disk-full" });
     expect((await server.sh(box, "rm fill; sync; echo room > small; cat small")).stdout).toBe("room\n");
     for (const way of ["deleted-file", "allocation"]) {
-      const result = await eventually(() => exhaust(way, "200"), ({ end }) => end?.exitCode !== undefined);
+      const result = await eventually(
+        () => exhaust(way, "200"),
+        ({ end }) => end?.exitCode !== undefined,
+      );
       expect(counted(result.stdout)[0], way).toBeLessThan(80);
       expect(["EDQUOT", "ENOSPC"], way).toContain(counted(result.stdout)[1]);
       await server.sh(box, "rm -f allocated; sync");
@@ -113,7 +129,10 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
 
   test("RS-04: makes files until its quota is full, not until the disk is", async () => {
     const tiny = await server.create({ limits: { ...SMALL, diskBytes: 12 * MIB } });
-    const result = await server.client.call("runCommand", { sandbox: tiny.id, command: [join(server.project, "exhaust"), "inodes", "2000000"] });
+    const result = await server.client.call("runCommand", {
+      sandbox: tiny.id,
+      command: [join(server.project, "exhaust"), "inodes", "2000000"],
+    });
     expect(["EDQUOT", "ENOSPC"]).toContain(counted(result.stdout)[1]);
     expect(result.end).toMatchObject({ cause: "disk-full" });
     await server.client.call("removeSandbox", { sandbox: tiny.id });
@@ -122,7 +141,10 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
   test("RS-07: takes every inotify instance it may have, and the others still get theirs", async () => {
     const [count, error] = await hold("watchers");
     expect([count > 10, error]).toEqual([true, "EMFILE"]);
-    const other = await server.client.call("runCommand", { sandbox: sibling, command: [join(server.project, "exhaust"), "watchers", "20"] });
+    const other = await server.client.call("runCommand", {
+      sandbox: sibling,
+      command: [join(server.project, "exhaust"), "watchers", "20"],
+    });
     expect(other.stdout).toBe("20 enough\n");
     await unharmed();
   });
@@ -136,14 +158,25 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     closeSync(openSync("/dev/ptmx", "r+"));
   });
 
-  test.each(["watches", "pipes", "queues", "timers", "descriptors"])("RS-07: takes all the %s it may have, and the others still get theirs", async (resource) => {
-    const [count] = await hold(resource, "400000");
-    expect(count).toBeGreaterThan(0);
-    const others = await server.client.call("runCommand", { sandbox: sibling, command: [join(server.project, "exhaust"), resource, "8"], user: "root" });
-    expect(others.stdout).toBe("8 enough\n");
-    const onHost = execFileSync("unshare", ["-m", "-i", "sh", "-c", "mount -t tmpfs none /mnt && cd /mnt && exec \"$@\"", "sh", join(server.project, "exhaust"), resource, "8"], { encoding: "utf8" });
-    expect(onHost).toBe("8 enough\n");
-  });
+  test.each(["watches", "pipes", "queues", "timers", "descriptors"])(
+    "RS-07: takes all the %s it may have, and the others still get theirs",
+    async (resource) => {
+      const [count] = await hold(resource, "400000");
+      expect(count).toBeGreaterThan(0);
+      const others = await server.client.call("runCommand", {
+        sandbox: sibling,
+        command: [join(server.project, "exhaust"), resource, "8"],
+        user: "root",
+      });
+      expect(others.stdout).toBe("8 enough\n");
+      const onHost = execFileSync(
+        "unshare",
+        ["-m", "-i", "sh", "-c", 'mount -t tmpfs none /mnt && cd /mnt && exec "$@"', "sh", join(server.project, "exhaust"), resource, "8"],
+        { encoding: "utf8" },
+      );
+      expect(onHost).toBe("8 enough\n");
+    },
+  );
 
   test("RS-07: has no keys and no asynchronous requests, which the machine counts for all together", async () => {
     expect(counted((await exhaust("keys", "1")).stdout)).toEqual([0, "EPERM"]);
@@ -153,7 +186,10 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
 
   test("RS-08 and LIM-1: burns no more than its share of the processors", async () => {
     const half = await server.create({ limits: { ...SMALL, cpus: 0.5 } });
-    const burn = await server.sh(half.id, "renice -n -20 $$; (timeout 2 sh -c 'while :; do :; done' & timeout 2 sh -c 'while :; do :; done' & wait); true");
+    const burn = await server.sh(
+      half.id,
+      "renice -n -20 $$; (timeout 2 sh -c 'while :; do :; done' & timeout 2 sh -c 'while :; do :; done' & wait); true",
+    );
     const share = (burn.end?.cpuMs ?? 0) / (burn.end?.wallMs ?? 1);
     expect(share).toBeGreaterThan(0.3);
     expect(share).toBeLessThan(0.65);

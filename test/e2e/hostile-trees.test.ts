@@ -22,7 +22,8 @@ for (const storage of ["btrfs", "plain"] as const) {
       box = (await server.create()).id;
     });
     afterEach(async () => {
-      for (const { id } of (await server.client.call("listSandboxes", {})).sandboxes) await server.client.call("removeSandbox", { sandbox: id });
+      for (const { id } of (await server.client.call("listSandboxes", {})).sandboxes)
+        await server.client.call("removeSandbox", { sandbox: id });
     });
     afterAll(async () => server?.remove());
 
@@ -40,10 +41,16 @@ for (const storage of ["btrfs", "plain"] as const) {
     test("folders deeper than any path", async () => {
       expect((await server.sh(box, DEEP)).end?.exitCode).toBe(0);
       // cp, which plain storage uses, names whole paths: the snapshot is refused in words, and the sandbox goes on.
-      if (storage === "btrfs") expect(await survives()).toContain("deep");
-      else await expect(server.client.call("createSnapshot", { sandbox: box })).rejects.toThrow("File name too long");
+      const refusal = (error: Error): string[] => [error.message.includes("File name too long") ? "deep" : error.message];
+      const seen = storage === "btrfs" ? survives() : server.client.call("createSnapshot", { sandbox: box }).then(() => [], refusal);
+      expect(await seen).toContain("deep");
       const archive = server.client.packFiles(box, "deep").then(buffer);
-      await expect(archive.then(() => "packed", ({ code }: { code: string }) => code)).resolves.toMatch(/packed|invalid_input|server_unreachable/);
+      await expect(
+        archive.then(
+          () => "packed",
+          ({ code }: { code: string }) => code,
+        ),
+      ).resolves.toMatch(/packed|invalid_input|server_unreachable/);
       expect((await server.client.call("listFiles", { sandbox: box, path: "deep", depth: 100 })).entries.length).toBeGreaterThan(50);
     });
 
@@ -55,10 +62,12 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
 
     test("times and sizes beyond reason", async () => {
-      const line = "mkdir odd; touch -d @9999999999999 odd/future; touch -d @-9999999999 odd/past; truncate -s 7E odd/huge || truncate -s 15T odd/huge; touch -d @9999999999999 odd";
+      const line =
+        "mkdir odd; touch -d @9999999999999 odd/future; touch -d @-9999999999 odd/past; truncate -s 7E odd/huge || truncate -s 15T odd/huge; touch -d @9999999999999 odd";
       expect((await server.sh(box, line)).end?.exitCode).toBe(0);
       expect((await server.client.call("listFiles", { sandbox: box, path: "odd" })).entries).toHaveLength(3);
-      for (const name of ["future", "past", "huge"]) expect((await server.client.call("statFile", { sandbox: box, path: `odd/${name}` })).type).toBe("file");
+      for (const name of ["future", "past", "huge"])
+        expect((await server.client.call("statFile", { sandbox: box, path: `odd/${name}` })).type).toBe("file");
       const { body } = await server.client.readFile(box, "odd/future");
       expect(await buffer(body)).toHaveLength(0);
       await server.sh(box, "rm odd/huge");
@@ -67,7 +76,8 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
 
     test("files that turned into other kinds, loops and links out of the project", async () => {
-      const line = "rm hello.txt; mkfifo hello.txt; ln -s / root; ln -s root/root loop; ln -s /proc/self/root self; rm -rf .git; ln -s /etc .git; mkdir -p a/b; ln a/../root a/b/hard 2>/dev/null; ln -s ../../../../../../../../etc/passwd a/up; true";
+      const line =
+        "rm hello.txt; mkfifo hello.txt; ln -s / root; ln -s root/root loop; ln -s /proc/self/root self; rm -rf .git; ln -s /etc .git; mkdir -p a/b; ln a/../root a/b/hard 2>/dev/null; ln -s ../../../../../../../../etc/passwd a/up; true";
       await server.sh(box, line);
       const { entries } = await server.client.call("diffSandbox", { sandbox: box, stat: true });
       expect(entries.map(({ path }) => path)).toEqual(expect.arrayContaining(["root", "loop", "self", "a/up"]));
@@ -80,7 +90,10 @@ for (const storage of ["btrfs", "plain"] as const) {
       const line = `mv ${parent} /var/tmp/away && ln -s /etc ${parent}; rm -rf /tmp.old; mv /usr/share /usr/share2; ln -s /etc /usr/share; rm -rf /mnt /media; ln -s / /mnt; mkdir -p /etc/project`;
       await server.sh(box, line, { user: "root" });
       const before = readdirSync("/etc");
-      const forked = await server.client.call("forkSandbox", { sandbox: box }).then(() => "made", ({ code }: { code: string }) => code);
+      const forked = await server.client.call("forkSandbox", { sandbox: box }).then(
+        () => "made",
+        ({ code }: { code: string }) => code,
+      );
       expect(forked).toMatch(/^(made|cell_failed)$/);
       expect(readdirSync("/etc")).toEqual(before);
       await server.client.call("rollback", { sandbox: box, snapshot: clean.id });

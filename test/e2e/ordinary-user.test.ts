@@ -24,18 +24,27 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
 
   test("CLONE-1 and CLONE-3: clones the machine and the project, and changes neither", async () => {
     const box = await server.create();
-    const inside = await server.sh(box.id, "id -u; cat hello.txt; cat /etc/os-release | head -1; echo changed > hello.txt; echo new > new.txt; rm -r src; cat hello.txt; pwd");
+    const inside = await server.sh(
+      box.id,
+      "id -u; cat hello.txt; cat /etc/os-release | head -1; echo changed > hello.txt; echo new > new.txt; rm -r src; cat hello.txt; pwd",
+    );
     expect(inside.stdout).toBe(`${UID}\nhello\n${readFileSync("/etc/os-release", "utf8").split("\n")[0]}\nchanged\n${server.project}\n`);
     expect(readFileSync(join(server.project, "hello.txt"), "utf8")).toBe("hello\n");
     expect(readdirSync(server.project).toSorted()).toEqual([".git", "hello.txt", "src"]);
     const { entries } = await server.client.call("diffSandbox", { sandbox: box.id });
-    expect(entries.map(({ status, path }) => `${status} ${path}`).toSorted()).toEqual(["added new.txt", "changed hello.txt", "deleted src", "deleted src/a.js"]);
+    expect(entries.map(({ status, path }) => `${status} ${path}`).toSorted()).toEqual([
+      "added new.txt",
+      "changed hello.txt",
+      "deleted src",
+      "deleted src/a.js",
+    ]);
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
   test("has the walls: filter, no new privileges, namespaces, no network, no host processes", async () => {
     const box = await server.create();
-    const line = "grep -E '^(Seccomp|NoNewPrivs|CapEff):' /proc/self/status | tr -d '\\t\\n'; ls -d /proc/[0-9]* | wc -l; cat /proc/net/dev | tail -n +3 | wc -l; cat /proc/self/uid_map";
+    const line =
+      "grep -E '^(Seccomp|NoNewPrivs|CapEff):' /proc/self/status | tr -d '\\t\\n'; ls -d /proc/[0-9]* | wc -l; cat /proc/net/dev | tail -n +3 | wc -l; cat /proc/self/uid_map";
     const { stdout } = await server.sh(box.id, line);
     expect(stdout).toMatch(new RegExp(`^CapEff:0000000000000000NoNewPrivs:1Seccomp:2[1-9]\\n1\\n +${UID} +${UID} +1\\n$`));
     expect((await server.sh(box.id, "unshare -U true")).end?.exitCode).not.toBe(0);
@@ -45,8 +54,30 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
   test("PR-01 to PR-06: is refused what only the machine may do", async () => {
     compile(server.project, "attack", "abi");
     const box = await server.create();
-    const run = async (program: string, ...names: readonly string[]) => outcomes((await server.client.call("runCommand", { sandbox: box.id, command: [join(server.project, program), ...names] })).stdout);
-    const refused = ["unshare-user", "clone-user", "io_uring", "userfaultfd", "bpf", "perf", "keyctl", "add_key", "packet", "raw", "netlink-generic", "mount", "umount", "fsopen", "pivot_root", "kvm-device", "block-device", "ptrace-1", "descriptor-of-1", "type-into-terminal"];
+    const run = async (program: string, ...names: readonly string[]) =>
+      outcomes((await server.client.call("runCommand", { sandbox: box.id, command: [join(server.project, program), ...names] })).stdout);
+    const refused = [
+      "unshare-user",
+      "clone-user",
+      "io_uring",
+      "userfaultfd",
+      "bpf",
+      "perf",
+      "keyctl",
+      "add_key",
+      "packet",
+      "raw",
+      "netlink-generic",
+      "mount",
+      "umount",
+      "fsopen",
+      "pivot_root",
+      "kvm-device",
+      "block-device",
+      "ptrace-1",
+      "descriptor-of-1",
+      "type-into-terminal",
+    ];
     expect(await run("attack", ...refused)).toEqual(all(refused, "EPERM"));
     const unreadable = ["memory-of-1", "root-of-1"];
     expect(await run("attack", ...unreadable)).toEqual(all(unreadable, "EACCES"));
@@ -77,7 +108,10 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     await server.up();
     expect((await server.client.call("inspectSandbox", { sandbox: box.id })).state).toBe("running");
     await server.sh(box.id, "touch go");
-    const ended = await eventually(() => server.client.call("inspectCommand", { sandbox: box.id, command: command.id }), ({ running }) => !running);
+    const ended = await eventually(
+      () => server.client.call("inspectCommand", { sandbox: box.id, command: command.id }),
+      ({ running }) => !running,
+    );
     expect([ended.stdout, ended.end?.exitCode]).toEqual(["begun\ndone\n", 0]);
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
@@ -94,7 +128,10 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     const box = await server.create({ limits: { processes: 48 } });
     const crowd = await server.sh(box.id, "for i in $(seq 100); do sleep 1 & done; wait; exit 1");
     expect(crowd.end).toMatchObject({ cause: "too-many-processes" });
-    const shared = await eventually(() => server.sh(box.id, "dd if=/dev/zero of=/dev/shm/hog bs=1M count=600"), ({ stderr }) => !stderr.includes("fork"));
+    const shared = await eventually(
+      () => server.sh(box.id, "dd if=/dev/zero of=/dev/shm/hog bs=1M count=600"),
+      ({ stderr }) => !stderr.includes("fork"),
+    );
     expect(shared.stderr).toContain("No space left");
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
@@ -102,7 +139,11 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
   test("LIM-3: a sandbox that outgrows its disk is stopped within seconds and says why", async () => {
     const box = await server.create({ limits: { diskBytes: 32 * 1024 ** 2 } });
     await server.sh(box.id, "dd if=/dev/zero of=fill bs=1M count=100");
-    const ended = await eventually(() => server.client.call("inspectSandbox", { sandbox: box.id }), ({ state }) => state === "failed", 15_000);
+    const ended = await eventually(
+      () => server.client.call("inspectSandbox", { sandbox: box.id }),
+      ({ state }) => state === "failed",
+      15_000,
+    );
     expect(ended.reason).toContain("disk full");
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
@@ -110,7 +151,14 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
   test("CLONE-4: files of others that the user can read outside but that are hidden stay hidden", async () => {
     writeFileSync("/var/tmp/viv-test-user", "canary", { mode: 0o644 });
     const box = await server.create();
-    expect((await server.sh(box.id, "ls -A /home /root /mnt /var/tmp /tmp/viv-* 2>/dev/null | grep -c viv-test-user; cat /var/tmp/viv-test-user /etc/shadow 2>/dev/null")).stdout).toBe("0\n");
+    expect(
+      (
+        await server.sh(
+          box.id,
+          "ls -A /home /root /mnt /var/tmp /tmp/viv-* 2>/dev/null | grep -c viv-test-user; cat /var/tmp/viv-test-user /etc/shadow 2>/dev/null",
+        )
+      ).stdout,
+    ).toBe("0\n");
     expect(existsSync("/var/tmp/viv-test-user")).toBe(true);
     rmSync("/var/tmp/viv-test-user");
     await server.client.call("removeSandbox", { sandbox: box.id });
@@ -121,7 +169,10 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     await server.sh(box.id, "mkdir locked; touch locked/file; chmod 0 locked; mkdir /tmp/x; chmod 0 /tmp/x");
     await server.client.call("removeSandbox", { sandbox: box.id });
     // Also what was moved aside to be removed in the background.
-    await eventually(() => readdirSync(join(server.paths.home, "volumes/volumes")), (left) => left.length === 0);
+    await eventually(
+      () => readdirSync(join(server.paths.home, "volumes/volumes")),
+      (left) => left.length === 0,
+    );
     expect(readdirSync(join(server.paths.home, "run"))).toEqual([]);
   });
 });

@@ -39,15 +39,20 @@ describe.each(["btrfs", "plain"] as const)("project files on %s", (storage) => {
 
     test("renames, links, inodes, maps, holes, attributes, locks, names and open files", async () => {
       const { stdout } = await server.client.call("runCommand", { sandbox: box, command: [join(server.project, "semantics")] });
-      const expected: Outcomes = Object.fromEntries(Object.entries(control()).map(([name]) => [name, "ok"]));
+      const results = outcomes(stdout);
+      expect(Object.keys(results)).toEqual(Object.keys(control()));
       // An overlay copies one of several names at its first write: known, documented, and why btrfs is the default.
-      if (storage === "plain") expected["hard-links-of-base"] = expect.stringMatching(/^line/) as unknown as string;
-      expect(outcomes(stdout)).toEqual(expected);
+      const known = storage === "plain" ? ["hard-links-of-base"] : [];
+      expect(Object.keys(results).filter((name) => results[name] !== "ok")).toEqual(known);
     });
 
     test("a snapshot keeps times, links and holes, and a rollback brings them back", async () => {
-      await server.sh(box, "mkdir -p keep; echo x > keep/a; ln keep/a keep/b; truncate -s 8M keep/hole; touch -d 2002-02-02 keep/a; setfattr -n user.k -v v keep/a");
-      const look = "stat -c '%n %h %s %Y %b' keep/a keep/hole | sed 's/ [0-9]$//'; [ keep/a -ef keep/b ] && echo same; getfattr --only-values -n user.k keep/a";
+      await server.sh(
+        box,
+        "mkdir -p keep; echo x > keep/a; ln keep/a keep/b; truncate -s 8M keep/hole; touch -d 2002-02-02 keep/a; setfattr -n user.k -v v keep/a",
+      );
+      const look =
+        "stat -c '%n %h %s %Y %b' keep/a keep/hole | sed 's/ [0-9]$//'; [ keep/a -ef keep/b ] && echo same; getfattr --only-values -n user.k keep/a";
       const before = (await server.sh(box, look)).stdout;
       const snapshot = await server.client.call("createSnapshot", { sandbox: box });
       await server.sh(box, "rm -rf keep base; echo other > keep");
@@ -60,7 +65,12 @@ describe.each(["btrfs", "plain"] as const)("project files on %s", (storage) => {
 
     test("nothing of it reached the project in reality", () => {
       expect(statSync(join(server.project, "base/inner/file")).mtimeMs).toBe(LONG_AGO.getTime());
-      expect(execFileSync("ls", ["-A", server.project], { encoding: "utf8" }).trim().split("\n")).toEqual([".git", "base", "hello.txt", "semantics"]);
+      expect(execFileSync("ls", ["-A", server.project], { encoding: "utf8" }).trim().split("\n")).toEqual([
+        ".git",
+        "base",
+        "hello.txt",
+        "semantics",
+      ]);
     });
   });
 });
