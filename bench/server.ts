@@ -12,6 +12,8 @@ import { timed } from "./measure.ts";
 
 const WARM_UP_CREATES = 5;
 const TRUE = ["/bin/true"];
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+const INTERRUPTED = 130;
 /** A call that hangs breaks its row, not the run. */
 const CALL_MS = 120_000;
 
@@ -36,10 +38,13 @@ export class BenchServer {
   /** Starts a server, warms it, runs `work`, and leaves nothing on the machine. */
   static async with<T>(work: (server: BenchServer) => Promise<T>): Promise<T> {
     const server = new BenchServer(mkdtempSync(join(tmpdir(), "viv-bench-")));
+    const interrupted = (): void => void server.#remove().finally(() => process.exit(INTERRUPTED));
+    for (const signal of SIGNALS) process.once(signal, interrupted);
     try {
       await server.#start();
       return await work(server);
     } finally {
+      for (const signal of SIGNALS) process.off(signal, interrupted);
       await server.#remove();
     }
   }
