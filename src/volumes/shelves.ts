@@ -9,6 +9,9 @@ import type { VolumeKeep } from "./volumes.ts";
 const FOLDERS = { volume: "volumes", snapshot: "snapshots", base: "bases", tip: "tips" } as const;
 export type Kind = keyof typeof FOLDERS;
 const KINDS = Object.keys(FOLDERS) as Kind[];
+/** What ids of each kind begin with: anything else in these folders was put there by somebody. */
+const PREFIXES = { volume: "sbx", snapshot: "snp", base: "bas", tip: "prj" } as const satisfies Record<Kind, string>;
+const ASIDE = [MAKING, TRASH, REPLACING];
 
 export class Shelves {
   readonly folder: string;
@@ -143,13 +146,13 @@ export class Shelves {
   /** Says whether the entry was removed. */
   async #settle(kind: Kind, name: string, keep: VolumeKeep): Promise<boolean> {
     if (name.startsWith(REPLACING) && (await this.#finishReplacing(name))) return false;
-    if (name.startsWith(".")) {
+    if (ASIDE.some((prefix) => name.startsWith(prefix))) {
       await this.discard(kind, name);
       return true;
     }
     const id = kind === "snapshot" ? parseSnapshotName(name)?.snapshot : name;
     const kept = { volume: keep.volumes, snapshot: keep.snapshots, base: keep.bases, tip: keep.projects }[kind];
-    if (id === undefined || kept.has(id) || this.#made.has(id)) return false;
+    if (id === undefined || !id.startsWith(PREFIXES[kind]) || kept.has(id) || this.#made.has(id)) return false;
     await this.remove(kind, id);
     return true;
   }

@@ -130,8 +130,17 @@ export interface Opened {
   readonly reader: DatabaseSync;
 }
 
+/** What SQLite says of a damaged file does not say which. */
+function named(path: string, error: unknown): unknown {
+  if (!(error instanceof VivError) || error.code !== "store_corrupt" || error.message.includes(path)) return error;
+  const said = error.cause instanceof Error ? error.cause.message : error.message;
+  return new VivError("store_corrupt", `The database ${path} cannot be read: ${said}.`, { cause: error });
+}
+
 async function openExisting(path: string, migrations: readonly Migration[]): Promise<DatabaseSync> {
-  const db = await retryBusy(() => connect(path, false));
+  const db = await retryBusy(() => connect(path, false)).catch((error: unknown) => {
+    throw named(path, error);
+  });
   try {
     await retryBusy(() => checkContent(db, path, migrations.length));
     if (versionOf(db) < migrations.length) {
@@ -141,7 +150,7 @@ async function openExisting(path: string, migrations: readonly Migration[]): Pro
     return db;
   } catch (error) {
     db.close();
-    throw error;
+    throw named(path, error);
   }
 }
 

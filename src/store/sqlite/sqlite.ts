@@ -8,6 +8,7 @@ import { Changes, Queries } from "../queries.ts";
 import type { Change, Store } from "../store.ts";
 import type { Tables } from "../tables.ts";
 import { sqliteDialect } from "./dialect.ts";
+import { storeError } from "./errors.ts";
 import { openDatabase, retryBusy } from "./open.ts";
 
 type EventsListener = (events: readonly VivEvent[]) => void;
@@ -60,7 +61,7 @@ class SqliteStore extends Queries implements Store {
       this.#writerDatabase.exec("commit");
     } catch (error) {
       if (this.#writerDatabase.isTransaction) this.#writerDatabase.exec("rollback");
-      throw error;
+      throw storeError(error);
     }
     if (changes.written.length > 0) for (const listener of this.#listeners) listener(changes.written);
     return result;

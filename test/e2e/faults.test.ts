@@ -1,0 +1,275 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newId } from "../../src/schema/ids.ts";
+import type { Sandbox } from "../../src/schema/sandbox.ts";
+import { groupsOf, traces } from "../support/machine.ts";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+describe("a server with much to do at once", needs("root"), () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await TestServer.start();
+  });
+
+  afterAll(async () => server.remove());
+
+  test("F-08: thirty creates at once all give a sandbox of their own that works", async () => {
+    const boxes = await Promise.all(Array.from({ length: 30 }, () => server.create()));
+    const outputs = await Promise.all(boxes.map(({ id, name }) => server.sh(id, `echo ${name} > mine; cat mine; cat /proc/self/uid_map`)));
+    const ranges = outputs.map(({ stdout }, index) => {
+      const [mine, map] = stdout.split("\n");
+      expect(mine).toBe(boxes[index]?.name);
+      return map?.trim().split(/\s+/)[1];
+    });
+    expect(new Set(ranges).size).toBe(30);
+    expect(new Set(boxes.map(({ name }) => name)).size).toBe(30);
+    await Promise.all(boxes.map(({ id }) => server.client.call("removeSandbox", { sandbox: id })));
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toEqual([]);
+  }, 60_000);
+
+  test("F-11: a stop during a snapshot, two stops, and a snapshot during a stop come one after the other", async () => {
+    const box = await server.create();
+    await server.sh(box.id, "head -c 20000000 /dev/urandom > data");
+    const stop = () => server.client.call("stopSandbox", { sandbox: box.id });
+    const snapshot = () => server.client.call("createSnapshot", { sandbox: box.id });
+    const [taken, first, second, late] = await Promise.allSettled([snapshot(), stop(), stop(), snapshot()]);
+    const results = [taken, first, second, late].map((result) => (result?.status === "fulfilled" ? "ok" : (result?.reason as { code: string }).code));
+    expect(results.slice(1, 3).toSorted()).toEqual(["illegal_transition", "ok"]);
+    for (const result of [results[0], results[3]]) expect(["ok", "not_running"]).toContain(result);
+    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "completed", outcome: "done" });
+    const { snapshots } = await server.client.call("listSnapshots", { sandbox: box.id });
+    expect(snapshots).toHaveLength(1 + [results[0], results[3]].filter((result) => result === "ok").length);
+    const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
+    expect((await server.sh(sandboxes[0]?.id ?? "", "wc -c < data")).stdout).toBe("20000000\n");
+    for (const { id } of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: id });
+  });
+
+  test("F-11: a removal during a create waits for it, and nothing of either stays", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const creating = server.create({ name: `round-${round}` });
+      const removed = eventually(
+        () => server.client.call("removeSandbox", { sandbox: `round-${round}` }).then(() => true, (error: { code: string }) => error.code),
+        (answer) => answer === true,
+      );
+      await creating;
+      await removed;
+    }
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toEqual([]);
+    await server.client.call("prune", { all: true });
+    expect(traces(server)).toMatchObject({ volumes: [], runs: [], logs: [] });
+  });
+
+  test("F-51: SIGTERM with open streams ends soon, and the commands go on", async () => {
+    const box = await server.create();
+    const streams = await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        server.client.exec(box.id, { command: ["/bin/sh", "-c", "while :; do echo line; sleep 0.2; done"], onDisconnect: index % 2 === 0 ? "keep" : "kill" }),
+      ),
+    );
+    const watching = new AbortController();
+    const heard = (async () => {
+      for await (const event of server.client.events(0, { signal: watching.signal })) void event;
+    })().catch(() => undefined);
+    const ends = streams.map((stream) => stream.end.then(() => "ended", (error: { code: string }) => error.code));
+    const began = performance.now();
+    await server.down();
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(new Set(await Promise.all(ends))).toEqual(new Set(["server_unreachable"]));
+    watching.abort();
+    await heard;
+    await server.up();
+    const { commands } = await server.client.call("listCommands", { sandbox: box.id });
+    expect(commands.map(({ id }) => id).toSorted()).toEqual(streams.map(({ command }) => command.id).toSorted());
+    const [{ id } = { id: "" }] = commands;
+    const lines = async () => (await server.client.call("inspectCommand", { sandbox: box.id, command: id })).stdout.length;
+    const before = await lines();
+    await eventually(lines, (now) => now > before);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+});
+
+describe("leftovers and damage", needs("root"), () => {
+  let server: TestServer;
+  let box: Sandbox;
+
+  beforeAll(async () => {
+    server = await TestServer.start({ config: { spares: false } });
+    box = await server.create();
+  });
+
+  afterAll(async () => server.remove());
+
+  const pid = async () => (await server.client.call("inspectSandbox", { sandbox: box.id })).processId;
+
+  test("F-22: what has our prefix and no sandbox is removed at the start, what others put there stays", async () => {
+    const { home } = server.paths;
+    const [lost, snapshot, base] = [newId("sandbox"), newId("snapshot"), newId("base")];
+    const groups = groupsOf(new Set([box.id]));
+    expect(groups.length).toBeGreaterThan(0);
+    const ours = [
+      ...groups.map((group) => join(dirname(group), lost)),
+      join(home, "run", lost),
+      join(home, "logs", lost),
+      join(home, "pool/volumes", lost),
+      join(home, "pool/snapshots", `${snapshot}@${lost}`),
+      join(home, "pool/bases", base),
+      join(home, "pool/volumes/.making-1"),
+    ];
+    const foreign = [
+      ...groups.map((group) => join(dirname(group), "foreign")),
+      ...groups.map((group) => join(dirname(dirname(group)), "viv-test-foreign")),
+      join(home, "run/notes"),
+      join(home, "pool/volumes/notes"),
+      join(home, "pool/snapshots/notes"),
+    ];
+    await server.kill();
+    for (const folder of [...ours, ...foreign]) mkdirSync(folder, { recursive: true });
+    try {
+      await server.up();
+      await eventually(() => ours.filter((folder) => existsSync(folder)), (left) => left.length === 0);
+      expect(foreign.filter((folder) => !existsSync(folder))).toEqual([]);
+      const { events } = await server.client.call("listEvents", { limit: 1000 });
+      expect(JSON.stringify(events.findLast(({ type }) => type === "reconciled")?.data)).toContain(lost);
+      expect((await server.sh(box.id, "echo alive")).stdout).toBe("alive\n");
+    } finally {
+      for (const folder of foreign) rmdirSync(folder);
+    }
+  });
+
+  test("F-43: a damaged database is refused in clear words, sandboxes go on, and the restored one finds them again", async () => {
+    const file = join(server.paths.home, "vivarium.db");
+    const command = await server.sh(box.id, "while :; do sleep 0.2; done", { background: true });
+    const process1 = await pid();
+    await server.down();
+    const whole = readFileSync(file);
+    const refusals: string[] = [];
+    for (const damage of [Buffer.alloc(whole.length, "x"), Buffer.alloc(0), Buffer.concat([whole.subarray(0, 4096), Buffer.alloc(whole.length - 4096, 7)])]) {
+      writeFileSync(file, damage);
+      const refused = await server.second();
+      refusals.push(`${refused.code} ${refused.log.trim().split("\n").at(-1)}`);
+      for (const extra of ["-wal", "-shm"]) rmSync(file + extra, { force: true });
+    }
+    writeFileSync(file, whole);
+    await server.up();
+    expect(refusals).toHaveLength(3);
+    for (const refusal of refusals) expect(refusal).toMatch(new RegExp(`^125 .*The database ${file} .*store_corrupt.*backup`));
+    expect((await server.client.call("listCommands", { sandbox: box.id })).commands).toMatchObject([{ id: command.id, running: true }]);
+    expect(await pid()).toBe(process1);
+  });
+});
+
+/** A state folder on a small disk of its own, which a test can fill. */
+class SmallDisk {
+  readonly server: TestServer;
+  readonly #image: string;
+
+  private constructor(server: TestServer) {
+    this.server = server;
+    this.#image = join(server.place, "disk.img");
+  }
+
+  static async make(config: unknown, mebibytes: number): Promise<SmallDisk> {
+    const disk = new SmallDisk(await TestServer.start({ config }));
+    await disk.server.down();
+    const { home } = disk.server.paths;
+    execFileSync("truncate", ["-s", `${mebibytes}M`, disk.#image]);
+    execFileSync("mkfs.ext4", ["-q", "-m", "0", disk.#image]);
+    execFileSync("mount", ["-o", "loop", disk.#image, home]);
+    execFileSync("chmod", ["700", home]);
+    await disk.server.up();
+    return disk;
+  }
+
+  /** Leaves this much free. Blocks are reserved, not written. */
+  fill(leaveMebibytes: number): void {
+    const { home } = this.server.paths;
+    const free = Number(execFileSync("df", ["--output=avail", "-B1", home]).toString().trim().split("\n")[1]);
+    execFileSync("fallocate", ["-l", String(free - Math.max(leaveMebibytes, 16) * 1024 ** 2), join(home, "filler")]);
+    if (leaveMebibytes === 0) execFileSync("sh", ["-c", `cat /dev/zero > ${home}/filler.rest 2>/dev/null || true`]);
+  }
+
+  free(): void {
+    for (const name of ["filler", "filler.rest"]) rmSync(join(this.server.paths.home, name), { force: true });
+  }
+
+  async remove(): Promise<void> {
+    this.free();
+    await this.server.client.call("prune", { all: true });
+    await this.server.down();
+    execFileSync("umount", [this.server.paths.home]);
+    await this.server.remove();
+  }
+}
+
+describe("a full disk under btrfs", needs("root", "btrfs"), () => {
+  let disk: SmallDisk;
+
+  beforeAll(async () => {
+    disk = await SmallDisk.make({ spares: false }, 3000);
+  });
+
+  afterAll(async () => disk.remove());
+
+  test("F-14: refuses what needs room before it runs out, keeps sandboxes running, and works again with space", async () => {
+    const { server } = disk;
+    const box = await server.create({ name: "before" });
+    disk.fill(200);
+    await expect(server.create()).rejects.toMatchObject({ code: "disk_full" });
+    await expect(server.client.call("createSnapshot", { sandbox: box.id })).rejects.toMatchObject({ code: "disk_full" });
+    await expect(server.client.call("forkSandbox", { sandbox: box.id })).rejects.toMatchObject({ code: "disk_full" });
+    expect((await server.sh(box.id, "echo goes on > file; cat file")).stdout).toBe("goes on\n");
+    expect((await server.client.call("listSnapshots", { sandbox: box.id })).snapshots).toEqual([]);
+    expect((await server.client.call("listSandboxes", {})).sandboxes.map(({ name }) => name)).toEqual(["before"]);
+    await expect(server.client.call("stopSandbox", { sandbox: box.id })).rejects.toMatchObject({ code: "disk_full" });
+    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "failed", reason: expect.stringContaining("its files are kept") });
+    disk.free();
+    await eventually(() => server.create({ name: "after" }).then(() => true, () => false), (made) => made);
+    const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
+    expect((await server.sh(sandboxes[0]?.id ?? "", "cat file")).stdout).toBe("goes on\n");
+  });
+});
+
+describe("a full disk under plain folders", needs("root"), () => {
+  let disk: SmallDisk;
+
+  beforeAll(async () => {
+    disk = await SmallDisk.make({ storage: "plain", spares: false }, 1500);
+  });
+
+  afterAll(async () => disk.remove());
+
+  test("F-14: with no byte left is told as that by every operation, loses nothing that was there, and works again with space", async () => {
+    const { server } = disk;
+    const box = await server.create({ name: "before" });
+    await server.sh(box.id, "echo precious > kept");
+    const stream = await server.client.exec(box.id, { command: ["/bin/sh", "-c", "read line; seq 100000; exit 3"], stdin: true });
+    disk.fill(0);
+    await stream.write(Buffer.from("go\n"));
+    let bytes = 0;
+    for await (const chunk of stream.output) if (chunk.stream === "stdout") bytes += chunk.data.length;
+    expect(bytes).toBe(588_895);
+    expect((await stream.end).exitCode).toBe(3);
+    const failures = await Promise.all(
+      [
+        () => server.create(),
+        () => server.client.call("createSnapshot", { sandbox: box.id }),
+        () => server.sh(box.id, "echo x"),
+        () => server.client.call("stopSandbox", { sandbox: box.id }),
+      ].map((call) => call().then(() => "worked", (error: { code: string }) => error.code)),
+    );
+    expect(failures).toEqual(["disk_full", "disk_full", "disk_full", "disk_full"]);
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toMatchObject([{ name: "before", state: "running" }]);
+    disk.free();
+    await eventually(() => server.sh(box.id, "cat kept").then(({ stdout }) => stdout, () => ""), (text) => text === "precious\n");
+    await eventually(() => server.client.call("listCommands", { sandbox: box.id }), ({ commands }) => commands.length === 0);
+    const after = await server.create({ name: "after" });
+    await server.client.call("createSnapshot", { sandbox: box.id });
+    expect((await server.sh(after.id, "cat hello.txt")).stdout).toBe("hello\n");
+    expect(readdirSync(join(server.paths.home, "volumes/snapshots"))).toHaveLength(1);
+    expect(await server.client.call("stopSandbox", { sandbox: box.id })).toMatchObject({ state: "completed" });
+  });
+});
