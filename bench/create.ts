@@ -143,6 +143,7 @@ async function againstSpawn(server: BenchServer, { quick }: Settings): Promise<M
   const measured = await withSpawner(spawner, () =>
     compare({
       pairs: pairCount(quick, PAIRS * 2),
+      quietMs: 0,
       sides: [
         ["vivarium", inside],
         ["spawn", () => spawner.run([TRUE], { stdio: "pipe" })],

@@ -17,8 +17,8 @@ export function pairCount(quick: boolean, pairs = LEAST_PAIRS): number {
 }
 
 /** Takes a sample when the machine has come to rest after the one before. */
-export async function rested(sample: Sample): Promise<number> {
-  await delay(QUIET_MS);
+export async function rested(sample: Sample, quietMs = QUIET_MS): Promise<number> {
+  if (quietMs > 0) await delay(quietMs);
   return sample();
 }
 
@@ -53,20 +53,22 @@ function median(sorted: readonly number[]): number {
 export interface Pair {
   readonly pairs: number;
   readonly warmUp?: number;
+  /** Pause before each sample; 0 where neither side leaves work behind. */
+  readonly quietMs?: number;
   /** The side in question and the one it is compared with, by the names they get in the raw values. */
   readonly sides: readonly [readonly [string, Sample], readonly [string, Sample]];
 }
 
 /** The ratio of the medians of both sides. Every second pair goes the other way round, so that neither is always first. */
-export async function compare({ pairs, warmUp = WARM_UP_PAIRS, sides }: Pair): Promise<Measured> {
+export async function compare({ pairs, warmUp = WARM_UP_PAIRS, quietMs = QUIET_MS, sides }: Pair): Promise<Measured> {
   const [[ownName, own], [otherName, other]] = sides;
   const ownSamples: number[] = [];
   const otherSamples: number[] = [];
   for (let index = -warmUp; index < pairs; index += 1) {
     const ownFirst = index % 2 === 0;
-    const before = ownFirst ? undefined : await rested(other);
-    const mine = await rested(own);
-    const theirs = before ?? (await rested(other));
+    const before = ownFirst ? undefined : await rested(other, quietMs);
+    const mine = await rested(own, quietMs);
+    const theirs = before ?? (await rested(other, quietMs));
     if (index < 0) continue;
     ownSamples.push(mine);
     otherSamples.push(theirs);
