@@ -15,11 +15,11 @@ import { NativeDriver } from "./drivers/native/native.ts";
 import { EventFeed } from "./events/events.ts";
 import { CellHost } from "./host/cell-host.ts";
 import { Cgroups } from "./host/cgroups.ts";
+import { diagnose } from "./host/doctor.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
 import { freeRanges } from "./host/subids.ts";
-import { diagnose } from "./operations/doctor.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
 import { freeMemory } from "./sandbox/admission.ts";
@@ -119,7 +119,11 @@ export class Server {
   async #native(cell: string, machine: Machine, user: UserConfig, temporary: string): Promise<Backend> {
     const { paths } = this.#options;
     const exits = new Exits();
+    const cgroups = Cgroups.open(groupName(paths.home));
+    // Before the cell host's closer, so that it comes after it: the host lives in a group itself.
+    this.#closers.push(() => cgroups?.close(this.#live.size === 0));
     const host = this.#cellHost(cell, exits);
+    if (host.pid !== undefined) cgroups?.moveCells(host.pid);
     const mode = machine.mode === "root" ? "root" : "user";
     const volumes = await openVolumes(host, machine, paths.home, user);
     this.#closers.push(() => volumes.close(this.#live.size === 0));
@@ -127,8 +131,6 @@ export class Server {
     this.#closers.push(() => capture.close());
     const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own: [paths.home, paths.config], mode });
     this.#closers.push(() => masks.close(this.#live.size === 0));
-    const cgroups = Cgroups.open(groupName(paths.home));
-    if (host.pid !== undefined) cgroups?.moveCells(host.pid);
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
     const diff: Backend["diff"] = async (sides, lines) => {

@@ -191,19 +191,20 @@ export class Cgroups {
     };
   }
 
-  /** Removes a group whose processes have ended; the kernel may take a moment to let go of the last one. */
+  /** Removes a group whose processes have ended. */
   async remove(name: string): Promise<void> {
-    for (const folder of this.workFolders(name)) {
-      for (let attempt = 0; ; attempt += 1) {
-        try {
-          rmdirSync(folder);
-          break;
-        } catch (error) {
-          const code = (error as NodeJS.ErrnoException).code;
-          if (code === "ENOENT") break;
-          if (code !== "EBUSY" || attempt >= 200) throw error;
-          await wait(Math.min(attempt, 25));
-        }
+    for (const folder of this.workFolders(name)) await removeGroup(folder, 200);
+  }
+
+  /** Leaves nothing behind once the cell host has ended; `idle` tells that no sandbox has a process in a group. */
+  async close(idle: boolean): Promise<void> {
+    if (!idle) return;
+    for (const mount of this.#folders()) {
+      for (const folder of [join(mount, this.#prefix, "cells"), join(mount, this.#prefix)]) {
+        // Sandboxes that this server could not take over still have their groups: they stay for the next one.
+        await removeGroup(folder, 20).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== "EBUSY") throw error;
+        });
       }
     }
   }
@@ -222,6 +223,20 @@ export class Cgroups {
   /** Host-side ids of the processes in a group. */
   processes(name: string): number[] {
     return (this.#read("pids", name, "cgroup.procs") ?? "").split("\n").filter(Boolean).map(Number);
+  }
+}
+
+/** The kernel may take a moment to let go of a group's last process. */
+async function removeGroup(folder: string, attempts: number): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return rmdirSync(folder);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      if (code === "ENOENT") return;
+      if (code !== "EBUSY" || attempt >= attempts) throw error;
+      await wait(Math.min(attempt, 25));
+    }
   }
 }
 
