@@ -175,4 +175,14 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     );
     expect(readdirSync(join(server.paths.home, "run"))).toEqual([]);
   });
+
+  test("works with a home and a state folder that lie among the system's folders", async () => {
+    const elsewhere = await TestServer.start({ uid: UID, parent: "/opt" });
+    try {
+      const box = await elsewhere.create();
+      expect((await elsewhere.sh(box.id, "cat hello.txt; ls -d /usr/bin /etc/passwd; echo x > ~/mine && cat ~/mine")).stdout).toBe("hello\n/etc/passwd\n/usr/bin\nx\n");
+    } finally {
+      await elsewhere.remove();
+    }
+  });
 });

@@ -25,6 +25,8 @@ export interface TestServerOptions {
   /** Runs the server as this user. */
   readonly uid?: number;
   readonly flags?: readonly string[];
+  /** Where its folders are made; the folder for temporary files if left out. */
+  readonly parent?: string;
 }
 
 export class TestServer {
@@ -37,7 +39,7 @@ export class TestServer {
 
   private constructor(options: TestServerOptions) {
     this.#options = options;
-    this.place = mkdtempSync(join(tmpdir(), "viv-test-"));
+    this.place = mkdtempSync(join(options.parent ?? tmpdir(), "viv-test-"));
     this.project = join(this.place, "project");
     const config = join(this.place, "config.json");
     this.paths = findPaths({ ...options.env, VIV_HOME: join(this.place, "state"), VIV_CONFIG: config });

@@ -13,6 +13,8 @@ import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, W
 import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
 import { rootPlan, userModeFolders, userPlan, type Field, type MaskLayer } from "./plan.ts";
+import { userFolders } from "./user-folders.ts";
+import type { VolumePaths } from "../../volumes/volumes.ts";
 import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
@@ -54,8 +56,7 @@ export class NativeDriver implements Driver {
       this.#prepare(request);
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
       const volume = await request.volume;
-      if (mode === "user") makeFolders(volume.folder, userModeFolders());
-      const plan = (mode === "root" ? rootPlan : userPlan)({ ...request, volume }, mask, readMounts());
+      const plan = mode === "root" ? rootPlan({ ...request, volume }, mask, readMounts()) : this.#userPlan({ ...request, volume }, mask);
       const reply = await host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
       const launched: Launched = { pid: reply.number("pid") ?? 0, start: reply.get("start") ?? "", boot: this.#boot };
       return this.#walls(request.sandbox, launched, request.limits);
@@ -68,6 +69,12 @@ export class NativeDriver implements Driver {
 
   async #mask(request: LaunchRequest): Promise<MaskLayer> {
     return this.#options.masks.layer({ home: request.home, project: request.project, mask: request.mask, expose: request.expose });
+  }
+
+  #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: MaskLayer): Field[] {
+    const folders = userFolders(this.#options.home);
+    makeFolders(request.volume.folder, userModeFolders(folders, request.home));
+    return userPlan(request, mask, readMounts(), folders);
   }
 
   #prepare(request: LaunchRequest): void {

@@ -1,10 +1,11 @@
 /** Composes the mounts of a sandbox, as native/PROTOCOL.md (launch) understands them. */
-import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
 import { LIVE_SLOTS } from "../../volumes/volumes.ts";
 import type { VolumePaths } from "../../volumes/volumes.ts";
 import type { LaunchRequest as Asked } from "../drivers.ts";
+import type { UserFolder } from "./user-folders.ts";
 
 /** A launch whose volume is there. */
 type LaunchRequest = Omit<Asked, "volume"> & { readonly volume: VolumePaths };
@@ -22,9 +23,6 @@ export interface MaskLayer {
 
 const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
-
-/** Top-level folders that are made anew in every sandbox or hidden in it. */
-const PRIVATE_TOPS = new Set(["proc", "sys", "dev", "run", "tmp", "home", "root", "mnt", "media", "lost+found", "boot"]);
 
 /** Hands out live/<n> slots of the volume beyond those the base uses. */
 class Slots {
@@ -57,29 +55,29 @@ export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
   return finish(trees, "overlay", steps);
 }
 
-/** User mode: an empty root, one overlay per top-level folder, because an ordinary user can't overlay / itself. */
-export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
+/** User mode: an empty root and an overlay for each folder of the system. */
+export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
   const trees = new Trees(mounts, [
     ["mask", mask.path],
     ["vol", request.volume.folder],
   ]);
   const slots = new Slots(firstFreeSlot(request));
-  const steps: string[] = [];
-  for (const name of readdirSync("/")) {
-    const path = `/${name}`;
-    const stats = lstatSync(path);
-    if (stats.isSymbolicLink()) steps.push(parts("symlink", path, readlinkSync(path)));
-    else if (stats.isDirectory() && !PRIVATE_TOPS.has(name)) {
-      steps.push(parts("overlay", path, `@vol/system/upper/${name}`, `@vol/system/work/${name}`, ...maskedLowers(mask, path, trees)));
-    }
-  }
+  const overlay = (path: string, ...lowers: string[]): string => parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
+  const steps = folders.map((folder) => {
+    if (folder.kind === "symlink") return parts("symlink", folder.path, folder.target);
+    return folder.kind === "dir" ? parts("dir", folder.path, "755") : overlay(folder.path, ...maskedLowers(mask, folder.path, trees));
+  });
   steps.push(
     parts("dir", "/home", "755"),
     parts("dir", "/root", "700"),
     parts("dir", "/mnt", "755"),
     parts("bind", "/tmp", "@vol/system/upper/tmp", "rw"),
   );
-  if (request.home !== "/root" && request.home !== "/") steps.push(parts("bind", request.home, "@vol/system/upper/home", "rw"));
+  // Of the home only what the mask put there: settings without their secrets.
+  if (request.home !== "/") {
+    const settings = existsSync(join(mask.path, request.home));
+    steps.push(settings ? overlay(request.home, `@mask${request.home}`) : parts("bind", request.home, `@vol/system/upper${request.home}`, "rw"));
+  }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
   return finish(trees, "tmpfs", steps);
 }
@@ -94,9 +92,9 @@ function maskedLowers(mask: MaskLayer, path: string, trees: Trees): string[] {
 }
 
 /** Folders below system/upper and system/work that user mode needs before its launch. */
-export function userModeFolders(): string[] {
-  const tops = readdirSync("/", { withFileTypes: true }).filter((entry) => entry.isDirectory() && !PRIVATE_TOPS.has(entry.name));
-  return [...tops.flatMap(({ name }) => [`system/upper/${name}`, `system/work/${name}`]), "system/upper/tmp", "system/upper/home"];
+export function userModeFolders(folders: readonly UserFolder[], home: string): string[] {
+  const overlaid = [...folders.filter(({ kind }) => kind === "overlay").map(({ path }) => path), home];
+  return [...overlaid.flatMap((path) => [`system/upper${path}`, `system/work${path}`]), "system/upper/tmp"];
 }
 
 /** Names host folders as trees: one per mount that is used, and the ones given. */
