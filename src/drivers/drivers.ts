@@ -137,6 +137,8 @@ export interface Driver {
   adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined>;
   /** The logged output of a command, also when its sandbox has ended. */
   log(sandbox: string, command: string): Promise<CommandLog>;
+  /** Removes the oldest logs of commands that have ended until at most so many bytes are left; says how many are. */
+  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number>;
   /** Removes what an ended sandbox left on the host outside its volume; its logs too when it is thrown away. Absent is fine. */
   clear(sandbox: string, logs: "keep" | "remove"): Promise<void>;
   /** Clears everything of this driver that belongs to no sandbox kept; says what it removed. Asks what to keep after it has looked. */

@@ -212,6 +212,17 @@ export class Commands {
 
   async #finish(command: Command, end: CommandEnd): Promise<void> {
     await this.#record({ ...command, running: false, end }, "command.ended", { cause: end.cause, exitCode: end.exitCode });
+    await this.#boundLogs(command.sandbox, Math.min(end.outputBytes, LIMITS.commandLogBytes));
+  }
+
+  /** Logs lie outside the sandbox's quota, so all of them together have a bound of their own. */
+  async #boundLogs(sandbox: string, writtenBytes: number): Promise<void> {
+    const live = this.#parts.live.get(sandbox);
+    if (live === undefined || writtenBytes === 0) return;
+    live.logBytes += writtenBytes;
+    if (live.logBytes <= LIMITS.sandboxLogBytes) return;
+    const running = new Set((await this.#parts.store.commands(sandbox, true)).map(({ id }) => id));
+    live.logBytes = await live.driver.trimLogs(sandbox, running, LIMITS.sandboxLogBytes);
   }
 
   async #record(command: Command, type: "command.started" | "command.ended", data: Record<string, string | number | string[]>): Promise<void> {

@@ -1,5 +1,6 @@
 /** The sandboxes that have processes now, and when each was last at work. Everything here can be found again. */
 import type { Driver, Usage, Walls } from "../drivers/drivers.ts";
+import { LIMITS } from "../schema/limits.ts";
 
 export interface LiveSandbox {
   readonly walls: Walls;
@@ -12,6 +13,8 @@ export interface LiveSandbox {
   cpuMs: number;
   /** Counters at the last look, to tell what a command ran into. */
   counters: Pick<Usage, "outOfMemory" | "tooManyProcesses">;
+  /** Bytes of logs written since they were last bounded. */
+  logBytes: number;
   /** Commands somebody waits for. */
   readonly foreground: Set<string>;
 }
@@ -26,6 +29,8 @@ export class Live {
       activeAt: performance.now(),
       keepUntil: 0,
       cpuMs: 0,
+      // As much as may be there from an earlier server.
+      logBytes: LIMITS.sandboxLogBytes,
       counters: { outOfMemory: 0, tooManyProcesses: 0 },
       foreground: new Set(),
     };

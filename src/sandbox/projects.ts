@@ -41,10 +41,19 @@ export function captureRequest(view: ProjectView): CaptureRequest {
 
 /** Of the paths of a config, those below the project, relative to it: what is hidden there is not captured. */
 function pathsInside(view: ProjectView, paths: readonly string[]): string[] {
-  return paths.map((path) => relative(view.row.path, resolve(view.row.path, path))).filter((path) => path !== "" && !path.startsWith(".."));
+  return paths
+    .filter((path) => !isInHome(path))
+    .map((path) => relative(view.row.path, resolve(view.row.path, path)))
+    .filter((path) => path !== "" && !path.startsWith(".."));
 }
 
-/** The others, absolute. */
+/** The others: absolute, or with a `~` that stands for the home of whoever creates the sandbox. */
 export function pathsOutside(view: ProjectView, paths: readonly string[]): string[] {
-  return paths.map((path) => resolve(view.row.path, path)).filter((path) => relative(view.row.path, path).startsWith(".."));
+  return paths
+    .map((path) => (isInHome(path) ? path : resolve(view.row.path, path)))
+    .filter((path) => isInHome(path) || relative(view.row.path, path).startsWith(".."));
+}
+
+function isInHome(path: string): boolean {
+  return path === "~" || path.startsWith("~/");
 }

@@ -26,6 +26,8 @@ export const LIMITS = {
   maxArgumentBytes: 512 * 1024,
   maxEnvironmentBytes: 512 * 1024,
   commandLogBytes: 16 * 1024 ** 2,
+  /** Logs of one sandbox together; the oldest go first. */
+  sandboxLogBytes: 256 * 1024 ** 2,
   capturedOutputBytes: 1024 ** 2,
   maxRunningCommands: 512,
 

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, TestServer } from "../support/server.ts";
@@ -118,6 +118,17 @@ describe("a sandbox", needs("root"), () => {
     expect((await server.sh(right ?? "", "cat state")).stdout).toBe("one\n");
     expect((await server.sh(box.id, "cat state")).stdout).toBe("one\n");
     for (const each of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: each.id });
+  });
+
+  test("the logs of all commands together have a bound, and the newest stay", async () => {
+    const box = await server.create();
+    const results = [];
+    for (let round = 0; round < 20; round += 1) results.push(await server.sh(box.id, "head -c 16000000 /dev/zero"));
+    const folder = join(server.paths.home, "logs", box.id);
+    const bytes = (): number => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+    await eventually(bytes, (sum) => sum <= 256 * 1024 ** 2);
+    expect((await server.client.call("inspectCommand", { sandbox: box.id, command: results.at(-1)?.id ?? "" })).stdout.length).toBe(1024 ** 2);
+    await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
   test("the diff names what was added, changed and deleted, with line counts", async () => {

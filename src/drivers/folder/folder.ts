@@ -6,6 +6,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { signalGroup, startOf } from "../../host/process-group.ts";
+import { trimFolder } from "../../host/trim.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
 import { readCommandLog } from "./log.ts";
@@ -67,6 +68,10 @@ export class FolderDriver implements Driver {
 
   async log(sandbox: string, command: string): Promise<CommandLog> {
     return readCommandLog(this.#records(sandbox), command);
+  }
+
+  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number> {
+    return trimFolder(this.#records(sandbox), new Set([...running, PLACE.split(".")[0] ?? PLACE]), mostBytes);
   }
 
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {

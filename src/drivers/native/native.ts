@@ -12,6 +12,7 @@ import type { Limits } from "../../schema/sandbox.ts";
 import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
 import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
+import { trimFolder } from "../../host/trim.ts";
 import { rootPlan, userModeFolders, userPlan, type Field, type MaskLayer } from "./plan.ts";
 import { userFolders } from "./user-folders.ts";
 import type { VolumePaths } from "../../volumes/volumes.ts";
@@ -152,6 +153,10 @@ export class NativeDriver implements Driver {
 
   async log(sandbox: string, command: string): Promise<CommandLog> {
     return (await readLog(this.#logFolder(sandbox), command)) ?? { chunks: [], offset: 0, exit: null };
+  }
+
+  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number> {
+    return trimFolder(this.#logFolder(sandbox), running, mostBytes);
   }
 
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
