@@ -23,11 +23,13 @@ export interface SpawnOptions {
 export class Spawner {
   readonly #child: ChildProcess;
   readonly #lines: Interface;
+  readonly #ended: Promise<undefined>;
 
   /** `wrapper` is a command that ends by executing the words after it. */
   constructor(wrapper: readonly string[] = []) {
     const [program, ...args] = [...wrapper, process.execPath, PROGRAM] as const;
     this.#child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+    this.#ended = once(this.#child, "exit").then(() => undefined);
     if (this.#child.stdout === null) throw new Error("the spawner has no output");
     this.#lines = createInterface({ input: this.#child.stdout });
   }
@@ -35,7 +37,7 @@ export class Spawner {
   /** Milliseconds from the start of a program to its end. */
   async run(command: readonly string[], options: SpawnOptions = {}): Promise<number> {
     const { cwd = "/", stdio = "ignore", allowFailure = false } = options;
-    const answered = Promise.race([once(this.#lines, "line"), once(this.#child, "exit").then(() => undefined)]);
+    const answered = Promise.race([once(this.#lines, "line"), this.#ended]);
     this.#child.stdin?.write(`${JSON.stringify({ command, cwd, stdio })}\n`);
     const [line] = (await answered) ?? [];
     if (typeof line !== "string") throw new Error("the spawner has ended");
@@ -46,9 +48,7 @@ export class Spawner {
   }
 
   async close(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = once(this.#child, "exit");
     this.#child.stdin?.end();
-    await ended;
+    await this.#ended;
   }
 }
