@@ -59,6 +59,7 @@ export class MaskPlan {
     for (const [folder, depth] of SEARCHED) this.#hideUnreadable(folder, depth);
     for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(path, sanitiser);
     for (const home of this.#homesShown()) this.#furnish(home);
+    for (const path of request.mask) this.#hideShown(path);
     for (const path of request.expose) this.#show(path);
     this.#reach(request.project);
   }
@@ -178,12 +179,17 @@ export class MaskPlan {
   #furnish(home: string): void {
     if (this.#entries.get(home)?.kind !== "opaque") return;
     for (const name of TOOLCHAINS) this.#show(join(home, name));
-    for (const name of TOOLCHAIN_SECRETS) {
-      const path = join(home, name);
-      const shown = [...this.#entries.values()].some((entry) => entry.kind === "through" && isWithin(path, entry.path));
-      if (shown && !this.#exposed(path)) this.#put({ kind: "hide", path });
-    }
+    for (const name of TOOLCHAIN_SECRETS) this.#hideShown(join(home, name));
     for (const [name, sanitiser] of Object.entries(HOME_FILES)) this.#replace(join(home, name), sanitiser);
+  }
+
+  /** Takes back what an emptied folder shows at, below or around a path. */
+  #hideShown(path: string): void {
+    if (this.#exposed(path)) return;
+    for (const [at, { kind }] of this.#entries) {
+      if (isWithin(at, path) && (kind === "through" || kind === "file" || kind === "link") && this.#isEmptied(at)) this.#entries.delete(at);
+    }
+    if ([...this.#entries.values()].some((entry) => entry.kind === "through" && isWithin(path, entry.path))) this.#put({ kind: "hide", path });
   }
 
   /** Shows a folder of reality inside an emptied one. A file is copied as it is now. */

@@ -47,8 +47,8 @@ export const ProjectConfig = z
       })
       .default({})
       .describe("Caps of this project's sandboxes, within the user's ceilings."),
-    mask: z.array(z.string().min(1)).default([]).describe("More paths that do not exist inside: absolute, or relative to the project."),
-    expose: z.array(z.string().min(1)).default([]).describe("Paths hidden by default that exist inside, copy-on-write. Widens."),
+    mask: z.array(z.string().min(1)).default([]).describe("More paths that do not exist inside: absolute, from ~, or relative to the project."),
+    expose: z.array(z.string().min(1)).default([]).describe("Paths hidden by default that exist inside, copy-on-write: absolute, or from ~. Widens."),
     env: z.strictObject({ pass: z.array(z.string()).default([]).describe("Names passed even though they look secret."), set: z.record(z.string(), z.string()).default({}).describe("Variables to set."), drop: z.array(z.string()).default([]).describe("Names never passed.") }).prefault({}).describe("Environment variables inside. pass and set widen."),
     services: z.record(z.string().regex(/^[a-z0-9-]{1,63}$/), Service).default({}).describe("Services started inside each clone. Widens."),
     capture: z

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Sandbox } from "../../src/schema/sandbox.ts";
@@ -14,6 +14,8 @@ describe("vivarium.json", needs("root"), () => {
   beforeAll(async () => {
     server = await TestServer.start({ files: { "hello.txt": "hello\n", "secrets/key": "inside\n", "other/secrets/key": "elsewhere\n" } });
     outside = mkdtempSync("/opt/viv-test-");
+    // What others may not read would be hidden anyway.
+    chmodSync(outside, 0o755);
     mkdirSync(join(server.place, ".ssh"));
     writeFileSync(join(server.place, ".ssh/id_rsa"), "real key\n");
     writeFileSync(join(outside, "file"), "outside\n");

@@ -60,6 +60,13 @@ describe("the mask layer", needs("root", "linux"), () => {
     return { home, project };
   };
 
+  test("CLONE-4 toolchains that the config masks, or parts of them, are not there", async () => {
+    const { home, project } = makeHome();
+    const layer = await masks.layer({ home, project, mask: ["~/.nvm", "~/.cargo/bin", join(home, ".npmrc")], expose: [] });
+    const seen = through(layer.path, `cd "$1${home}" && find . -type f | sort`).trim().split("\n");
+    expect(seen).toEqual(["./.config/pip/pip.conf", "./.gitconfig", "./.npm/_cacache/x"]);
+  });
+
   test("CLONE-4 of a home folder only the project's path, toolchains and settings without logins exist", async () => {
     const { home, project } = makeHome();
     expect(execFileSync("grep", ["-rl", CANARY, home], { encoding: "utf8" }).split("\n").length).toBeGreaterThan(9);

@@ -58,7 +58,7 @@ export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
 
 /** What a config asked for and did not get would be missed without a word. */
 export function sayIfUntrusted(screen: Screen, { untrusted }: Sandbox): void {
-  if (untrusted.length > 0) screen.say(`vivarium.json is not trusted, so ${untrusted.join(", ")} have no effect. Read it, then run \`viv trust\`.`);
+  if (untrusted.length > 0) screen.say(`vivarium.json is not trusted; without effect until then: ${untrusted.join(", ")}. Read it, then run \`viv trust\`.`);
 }
 
 export default command({
