@@ -39,6 +39,18 @@ export function processExists(pid: number): boolean {
   }
 }
 
+/** Whether it has not ended. One that has may be listed for long: not every process 1 buries its orphans. */
+export function isRunning(pid: number): boolean {
+  if (!processExists(pid)) return false;
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return !/^ [ZX] /.test(text.slice(text.lastIndexOf(")") + 1));
+  } catch (error) {
+    // Gone meanwhile, or a system without /proc, where it exists as far as is known.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH" && processExists(pid);
+  }
+}
+
 /** All processes below `root`, without it. Orphans of a pid namespace belong to its process 1, so none escapes. */
 export function processesBelow(root: number): ProcessUse[] {
   const children = new Map<number, Stat[]>();

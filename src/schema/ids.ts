@@ -23,9 +23,9 @@ export function newId(kind: IdKind): string {
 
 const pattern = (kind: IdKind): RegExp => new RegExp(`^${PREFIXES[kind]}[${ALPHABET}]{26}$`);
 
-export const SandboxId = z.string().regex(pattern("sandbox")).describe("Id of a sandbox.");
-export const CommandId = z.string().regex(pattern("command")).describe("Id of a command.");
-export const SnapshotId = z.string().regex(pattern("snapshot")).describe("Id of a snapshot.");
+export const SandboxId = z.string().regex(pattern("sandbox"), "not the id of a sandbox, as `viv ls --json` shows it").describe("Id of a sandbox.");
+export const CommandId = z.string().regex(pattern("command"), "not the id of a command, as `viv ps` shows it").describe("Id of a command.");
+export const SnapshotId = z.string().regex(pattern("snapshot"), "not the id of a snapshot, as `viv snapshots` shows it").describe("Id of a snapshot.");
 export const Name = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is 1 to 63 lower-case letters, digits and inner hyphens")

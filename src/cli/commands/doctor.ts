@@ -1,3 +1,9 @@
+import { findCell } from "../../config/machine.ts";
+import type { Client } from "../../client/client.ts";
+import { diagnose } from "../../host/doctor.ts";
+import { examine } from "../../host/machine.ts";
+import { VivError } from "../../schema/errors.ts";
+import type { Doctor } from "../../schema/server.ts";
 import { command } from "../command.ts";
 import { clean } from "../text.ts";
 
@@ -8,16 +14,28 @@ const WALLS = {
   none: "There are no walls to be had here: only `--unwalled` copies of a folder.",
 } as const;
 
+/** What the server says; where there is none to be had, why, and what this process can see of the machine. */
+async function look(client: () => Promise<Client>, env: Readonly<Record<string, string | undefined>>): Promise<Doctor> {
+  try {
+    return await (await client()).call("doctor", {});
+  } catch (error) {
+    const { message, remedy } = VivError.from(error);
+    const cell = findCell(env);
+    const report = diagnose({ machine: await examine(cell), cell, storage: undefined, limits: undefined, groups: undefined });
+    return { ...report, findings: [{ check: "server", verdict: "missing", detail: message, remedy }, ...report.findings] };
+  }
+}
+
 export default command({
   name: "doctor",
   summary: "Say what this machine can do, and what would make it better",
-  details: "The exit code is 1 if no walls can be had.",
+  details: "The exit code is 1 if no walls can be had, or if the server can't start.",
   examples: [["viv doctor", "all findings, with what to do"]],
   options: {},
   positionals: [],
-  async run({ json, screen, client }) {
-    const report = await screen.during("Looking at the machine", (await client()).call("doctor", {}));
-    const code = report.wall === "native" ? 0 : 1;
+  async run({ json, screen, env, client }) {
+    const report = await screen.during("Looking at the machine", look(client, env));
+    const code = report.wall === "native" && report.findings.every(({ check }) => check !== "server") ? 0 : 1;
     if (json) {
       screen.json(report);
       return code;

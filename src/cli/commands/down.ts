@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { findPaths } from "../../config/paths.ts";
+import { isRunning } from "../../host/processes.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { VivError } from "../../schema/errors.ts";
 import type { Client } from "../../client/client.ts";
@@ -18,19 +19,11 @@ async function shutDown(client: Client, socket: string): Promise<Stopped> {
   await client.call("shutdown", {});
   client.close();
   const deadline = performance.now() + LIMITS.shutdownMs;
-  while ((await isListening(socket)) || isAlive(pid)) {
+  while ((await isListening(socket)) || isRunning(pid)) {
     if (performance.now() > deadline) throw new VivError("timeout", `The server (process ${pid}) has not ended yet.`);
     await delay(10);
   }
   return { pid, leaves: (sandboxes["running"] ?? 0) + (sandboxes["paused"] ?? 0) > 0 };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 export default command({

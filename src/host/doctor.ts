@@ -1,5 +1,5 @@
 /** Findings for people: what works on this machine, what is lost, and what would help. */
-import type { Machine } from "../host/machine.ts";
+import type { Machine } from "./machine.ts";
 import type { Doctor, Finding } from "../schema/server.ts";
 
 export interface DoctorView {
@@ -54,7 +54,8 @@ function users({ machine }: DoctorView): Finding | undefined {
   return finding("users", "reduced", "Only your own user exists inside: apt, chown and editing files of root don't work there.", "Run viv as root for a clone with all users.");
 }
 
-function storage({ machine, storage: kind }: DoctorView): Finding {
+function storage({ machine, storage: kind }: DoctorView): Finding | undefined {
+  if (kind === undefined) return undefined;
   if (kind === "btrfs") return finding("storage", "good", "btrfs: snapshots, rollbacks and forks cost the same for any amount of data, and disk quotas are hard.");
   const cost = "Snapshots copy what changed, and disk quotas are watched every few seconds instead of being held by the kernel.";
   if (machine.uid !== 0) return finding("storage", "reduced", `Plain folders. ${cost}`, "Run viv as root to get btrfs volumes.");
@@ -63,7 +64,8 @@ function storage({ machine, storage: kind }: DoctorView): Finding {
   return finding("storage", "reduced", `Plain folders. ${cost}`, "Set storage to auto in the user config.");
 }
 
-function limits({ limits: held, groups }: DoctorView): Finding {
+function limits({ limits: held, groups }: DoctorView): Finding | undefined {
+  if (held === undefined) return undefined;
   if (held === "hard") return finding("limits", "good", `CPU, memory and process limits are held by cgroup v${groups ?? 2}.`);
   return finding("limits", "reduced", "No cgroup of its own: memory and process limits are watched instead of being held by the kernel.", "Run viv as root, or in a systemd user scope: systemd-run --user --scope -p Delegate=yes viv up");
 }

@@ -1,0 +1,199 @@
+import { spawnSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ERRORS, type ErrorBody } from "../../src/schema/errors.ts";
+import { PROGRAM, viv, vivEnvironment, type Answer, type VivOptions } from "../support/viv.ts";
+import { TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+const md5 = (bytes: Uint8Array): string => createHash("md5").update(bytes).digest("hex");
+
+/** What every failure looks like: one line that says what happened, one that says what to do. */
+function expectSaid(answer: Answer, code: number, message: string | RegExp): void {
+  const lines = answer.err.trimEnd().split("\n");
+  expect(answer.err).toMatch(/^viv: .+[.?]\n +.+\n$/s);
+  expect(lines.length).toBe(2);
+  expect(lines[0]).toMatch(message);
+  expect(answer).toMatchObject({ code, out: "" });
+}
+
+describe("the command line", needs("root"), () => {
+  let server: TestServer;
+  const run = (words: string[], options: VivOptions = {}): Answer => viv(server, words, { cwd: server.project, ...options });
+
+  beforeAll(async () => {
+    server = await TestServer.start({ files: { "hello.txt": "hello\n", "src/a.js": "1\n" } });
+    await server.create({ name: "try" });
+  });
+
+  afterAll(async () => server.remove());
+
+  test("CLI-1: create prints the name alone, or id, name and state as JSON; ls shows them", () => {
+    const created = run(["create", "--json", "--name", "first", "--label", "of=test"]);
+    expect(created).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse(created.out)).toMatchObject({ id: expect.stringMatching(/^sbx/), name: "first", state: "running", project: server.project, labels: { of: "test" } });
+    const named = run(["create"]);
+    expect(named.out).toMatch(/^[a-z]+-[a-z]+\n$/);
+    const [head, ...rows] = run(["ls"]).out.trimEnd().split("\n");
+    expect(head).toMatch(/^NAME +STATE +PROJECT +CREATED +STOPS$/);
+    expect(rows).toHaveLength(3);
+    expect(rows.find((row) => row.startsWith("first "))).toMatch(/^first +running +\/.* (now|ago) +in /);
+    expect(run(["ls", "--quiet"]).out.split("\n").filter(Boolean)).toContain("first");
+    expect(run(["rm", "first", named.out.trim()])).toMatchObject({ code: 0 });
+    expect(JSON.parse(run(["ls", "--json"]).out).sandboxes).toHaveLength(1);
+  });
+
+  test("CLI-1: exec passes every byte, the exit code and the folder through", () => {
+    const bytes = randomBytes(3 * 1024 ** 2);
+    expect(md5(run(["exec", "try", "--", "cat"], { input: bytes }).bytes)).toBe(md5(bytes));
+    expect(run(["exec", "try", "--", "md5sum"], { input: bytes }).out).toBe(`${md5(bytes)}  -\n`);
+    expect(run(["exec", "try", "sh", "-c", "echo out; echo err >&2; exit 3"])).toMatchObject({ code: 3, out: "out\n", err: "err\n" });
+    expect(run(["exec", "try", "--", "pwd"], { cwd: join(server.project, "src") }).out).toBe(`${join(server.project, "src")}\n`);
+    expect(run(["exec", "-w", "/usr", "-e", "A=b c", "-u", "nobody", "try", "--", "sh", "-c", 'pwd; echo "$A"; id -un']).out).toBe("/usr\nb c\nnobody\n");
+    expect(run(["exec", "try", "--", "sh", "-c", "kill -TERM $$"]).code).toBe(143);
+    expect(run(["exec", "--timeout", "100ms", "try", "--", "sleep", "60"])).toMatchObject({ code: 124, err: "viv: The command reached its time limit.\n" });
+  });
+
+  test("CLI-1: what can't be run ends with 127, 126 or 125 and says why", () => {
+    expectSaid(run(["exec", "try", "--", "no-such-program"]), 127, /no-such-program/);
+    expectSaid(run(["exec", "try", "--", "/etc/passwd"]), 126, /\/etc\/passwd can't be run/);
+    expectSaid(run(["exec", "-w", "/nonexistent", "try", "--", "true"]), 125, /The working folder \/nonexistent can't be entered: No such file or directory/);
+    expectSaid(run(["exec", "-u", "nosuchuser", "try", "--", "true"]), 125, /There is no user nosuchuser in the sandbox/);
+    expectSaid(run(["exec", "absent", "--", "true"]), 125, /There is no sandbox absent/);
+  });
+
+  test("CLI-1: every mistake is told in one sentence, with what to do", () => {
+    expectSaid(run(["inspect", "absent"]), 2, /There is no sandbox absent\./);
+    expectSaid(run(["inspect", "Not_A_Name"]), 2, /not a sandbox id or name/);
+    expectSaid(run(["creat"]), 2, /There is no command "creat"\. Did you mean `viv create`\?/);
+    expectSaid(run(["create", "--memry", "1g"]), 2, /--memry/);
+    expectSaid(run(["create", "--memory", "lots"]), 2, /--memory/);
+    expectSaid(run(["create", "--name", "try"]), 3, /There is a sandbox called try already/);
+    expectSaid(run(["create", "--name", "No Spaces"]), 2, /a name is 1 to 63 lower-case letters/);
+    expectSaid(run(["create", "--project", "/no/such/folder"]), 2, /\/no\/such\/folder/);
+    expectSaid(run(["create"], { cwd: "/usr" }), 2, /Neither \/usr nor a folder above it has a vivarium\.json or a \.git/);
+    expectSaid(run(["logs", "try", "nonsense"]), 2, /not the id of a command, as `viv ps` shows it/);
+    expectSaid(run(["kill", "try", "cmd00000000000000000000000000"]), 2, /has no command/);
+    expectSaid(run(["rollback", "try", "absent"]), 2, /has no snapshot absent/);
+    expectSaid(run(["resume", "try"]), 3, /is running, not paused/);
+    expectSaid(run(["files", "cat", "try", "absent.txt"]), 2, /absent\.txt: No such file or directory\./);
+    expectSaid(run(["cp", "try:absent", "here"]), 2, /absent/);
+    expectSaid(run(["extend", "try", "--by", "soon"]), 2, /--by/);
+  });
+
+  test("CLI-1: with --json a failure is JSON, too, with the same exit code", () => {
+    for (const [words, code] of [[["inspect", "absent"], "not_found"], [["create", "--memry"], "usage"], [["create", "--name", "try"], "name_taken"]] as const) {
+      const answer = run([...words, "--json"]);
+      const { error } = JSON.parse(answer.out) as ErrorBody;
+      expect(error).toMatchObject({ code, message: expect.stringMatching(/[.?]$/), remedy: expect.stringMatching(/\.$/) });
+      expect(answer).toMatchObject({ code: ERRORS[code].exit, err: "" });
+    }
+  });
+
+  test("CLI-1: cp carries files and folders both ways", () => {
+    const here = join(server.place, "copies");
+    mkdirSync(join(here, "in/deep"), { recursive: true });
+    const bytes = randomBytes(100_000);
+    writeFileSync(join(here, "in/deep/data.bin"), bytes);
+    writeFileSync(join(here, "in/run.sh"), "#!/bin/sh\necho ran\n", { mode: 0o755 });
+    expect(run(["cp", "in", "try:/tmp/copied"], { cwd: here })).toMatchObject({ code: 0, err: "" });
+    expect(run(["exec", "try", "--", "/tmp/copied/run.sh"]).out).toBe("ran\n");
+    run(["exec", "try", "--", "sh", "-c", "ln -s /etc/shadow /tmp/copied/link; ln -s run.sh /tmp/copied/near"]);
+    const out = run(["cp", "try:/tmp/copied", "out"], { cwd: here });
+    expect(out).toMatchObject({ code: 0, err: expect.stringContaining("left out link") });
+    expect(md5(readFileSync(join(here, "out/deep/data.bin")))).toBe(md5(bytes));
+    expect(existsSync(join(here, "out/link"))).toBe(false);
+    expect(run(["cp", "hello.txt", "try:renamed.txt"])).toMatchObject({ code: 0 });
+    expect(run(["cp", "try:renamed.txt", here])).toMatchObject({ code: 0 });
+    expect(readFileSync(join(here, "renamed.txt"), "utf8")).toBe("hello\n");
+  });
+
+  test("CLI-1: snapshot, change, diff, rollback and fork", () => {
+    run(["create", "--name", "story"]);
+    run(["exec", "story", "--", "sh", "-c", "echo one > state"]);
+    expect(JSON.parse(run(["snapshot", "story", "one", "--json"]).out)).toMatchObject({ name: "one", current: true });
+    run(["exec", "story", "--", "sh", "-c", "echo two > state; rm src/a.js; echo more >> hello.txt"]);
+    expect(run(["diff", "story"]).out.split("\n").filter(Boolean).map((line) => line.trim().split(/\s+/).slice(0, 2).join(" ")).toSorted()).toEqual(["A state", "D src/a.js", "M hello.txt"]);
+    expect(run(["fork", "story", "--name", "branch"])).toMatchObject({ code: 0, out: "branch\n" });
+    expect(run(["rollback", "story", "one"])).toMatchObject({ code: 0 });
+    expect(run(["exec", "story", "--", "cat", "state", "src/a.js"]).out).toBe("one\n1\n");
+    expect(run(["exec", "branch", "--", "cat", "state"]).out).toBe("two\n");
+    expect(run(["snapshots", "story"]).out).toContain("one");
+    expect(run(["stop", "story"])).toMatchObject({ code: 0 });
+    expect(run(["rm", "story", "branch"])).toMatchObject({ code: 0 });
+  });
+
+  test("CLI-1: exec -d leaves a command running that ps, logs and kill know", () => {
+    const id = run(["exec", "-d", "try", "--", "sh", "-c", "echo begun; exec sleep 100"]).out.trim();
+    expect(id).toMatch(/^cmd[0-9a-z]{26}$/);
+    expect(run(["ps", "try"]).out).toContain(id);
+    expect(run(["logs", "try", id]).out).toBe("begun\n");
+    expect(run(["kill", "try", id])).toMatchObject({ code: 0 });
+  });
+
+  test("CLI-1: the completion for bash is clean and offers commands and names", () => {
+    const script = run(["completion", "bash"]).out;
+    const shell = `set -eu\nPATH=$(dirname ${PROGRAM}):$PATH\nsource /dev/stdin <<'END'\n${script}\nEND
+      offer() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _viv; echo "\${COMPREPLY[*]}"; }
+      offer viv cre; offer viv exec tr; offer viv files pu; offer viv create --mem`;
+    const answer = spawnSync("bash", ["-c", shell], { env: vivEnvironment(server), encoding: "utf8" });
+    expect(answer).toMatchObject({ stderr: "", stdout: "create\ntry\nput\n--memory\n", status: 0 });
+  });
+});
+
+describe("a newcomer's first steps", needs("root"), () => {
+  const place = mkdtempSync(join(tmpdir(), "viv-test-"));
+  const paths = { home: join(place, "state"), config: join(place, "config.json") } as TestServer["paths"];
+  const run = (words: string[], options: VivOptions = {}): Answer => viv({ place, paths }, words, { cwd: place, ...options });
+
+  beforeAll(() => {
+    mkdirSync(join(place, "project/.git"), { recursive: true });
+    writeFileSync(join(place, "project/file"), "mine\n");
+    writeFileSync(join(place, "project/.git/HEAD"), "ref: refs/heads/main\n");
+  });
+
+  afterAll(() => {
+    run(["prune", "--all"]);
+    run(["down"]);
+    rmSync(place, { recursive: true });
+  });
+
+  test("CLI-1: the first command starts the server by itself; it can be stopped and comes back", () => {
+    expect(run(["status"])).toMatchObject({ out: expect.stringMatching(/no server/i) });
+    expect(run(["create", "--name", "one"], { cwd: join(place, "project") })).toMatchObject({ code: 0, out: "one\n", err: "" });
+    expect(run(["down"])).toMatchObject({ code: 0, out: expect.stringContaining("Sandboxes go on.") });
+    expect(run(["exec", "one", "--", "cat", "file"])).toMatchObject({ code: 0, out: "mine\n", err: "" });
+    expect(run(["rm", "one"])).toMatchObject({ code: 0 });
+    expect(run(["down"])).toMatchObject({ code: 0 });
+  });
+
+  test("CLI-1: the doctor answers when the server can't start, and says why", () => {
+    writeFileSync(paths.config, '{\n  "ceilings": 3\n}\n');
+    expectSaid(run(["create"], { cwd: join(place, "project") }), 2, /config\.json:2: ceilings/);
+    const answer = run(["doctor"]);
+    expect(answer).toMatchObject({ code: 1, err: "" });
+    expect(answer.out).toMatch(/✗ server: .*config\.json:2: ceilings.*\n +Correct the named line/);
+    expect(answer.out).toMatch(/✓ walls: /);
+    rmSync(paths.config);
+    expect(run(["doctor"])).toMatchObject({ code: 0, out: expect.stringMatching(/✓ storage: btrfs(.|\n)*✓ limits/) });
+    run(["down"]);
+  });
+
+  test("CLI-1: without the native helper the doctor says what is missing, and create refuses with that", () => {
+    const root = join(PROGRAM, "../..");
+    const hidden = (words: string): Answer => {
+      // In a mount namespace of its own, where the build folder is empty.
+      const script = `for folder in build dist; do [ ! -d ${root}/$folder ] || mount -t tmpfs none ${root}/$folder; done; ${PROGRAM} ${words}; code=$?; ${PROGRAM} down >/dev/null; exit $code`;
+      const ended = spawnSync("unshare", ["-m", "sh", "-c", script], { cwd: join(place, "project"), env: vivEnvironment({ place, paths }, { VIV_CELL: "/no/such/cell" }) });
+      return { code: ended.status, out: ended.stdout.toString(), err: ended.stderr.toString(), bytes: ended.stdout };
+    };
+    const doctor = hidden("doctor");
+    expect(doctor).toMatchObject({ code: 1, err: "" });
+    expect(doctor.out).toMatch(/✗ native helper: The cell is not built\.\n +Install a C compiler.*npm run setup/);
+    expect(doctor.out).toMatch(/✗ walls: /);
+    expectSaid(hidden("create"), 2, /walls/);
+  });
+});
