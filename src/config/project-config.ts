@@ -126,7 +126,8 @@ function parseConfig<Schema extends z.ZodType>(file: string, text: string, schem
 /** The line of the value at a path, or of what it would lie in. */
 function lineOf(text: string, path: readonly PropertyKey[]): number {
   const root = parseTree(text);
-  for (let length = path.length; root !== undefined && length > 0; length -= 1) {
+  if (root === undefined) return 1;
+  for (let length = path.length; length > 0; length -= 1) {
     const node = findNodeAtLocation(root, path.slice(0, length).map((part) => (typeof part === "number" ? part : String(part))));
     if (node !== undefined) return lineAt(text, (node.parent?.type === "property" ? node.parent : node).offset);
   }

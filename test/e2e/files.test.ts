@@ -54,11 +54,11 @@ describe("files of a sandbox", needs("root"), () => {
   test("BOX-4: are listed with kinds and targets, to a depth and up to a limit", async () => {
     await server.sh(box, "mkdir -p kinds/deep/deeper; cd kinds; echo x > file; ln -s /etc/passwd link; mkfifo fifo; touch deep/deeper/last");
     const { entries } = await server.client.call("listFiles", { sandbox: box, path: "kinds" });
-    expect(entries.map(({ path, type, target }) => [path, type, target]).toSorted()).toEqual([
-      ["deep", "dir", null],
-      ["fifo", "fifo", null],
-      ["file", "file", null],
-      ["link", "link", "/etc/passwd"],
+    expect(entries.map(({ path, type, target }) => `${type} ${path} ${target}`).toSorted()).toEqual([
+      "dir deep null",
+      "fifo fifo null",
+      "file file null",
+      "link link /etc/passwd",
     ]);
     const deep = await server.client.call("listFiles", { sandbox: box, path: "kinds", depth: 3 });
     expect(deep.entries.map(({ path }) => path)).toContain("deep/deeper/last");
