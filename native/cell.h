@@ -66,7 +66,7 @@ struct init_plan {
   int listener;             /* listening Unix socket */
   int logs;                 /* O_PATH descriptor of the log folder, -1 if none */
   int run;                  /* O_PATH descriptor of the folder with forwarded sockets, -1 if none */
-  int *work_cgroups;        /* open cgroup.procs descriptors */
+  int *work_cgroups;        /* descriptors that move their writer into the group */
   size_t work_cgroup_count;
   bool keep_privileges;     /* false: no_new_privs for commands */
   struct { int resource; uint64_t soft, hard; } rlimits[16];

@@ -85,13 +85,20 @@ int open_folders(struct launch *launch) {
   return 0;
 }
 
-static int open_procs(const char *cgroup) {
+static int open_member(const char *cgroup, const char *name) {
   char path[4096];
-  if (snprintf(path, sizeof path, "%s/cgroup.procs", cgroup) >= (int)sizeof path) {
+  if (snprintf(path, sizeof path, "%s/%s", cgroup, name) >= (int)sizeof path) {
     errno = ENAMETOOLONG;
     return -1;
   }
   return open(path, O_WRONLY | O_CLOEXEC);
+}
+
+/* A process that moves itself through `tasks` of a v1 hierarchy takes no lock but the hierarchy's own; through
+   cgroup.procs, all forks of the machine wait until every processor has passed a quiet point. v2 has only the latter. */
+static int open_procs(const char *cgroup) {
+  int tasks = open_member(cgroup, "tasks");
+  return tasks >= 0 || errno != ENOENT ? tasks : open_member(cgroup, "cgroup.procs");
 }
 
 /* The kernel judges a move into a cgroup by who opened cgroup.procs, so these are opened while still being the caller:

@@ -1,5 +1,4 @@
 /** Commands inside sandboxes: started, listened to, ended, and explained. */
-import { setTimeout as wait } from "node:timers/promises";
 import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../drivers/drivers.ts";
 import { describe } from "../host/log.ts";
 import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../schema/command.ts";
@@ -7,6 +6,7 @@ import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { CommandRecords } from "./command-records.ts";
 import { commandEnd, endedWithSandbox, signalNumber, type Circumstances } from "./causes.ts";
 import type { LiveSandbox } from "./live.ts";
 import { OutputTail } from "./output-tail.ts";
@@ -24,10 +24,13 @@ export interface StartOptions extends CommandSpec {
 
 /** A quota counts as used up when less than this is left. */
 const DISK_MARGIN_BYTES = 1024 ** 2;
-const RECORD_AGAIN_MS = 500;
+
+/** The store has it already. */
+const KNOWN = Promise.resolve(true);
 
 export class Commands {
   readonly #parts: Parts;
+  readonly #records: CommandRecords;
   /** Ends of commands that are being listened to, by command id. */
   readonly #ends = new Map<string, Promise<CommandEnd>>();
   /** Commands somebody asked to end. */
@@ -35,6 +38,7 @@ export class Commands {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#records = new CommandRecords(parts);
   }
 
   async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
@@ -55,15 +59,14 @@ export class Commands {
       end: null,
     };
     if (options.foreground) live.foreground.add(command.id);
-    const recorded = this.#record(command, "command.started", { command: command.command });
-    const end = this.#follow(live, command, running, recorded);
-    try {
-      await recorded;
-    } catch (error) {
-      running.signal(9);
-      throw error;
-    }
-    return this.#stream(command, running, end, options.onDisconnect ?? "keep");
+    const begun = this.#records.begun(command, running.exit);
+    // A command that can't be written down is not left running.
+    begun.catch(() => running.signal(9));
+    const end = this.#follow(live, command, running, begun);
+    const onDisconnect = options.onDisconnect ?? "keep";
+    // Whoever may go away and come back finds it in the store.
+    if (onDisconnect === "keep") await begun;
+    return this.#stream(command, running, end, onDisconnect);
   }
 
   /** Runs a command to its end and keeps the last part of its output. */
@@ -90,7 +93,7 @@ export class Commands {
     const running = command.running ? await live?.walls.attach(id, stdin) : undefined;
     if (live === undefined || running === undefined) return this.#ended(row, command);
     const end = this.#ends.get(id);
-    if (end === undefined) return this.#stream(command, running, this.#follow(live, command, running, Promise.resolve()), "keep");
+    if (end === undefined) return this.#stream(command, running, this.#follow(live, command, running, KNOWN), "keep");
     const before = upTo(await this.#log(row, id), running.offset);
     const output = async function* (): AsyncGenerator<OutputChunk> {
       yield* replay(before);
@@ -106,7 +109,7 @@ export class Commands {
       await this.#settleFromLog(row, live, command);
       return;
     }
-    const end = this.#follow(live, command, running, Promise.resolve());
+    const end = this.#follow(live, command, running, KNOWN);
     void drain(running.output, end, this.#parts.log);
   }
 
@@ -142,7 +145,7 @@ export class Commands {
     for (const command of await this.#parts.store.commands(sandbox, true)) {
       await this.#ends.get(command.id)?.catch(() => undefined);
       const now = await this.#parts.store.command(command.id);
-      if (now?.running === true) await this.#finish(now, endedWithSandbox(cause, Date.now() - Date.parse(now.startedAt)));
+      if (now?.running === true) await this.#records.ended(now, endedWithSandbox(cause, Date.now() - Date.parse(now.startedAt)), true);
     }
   }
 
@@ -158,13 +161,13 @@ export class Commands {
   }
 
   /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */
-  #follow(live: LiveSandbox, command: Command, running: RunningCommand, recorded: Promise<void>): Promise<CommandEnd> {
+  #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<boolean>): Promise<CommandEnd> {
     const end = running.exit.then(
       async (exit) => commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)),
       async () => endedWithSandbox(this.#cancelled.has(command.id) ? "cancelled" : "lost", Date.now() - Date.parse(command.startedAt)),
     );
     this.#ends.set(command.id, end);
-    const kept = Promise.all([end, recorded]).then(([how]) => this.#finishSurely(command, how));
+    const kept = Promise.all([end, begun]).then(([how, known]) => this.#records.endedSurely(command, how, known));
     kept
       .catch((error: unknown) => this.#parts.log.warn("end of command not recorded", { command: command.id, error: describe(error) }))
       .finally(() => {
@@ -195,41 +198,8 @@ export class Commands {
   async #settleFromLog(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
     const { exit } = await this.#log(row, command.id);
     const wallMs = Date.now() - Date.parse(command.startedAt);
-    await this.#finish(command, exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)));
-  }
-
-  /** An end that a full disk kept out of the database is written when there is room again. */
-  async #finishSurely(command: Command, end: CommandEnd): Promise<void> {
-    for (;;) {
-      try {
-        return await this.#finish(command, end);
-      } catch (error) {
-        if (!(error instanceof VivError) || error.code !== "disk_full") throw error;
-        await wait(RECORD_AGAIN_MS, undefined, { ref: false });
-      }
-    }
-  }
-
-  async #finish(command: Command, end: CommandEnd): Promise<void> {
-    await this.#record({ ...command, running: false, end }, "command.ended", { cause: end.cause, exitCode: end.exitCode });
-    await this.#boundLogs(command.sandbox, Math.min(end.outputBytes, LIMITS.commandLogBytes));
-  }
-
-  /** Logs lie outside the sandbox's quota, so all of them together have a bound of their own. */
-  async #boundLogs(sandbox: string, writtenBytes: number): Promise<void> {
-    const live = this.#parts.live.get(sandbox);
-    if (live === undefined || writtenBytes === 0) return;
-    live.logBytes += writtenBytes;
-    if (live.logBytes <= LIMITS.sandboxLogBytes) return;
-    const running = new Set((await this.#parts.store.commands(sandbox, true)).map(({ id }) => id));
-    live.logBytes = await live.driver.trimLogs(sandbox, running, LIMITS.sandboxLogBytes);
-  }
-
-  async #record(command: Command, type: "command.started" | "command.ended", data: Record<string, string | number | string[]>): Promise<void> {
-    await this.#parts.store.change(async (change) => {
-      await change.putCommand(command);
-      await change.event(type, command.sandbox, { ...data, id: command.id });
-    });
+    const end = exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0));
+    await this.#records.ended(command, end, true);
   }
 
   #stream(command: Command, running: RunningCommand, end: Promise<CommandEnd>, onDisconnect: "kill" | "keep"): CommandStream {

@@ -117,10 +117,13 @@ export class Spares {
       .then(async (spare) => {
         if (spare === undefined) return;
         const { driver, volumes } = this.#backend(kind);
-        await spare.walls.stop(0);
-        await driver.clear(spare.id, "remove");
-        await volumes.remove("volume", spare.id);
-        this.#forget(spare);
+        try {
+          await spare.walls.stop(0);
+          await driver.clear(spare.id, "remove");
+          await volumes.remove("volume", spare.id);
+        } finally {
+          this.#forget(spare);
+        }
       })
       .catch((error: unknown) => this.#log.info("a spare sandbox could not be cleared; the reconciler will", { error: describe(error) }))
       .finally(() => this.#discards.delete(work));

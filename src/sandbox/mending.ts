@@ -1,0 +1,41 @@
+/** Storage that a full disk has stopped comes back by itself once there is space, without a restart of the server. */
+import { describe } from "../host/log.ts";
+import type { Backend, Parts } from "./parts.ts";
+import type { Sandboxes } from "./sandboxes.ts";
+
+const REASON = "The disk under the storage of sandboxes was full and the storage stopped; its files as they were before are kept and can be forked.";
+
+export class Mending {
+  readonly #parts: Parts;
+  readonly #sandboxes: Sandboxes;
+
+  constructor(parts: Parts, sandboxes: Sandboxes) {
+    this.#parts = parts;
+    this.#sandboxes = sandboxes;
+  }
+
+  /** One look; the server calls it every few seconds. */
+  async look(): Promise<void> {
+    for (const backend of this.#parts.backends.all()) {
+      if (backend.volumes.repair?.due() === true) await this.#mend(backend, backend.volumes.repair);
+    }
+  }
+
+  /** Sandboxes whose disk takes no writes any more are over: they end, and their storage is opened again. */
+  async #mend(backend: Backend, repair: NonNullable<Backend["volumes"]["repair"]>): Promise<void> {
+    const { live, locks, log, store } = this.#parts;
+    log.warn("the storage was stopped by a full disk and is opened again", { driver: backend.driver.name });
+    for (const [id] of live.entries()) {
+      await locks.run(id, async () => {
+        const row = await store.sandbox(id);
+        if (row?.driver === backend.driver.name) await this.#sandboxes.ending.fail(row, { outcome: "lost", reason: REASON });
+      });
+    }
+    await this.#sandboxes.creation.spares.clear();
+    await backend.capture.close();
+    await repair.run().catch((error: unknown) => {
+      throw new Error(`the storage could not be opened again: ${describe(error)}`, { cause: error });
+    });
+    await store.change((change) => change.event("storage.mended", null, { driver: backend.driver.name }));
+  }
+}
