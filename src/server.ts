@@ -24,6 +24,7 @@ import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
 import { freeMemory } from "./sandbox/admission.ts";
 import { Live } from "./sandbox/live.ts";
+import { Mending } from "./sandbox/mending.ts";
 import { Backends, type Backend, type Parts } from "./sandbox/parts.ts";
 import { Reaper } from "./sandbox/reaper.ts";
 import { Recovery } from "./sandbox/recovery.ts";
@@ -177,6 +178,8 @@ export class Server {
     await recovery.recover();
     const reaper = new Reaper(parts, sandboxes);
     this.#every(() => reaper.restMs, "reaper", () => reaper.look());
+    const mending = new Mending(parts, sandboxes);
+    this.#every(() => LIMITS.mendEveryMs, "mending", () => mending.look());
     this.#every(() => LIMITS.reconcileEveryMs, "reconciler", () => recovery.reconcile());
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());

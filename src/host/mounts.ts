@@ -9,6 +9,8 @@ export interface Mount {
   readonly device: string;
   /** Which part of the file system is mounted; "/" for all of it. */
   readonly root: string;
+  /** The file system takes no changes, as after an error it met. */
+  readonly readOnly: boolean;
 }
 
 /** File systems that hold files of the machine, as against kernel interfaces, network shares and temporary ones. */
@@ -23,9 +25,9 @@ export function parseMounts(mountinfo: string): Mount[] {
   for (const line of mountinfo.split("\n")) {
     const [before, after] = line.split(" - ");
     const [, , device, root, target] = (before ?? "").split(" ");
-    const [type, source] = (after ?? "").split(" ");
+    const [type, source, options] = (after ?? "").split(" ");
     if (device === undefined || root === undefined || target === undefined || type === undefined) continue;
-    mounts.push({ target: unescape(target), type, source: unescape(source ?? ""), device, root: unescape(root) });
+    mounts.push({ target: unescape(target), type, source: unescape(source ?? ""), device, root: unescape(root), readOnly: /^ro\b/.test(options ?? "") });
   }
   return mounts;
 }

@@ -23,6 +23,11 @@ export function mountedPool(folder: string): string | undefined {
   return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs")?.source;
 }
 
+/** Whether the kernel has set a pool read-only: a write failed, mostly because the host's disk was full. */
+export function isBrokenPool(folder: string): boolean {
+  return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs")?.readOnly === true;
+}
+
 /** Two loop devices over one file would write past each other: one that sandboxes still use is used again. */
 export async function mountPool(file: string, folder: string): Promise<void> {
   const { stdout } = await runChecked("losetup", ["-j", file, "-n", "-O", "NAME"]);

@@ -66,7 +66,8 @@ export class Sandboxes {
     const backend = this.#parts.backends.of(row);
     const live = this.#parts.live.get(row.id);
     const use = await live?.walls.usage();
-    const diskBytes = row.state === "completed" ? null : await backend.volumes.usage(row.id);
+    // Storage that is being mended knows nothing for a moment.
+    const diskBytes = row.state === "completed" ? null : await backend.volumes.usage(row.id).catch(() => null);
     const masked = await backend.driver.masked(row.home, row.project, row.masked, row.exposed);
     return {
       ...this.#shownNow(row),

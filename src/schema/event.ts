@@ -23,6 +23,7 @@ export const EventType = z
     "snapshot.removed",
     "project.trusted",
     "disk.watched",
+    "storage.mended",
     "reconciled",
   ])
   .describe("What happened.");

@@ -49,6 +49,8 @@ export const LIMITS = {
   /** How long a change waits for a database that something else holds. */
   storeBusyMs: 5_000,
   reconcileEveryMs: 60_000,
+  /** How often storage that a full disk stopped is looked for. */
+  mendEveryMs: 3_000,
   launchTimeoutMs: 30_000,
   stopGraceMs: 2_000,
   shutdownMs: 30_000,

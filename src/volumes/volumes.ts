@@ -90,5 +90,12 @@ export interface Volumes {
   /** Writes back a volume's dirty data, so that a snapshot is quick. */
   writeBack(volume: string): Promise<void>;
   /** Waits for removals in the background. Volumes stay; `idle` tells that no sandbox uses one now. */
+  /** Storage that an error of the disk below has stopped; absent where that can't happen. */
+  readonly repair?: {
+    /** Whether it is stopped, and can be brought back now. */
+    due(): boolean;
+    /** Brings it back as it was before the error. Nothing may use it. */
+    run(): Promise<void>;
+  };
   close(idle: boolean): Promise<void>;
 }

@@ -5,7 +5,8 @@
 import { mkdir, stat } from "node:fs/promises";
 import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
-import { growPool, makePoolFile, mountedPool, mountPool, unmountPool } from "../../host/pool-file.ts";
+import { setTimeout as wait } from "node:timers/promises";
+import { growPool, isBrokenPool, makePoolFile, mountedPool, mountPool, unmountPool } from "../../host/pool-file.ts";
 import { mountOf, readMounts } from "../../host/mounts.ts";
 import { VivError } from "../../schema/errors.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
@@ -15,6 +16,8 @@ const FIRST_BYTES = 8 * GIB;
 const SMALLEST_BYTES = 256 * 1024 ** 2;
 /** The share of the pool that is kept free by growing it. */
 const FREE_SHARE = 0.25;
+const MEND_MS = 10_000;
+const MEND_AGAIN_MS = 50;
 
 export interface PoolOptions {
   /** The state folder. */
@@ -61,9 +64,29 @@ export class Pool {
     await mountPool(file, this.path);
   }
 
+  /** A broken pool is whole again when it is mounted anew, once the host has space for what it writes then. */
+  canBeMended(): boolean {
+    return this.#file !== undefined && isBrokenPool(this.path) && spareHostBytes(this.#home) > 0;
+  }
+
+  async mend(): Promise<void> {
+    if (this.#file === undefined) return;
+    const deadline = performance.now() + MEND_MS;
+    for (;;) {
+      await unmountPool(this.path);
+      await mountPool(this.#file, this.path);
+      if (!isBrokenPool(this.path)) return;
+      // The kernel gives the same broken file system again until the last mount namespace that knew it is gone.
+      if (performance.now() > deadline) throw new VivError("busy", `The storage of sandboxes in ${this.path} is still in use and can't be mended.`);
+      await wait(MEND_AGAIN_MS);
+    }
+  }
+
   /** Refuses when the host is low on space; grows the pool when that is low on it. */
   async requireSpace(): Promise<void> {
     requireHostSpace(this.#home);
+    if (isBrokenPool(this.path))
+      throw new VivError("disk_full", `The storage of sandboxes in ${this.path} was set read-only when the disk under it was full; it is mended in a moment.`);
     const { totalBytes, freeBytes } = this.#space();
     if (freeBytes > totalBytes * FREE_SHARE) return;
     this.#growing ??= this.#grow().finally(() => (this.#growing = undefined));

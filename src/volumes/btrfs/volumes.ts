@@ -16,6 +16,13 @@ export class BtrfsVolumes implements Volumes {
   readonly name = "btrfs";
   readonly capabilities = { quota: "hard", roots: "direct" } as const;
   readonly pool: Pool;
+  readonly repair = {
+    due: (): boolean => this.pool.canBeMended(),
+    run: async (): Promise<void> => {
+      await this.pool.mend();
+      await this.#quotas.enable();
+    },
+  };
   readonly #host: CellHost;
   readonly #quotas: Quotas;
   readonly #shelves: Shelves;
