@@ -55,6 +55,8 @@ static ssize_t receive(int socket, struct order *order, char *body, int descript
   ssize_t count;
   do count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   while (count < 0 && errno == EINTR);
+  /* Root inside may lower this child's descriptor limit: then some do not arrive, and nothing tells which. */
+  if (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) return -1;
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   if (count > 0 && header != NULL) memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
   return count;
@@ -68,7 +70,7 @@ static void wait_for_order(int socket) {
   int received[DESCRIPTORS], descriptors[DESCRIPTORS];
   keep_descriptors(socket);
   enter_cgroups(&failure); /* tried again, and told, by whoever needs it */
-  if (receive(socket, &order, body, received) <= 0) _exit(0);
+  if (receive(socket, &order, body, received) <= 0) _exit(126);
   for (size_t at = 0, next = 0; at < DESCRIPTORS; at++) descriptors[at] = order.has[at] ? received[next++] : -1;
   struct fields request = {.data = body, .length = order.request_length};
   if (order.work == WORK_FILE) file_child(descriptors[0], &request, body + order.request_length, order.early_length);

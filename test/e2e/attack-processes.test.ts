@@ -146,6 +146,20 @@ describe("a process inside", needs("root", "compiler"), () => {
     ).toBe("137");
   });
 
+  test("PR-08: lowers no limit of process 1, and takes only one command from a helper that waits", async () => {
+    expect(await inside("limit-1")).toEqual({ "limit-1": "EPERM" });
+    expect(outside("limit-1")).toEqual({ "limit-1": "done" });
+    // In one command: the helper that waits becomes the next one.
+    const line =
+      'for p in /proc/[0-9]*; do [ $p != /proc/1 ] && [ "$(cat $p/comm 2>/dev/null)" = cell ] && ./attack few-descriptors=$(basename $p); done';
+    await eventually(
+      () => server.sh(box, line, { user: "root" }),
+      ({ stdout }) => stdout === "few-descriptors done\n",
+    );
+    expect(await server.sh(box, "echo alive")).toMatchObject({ stdout: "", end: { exitCode: 126 } });
+    expect((await server.sh(box, "echo alive")).stdout).toBe("alive\n");
+  });
+
   test.each([false, true])("PR-09: has the declared filter, capabilities, ids, namespaces and groups (terminal: %s)", async (terminal) => {
     const line = `cat /proc/self/status /proc/self/uid_map /proc/self/gid_map /proc/self/cgroup; for n in ${NAMESPACES.join(" ")}; do readlink /proc/self/ns/$n; done`;
     const stream = await server.client.exec(box, {

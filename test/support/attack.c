@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -85,6 +86,13 @@ static int make_subvolume(unsigned long request) {
   return ioctl(open(".", O_RDONLY), request, &arguments);
 }
 
+static int limit(int process, int what, rlim_t soft) {
+  struct rlimit present;
+  if (prlimit(process, (__rlimit_resource_t)what, NULL, &present) != 0) return -1;
+  present.rlim_cur = soft;
+  return prlimit(process, (__rlimit_resource_t)what, &present, NULL);
+}
+
 static int set_real_time(void) {
   struct sched_param parameter = {.sched_priority = 1};
   return sched_setscheduler(0, SCHED_FIFO, &parameter);
@@ -141,6 +149,8 @@ static long attack(const char *name) {
   TRY("real-time", set_real_time())
   TRY("type-into-terminal", ioctl(0, 0x5412, "x"))
   TRY("type-into-terminal-high-bits", syscall(SYS_ioctl, 0, 0xffffffff00005412ul, "x"))
+  TRY("limit-1", limit(1, RLIMIT_CORE, 0))
+  TRY("few-descriptors", limit(atoi(argument), RLIMIT_NOFILE, 3))
   TRY("ptrace-1", ptrace(PTRACE_SEIZE, 1, 0, 0))
   TRY("memory-of-1", open("/proc/1/mem", O_RDWR))
   TRY("root-of-1", open("/proc/1/root", O_RDONLY))
