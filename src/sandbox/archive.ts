@@ -12,6 +12,8 @@ import { LIMITS } from "../schema/limits.ts";
 
 const MAX_ENTRIES = 200_000;
 const MAX_DEPTH = 100;
+/** What the kernel takes for a path. */
+const MAX_NAME = 4096;
 
 /** A tar archive of a file or folder; special files are left out. */
 export async function pack(files: FileOperations, path: string, user: string): Promise<Readable> {
@@ -119,6 +121,7 @@ async function check({ header }: ParsedTarEntry, seen: Map<string, Kind>): Promi
   };
   if (header.type !== "file" && header.type !== "directory") return refuse("is not a plain file or folder");
   if (header.name.startsWith("/") || header.name.split("/").includes("..")) refuse("points outside the folder");
+  if (header.name.length > MAX_NAME) refuse("has too long a name");
   if (/[\0\n]/.test(header.name)) refuse("has a name that can't be unpacked");
   const parts = header.name.split("/").filter((part) => part !== "" && part !== ".");
   if (header.type === "file" && parts.length === 0) refuse("has no name");

@@ -59,13 +59,16 @@ export class Commands {
       end: null,
     };
     if (options.foreground) live.foreground.add(command.id);
-    const begun = this.#records.begun(command, running.exit);
-    // A command that can't be written down is not left running.
-    begun.catch(() => running.signal(9));
-    const end = this.#follow(live, command, running, begun);
     const onDisconnect = options.onDisconnect ?? "keep";
-    // Whoever may go away and come back finds it in the store.
-    if (onDisconnect === "keep") await begun;
+    const begun = this.#records.begun(command, running.exit);
+    const end = this.#follow(live, command, running, begun.catch(() => false));
+    try {
+      // Whoever may go away and come back finds it in the store, or is told that it could not be started.
+      if (onDisconnect === "keep") await begun;
+    } catch (error) {
+      running.signal(9);
+      throw error;
+    }
     return this.#stream(command, running, end, onDisconnect);
   }
 

@@ -31,9 +31,16 @@ export class Creation {
     this.#registry = registry;
     this.#admission = new Admission(parts.user);
     this.spares = new Spares(registry, parts.log, (kind) => parts.backends.of(kind), async (reservation, kind, base) => {
-      const volume = parts.backends.of(kind).volumes.create(reservation.id, { base: base.id, project: base.project }, kind.limits.diskBytes);
+      const { volumes } = parts.backends.of(kind);
+      const volume = volumes.create(reservation.id, { base: base.id, project: base.project }, kind.limits.diskBytes);
       volume.catch(() => undefined);
-      return this.#launch({ ...kind, ...reservation }, base, volume);
+      try {
+        return await this.#launch({ ...kind, ...reservation }, base, volume);
+      } catch (error) {
+        await volume.catch(() => undefined);
+        await volumes.remove("volume", reservation.id);
+        throw error;
+      }
     });
   }
 
@@ -148,7 +155,10 @@ export class Creation {
     try {
       await store.change((change) => recordCreating(change, row, base));
       reach("create.row");
-      const walls = await this.#launch(row, base, volume.finally(() => reach("create.volume")));
+      const made = volume.finally(() => reach("create.volume"));
+      // The launch may look at it late or never; a rejection nobody hears would end the server.
+      made.catch(() => undefined);
+      const walls = await this.#launch(row, base, made);
       reach("create.launch");
       const running: SandboxRow = { ...advance(row, "running", new Date()), launched: walls.launched };
       live.add(row.id, walls, driver);
@@ -199,10 +209,10 @@ export class Creation {
         await change.removeSandbox(row.id);
         await change.event("sandbox.failed", row.id, { name: row.name, reason: describe(error) });
       });
+      // Only now: what could not be cleaned up may still have processes with the ids of this range.
+      this.#registry.release(row);
     } catch (second) {
       log.warn("cleaning up after a failed creation failed; the reconciler will", { sandbox: row.id, error: describe(second) });
-    } finally {
-      this.#registry.release(row);
     }
   }
 

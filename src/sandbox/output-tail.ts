@@ -1,10 +1,17 @@
 import type { OutputChunk } from "../drivers/drivers.ts";
 
+/** Chunks held before they become one: a command may write its output byte by byte. */
+const MOST_CHUNKS = 1024;
+
+interface Held {
+  chunks: Buffer[];
+  bytes: number;
+}
+
 /** The last bytes of each stream of a command. */
 export class OutputTail {
   readonly #most: number;
-  readonly #chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
-  readonly #sizes = { stdout: 0, stderr: 0 };
+  readonly #held: Readonly<Record<"stdout" | "stderr", Held>> = { stdout: { chunks: [], bytes: 0 }, stderr: { chunks: [], bytes: 0 } };
   #truncated = false;
 
   constructor(most: number) {
@@ -16,23 +23,25 @@ export class OutputTail {
       this.#truncated = true;
       return;
     }
-    const chunks = this.#chunks[chunk.stream];
-    chunks.push(chunk.data);
-    this.#sizes[chunk.stream] += chunk.data.length;
-    while (this.#sizes[chunk.stream] - (chunks[0]?.length ?? 0) >= this.#most) {
-      this.#sizes[chunk.stream] -= chunks.shift()?.length ?? 0;
-      this.#truncated = true;
-    }
+    const held = this.#held[chunk.stream];
+    held.chunks.push(chunk.data);
+    held.bytes += chunk.data.length;
+    if (held.chunks.length > MOST_CHUNKS || held.bytes > 2 * this.#most) this.#join(held);
+  }
+
+  /** One chunk of what is wanted, so that neither bytes nor chunks pile up. */
+  #join(held: Held): Buffer {
+    const all = Buffer.concat(held.chunks);
+    if (all.length > this.#most) this.#truncated = true;
+    const last = all.subarray(Math.max(0, all.length - this.#most));
+    held.chunks = [last];
+    held.bytes = last.length;
+    return last;
   }
 
   result(): { stdout: string; stderr: string; truncated: boolean } {
-    const text = (stream: "stdout" | "stderr"): string => {
-      const all = Buffer.concat(this.#chunks[stream]);
-      if (all.length > this.#most) this.#truncated = true;
-      return all.subarray(Math.max(0, all.length - this.#most)).toString("utf8");
-    };
-    const stdout = text("stdout");
-    const stderr = text("stderr");
+    const stdout = this.#join(this.#held.stdout).toString("utf8");
+    const stderr = this.#join(this.#held.stderr).toString("utf8");
     return { stdout, stderr, truncated: this.#truncated };
   }
 }

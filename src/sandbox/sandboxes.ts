@@ -1,4 +1,5 @@
 /** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
+import { isRunning } from "../host/processes.ts";
 import type { CommandResult } from "../schema/command.ts";
 import type { CreateInput } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
@@ -88,8 +89,11 @@ export class Sandboxes {
   async stop(reference: string, end: { outcome: "done" | "timeout" | "cancelled"; reason: string | null }): Promise<Sandbox> {
     const row = await this.find(reference);
     return this.#locked(row, async (now) => {
+      const keep = (kept: SandboxRow, expiresAt: string): Promise<Snapshot> => this.keep(kept, expiresAt);
+      // With the lock held nobody else is at it: an earlier stop broke off, and this one goes on from there.
+      if (now.state === "completing") return shown(await this.ending.finishStop(now, keep, end));
       requireTransition(now, "completing");
-      return shown(await this.ending.stop(now, (kept, expiresAt) => this.keep(kept, expiresAt), end));
+      return shown(await this.ending.stop(now, keep, end));
     });
   }
 
@@ -171,7 +175,10 @@ export class Sandboxes {
     await this.#parts.locks.run(id, async () => {
       if (this.creation.spares.lost(id)) return;
       const row = await this.#parts.store.sandbox(id);
-      if (row === undefined || this.#parts.live.get(id) === undefined) return;
+      const live = this.#parts.live.get(id);
+      if (row === undefined || live === undefined) return;
+      // A rollback that came first has launched another one.
+      if (isRunning(live.walls.launched.pid)) return;
       await this.ending.fail(row, { outcome: "failed", reason: "Process 1 of the sandbox ended unexpectedly." });
     });
   }

@@ -6,16 +6,15 @@ import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
 import type { Parts } from "./parts.ts";
-import { openProject } from "./projects.ts";
 
 const RETRY_MS = 25;
 
 /** Resolves when they answer. One that can't be had is told by an event: the sandbox is of use without it. */
 export async function startServices(parts: Parts, commands: Commands, row: SandboxRow): Promise<void> {
   if (row.untrusted.length > 0 || row.driver !== "native") return;
-  const { config } = await openProject(parts.store, row.project, parts.state);
+  // Those of the config the sandbox was made with: the project may have changed or be gone by now.
   await Promise.all(
-    Object.entries(config.services).map(async ([name, service]) => {
+    Object.entries(row.services).map(async ([name, service]) => {
       try {
         await startService(parts, commands, row, service);
       } catch (error) {

@@ -1,4 +1,5 @@
 /** Snapshots, rollback and fork (SNAP-1 to SNAP-4). */
+import { describe } from "../host/log.ts";
 import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import type { Snapshot } from "../schema/sandbox.ts";
@@ -43,12 +44,18 @@ export class Snapshots {
       expiresAt: options.expiresAt ?? null,
       frozenMs,
     };
-    await store.change(async (change) => {
-      const now = (await change.sandbox(row.id)) ?? row;
-      await change.putSnapshot(snapshot);
-      await change.putSandbox({ ...now, currentSnapshot: id });
-      await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
-    });
+    try {
+      await store.change(async (change) => {
+        const now = (await change.sandbox(row.id)) ?? row;
+        await change.putSnapshot(snapshot);
+        await change.putSandbox({ ...now, currentSnapshot: id });
+        await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
+      });
+    } catch (error) {
+      // Without a row nobody could find it, and the sandbox would be charged for it.
+      await volumes.remove("snapshot", id);
+      throw error;
+    }
     return snapshot;
   }
 
@@ -82,14 +89,22 @@ export class Snapshots {
     const snapshot = await this.find(row, reference);
     await this.#parts.store.change((change) => change.putSandbox({ ...row, restoring: snapshot.id }));
     this.#parts.reach("rollback.begun");
-    return this.finishRollback({ ...row, restoring: snapshot.id }, snapshot.id);
+    try {
+      return await this.finishRollback({ ...row, restoring: snapshot.id }, snapshot.id);
+    } catch (error) {
+      // Its processes have ended by now: it must not go on being called running.
+      const reason = `It could not be rolled back (${describe(error)}); its files and snapshots are kept and can be forked.`;
+      await this.#ending.fail(row, { outcome: "failed", reason });
+      throw error;
+    }
   }
 
   /** From any point of a rollback to its end. */
   async finishRollback(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
     const { store, live, reach } = this.#parts;
     const { volumes, driver } = this.#parts.backends.of(row);
-    await live.get(row.id)?.walls.stop(0);
+    const before = live.get(row.id);
+    await before?.walls.stop(0);
     live.remove(row.id);
     await this.#commands.settleAll(row.id, "cancelled");
     await driver.clear(row.id, "keep");
@@ -99,7 +114,8 @@ export class Snapshots {
     const base = await store.base(row.base);
     if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
     const walls = await this.#creation.relaunch(row, base);
-    live.add(row.id, walls, driver);
+    // An extension was promised to the sandbox, not to its processes.
+    live.add(row.id, walls, driver).keepUntil = before?.keepUntil ?? 0;
     const back: SandboxRow = { ...row, launched: walls.launched, restoring: null, currentSnapshot: snapshot };
     await store.change(async (change) => {
       await change.putSandbox(back);

@@ -121,9 +121,12 @@ export class Spares {
           await spare.walls.stop(0);
           await driver.clear(spare.id, "remove");
           await volumes.remove("volume", spare.id);
-        } finally {
-          this.#forget(spare);
+        } catch (error) {
+          // No longer kept, and its range not given away: its processes may still be there.
+          this.#ids.delete(spare.id);
+          throw error;
         }
+        this.#forget(spare);
       })
       .catch((error: unknown) => this.#log.info("a spare sandbox could not be cleared; the reconciler will", { error: describe(error) }))
       .finally(() => this.#discards.delete(work));

@@ -283,12 +283,15 @@ describe("a full disk under plain folders", needs("root"), () => {
     expect((await stream.end).exitCode).toBe(3);
     await expect(server.create()).rejects.toMatchObject({ code: "disk_full" });
     await expect(server.client.call("createSnapshot", { sandbox: box.id })).rejects.toMatchObject({ code: "disk_full" });
-    // Until the database needs a new block, commands go on.
-    await eventually(() => server.sh(box.id, "true").then(() => "ran", (error: { code: string }) => error.code), (told) => told === "disk_full");
+    // Who waits for a command gets it; one that is to be found again later must be written down.
+    expect((await server.sh(box.id, "echo still here")).stdout).toBe("still here\n");
+    const background = () => server.sh(box.id, "sleep 100", { background: true }).then(() => "started", (error: { code: string }) => error.code);
+    await eventually(background, (told) => told === "disk_full");
     expect((await server.client.call("listSandboxes", {})).sandboxes).toMatchObject([{ name: "before", state: "running" }]);
     disk.free();
     await eventually(() => server.sh(box.id, "cat kept").then(({ stdout }) => stdout, () => ""), (text) => text === "precious\n");
-    await eventually(() => server.client.call("listCommands", { sandbox: box.id }), ({ commands }) => commands.length === 0);
+    const ended = await eventually(() => server.client.call("listCommands", { sandbox: box.id, all: true }), ({ commands }) => commands.some(({ id, running }) => id === stream.command.id && !running));
+    expect(ended.commands.find(({ id }) => id === stream.command.id)?.end).toMatchObject({ cause: "exit", exitCode: 3 });
     const after = await server.create({ name: "after" });
     await server.client.call("createSnapshot", { sandbox: box.id });
     expect((await server.sh(after.id, "cat hello.txt")).stdout).toBe("hello\n");
