@@ -270,7 +270,7 @@ describe("a full disk under plain folders", needs("root"), () => {
 
   afterAll(async () => disk.remove());
 
-  test("F-14: with no byte left is told as that by every operation, loses nothing that was there, and works again with space", async () => {
+  test("F-14: with no byte left, what needs room says so, nothing that was there is lost, and all works again with space", async () => {
     const { server } = disk;
     const box = await server.create({ name: "before" });
     await server.sh(box.id, "echo precious > kept");
