@@ -274,10 +274,13 @@ function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
   // Another user's home, name and shell come from the sandbox's own /etc/passwd.
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
+  const env = { ...rest, ...own, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env };
+  const envBytes = Object.entries(env).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value) + 2, 0);
+  if (envBytes > LIMITS.maxEnvironmentBytes) throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);
   return {
     id: newId("command"),
     command: options.command,
-    env: { ...rest, ...own, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env },
+    env,
     cwd: options.cwd ?? row.project,
     user,
     stdin: options.stdin ?? false,

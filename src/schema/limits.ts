@@ -5,15 +5,12 @@ export const LIMITS = {
   defaultMemoryBytes: 4 * 1024 ** 3,
   defaultDiskBytes: 10 * 1024 ** 3,
   defaultProcesses: 4096,
-  /** Time limit of a task; a person's command has none. */
-  taskTimeoutMs: 10 * 60_000,
   /** Idle minutes after which a sandbox is stopped with a snapshot. */
   defaultIdleMs: 60 * 60_000,
   keptSnapshotMs: 7 * 24 * 3_600_000,
 
   /** Machine-wide ceilings. */
   maxSandboxes: 512,
-  maxNameLength: 63,
   minFreeMemoryBytes: 256 * 1024 ** 2,
   minFreeDiskBytes: 1024 ** 3,
   minFreeDiskShare: 0.05,
@@ -24,7 +21,7 @@ export const LIMITS = {
 
   /** Commands. */
   maxArgumentBytes: 512 * 1024,
-  maxEnvironmentBytes: 512 * 1024,
+  maxEnvironmentBytes: 256 * 1024,
   commandLogBytes: 16 * 1024 ** 2,
   /** Logs of one sandbox together; the oldest go first. */
   sandboxLogBytes: 256 * 1024 ** 2,
