@@ -20,7 +20,8 @@ struct diff {
   int new;
   bool overlay;
   struct answer *answer;
-  bool full;
+  bool full;   /* the reply has no room left */
+  bool unseen; /* something lies deeper than a path can name, or is closed to us */
 };
 
 static const char *type_of(mode_t mode) {
@@ -119,11 +120,16 @@ static char *below(const char *folder, const char *name) {
   return path;
 }
 
-/* Reads a folder's names; a folder that is not there has none. */
-static void names_beneath(int root, const char *folder, struct names *names) {
-  int fd = root < 0 ? -1 : open_beneath(root, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (fd < 0 || names_read(fd, names) != 0) names->count = 0;
+static bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
+
+/* Reads a folder's names; a folder that is not there has none. False: it is there, but can't be read. */
+static bool names_beneath(int root, const char *folder, struct names *names) {
+  int fd = open_beneath(root, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  bool read = fd >= 0 && names_read(fd, names) == 0;
+  bool gone = !read && is_gone(errno);
+  if (!read) names->count = 0;
   if (fd >= 0) close(fd);
+  return read || gone;
 }
 
 static bool is_git(const char *name) { return strcasecmp(name, ".git") == 0; }
@@ -152,7 +158,10 @@ static void compare_folder(struct diff *diff, const char *folder, bool merged);
 
 static void compare_entry(struct diff *diff, const char *path, bool merged) {
   struct stat old, new;
-  if (status_beneath(diff->new, path, &new) != 0) return;
+  if (status_beneath(diff->new, path, &new) != 0) {
+    diff->unseen |= !is_gone(errno);
+    return;
+  }
   int root = merged ? find_old(diff, path, &old) : -1;
   if (diff->overlay && is_whiteout(&new)) {
     if (root < 0) return;
@@ -182,7 +191,7 @@ static bool is_opaque(const struct diff *diff, const char *path) {
 
 static void compare_folder(struct diff *diff, const char *folder, bool merged) {
   struct names new = {0}, old = {0};
-  names_beneath(diff->new, folder, &new);
+  if (!names_beneath(diff->new, folder, &new)) diff->unseen = true;
   for (size_t at = 0; at < new.count && !diff->full; at++) {
     if (is_git(new.sorted[at])) continue;
     char *path = below(folder, new.sorted[at]);
@@ -223,7 +232,7 @@ void diff_request(const struct fields *request, struct answer *answer) {
   if (!opened) refuse_errno(answer, "diff", new);
   else {
     compare_folder(&diff, ".", true);
-    if (diff.full) put(&answer->fields, "more", "1");
+    if (diff.full || diff.unseen) put(&answer->fields, "more", "1");
   }
   if (diff.new >= 0) close(diff.new);
   for (size_t index = 0; index < diff.old_count; index++) close(diff.old[index]);

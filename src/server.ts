@@ -135,8 +135,8 @@ export class Server {
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
     const diff: Backend["diff"] = async (sides, lines) => {
-      const entries = await diffFolders(host, sides);
-      return lines ? countLines(host, sides, entries, temporary) : entries;
+      const { entries, more } = await diffFolders(host, sides);
+      return { entries: lines ? await countLines(host, sides, entries, temporary) : entries, more };
     };
     return { driver, volumes, capture, diff };
   }
@@ -161,7 +161,7 @@ export class Server {
     const capture = new FolderCapture(volumes);
     const driver = new FolderDriver({ home });
     this.#closers.push(() => volumes.close(), () => capture.close(), () => driver.close());
-    return { driver, volumes, capture, diff: (sides, lines) => diffCopies(sides, lines, temporary) };
+    return { driver, volumes, capture, diff: async (sides, lines) => ({ entries: await diffCopies(sides, lines, temporary), more: false }) };
   }
 
   async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string): Promise<Engine> {

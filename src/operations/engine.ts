@@ -66,7 +66,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     forkSandbox: async ({ sandbox, snapshot, count, names }) => ({ sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? []) }),
     diffSandbox: async ({ sandbox, stat }) => {
       const row = await sandboxes.find(sandbox);
-      return { entries: await diffSandbox(parts.backends.of(row), row, stat) };
+      return diffSandbox(parts.backends.of(row), row, stat);
     },
     staleness: async ({ sandbox }) => {
       const row = await sandboxes.find(sandbox);

@@ -4,7 +4,7 @@ import type { KeyedLocks } from "../host/locks.ts";
 import type { Logger } from "../host/log.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
-import type { DiffEntry } from "../schema/files.ts";
+import type { Diff } from "../schema/files.ts";
 import type { DriverName } from "../schema/sandbox.ts";
 import type { Store } from "../store/store.ts";
 import type { Sides, Volumes } from "../volumes/volumes.ts";
@@ -16,7 +16,7 @@ export interface Backend {
   readonly volumes: Volumes;
   readonly capture: Capture;
   /** Compares a captured folder with what a sandbox made of it, with line counts where asked. */
-  diff(sides: Sides, lines: boolean): Promise<DiffEntry[]>;
+  diff(sides: Sides, lines: boolean): Promise<Diff>;
 }
 
 /** The ways to isolate that this machine has. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Command, CommandResult, CommandSpec } from "./command.ts";
 import { Duration } from "./config.ts";
 import { VivEvent } from "./event.ts";
-import { DiffEntry, FileEntry, SandboxPath, Staleness } from "./files.ts";
+import { Diff, FileEntry, SandboxPath, Staleness } from "./files.ts";
 import { ROUTES, type Route } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
 import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
@@ -58,7 +58,7 @@ export const CONTRACTS = {
   resumeSandbox: contract(ROUTES.resumeSandbox, "Thaw all processes", ofSandbox, Sandbox),
   extendSandbox: contract(ROUTES.extendSandbox, "Give a sandbox more time", ofSandbox.extend({ by: Duration.optional().describe("Time from now; the idle limit if left out."), idle: Duration.optional().describe("New idle limit, 0 for never.") }), Sandbox),
   forkSandbox: contract(ROUTES.forkSandbox, "New sandboxes from a snapshot or from the live state", ofSandbox.extend({ snapshot: SnapshotRef.optional(), count: z.number().int().min(1).max(100).default(1).describe("How many."), names: z.array(Name).optional().describe("Their names.") }), z.object({ sandboxes: z.array(Sandbox) }), 201),
-  diffSandbox: contract(ROUTES.diffSandbox, "What changed in the project since the base", ofSandbox.extend({ stat: flag.default(false).describe("Count lines too.") }), z.object({ entries: z.array(DiffEntry) })),
+  diffSandbox: contract(ROUTES.diffSandbox, "What changed in the project since the base", ofSandbox.extend({ stat: flag.default(false).describe("Count lines too.") }), Diff),
   staleness: contract(ROUTES.staleness, "How far behind reality it is", ofSandbox, Staleness),
 
   runCommand: contract(ROUTES.runCommand, "Run a command to its end and return its output", ofSandbox.extend({ ...CommandSpec.shape, stdin: z.string().max(1024 ** 2).optional().describe("Text for its standard input."), background: z.boolean().optional().describe("Return at once; look again with the command's id.") }), CommandResult),

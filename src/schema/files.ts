@@ -44,6 +44,12 @@ export const DiffEntry = z
   .meta({ id: "DiffEntry" });
 export type DiffEntry = z.infer<typeof DiffEntry>;
 
+export const Diff = z.object({
+  entries: z.array(DiffEntry),
+  more: z.boolean().describe("Whether there is more: the list is full, or something lies deeper than a path can name."),
+});
+export type Diff = z.infer<typeof Diff>;
+
 export const Staleness = z
   .object({
     takenAt: z.string().describe("ISO time of the base."),

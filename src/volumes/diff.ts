@@ -4,21 +4,23 @@ import { join } from "node:path";
 import type { CellHost } from "../host/cell-host.ts";
 import { joinParts, splitParts } from "../host/frames.ts";
 import { runChecked, TOOL_PATH } from "../host/run.ts";
-import type { DiffEntry } from "../schema/files.ts";
+import type { Diff, DiffEntry } from "../schema/files.ts";
 import type { Sides } from "./volumes.ts";
 
 /** Line counts are for text that people read. */
 const MAX_COUNTED_BYTES = 8 * 1024 ** 2;
+/** Of each side: a sandbox's sparse files take no space of its own, their copies would. */
+const MAX_COPIED_BYTES = 256 * 1024 ** 2;
 const PART_SEPARATOR = "\x1f";
 const STATUS = { A: "added", M: "changed", D: "deleted" } as const;
 
-export async function diffFolders(host: CellHost, sides: Sides): Promise<DiffEntry[]> {
+export async function diffFolders(host: CellHost, sides: Sides): Promise<Diff> {
   const reply = await host.request("diff", [
     ["new", sides.new],
     ["overlay", sides.overlay ? "1" : "0"],
     ...sides.old.map((folder) => ["old", folder] as const),
   ]);
-  return reply.rawAll("row").map((row): DiffEntry => {
+  const entries = reply.rawAll("row").map((row): DiffEntry => {
     const [what, type, path] = splitParts(row, 3);
     return {
       path: path?.toString("utf8") ?? "",
@@ -28,6 +30,7 @@ export async function diffFolders(host: CellHost, sides: Sides): Promise<DiffEnt
       removed: null,
     };
   });
+  return { entries, more: reply.get("more") === "1" };
 }
 
 /** Adds line counts. The files are copied out first, under names of our own, and git sees only those. */
@@ -40,8 +43,9 @@ export async function countLines(host: CellHost, sides: Sides, entries: readonly
     const wanted = (side: "old" | "new", missing: DiffEntry["status"]): { path: string; target: string }[] =>
       files.filter((file) => file.status !== missing).map((file) => ({ path: file.path, target: join(folder, side, String(file.index)) }));
     // Topmost first: what is extracted already is left alone.
-    for (const layer of sides.old) await extract(host, layer, wanted("old", "added"));
-    await extract(host, sides.new, wanted("new", "deleted"));
+    let left = MAX_COPIED_BYTES;
+    for (const layer of sides.old) left -= await extract(host, layer, wanted("old", "added"), left);
+    await extract(host, sides.new, wanted("new", "deleted"), MAX_COPIED_BYTES);
     const counts = await numstat(folder);
     return entries.map((entry, index) => {
       const count = counts.get(String(index));
@@ -52,17 +56,22 @@ export async function countLines(host: CellHost, sides: Sides, entries: readonly
   }
 }
 
-async function extract(host: CellHost, root: string, files: readonly { path: string; target: string }[]): Promise<void> {
+/** Copies at most `total` bytes, and tells how many. */
+async function extract(host: CellHost, root: string, files: readonly { path: string; target: string }[], total: number): Promise<number> {
   // A name with the byte that separates the parts of a value can't be asked for: it goes without a count.
   const sayable = files.filter((file) => !file.path.includes(PART_SEPARATOR));
+  let bytes = 0;
   for (let at = 0; at < sayable.length; at += 500) {
     const part = sayable.slice(at, at + 500);
-    await host.request("extract", [
+    const reply = await host.request("extract", [
       ["root", root],
       ["most", String(MAX_COUNTED_BYTES)],
+      ["total", String(total - bytes)],
       ...part.map((file) => ["file", joinParts([file.path, file.target])] as const),
     ]);
+    bytes += reply.number("bytes") ?? 0;
   }
+  return bytes;
 }
 
 /** Lines added and removed of old/<name> against new/<name> in a folder of ours, by name. */

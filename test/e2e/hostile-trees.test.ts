@@ -75,6 +75,27 @@ for (const storage of ["btrfs", "plain"] as const) {
       await survives();
     });
 
+    test("many sparse files fill no disk of the host when their lines are counted", async () => {
+      expect((await server.sh(box, "mkdir sparse; cd sparse; for n in $(seq 100); do truncate -s 8M $n; done; echo line > zz")).end?.exitCode).toBe(0);
+      const { entries } = await server.client.call("diffSandbox", { sandbox: box, stat: true });
+      expect(entries.filter(({ path }) => path.startsWith("sparse/"))).toHaveLength(101);
+      // 256 MiB are copied, and not the 800 that they seem to hold.
+      expect(entries.find(({ path }) => path === "sparse/zz")).toMatchObject({ added: null });
+      await server.sh(box, "rm -r sparse/*; echo line > sparse/zz");
+      const after = await server.client.call("diffSandbox", { sandbox: box, stat: true });
+      expect(after.entries.find(({ path }) => path === "sparse/zz")).toMatchObject({ added: 1 });
+      expect(after.more).toBe(false);
+    });
+
+    test("a change behind more names than a list holds, or deeper than any path, is not kept quiet", async () => {
+      expect((await server.sh(box, DEEP)).end?.exitCode).toBe(0);
+      expect((await server.client.call("diffSandbox", { sandbox: box })).more).toBe(true);
+      const crowd = `rm -rf deep; mkdir -p crowd/${"d".repeat(200)}; cd crowd/*; perl -e 'for (1..6000) { open(F, q(>), $_) or die }'`;
+      expect((await server.sh(box, `${crowd}; cd ../..; echo evil >> hello.txt`)).end?.exitCode).toBe(0);
+      const { entries, more } = await server.client.call("diffSandbox", { sandbox: box });
+      expect([entries.some(({ path }) => path === "hello.txt"), more]).toEqual([false, true]);
+    });
+
     test("files that turned into other kinds, loops and links out of the project", async () => {
       const line =
         "rm hello.txt; mkfifo hello.txt; ln -s / root; ln -s root/root loop; ln -s /proc/self/root self; rm -rf .git; ln -s /etc .git; mkdir -p a/b; ln a/../root a/b/hard 2>/dev/null; ln -s ../../../../../../../../etc/passwd a/up; true";

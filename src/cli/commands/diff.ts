@@ -39,8 +39,9 @@ export default command({
   },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
   async run({ options, positionals: [sandbox = ""], json, screen, client }) {
-    const { entries } = await screen.during("Comparing", (await client()).call("diffSandbox", { sandbox, stat: options.stat }));
-    if (json) return screen.json({ entries });
+    const { entries, more } = await screen.during("Comparing", (await client()).call("diffSandbox", { sandbox, stat: options.stat }));
+    if (json) return screen.json({ entries, more });
+    if (more) screen.warn("There is more than is listed: too many changes, or folders too deep to look into.");
     if (entries.length === 0) return screen.say("Nothing in the project has changed.");
     if (options.stat) return printStat(screen, entries);
     for (const entry of entries) {
