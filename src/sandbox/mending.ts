@@ -3,7 +3,8 @@ import { describe } from "../host/log.ts";
 import type { Backend, Parts } from "./parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
-const REASON = "The disk under the storage of sandboxes was full and the storage stopped; its files as they were before are kept and can be forked.";
+const REASON =
+  "The disk under the storage of sandboxes was full and the storage stopped; its files as they were before are kept and can be forked.";
 
 export class Mending {
   readonly #parts: Parts;

@@ -27,11 +27,17 @@ export async function startServices(parts: Parts, commands: Commands, row: Sandb
 async function startService(parts: Parts, commands: Commands, row: SandboxRow, service: Service): Promise<void> {
   const command = typeof service.command === "string" ? ["/bin/sh", "-c", service.command] : service.command;
   const usual = parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user;
-  const stream = await commands.start(row, { command, user: service.user ?? usual, ...(service.cwd === undefined ? {} : { cwd: service.cwd }), foreground: false });
+  const stream = await commands.start(row, {
+    command,
+    user: service.user ?? usual,
+    ...(service.cwd === undefined ? {} : { cwd: service.cwd }),
+    foreground: false,
+  });
   stream.close();
   const deadline = performance.now() + service.readyTimeout;
   for (const port of service.ports) {
-    if (!(await answers(parts, row, port, deadline))) throw new VivError("timeout", `Nothing answered on port ${port} within ${service.readyTimeout} ms.`);
+    if (!(await answers(parts, row, port, deadline)))
+      throw new VivError("timeout", `Nothing answered on port ${port} within ${service.readyTimeout} ms.`);
   }
 }
 

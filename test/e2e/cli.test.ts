@@ -12,7 +12,11 @@ import { needs } from "../support/skip.ts";
 const md5 = (bytes: Uint8Array): string => createHash("md5").update(bytes).digest("hex");
 
 /** What every failure looks like: one line that says what happened, one that says what to do. */
-const failure = (code: number, message: RegExp): object => ({ code, out: "", err: expect.stringMatching(new RegExp(`^viv: .*${message.source}.*\\n +[^\\n]+\\n$`)) });
+const failure = (code: number, message: RegExp): object => ({
+  code,
+  out: "",
+  err: expect.stringMatching(new RegExp(`^viv: .*${message.source}.*\\n +[^\\n]+\\n$`)),
+});
 
 describe("the command line", needs("root"), () => {
   let server: TestServer;
@@ -28,7 +32,13 @@ describe("the command line", needs("root"), () => {
   test("CLI-1: create prints the name alone, or id, name and state as JSON; ls shows them", () => {
     const created = run(["create", "--json", "--name", "first", "--label", "of=test"]);
     expect(created).toMatchObject({ code: 0, err: "" });
-    expect(JSON.parse(created.out)).toMatchObject({ id: expect.stringMatching(/^sbx/), name: "first", state: "running", project: server.project, labels: { of: "test" } });
+    expect(JSON.parse(created.out)).toMatchObject({
+      id: expect.stringMatching(/^sbx/),
+      name: "first",
+      state: "running",
+      project: server.project,
+      labels: { of: "test" },
+    });
     const named = run(["create"]);
     expect(named.out).toMatch(/^[a-z]+-[a-z]+\n$/);
     const [head, ...rows] = run(["ls"]).out.trimEnd().split("\n");
@@ -46,16 +56,25 @@ describe("the command line", needs("root"), () => {
     expect(run(["exec", "try", "--", "md5sum"], { input: bytes }).out).toBe(`${md5(bytes)}  -\n`);
     expect(run(["exec", "try", "sh", "-c", "echo out; echo err >&2; exit 3"])).toMatchObject({ code: 3, out: "out\n", err: "err\n" });
     expect(run(["exec", "try", "--", "pwd"], { cwd: join(server.project, "src") }).out).toBe(`${join(server.project, "src")}\n`);
-    expect(run(["exec", "-w", "/usr", "-e", "A=b c", "-u", "nobody", "try", "--", "sh", "-c", 'pwd; echo "$A"; id -un']).out).toBe("/usr\nb c\nnobody\n");
+    expect(run(["exec", "-w", "/usr", "-e", "A=b c", "-u", "nobody", "try", "--", "sh", "-c", 'pwd; echo "$A"; id -un']).out).toBe(
+      "/usr\nb c\nnobody\n",
+    );
     expect(run(["exec", "try", "--", "sh", "-c", "kill -TERM $$"]).code).toBe(143);
-    expect(run(["exec", "--timeout", "100ms", "try", "--", "sleep", "60"])).toMatchObject({ code: 124, err: "viv: The command reached its time limit.\n" });
+    expect(run(["exec", "--timeout", "100ms", "try", "--", "sleep", "60"])).toMatchObject({
+      code: 124,
+      err: "viv: The command reached its time limit.\n",
+    });
   });
 
   test("CLI-1: what can't be run ends with 127, 126 or 125 and says why", () => {
     expect(run(["exec", "try", "--", "no-such-program"])).toMatchObject(failure(127, /no-such-program/));
     expect(run(["exec", "try", "--", "/etc/passwd"])).toMatchObject(failure(126, /\/etc\/passwd can't be run/));
-    expect(run(["exec", "-w", "/nonexistent", "try", "--", "true"])).toMatchObject(failure(125, /The working folder \/nonexistent can't be entered: No such file or directory/));
-    expect(run(["exec", "-u", "nosuchuser", "try", "--", "true"])).toMatchObject(failure(125, /There is no user nosuchuser in the sandbox/));
+    expect(run(["exec", "-w", "/nonexistent", "try", "--", "true"])).toMatchObject(
+      failure(125, /The working folder \/nonexistent can't be entered: No such file or directory/),
+    );
+    expect(run(["exec", "-u", "nosuchuser", "try", "--", "true"])).toMatchObject(
+      failure(125, /There is no user nosuchuser in the sandbox/),
+    );
     expect(run(["exec", "absent", "--", "true"])).toMatchObject(failure(125, /There is no sandbox absent/));
   });
 
@@ -68,7 +87,9 @@ describe("the command line", needs("root"), () => {
     expect(run(["create", "--name", "try"])).toMatchObject(failure(3, /There is a sandbox called try already/));
     expect(run(["create", "--name", "No Spaces"])).toMatchObject(failure(2, /a name is 1 to 63 lower-case letters/));
     expect(run(["create", "--project", "/no/such/folder"])).toMatchObject(failure(2, /\/no\/such\/folder/));
-    expect(run(["create"], { cwd: "/usr" })).toMatchObject(failure(2, /Neither \/usr nor a folder above it has a vivarium\.json or a \.git/));
+    expect(run(["create"], { cwd: "/usr" })).toMatchObject(
+      failure(2, /Neither \/usr nor a folder above it has a vivarium\.json or a \.git/),
+    );
     expect(run(["logs", "try", "nonsense"])).toMatchObject(failure(2, /not the id of a command, as `viv ps` shows it/));
     expect(run(["kill", "try", "cmd00000000000000000000000000"])).toMatchObject(failure(2, /has no command/));
     expect(run(["rollback", "try", "absent"])).toMatchObject(failure(2, /has no snapshot absent/));
@@ -79,7 +100,11 @@ describe("the command line", needs("root"), () => {
   });
 
   test("CLI-1: with --json a failure is JSON, too, with the same exit code", () => {
-    for (const [words, code] of [[["inspect", "absent"], "not_found"], [["create", "--memry"], "usage"], [["create", "--name", "try"], "name_taken"]] as const) {
+    for (const [words, code] of [
+      [["inspect", "absent"], "not_found"],
+      [["create", "--memry"], "usage"],
+      [["create", "--name", "try"], "name_taken"],
+    ] as const) {
       const answer = run([...words, "--json"]);
       const { error } = JSON.parse(answer.out) as ErrorBody;
       expect(error).toMatchObject({ code, message: expect.stringMatching(/[.?]$/), remedy: expect.stringMatching(/\.$/) });
@@ -110,7 +135,13 @@ describe("the command line", needs("root"), () => {
     run(["exec", "story", "--", "sh", "-c", "echo one > state"]);
     expect(JSON.parse(run(["snapshot", "story", "one", "--json"]).out)).toMatchObject({ name: "one", current: true });
     run(["exec", "story", "--", "sh", "-c", "echo two > state; rm src/a.js; echo more >> hello.txt"]);
-    expect(run(["diff", "story"]).out.split("\n").filter(Boolean).map((line) => line.trim().split(/\s+/).slice(0, 2).join(" ")).toSorted()).toEqual(["A state", "D src/a.js", "M hello.txt"]);
+    expect(
+      run(["diff", "story"])
+        .out.split("\n")
+        .filter(Boolean)
+        .map((line) => line.trim().split(/\s+/).slice(0, 2).join(" "))
+        .toSorted(),
+    ).toEqual(["A state", "D src/a.js", "M hello.txt"]);
     expect(run(["fork", "story", "--name", "branch"])).toMatchObject({ code: 0, out: "branch\n" });
     expect(run(["rollback", "story", "one"])).toMatchObject({ code: 0 });
     expect(run(["exec", "story", "--", "cat", "state", "src/a.js"]).out).toBe("one\n1\n");
@@ -181,7 +212,10 @@ describe("a newcomer's first steps", needs("root"), () => {
     const hidden = (words: string): Answer => {
       // In a mount namespace of its own, where the build folder is empty.
       const script = `for folder in build dist; do [ ! -d ${root}/$folder ] || mount -t tmpfs none ${root}/$folder; done; ${PROGRAM} ${words}; code=$?; ${PROGRAM} down >/dev/null; exit $code`;
-      const ended = spawnSync("unshare", ["-m", "sh", "-c", script], { cwd: join(place, "project"), env: vivEnvironment({ place, paths }, { VIV_CELL: "/no/such/cell" }) });
+      const ended = spawnSync("unshare", ["-m", "sh", "-c", script], {
+        cwd: join(place, "project"),
+        env: vivEnvironment({ place, paths }, { VIV_CELL: "/no/such/cell" }),
+      });
       return { code: ended.status, out: ended.stdout.toString(), err: ended.stderr.toString(), bytes: ended.stdout };
     };
     const doctor = hidden("doctor");

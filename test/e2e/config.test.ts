@@ -39,7 +39,11 @@ describe("vivarium.json", needs("root"), () => {
   test("limits what a sandbox gets, unless a create asks for something else", async () => {
     configure({ limits: { memory: "300m", cpus: 0.5, processes: 64, disk: "2g" }, idle: "5m" });
     const box = await server.create();
-    expect(box).toMatchObject({ idleMs: 300_000, untrusted: [], limits: { memoryBytes: 300 * 1024 ** 2, cpus: 0.5, processes: 64, diskBytes: 2 * 1024 ** 3 } });
+    expect(box).toMatchObject({
+      idleMs: 300_000,
+      untrusted: [],
+      limits: { memoryBytes: 300 * 1024 ** 2, cpus: 0.5, processes: 64, diskBytes: 2 * 1024 ** 3 },
+    });
     expect((await server.create({ limits: { processes: 100 }, idleMs: 1000_000 })).limits.processes).toBe(100);
   });
 
@@ -111,7 +115,9 @@ describe("vivarium.json", needs("root"), () => {
     await server.sh(box.id, `echo '{"sudo":true,"services":{"x":{"command":"touch /tmp/started"}}}' > vivarium.json`);
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
     const fork = sandboxes[0]?.id ?? "";
-    expect((await server.sh(fork, "cat vivarium.json; ls /tmp/started 2>&1; find secrets -type f")).stdout).toMatch(/sudo(.|\n)*No such file or directory\n$/);
+    expect((await server.sh(fork, "cat vivarium.json; ls /tmp/started 2>&1; find secrets -type f")).stdout).toMatch(
+      /sudo(.|\n)*No such file or directory\n$/,
+    );
     expect((await server.create()).untrusted).toEqual([]);
   });
 
@@ -129,7 +135,11 @@ describe("vivarium.json", needs("root"), () => {
       configure(content);
       await expect(server.create()).rejects.toMatchObject({ code: "config_invalid", message: expect.stringContaining(message) });
     }
-    expect(viv(server, ["create"], { cwd: server.project })).toMatchObject({ code: 2, out: "", err: expect.stringContaining("vivarium.json:1") });
+    expect(viv(server, ["create"], { cwd: server.project })).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("vivarium.json:1"),
+    });
     expect(existsSync(join(server.paths.home, "pool/volumes"))).toBe(true);
     expect((await server.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
     configure({});

@@ -36,7 +36,11 @@ describe("a server with much to do at once", needs("root"), () => {
     await server.sh(box.id, "head -c 20000000 /dev/urandom > data");
     const stop = () => server.client.call("stopSandbox", { sandbox: box.id });
     const snapshot = () => server.client.call("createSnapshot", { sandbox: box.id });
-    const told = (call: Promise<unknown>): Promise<string> => call.then(() => "ok", (error: { code: string }) => error.code);
+    const told = (call: Promise<unknown>): Promise<string> =>
+      call.then(
+        () => "ok",
+        (error: { code: string }) => error.code,
+      );
     const results = await Promise.all([snapshot(), stop(), stop(), snapshot()].map(told));
     expect(results.slice(1, 3).toSorted()).toEqual(["illegal_transition", "ok"]);
     for (const result of [results[0], results[3]]) expect(["ok", "not_running"]).toContain(result);
@@ -52,7 +56,11 @@ describe("a server with much to do at once", needs("root"), () => {
     for (let round = 0; round < 5; round += 1) {
       const creating = server.create({ name: `round-${round}` });
       const removed = eventually(
-        () => server.client.call("removeSandbox", { sandbox: `round-${round}` }).then(() => true, (error: { code: string }) => error.code),
+        () =>
+          server.client.call("removeSandbox", { sandbox: `round-${round}` }).then(
+            () => true,
+            (error: { code: string }) => error.code,
+          ),
         (answer) => answer === true,
       );
       await creating;
@@ -67,14 +75,22 @@ describe("a server with much to do at once", needs("root"), () => {
     const box = await server.create();
     const streams = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        server.client.exec(box.id, { command: ["/bin/sh", "-c", "while :; do echo line; sleep 0.2; done"], onDisconnect: index % 2 === 0 ? "keep" : "kill" }),
+        server.client.exec(box.id, {
+          command: ["/bin/sh", "-c", "while :; do echo line; sleep 0.2; done"],
+          onDisconnect: index % 2 === 0 ? "keep" : "kill",
+        }),
       ),
     );
     const watching = new AbortController();
     const heard = (async () => {
       for await (const event of server.client.events(0, { signal: watching.signal })) void event;
     })().catch(() => undefined);
-    const ends = streams.map((stream) => stream.end.then(() => "ended", (error: { code: string }) => error.code));
+    const ends = streams.map((stream) =>
+      stream.end.then(
+        () => "ended",
+        (error: { code: string }) => error.code,
+      ),
+    );
     const began = performance.now();
     await server.down();
     expect(performance.now() - began).toBeLessThan(5_000);
@@ -130,7 +146,10 @@ describe("leftovers and damage", needs("root"), () => {
     for (const folder of [...ours, ...foreign]) mkdirSync(folder, { recursive: true });
     try {
       await server.up();
-      await eventually(() => ours.filter((folder) => existsSync(folder)), (left) => left.length === 0);
+      await eventually(
+        () => ours.filter((folder) => existsSync(folder)),
+        (left) => left.length === 0,
+      );
       expect(foreign.filter((folder) => !existsSync(folder))).toEqual([]);
       const { events } = await server.client.call("listEvents", { limit: 1000 });
       expect(JSON.stringify(events.findLast(({ type }) => type === "reconciled")?.data)).toContain(lost);
@@ -147,7 +166,11 @@ describe("leftovers and damage", needs("root"), () => {
     await server.down();
     const whole = readFileSync(file);
     const refusals: string[] = [];
-    for (const damage of [Buffer.alloc(whole.length, "x"), Buffer.alloc(0), Buffer.concat([whole.subarray(0, 4096), Buffer.alloc(whole.length - 4096, 7)])]) {
+    for (const damage of [
+      Buffer.alloc(whole.length, "x"),
+      Buffer.alloc(0),
+      Buffer.concat([whole.subarray(0, 4096), Buffer.alloc(whole.length - 4096, 7)]),
+    ]) {
       writeFileSync(file, damage);
       const refused = await server.second();
       refusals.push(`${refused.code} ${refused.log.trim().split("\n").at(-1)}`);
@@ -225,9 +248,19 @@ describe("a full disk under btrfs", needs("root", "btrfs"), () => {
     expect((await server.client.call("listSnapshots", { sandbox: box.id })).snapshots).toEqual([]);
     expect((await server.client.call("listSandboxes", {})).sandboxes.map(({ name }) => name)).toEqual(["before"]);
     await expect(server.client.call("stopSandbox", { sandbox: box.id })).rejects.toMatchObject({ code: "disk_full" });
-    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "failed", reason: expect.stringContaining("its files are kept") });
+    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({
+      state: "failed",
+      reason: expect.stringContaining("its files are kept"),
+    });
     disk.free();
-    await eventually(() => server.create({ name: "after" }).then(() => true, () => false), (made) => made);
+    await eventually(
+      () =>
+        server.create({ name: "after" }).then(
+          () => true,
+          () => false,
+        ),
+      (made) => made,
+    );
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
     expect((await server.sh(sandboxes[0]?.id ?? "", "cat file")).stdout).toBe("goes on\n");
   });
@@ -246,15 +279,26 @@ describe("a disk that others fill to the last byte", needs("root", "btrfs"), () 
     const { server } = disk;
     const box = await server.create({ name: "before" });
     await server.sh(box.id, "echo precious > kept; sync");
-    const writing = await server.client.exec(box.id, { command: ["/bin/sh", "-c", "read go; head -c 60000000 /dev/urandom > big; sync; exit 0"], stdin: true });
+    const writing = await server.client.exec(box.id, {
+      command: ["/bin/sh", "-c", "read go; head -c 60000000 /dev/urandom > big; sync; exit 0"],
+      stdin: true,
+    });
     disk.fill(0);
     await writing.write(Buffer.from("go\n"));
     await writing.end;
     await expect(server.create()).rejects.toMatchObject({ code: "disk_full" });
     disk.free();
-    const lost = await eventually(() => server.client.call("inspectSandbox", { sandbox: box.id }), ({ state }) => state === "failed", 15_000);
+    const lost = await eventually(
+      () => server.client.call("inspectSandbox", { sandbox: box.id }),
+      ({ state }) => state === "failed",
+      15_000,
+    );
     expect(lost).toMatchObject({ outcome: "lost", reason: expect.stringContaining("was full") });
-    const after = await eventually(() => server.create().catch(() => undefined), (made) => made !== undefined, 15_000);
+    const after = await eventually(
+      () => server.create().catch(() => undefined),
+      (made) => made !== undefined,
+      15_000,
+    );
     expect((await server.sh(after?.id ?? "", "cat hello.txt; echo new > file; cat file")).stdout).toBe("hello\nnew\n");
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
     expect((await server.sh(sandboxes[0]?.id ?? "", "cat kept")).stdout).toBe("precious\n");
@@ -285,12 +329,26 @@ describe("a full disk under plain folders", needs("root"), () => {
     await expect(server.client.call("createSnapshot", { sandbox: box.id })).rejects.toMatchObject({ code: "disk_full" });
     // Who waits for a command gets it; one that is to be found again later must be written down.
     expect((await server.sh(box.id, "echo still here")).stdout).toBe("still here\n");
-    const background = () => server.sh(box.id, "sleep 100", { background: true }).then(() => "started", (error: { code: string }) => error.code);
+    const background = () =>
+      server.sh(box.id, "sleep 100", { background: true }).then(
+        () => "started",
+        (error: { code: string }) => error.code,
+      );
     await eventually(background, (told) => told === "disk_full");
     expect((await server.client.call("listSandboxes", {})).sandboxes).toMatchObject([{ name: "before", state: "running" }]);
     disk.free();
-    await eventually(() => server.sh(box.id, "cat kept").then(({ stdout }) => stdout, () => ""), (text) => text === "precious\n");
-    const ended = await eventually(() => server.client.call("listCommands", { sandbox: box.id, all: true }), ({ commands }) => commands.some(({ id, running }) => id === stream.command.id && !running));
+    await eventually(
+      () =>
+        server.sh(box.id, "cat kept").then(
+          ({ stdout }) => stdout,
+          () => "",
+        ),
+      (text) => text === "precious\n",
+    );
+    const ended = await eventually(
+      () => server.client.call("listCommands", { sandbox: box.id, all: true }),
+      ({ commands }) => commands.some(({ id, running }) => id === stream.command.id && !running),
+    );
     expect(ended.commands.find(({ id }) => id === stream.command.id)?.end).toMatchObject({ cause: "exit", exitCode: 3 });
     const after = await server.create({ name: "after" });
     await server.client.call("createSnapshot", { sandbox: box.id });

@@ -35,7 +35,8 @@ describe("files of a sandbox", needs("root"), () => {
 
   afterAll(async () => server.remove());
 
-  const read = async (path: string, user?: string): Promise<string> => (await buffer((await server.client.readFile(box, path, user)).body)).toString();
+  const read = async (path: string, user?: string): Promise<string> =>
+    (await buffer((await server.client.readFile(box, path, user)).body)).toString();
 
   test("BOX-4: are written, read, looked at, moved and removed, and reality keeps its own", async () => {
     const entry = await server.client.writeFile(box, "hello.txt", bytes("changed", "\n"), { mode: 0o640 });
@@ -52,7 +53,10 @@ describe("files of a sandbox", needs("root"), () => {
   });
 
   test("BOX-4: are listed with kinds and targets, to a depth and up to a limit", async () => {
-    await server.sh(box, "mkdir -p kinds/deep/deeper; cd kinds; echo x > file; ln -s /etc/passwd link; mkfifo fifo; touch deep/deeper/last");
+    await server.sh(
+      box,
+      "mkdir -p kinds/deep/deeper; cd kinds; echo x > file; ln -s /etc/passwd link; mkfifo fifo; touch deep/deeper/last",
+    );
     const { entries } = await server.client.call("listFiles", { sandbox: box, path: "kinds" });
     expect(entries.map(({ path, type, target }) => `${type} ${path} ${target}`).toSorted()).toEqual([
       "dir deep null",
@@ -84,7 +88,10 @@ describe("files of a sandbox", needs("root"), () => {
   });
 
   test("BOX-4: with a newline, a space or bytes that are no UTF-8 in their name come and go unchanged", async () => {
-    await server.sh(box, `mkdir odd; cd odd; printf raw > "$(printf 'raw\\351\\377')"; printf line > "$(printf 'a\\nb')"; printf space > ' x '`);
+    await server.sh(
+      box,
+      `mkdir odd; cd odd; printf raw > "$(printf 'raw\\351\\377')"; printf line > "$(printf 'a\\nb')"; printf space > ' x '`,
+    );
     const { entries } = await server.client.call("listFiles", { sandbox: box, path: "odd" });
     expect(entries.map(({ path }) => path).toSorted()).toEqual([" x ", "a\nb", "raw\udce9\udcff"].toSorted());
     for (const { path } of entries) {
@@ -102,7 +109,9 @@ describe("files of a sandbox", needs("root"), () => {
     await server.sh(box, "mkdir -m 700 closed; echo secret > closed/file; mkdir -m 777 /tmp/open");
     await expect(server.client.readFile(box, "closed/file", "nobody")).rejects.toMatchObject({ code: "denied" });
     await expect(server.client.writeFile(box, "closed/other", bytes("x"), { user: "nobody" })).rejects.toMatchObject({ code: "denied" });
-    await expect(server.client.call("removeFile", { sandbox: box, path: "closed/file", user: "nobody" })).rejects.toMatchObject({ code: "denied" });
+    await expect(server.client.call("removeFile", { sandbox: box, path: "closed/file", user: "nobody" })).rejects.toMatchObject({
+      code: "denied",
+    });
     const entry = await server.client.writeFile(box, "/tmp/open/mine", bytes("x"), { user: "nobody" });
     expect(entry.uid).toBe(65534);
     expect(await read("closed/file")).toBe("secret\n");
@@ -121,7 +130,10 @@ describe("files of a sandbox", needs("root"), () => {
   });
 
   test("BOX-4: many at once go in and come out as an archive", async () => {
-    await server.sh(box, "mkdir -p many/a/b; for i in $(seq 300); do echo $i > many/a/$i; done; printf '#!/bin/sh\\n' > many/a/b/run; chmod 755 many/a/b/run; ln -s ../1 many/a/b/link");
+    await server.sh(
+      box,
+      "mkdir -p many/a/b; for i in $(seq 300); do echo $i > many/a/$i; done; printf '#!/bin/sh\\n' > many/a/b/run; chmod 755 many/a/b/run; ln -s ../1 many/a/b/link",
+    );
     const archive = await buffer(await server.client.packFiles(box, "many"));
     const listed = spawnSync("tar", ["-tvf", "-"], { input: archive, encoding: "utf8" });
     expect(listed.status).toBe(0);
@@ -132,7 +144,9 @@ describe("files of a sandbox", needs("root"), () => {
     spawnSync("sh", ["-c", `mkdir -p ${folder}/x/y; for i in $(seq 300); do echo $i > ${folder}/x/$i; done; echo deep > ${folder}/x/y/z`]);
     const packed = spawnSync("tar", ["-C", folder, "-cf", "-", "."], { maxBuffer: 64 * MEBIBYTE }).stdout;
     expect(await server.client.unpackFiles(box, "again", bytes(packed))).toMatchObject({ files: 301 });
-    expect((await server.sh(box, "cat again/x/y/z; ls again/x | wc -l; cat again/x/* 2>/dev/null | wc -l")).stdout).toBe("deep\n301\n300\n");
+    expect((await server.sh(box, "cat again/x/y/z; ls again/x | wc -l; cat again/x/* 2>/dev/null | wc -l")).stdout).toBe(
+      "deep\n301\n300\n",
+    );
   });
 
   test("BOX-4: are watched: what is made, changed, moved and removed is told, also in new folders below", async () => {
@@ -143,12 +157,24 @@ describe("files of a sandbox", needs("root"), () => {
       for await (const change of server.client.watchFiles(box, "watched", { recursive: true, signal: stop.signal })) seen.push(change);
     })();
     // The watch is in place once it tells of anything.
-    await eventually(() => server.sh(box, "touch watched/probe"), () => seen.length > 0);
+    await eventually(
+      () => server.sh(box, "touch watched/probe"),
+      () => seen.length > 0,
+    );
     await server.sh(box, "cd watched; echo 1 > one; mv one two; mkdir below");
-    await eventually(() => seen, (changes) => changes.some(({ path }) => path === "below"));
+    await eventually(
+      () => seen,
+      (changes) => changes.some(({ path }) => path === "below"),
+    );
     await server.sh(box, "cd watched; echo 1 > below/three; rm two");
-    await eventually(() => seen, (changes) => changes.some(({ change, path }) => change === "removed" && path === "two"));
-    await eventually(() => seen, (changes) => changes.some(({ path }) => path === "below/three"));
+    await eventually(
+      () => seen,
+      (changes) => changes.some(({ change, path }) => change === "removed" && path === "two"),
+    );
+    await eventually(
+      () => seen,
+      (changes) => changes.some(({ path }) => path === "below/three"),
+    );
     expect(seen).toContainEqual({ change: "created", path: "one" });
     stop.abort();
     await watching;
@@ -156,7 +182,11 @@ describe("files of a sandbox", needs("root"), () => {
 
   test("BOX-4: are put, shown, listed, moved and removed from the command line", () => {
     const at = { cwd: server.project, input: "from stdin\n" };
-    expect(viv(server, ["files", "put", "files", "cli/new.txt"], at)).toMatchObject({ code: 2, out: "", err: expect.stringMatching(/^viv: .*cli\/new\.txt.*\n/) });
+    expect(viv(server, ["files", "put", "files", "cli/new.txt"], at)).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/^viv: .*cli\/new\.txt.*\n/),
+    });
     expect(viv(server, ["files", "put", "files", "cli/new.txt"], at).err).not.toContain("destroy");
     expect(viv(server, ["files", "put", "--parents", "--mode", "600", "files", "cli/new.txt"], at)).toMatchObject({ code: 0 });
     expect(viv(server, ["files", "cat", "files", "cli/new.txt"])).toMatchObject({ code: 0, out: "from stdin\n", err: "" });
@@ -165,7 +195,10 @@ describe("files of a sandbox", needs("root"), () => {
     expect(viv(server, ["files", "ls", "files", "cli"]).out).toContain("old.txt");
     expect(viv(server, ["files", "rm", "files", "cli"]).code).toBe(2);
     expect(viv(server, ["files", "rm", "--recursive", "files", "cli"])).toMatchObject({ code: 0 });
-    expect(viv(server, ["files", "put", "--from", "/no/such/file", "files", "x"])).toMatchObject({ code: 2, err: expect.stringContaining("/no/such/file") });
+    expect(viv(server, ["files", "put", "--from", "/no/such/file", "files", "x"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("/no/such/file"),
+    });
     expect(existsSync(join(server.project, "cli"))).toBe(false);
   });
 

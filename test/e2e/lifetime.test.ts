@@ -30,7 +30,15 @@ describe("the lifetime of a sandbox", needs("root"), () => {
     waiting.catch(() => undefined);
     await server.sh(noisy.id, "while :; do echo noise; sleep 0.5; done", { background: true });
     await server.sh(quiet.id, "echo precious > kept");
-    const ended = await Promise.all([quiet, noisy].map(({ id }) => eventually(() => look(id), ({ state }) => state === "completed", 15_000)));
+    const ended = await Promise.all(
+      [quiet, noisy].map(({ id }) =>
+        eventually(
+          () => look(id),
+          ({ state }) => state === "completed",
+          15_000,
+        ),
+      ),
+    );
     for (const end of ended) expect(end).toMatchObject({ outcome: "timeout", reason: "Nothing happened for 300 milliseconds." });
     // They lived through the same looks of the reaper.
     for (const { id } of [busy, waited, never]) expect(await look(id)).toMatchObject({ state: "running" });
@@ -103,10 +111,16 @@ describe("the ceilings of a machine", needs("root"), () => {
     const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value.id] : []));
     expect(made).toHaveLength(3);
     for (const result of results.filter(({ status }) => status === "rejected")) {
-      expect(result).toMatchObject({ reason: { code: "no_capacity", message: "There are 3 sandboxes, and the ceiling of this machine is 3." } });
+      expect(result).toMatchObject({
+        reason: { code: "no_capacity", message: "There are 3 sandboxes, and the ceiling of this machine is 3." },
+      });
     }
     await expect(server.client.call("forkSandbox", { sandbox: made[0] ?? "" })).rejects.toMatchObject({ code: "no_capacity" });
-    expect(viv(server, ["create"], { cwd: server.project })).toMatchObject({ code: 5, out: "", err: expect.stringMatching(/^viv: There are 3 sandboxes.*\n.*viv rm.*/) });
+    expect(viv(server, ["create"], { cwd: server.project })).toMatchObject({
+      code: 5,
+      out: "",
+      err: expect.stringMatching(/^viv: There are 3 sandboxes.*\n.*viv rm.*/),
+    });
     await server.client.call("removeSandbox", { sandbox: made.pop() ?? "" });
     made.push((await server.create()).id);
     for (const sandbox of made) await server.client.call("removeSandbox", { sandbox });
@@ -115,7 +129,10 @@ describe("the ceilings of a machine", needs("root"), () => {
   test("LIM-4: no sandbox gets more than the user's ceiling, and asking for more is refused", async () => {
     const box = await server.create();
     expect(box.limits).toMatchObject({ memoryBytes: 512 * 1024 ** 2, cpus: 1 });
-    await expect(server.create({ limits: { cpus: 2 } })).rejects.toMatchObject({ code: "invalid_input", message: "cpus 2 is over this machine's ceiling of 1." });
+    await expect(server.create({ limits: { cpus: 2 } })).rejects.toMatchObject({
+      code: "invalid_input",
+      message: "cpus 2 is over this machine's ceiling of 1.",
+    });
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 });

@@ -60,13 +60,24 @@ describe("a port inside a sandbox", needs("root"), () => {
 
   async function serve(port: number, host: string): Promise<void> {
     const command = await server.sh(box, `exec ${process.execPath} inside.js ${port} ${host}`, { background: true });
-    await eventually(() => server.client.call("inspectCommand", { sandbox: box, command: command.id }), ({ stdout }) => stdout.includes("listening"));
+    await eventually(
+      () => server.client.call("inspectCommand", { sandbox: box, command: command.id }),
+      ({ stdout }) => stdout.includes("listening"),
+    );
   }
 
-  function ask(path: string, options: { method?: string; body?: string; headers?: Record<string, string>; port?: number } = {}): Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; body: string }> {
+  function ask(
+    path: string,
+    options: { method?: string; body?: string; headers?: Record<string, string>; port?: number } = {},
+  ): Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; body: string }> {
     return new Promise((resolve, reject) => {
       const request = httpRequest(
-        { socketPath: server.paths.socket, method: options.method ?? "GET", path: `/sandboxes/${box}/ports/${options.port ?? PORT}/http${path}`, headers: options.headers ?? {} },
+        {
+          socketPath: server.paths.socket,
+          method: options.method ?? "GET",
+          path: `/sandboxes/${box}/ports/${options.port ?? PORT}/http${path}`,
+          headers: options.headers ?? {},
+        },
         (answer) => void text(answer).then((body) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body }), reject),
       );
       request.once("error", reject);
@@ -82,7 +93,9 @@ describe("a port inside a sandbox", needs("root"), () => {
   });
 
   test("BOX-6: speaks WebSocket through the server", async () => {
-    const socket = new WebSocket(`ws://localhost/sandboxes/${box}/ports/${PORT}/http/socket`, { createConnection: () => createConnection(server.paths.socket) });
+    const socket = new WebSocket(`ws://localhost/sandboxes/${box}/ports/${PORT}/http/socket`, {
+      createConnection: () => createConnection(server.paths.socket),
+    });
     await once(socket, "open");
     socket.send("hello");
     const [message] = (await once(socket, "message")) as [Buffer];
@@ -109,7 +122,9 @@ describe("a port inside a sandbox", needs("root"), () => {
       const { local } = JSON.parse(line) as { local: number };
       const answer = await fetch(`http://127.0.0.1:${local}/local`);
       expect(await answer.json()).toMatchObject({ url: "/local" });
-      const many = await Promise.all(Array.from({ length: 20 }, async (_, index) => (await fetch(`http://127.0.0.1:${local}/${index}`)).status));
+      const many = await Promise.all(
+        Array.from({ length: 20 }, async (_, index) => (await fetch(`http://127.0.0.1:${local}/${index}`)).status),
+      );
       expect(many.every((status) => status === 200)).toBe(true);
       const ended = once(child, "exit");
       child.kill("SIGTERM");
@@ -123,10 +138,17 @@ describe("a port inside a sandbox", needs("root"), () => {
     const answer = await ask("/", { port: 9 });
     expect(answer.status).toBe(502);
     expect(JSON.parse(answer.body)).toEqual({
-      error: { code: "port_unreachable", message: "Nothing listens on port 9 of the sandbox.", remedy: expect.stringContaining("listens inside") },
+      error: {
+        code: "port_unreachable",
+        message: "Nothing listens on port 9 of the sandbox.",
+        remedy: expect.stringContaining("listens inside"),
+      },
     });
     await expect(server.client.dial(box, 9)).rejects.toMatchObject({ code: "port_unreachable" });
-    const refused = await server.client.dial(box, 70_000).then(() => undefined, (error: VivError) => error);
+    const refused = await server.client.dial(box, 70_000).then(
+      () => undefined,
+      (error: VivError) => error,
+    );
     expect(refused).toMatchObject({ code: "invalid_input", message: expect.stringContaining("1 to 65535") });
     expect(viv(server, ["port", "ports", "99999"])).toMatchObject({ code: 2, err: expect.stringContaining("PORT") });
   });

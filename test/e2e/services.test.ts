@@ -98,7 +98,10 @@ describe("services of a project", needs("root"), () => {
       ({ events: seen }) => seen.filter(({ type }) => type === "service.failed").length === 2,
     );
     const failures = events.filter(({ type }) => type === "service.failed").map(({ data: about }) => about);
-    expect(failures).toContainEqual({ service: "absent", reason: "/no/such/program can't be run: no such program, or the interpreter it names is missing." });
+    expect(failures).toContainEqual({
+      service: "absent",
+      reason: "/no/such/program can't be run: no such program, or the interpreter it names is missing.",
+    });
     expect(failures).toContainEqual({ service: "silent", reason: `Nothing answered on port ${PORT + 1} within 200 ms.` });
     await server.client.call("removeSandbox", { sandbox: box.id });
   });

@@ -25,17 +25,37 @@ export interface VivOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export function vivEnvironment(server: Pick<TestServer, "place" | "paths">, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  return { PATH: process.env["PATH"], HOME: server.place, XDG_CACHE_HOME: cache, VIV_HOME: server.paths.home, VIV_CONFIG: server.paths.config, ...more };
+export function vivEnvironment(
+  server: Pick<TestServer, "place" | "paths">,
+  more: Readonly<Record<string, string>> = {},
+): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env["PATH"],
+    HOME: server.place,
+    XDG_CACHE_HOME: cache,
+    VIV_HOME: server.paths.home,
+    VIV_CONFIG: server.paths.config,
+    ...more,
+  };
 }
 
 /** Runs it to its end. */
 export function viv(server: Pick<TestServer, "place" | "paths">, words: readonly string[], { cwd, input, env }: VivOptions = {}): Answer {
-  const ended = spawnSync(PROGRAM, words, { cwd: cwd ?? server.place, input: input ?? "", env: vivEnvironment(server, env), maxBuffer: 256 * 1024 ** 2, timeout: 25_000 });
+  const ended = spawnSync(PROGRAM, words, {
+    cwd: cwd ?? server.place,
+    input: input ?? "",
+    env: vivEnvironment(server, env),
+    maxBuffer: 256 * 1024 ** 2,
+    timeout: 25_000,
+  });
   return { code: ended.status, out: ended.stdout.toString(), err: ended.stderr.toString(), bytes: ended.stdout };
 }
 
 /** Starts it and leaves it running. */
-export function startViv(server: Pick<TestServer, "place" | "paths">, words: readonly string[], { cwd, env }: VivOptions = {}): ChildProcessWithoutNullStreams {
+export function startViv(
+  server: Pick<TestServer, "place" | "paths">,
+  words: readonly string[],
+  { cwd, env }: VivOptions = {},
+): ChildProcessWithoutNullStreams {
   return spawn(PROGRAM, words, { cwd: cwd ?? server.place, env: vivEnvironment(server, env) });
 }
