@@ -7,6 +7,7 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { VivError } from "../schema/errors.ts";
 import type { Limits } from "../schema/sandbox.ts";
 
 type Controller = "cpu" | "cpuacct" | "memory" | "pids" | "freezer";
@@ -27,6 +28,10 @@ export interface GroupUse {
 
 const NEEDED: readonly Controller[] = ["cpu", "memory", "pids", "freezer"];
 const CPU_PERIOD_US = 100_000;
+/** A process that waits for a disk or a network file system freezes when that answers. */
+const FREEZE_MS = 15_000;
+/** Attempts after which asking again has not helped, and everybody goes on for a moment. */
+const THAW_EVERY = 10;
 
 /** Reads the mount table; `root` is for tests with a made-up one. */
 export function findHierarchies(mountinfo: string): Hierarchies | undefined {
@@ -154,9 +159,24 @@ export class Cgroups {
   }
 
   async #setFrozen(name: string, frozen: boolean): Promise<void> {
+    const deadline = performance.now() + FREEZE_MS;
+    this.#askFrozen(name, frozen);
+    for (let attempt = 1; !this.#isFrozen(name, frozen); attempt += 1) {
+      await wait(Math.min(attempt - 1, 20));
+      if (!frozen) continue;
+      if (performance.now() > deadline) {
+        await this.thaw(name);
+        throw new VivError("timeout", `The processes of the sandbox did not stand still within ${FREEZE_MS / 1000} seconds.`);
+      }
+      // In v1 a process that was on its way into vfork misses the request and waits for a child that stands still already.
+      if (attempt % THAW_EVERY === 0) this.#askFrozen(name, false);
+      this.#askFrozen(name, true);
+    }
+  }
+
+  #askFrozen(name: string, frozen: boolean): void {
     if (this.version === 2) this.#write("freezer", name, "cgroup.freeze", frozen ? "1" : "0");
     else this.#write("freezer", name, "freezer.state", frozen ? "FROZEN" : "THAWED");
-    for (let delay = 0; !this.#isFrozen(name, frozen); delay = Math.min(delay + 1, 20)) await wait(delay);
   }
 
   #isFrozen(name: string, frozen: boolean): boolean {
