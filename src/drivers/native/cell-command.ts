@@ -7,6 +7,10 @@ import { errorOf, lost, type Subject } from "./cell-connection.ts";
 
 /** Output that waits for its reader before the connection, and with it the command, is held. */
 const waitingMaxBytes = 256 * 1024;
+/** What a chunk costs beyond its bytes: a command that writes them one by one must not fill the queue with thousands. */
+const chunkCostBytes = 256;
+
+const costOf = (chunk: OutputChunk): number => chunkCostBytes + (chunk.stream === "gap" ? 0 : chunk.data.length);
 
 export function exitOf(fields: Fields): RawExit {
   return {
@@ -131,7 +135,7 @@ export class CellCommand implements RunningCommand {
     const chunk = outputOf(frame);
     if (chunk !== undefined) {
       this.#waiting.push(chunk);
-      this.#waitingBytes += chunk.stream === "gap" ? 0 : chunk.data.length;
+      this.#waitingBytes += costOf(chunk);
     } else if (frame.kind === KIND.reply) {
       this.#started.resolve(new Fields(frame.payload));
     } else if (frame.kind === KIND.exit) {
@@ -161,7 +165,7 @@ export class CellCommand implements RunningCommand {
     for (;;) {
       const chunk = this.#waiting.shift();
       if (chunk !== undefined) {
-        this.#waitingBytes -= chunk.stream === "gap" ? 0 : chunk.data.length;
+        this.#waitingBytes -= costOf(chunk);
         if (this.#waitingBytes <= waitingMaxBytes / 2 && this.#socket.isPaused()) this.#socket.resume();
         yield chunk;
         continue;

@@ -32,7 +32,8 @@ const flag = (value: boolean | undefined): string => (value === true ? "1" : "0"
 /** Sends the content, unless the answer, which can only be a refusal now, comes first. */
 async function upload(socket: Socket, body: AsyncIterable<Uint8Array>, answer: Promise<unknown>): Promise<void> {
   const refused = new AbortController();
-  answer.catch(() => refused.abort());
+  const stop = (): void => refused.abort();
+  answer.then(stop, stop);
   for await (const part of body) {
     for (let at = 0; at < part.length && !refused.signal.aborted; at += chunkMaxBytes) {
       if (!socket.write(encodeFrame(KIND.data, part.subarray(at, at + chunkMaxBytes)))) await Promise.race([once(socket, "drain"), answer]);

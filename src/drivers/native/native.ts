@@ -172,12 +172,19 @@ export class NativeDriver implements Driver {
     const seen = new Set([...(this.#options.cgroups?.names() ?? []), ...(await list(join(this.#options.home, "run"))), ...(await list(join(this.#options.home, "logs")))]);
     const kept = await keep();
     const removed: string[] = [];
+    const failures: unknown[] = [];
     for (const sandbox of seen) {
       if (kept.has(sandbox) || !sandbox.startsWith("sbx")) continue;
-      await this.#endLeftover(sandbox);
-      await this.clear(sandbox, "remove");
-      removed.push(`groups, sockets and logs of ${sandbox}`);
+      try {
+        await this.#endLeftover(sandbox);
+        await this.clear(sandbox, "remove");
+        removed.push(`groups, sockets and logs of ${sandbox}`);
+      } catch (error) {
+        // A process that can't die now keeps its group; the others go all the same.
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
     return removed;
   }
 

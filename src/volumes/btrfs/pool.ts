@@ -89,24 +89,29 @@ export class Pool {
       throw new VivError("disk_full", `The storage of sandboxes in ${this.path} was set read-only when the disk under it was full; it is mended in a moment.`);
     const { totalBytes, freeBytes } = this.#space();
     if (freeBytes > totalBytes * FREE_SHARE) return;
-    this.#growing ??= this.#grow().finally(() => (this.#growing = undefined));
+    const growing = this.#startGrowing();
     if (freeBytes > totalBytes * FREE_SHARE * 0.5) return;
-    await this.#growing;
+    await growing;
     const { freeBytes: left } = this.#space();
     if (left < SMALLEST_BYTES / 4) throw new VivError("disk_full", `The pool of volumes in ${this.path} is full.`);
   }
 
   async free(): Promise<{ totalBytes: number; freeBytes: number }> {
     const { totalBytes, freeBytes } = this.#space();
-    if (freeBytes < totalBytes * FREE_SHARE) {
-      this.#growing ??= this.#grow().finally(() => (this.#growing = undefined));
-      await this.#growing;
-    }
+    if (freeBytes < totalBytes * FREE_SHARE) await this.#startGrowing();
     const now = this.#space();
     return {
       totalBytes: now.totalBytes,
       freeBytes: this.#file === undefined ? now.freeBytes : Math.min(now.freeBytes, spareHostBytes(this.#home)),
     };
+  }
+
+  /** Never rejects, because nobody may wait for it: a pool that could not grow is told by the space that is left. */
+  #startGrowing(): Promise<void> {
+    this.#growing ??= this.#grow()
+      .catch(() => undefined)
+      .finally(() => (this.#growing = undefined));
+    return this.#growing;
   }
 
   #space(): { totalBytes: number; freeBytes: number } {

@@ -61,8 +61,9 @@ export class BtrfsVolumes implements Volumes {
   }
 
   async freeze(project: string, base: string): Promise<void> {
-    await this.#snapshot(this.#shelves.path("tip", project), this.#shelves.path("base", base), true);
+    // First, or a reconcile that sees it before this process hears of it takes it for a leftover.
     this.#shelves.add(base);
+    await this.#snapshot(this.#shelves.path("tip", project), this.#shelves.path("base", base), true);
   }
 
   manifests(base: string): string {
