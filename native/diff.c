@@ -153,8 +153,67 @@ static void all_deleted(struct diff *diff, const char *folder) {
   }
 }
 
-static bool is_opaque(const struct diff *diff, const char *path);
 static void compare_folder(struct diff *diff, const char *folder, bool merged);
+
+static bool is_opaque(const struct diff *diff, const char *path) {
+  int fd = open_beneath(diff->new, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (fd < 0) return false;
+  char value[2];
+  bool opaque = (fgetxattr(fd, "trusted.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y') ||
+                (fgetxattr(fd, "user.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y');
+  close(fd);
+  return opaque;
+}
+
+/* What a renamed folder keeps in its attribute: an absolute path, or its old name beside it. False: it was not renamed. */
+static bool read_redirect(const struct diff *diff, const char *path, char *value, size_t room) {
+  int fd = open_beneath(diff->new, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  ssize_t length = fd < 0 ? -1 : fgetxattr(fd, "trusted.overlay.redirect", value, room - 1);
+  if (fd >= 0) close(fd);
+  value[length < 0 ? 0 : length] = '\0';
+  return length > 0;
+}
+
+/* Where the frozen side has what the overlay shows below a folder that was renamed; NULL if it was not. Its parents may
+   have been renamed, too, so the way is gone from the top. */
+static char *moved_from(const struct diff *diff, const char *path) {
+  char redirect[4096];
+  if (!read_redirect(diff, path, redirect, sizeof redirect)) return NULL;
+  char *from = strdup("."), *partial = strdup(path);
+  if (from == NULL || partial == NULL) abort();
+  for (char *name = partial, *slash; name != NULL; name = slash == NULL ? NULL : slash + 1) {
+    if ((slash = strchr(name, '/')) != NULL) *slash = '\0';
+    bool renamed = read_redirect(diff, partial, redirect, sizeof redirect);
+    char *next = renamed && redirect[0] == '/' ? strdup(redirect + 1) : below(from, renamed ? redirect : name);
+    if (next == NULL) abort();
+    free(from);
+    from = next;
+    if (slash != NULL) *slash = '/';
+  }
+  free(partial);
+  return from;
+}
+
+/* What came along with a renamed folder: the upper folder holds only what was changed in it since. */
+static void all_moved(struct diff *diff, const char *folder, const char *from) {
+  for (size_t index = 0; index < diff->old_count && !diff->full; index++) {
+    struct names names = {0};
+    names_beneath(diff->old[index], from, &names);
+    for (size_t at = 0; at < names.count && !diff->full; at++) {
+      char *path = below(folder, names.sorted[at]), *source = below(from, names.sorted[at]), redirect[4096];
+      struct stat old, upper;
+      if (!is_git(names.sorted[at]) && find_old(diff, source, &old) == diff->old[index]) {
+        bool changed = status_beneath(diff->new, path, &upper) == 0;
+        if (!changed) report(diff, 'A', old.st_mode, path);
+        bool merged = !changed || (S_ISDIR(upper.st_mode) && !is_opaque(diff, path) && !read_redirect(diff, path, redirect, sizeof redirect));
+        if (S_ISDIR(old.st_mode) && merged) all_moved(diff, path, source);
+      }
+      free(path);
+      free(source);
+    }
+    names_free(&names);
+  }
+}
 
 static void compare_entry(struct diff *diff, const char *path, bool merged) {
   struct stat old, new;
@@ -174,19 +233,12 @@ static void compare_entry(struct diff *diff, const char *path, bool merged) {
   else if (!same_entry(diff, root, path, &old, &new)) report(diff, 'M', new.st_mode, path);
   if (root >= 0 && S_ISDIR(old.st_mode) && !S_ISDIR(new.st_mode)) all_deleted(diff, path);
   if (!S_ISDIR(new.st_mode)) return;
-  bool opaque = diff->overlay && is_opaque(diff, path);
-  if (both_folders && opaque) all_deleted(diff, path);
-  compare_folder(diff, path, both_folders && !opaque);
-}
-
-static bool is_opaque(const struct diff *diff, const char *path) {
-  int fd = open_beneath(diff->new, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (fd < 0) return false;
-  char value[2];
-  bool opaque = (fgetxattr(fd, "trusted.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y') ||
-                (fgetxattr(fd, "user.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y');
-  close(fd);
-  return opaque;
+  char *from = diff->overlay ? moved_from(diff, path) : NULL;
+  bool replaced = from != NULL || (diff->overlay && is_opaque(diff, path));
+  if (both_folders && replaced) all_deleted(diff, path);
+  compare_folder(diff, path, both_folders && !replaced);
+  if (from != NULL) all_moved(diff, path, from);
+  free(from);
 }
 
 static void compare_folder(struct diff *diff, const char *folder, bool merged) {

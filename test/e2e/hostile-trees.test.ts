@@ -16,7 +16,10 @@ for (const storage of ["btrfs", "plain"] as const) {
     let box: string;
 
     beforeAll(async () => {
-      server = await TestServer.start({ config: { storage } });
+      server = await TestServer.start({
+        config: { storage },
+        files: { "hello.txt": "hello\n", "src/main": "good\n", "src/a/one": "1\n", "samples/main": "evil\n", "samples/deep/x": "x\n" },
+      });
     });
     beforeEach(async () => {
       box = (await server.create()).id;
@@ -94,6 +97,16 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect((await server.sh(box, `${crowd}; cd ../..; echo evil >> hello.txt`)).end?.exitCode).toBe(0);
       const { entries, more } = await server.client.call("diffSandbox", { sandbox: box });
       expect([entries.some(({ path }) => path === "hello.txt"), more]).toEqual([false, true]);
+    });
+
+    test("a folder renamed over another is told with all that came along", async () => {
+      expect((await server.sh(box, "mv src old; mv samples src; mv src/deep src/deeper; echo 2 > old/a/two")).end?.exitCode).toBe(0);
+      const { entries, more } = await server.client.call("diffSandbox", { sandbox: box });
+      const there = entries.filter(({ status }) => status !== "deleted").map(({ path }) => path);
+      const came = ["old", "old/a", "old/a/one", "old/a/two", "old/main", "src/deeper", "src/deeper/x", "src/main"];
+      expect([there.toSorted(), more]).toEqual([came, false]);
+      const gone = entries.filter(({ status }) => status === "deleted").map(({ path }) => path);
+      expect(gone).toEqual(expect.arrayContaining(["samples", "samples/deep/x", "samples/main", "src/a/one"]));
     });
 
     test("files that turned into other kinds, loops and links out of the project", async () => {
