@@ -36,7 +36,7 @@ export function processesInside(server: TestServer): number[] {
 /** Everything of this server that belongs to a sandbox, by the sandbox's id. */
 export function traces(server: TestServer): { volumes: string[]; runs: string[]; logs: string[]; mounts: string[] } {
   const sandboxes = (names: string[]): string[] => names.filter((name) => name.includes("sbx")).toSorted();
-  const pools = [join(server.paths.home, "pool/volumes"), join(server.paths.home, "plain/volumes")];
+  const pools = [join(server.paths.home, "pool/volumes"), join(server.paths.home, "volumes/volumes")];
   return {
     volumes: sandboxes(pools.flatMap(list)),
     runs: sandboxes(list(join(server.paths.home, "run"))),
