@@ -131,7 +131,6 @@ pid_t nursery_take(uint32_t work, const struct fields *request, const char *earl
   close(waiting.socket);
   waiting.pid = 0;
   waiting.socket = -1;
-  if (sent) return pid;
-  kill(pid, SIGKILL);
-  return 0;
+  kill(pid, sent ? SIGCONT : SIGKILL); /* it may have been stopped from inside while it waited */
+  return sent ? pid : 0;
 }

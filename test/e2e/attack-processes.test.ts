@@ -130,9 +130,10 @@ describe("a process inside", needs("root", "compiler"), () => {
     const host = spawn("sleep", ["60"]);
     const sibling = await server.create();
     await server.sh(box, "sleep 600", { background: true });
-    for (const line of ["kill -STOP 1", "kill -9 1", "kill -STOP -1", "kill -9 -1"])
+    for (const line of ["kill -STOP 1", "kill -9 1", "kill -STOP -1", "kill -9 -1"]) {
       await server.sh(box, line, { user: "root", timeoutMs: 5_000 });
-    expect((await server.sh(box, "echo alive")).stdout).toBe("alive\n");
+      expect((await server.sh(box, "echo alive", { timeoutMs: 5_000 })).stdout).toBe("alive\n");
+    }
     expect((await server.sh(sibling.id, "echo alive")).stdout).toBe("alive\n");
     expect([host.exitCode, host.signalCode]).toEqual([null, null]);
     host.kill("SIGKILL");
