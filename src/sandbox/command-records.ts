@@ -9,6 +9,8 @@ import type { Parts } from "./parts.ts";
 /** A command that ends sooner gets one record instead of two. */
 const SHORT_MS = 20;
 const RECORD_AGAIN_MS = 1_000;
+/** What the log of a silent command takes on the disk. */
+const SMALLEST_LOG_BYTES = 4096;
 
 export class CommandRecords {
   readonly #parts: Parts;
@@ -45,6 +47,9 @@ export class CommandRecords {
 
   async ended(command: Command, end: CommandEnd, begun: boolean): Promise<void> {
     await this.#parts.store.change(async (change) => {
+      // Told once, by whoever comes first, and not of a sandbox that is gone with all its commands.
+      const told = (await change.command(command.id))?.running === false;
+      if (told || (await change.sandbox(command.sandbox)) === undefined) return;
       if (!begun) await recordStart(change, command);
       await change.putCommand({ ...command, running: false, end });
       await change.event("command.ended", command.sandbox, { id: command.id, cause: end.cause, exitCode: end.exitCode });
@@ -55,11 +60,12 @@ export class CommandRecords {
   /** Logs lie outside the sandbox's quota, so all of them together have a bound of their own. */
   async #boundLogs(sandbox: string, writtenBytes: number): Promise<void> {
     const live = this.#parts.live.get(sandbox);
-    if (live === undefined || writtenBytes === 0) return;
-    live.logBytes += writtenBytes;
+    if (live === undefined) return;
+    live.logBytes += Math.max(writtenBytes, SMALLEST_LOG_BYTES);
     if (live.logBytes <= LIMITS.sandboxLogBytes) return;
     const running = new Set((await this.#parts.store.commands(sandbox, true)).map(({ id }) => id));
-    live.logBytes = await live.driver.trimLogs(sandbox, running, LIMITS.sandboxLogBytes);
+    // Some room is made, so that not every command from then on has all logs looked through.
+    live.logBytes = await live.driver.trimLogs(sandbox, running, LIMITS.sandboxLogBytes * 0.75);
   }
 }
 

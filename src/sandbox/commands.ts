@@ -25,6 +25,9 @@ export interface StartOptions extends CommandSpec {
 /** A quota counts as used up when less than this is left. */
 const DISK_MARGIN_BYTES = 1024 ** 2;
 
+/** Command line and environment travel together with a few words more. */
+const SLACK_BYTES = 64 * 1024;
+
 /** The store has it already. */
 const KNOWN = Promise.resolve(true);
 
@@ -67,6 +70,8 @@ export class Commands {
       if (onDisconnect === "keep") await begun;
     } catch (error) {
       running.signal(9);
+      // Its end is heard only behind its output.
+      void drain(running.output, end, this.#parts.log);
       throw error;
     }
     return this.#stream(command, running, end, onDisconnect);
@@ -188,14 +193,26 @@ export class Commands {
     const before = live.counters;
     const use = await live.walls.usage();
     live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
-    const row = await this.#parts.store.sandbox(command.sandbox);
-    const used = row === undefined ? 0 : await this.#parts.backends.of(row).volumes.usage(row.id);
     return {
       outOfMemory: use.outOfMemory > before.outOfMemory,
       tooManyProcesses: use.tooManyProcesses > before.tooManyProcesses,
-      diskFull: row !== undefined && used + DISK_MARGIN_BYTES >= row.limits.diskBytes,
+      diskFull: await this.#isDiskFull(command.sandbox),
       cancelled,
     };
+  }
+
+  /** Whether the storage refuses to write. A quota that is only watched refuses nothing, and would cost a walk to ask for. */
+  async #isDiskFull(sandbox: string): Promise<boolean> {
+    try {
+      const row = await this.#parts.store.sandbox(sandbox);
+      const volumes = row === undefined ? undefined : this.#parts.backends.of(row).volumes;
+      if (row === undefined || volumes?.capabilities.quota !== "hard") return false;
+      return (await volumes.usage(row.id)) + DISK_MARGIN_BYTES >= row.limits.diskBytes;
+    } catch (error) {
+      // The sandbox may be on its way out: how the command ended is still to be told.
+      this.#parts.log.info("disk use of a sandbox not known", { sandbox, error: describe(error) });
+      return false;
+    }
   }
 
   async #settleFromLog(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
@@ -270,6 +287,12 @@ function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
   const bytes = options.command.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
   if (bytes > LIMITS.maxArgumentBytes) throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
   if (options.command.some((part) => part.includes("\0"))) throw new VivError("invalid_input", "An argument has a NUL byte.");
+  const environment = Object.entries({ ...row.env, ...options.env });
+  const environmentBytes = environment.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 2, 0);
+  if (environmentBytes > LIMITS.maxEnvironmentBytes - SLACK_BYTES)
+    throw new VivError("invalid_input", `The environment is ${environmentBytes} bytes; ${LIMITS.maxEnvironmentBytes - SLACK_BYTES} are allowed.`);
+  if ([...environment.map(([, value]) => value), options.cwd ?? "", options.user ?? ""].some((text) => text.includes("\0")))
+    throw new VivError("invalid_input", "The environment, the working folder or the user has a NUL byte.");
   const user = options.user ?? row.user;
   // Another user's home, name and shell come from the sandbox's own /etc/passwd.
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;

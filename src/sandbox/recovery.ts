@@ -26,14 +26,25 @@ export class Recovery {
         await this.#recoverOne(row);
       } catch (error) {
         this.#parts.log.warn("sandbox could not be recovered", { sandbox: row.id, error: describe(error) });
-        await this.#sandboxes.ending.fail(row, { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` });
+        await this.#survive("sandbox not declared lost", () =>
+          this.#sandboxes.ending.fail(row, { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` }),
+        );
       }
     }
-    await this.reconcile();
+    await this.#survive("leftovers not removed", () => this.reconcile());
+  }
+
+  /** One sandbox that makes trouble keeps neither the server from starting nor the others from being looked after. */
+  async #survive(what: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#parts.log.warn(what, { error: describe(error) });
+    }
   }
 
   async #recoverOne(row: SandboxRow): Promise<void> {
-    const { ending, snapshots } = this.#sandboxes;
+    const { ending } = this.#sandboxes;
     if (row.removing || row.state === "creating" || row.state === "pending") {
       await this.#adopt(row);
       await ending.remove(row);
@@ -41,10 +52,33 @@ export class Recovery {
     }
     if (isFinal(row.state)) return;
     const adopted = await this.#adopt(row);
-    if (row.restoring !== null) await snapshots.finishRollback(row, row.restoring);
+    if (row.restoring !== null || row.state === "completing") await this.#finish(row);
+    else if (!adopted) await ending.fail(row, { outcome: "lost", reason: "Its processes were gone when the server started again; its files are kept." });
+  }
+
+  /** What was begun with a sandbox, to its end. */
+  async #finish(row: SandboxRow): Promise<void> {
+    const { ending, snapshots } = this.#sandboxes;
+    if (row.removing || row.state === "creating") await ending.remove(row);
+    else if (isFinal(row.state)) return;
+    else if (row.restoring !== null) await snapshots.finishRollback(row, row.restoring);
     else if (row.state === "completing") {
       await ending.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), { outcome: row.outcome ?? "done", reason: row.reason });
-    } else if (!adopted) await ending.fail(row, { outcome: "lost", reason: "Its processes were gone when the server started again; its files are kept." });
+    }
+  }
+
+  /** What broke off, as on a full disk, and is nobody's work now: whoever is at work with a sandbox holds its lock. */
+  async #finishBroken(): Promise<void> {
+    const { store, locks } = this.#parts;
+    for (const { id } of (await store.sandboxes()).filter(isBroken)) {
+      if (locks.busy(id)) continue;
+      await this.#survive("what was begun with a sandbox not finished", () =>
+        locks.run(id, async () => {
+          const now = await store.sandbox(id);
+          if (now !== undefined) await this.#finish(now);
+        }),
+      );
+    }
   }
 
   /** Takes a sandbox over whose processes still run. */
@@ -68,6 +102,7 @@ export class Recovery {
   /** Removes what carries our prefix and belongs to nobody. At start and every minute. */
   async reconcile(): Promise<string[]> {
     const { store, backends, log } = this.#parts;
+    await this.#finishBroken();
     await this.#removeExpired();
     const rows = await store.sandboxes();
     const snapshots = await store.snapshots();
@@ -79,8 +114,13 @@ export class Recovery {
       bases,
       projects: new Set((await store.projects()).map((project) => project.id)),
     };
+    // Between being a spare and having a row, a sandbox is known to be live alone.
     const sandboxes = async (): Promise<ReadonlySet<string>> =>
-      new Set([...(await store.sandboxes()).map((row) => row.id), ...this.#sandboxes.creation.spares.ids()]);
+      new Set([
+        ...(await store.sandboxes()).map((row) => row.id),
+        ...this.#sandboxes.creation.spares.ids(),
+        ...this.#parts.live.entries().map(([id]) => id),
+      ]);
     const removed: string[] = [];
     for (const { volumes, driver } of backends.all()) removed.push(...(await volumes.reconcile(kept)), ...(await driver.reconcile(sandboxes)));
     if (removed.length > 0) {
@@ -98,8 +138,13 @@ export class Recovery {
       const row = await this.#parts.store.sandbox(snapshot.sandbox);
       if (row === undefined) continue;
       // The last snapshot of a stopped sandbox is all that is left of it.
-      if (isFinal(row.state)) await this.#sandboxes.remove(row.id);
-      else await this.#sandboxes.removeSnapshot(row.id, snapshot.id);
+      await this.#survive("expired snapshot not removed", () =>
+        isFinal(row.state) ? this.#sandboxes.remove(row.id) : this.#sandboxes.removeSnapshot(row.id, snapshot.id),
+      );
     }
   }
+}
+
+function isBroken(row: SandboxRow): boolean {
+  return row.removing || row.state === "creating" || row.state === "completing" || (row.restoring !== null && !isFinal(row.state));
 }
