@@ -11,6 +11,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#define PATH_ROOM 8192
 #define SEEN (IN_CREATE | IN_CLOSE_WRITE | IN_ATTRIB | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
 
 struct watch {
@@ -35,21 +36,23 @@ static void join(char *result, size_t size, const char *folder, const char *name
 
 static bool add(struct watch *watch, const char *relative, bool first);
 
-static void add_below(struct watch *watch, const char *full, const char *relative, bool first) {
-  char path[8192];
-  DIR *folder = opendir(full);
+/* Calls itself by way of add, once a level: so the paths are not on the stack. */
+static void add_below(struct watch *watch, DIR *folder, const char *relative, bool first) {
+  char *path = malloc(PATH_ROOM);
+  if (path == NULL) _exit(1);
   for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    join(path, sizeof path, relative, entry->d_name);
+    join(path, PATH_ROOM, relative, entry->d_name);
     /* What was made before the watch stood would go unseen. */
     if (!first) send_event(watch, "created", path, NULL);
     if (entry->d_type == DT_DIR && !add(watch, path, first)) break;
   }
   if (folder != NULL) closedir(folder);
+  free(path);
 }
 
 static bool add(struct watch *watch, const char *relative, bool first) {
-  char full[8192 + 4096];
+  static char full[PATH_ROOM + 4096];
   join(full, sizeof full, watch->job->path, relative);
   uint32_t mask = SEEN | IN_EXCL_UNLINK | (*relative == '\0' ? 0 : IN_ONLYDIR | IN_DONT_FOLLOW);
   int number = strlen(full) < PATH_MAX ? inotify_add_watch(watch->inotify, full, mask) : -1;
@@ -65,13 +68,13 @@ static bool add(struct watch *watch, const char *relative, bool first) {
   }
   free(watch->paths[number]);
   watch->paths[number] = strdup(relative);
-  if (watch->recursive) add_below(watch, full, relative, first);
+  if (watch->recursive) add_below(watch, opendir(full), relative, first);
   return true;
 }
 
 /* Returns how many events it used: a move within the tree is two. */
 static size_t translate(struct watch *watch, const struct inotify_event *event, const struct inotify_event *next) {
-  char path[8192], other[8192];
+  char path[PATH_ROOM], other[PATH_ROOM];
   if (event->mask & IN_Q_OVERFLOW) {
     send_event(watch, "overflow", "", NULL);
     return 1;

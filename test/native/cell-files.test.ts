@@ -176,6 +176,22 @@ describe("files of a sandbox", needs("linux", "root", "compiler"), () => {
     for (let result = await next; result.done !== true; result = await watch.next()) continue;
     await expect.poll(() => cellWatches(cell)).toBe(false);
   });
+
+  test("are watched in folders nested many hundred deep", async () => {
+    const root = `${folder}/nested`;
+    mkdirSync(`${root}${"/d".repeat(900)}`, { recursive: true });
+    const stop = new AbortController();
+    const watch = files.watch(root, "root", true, stop.signal)[Symbol.asyncIterator]();
+    const next = watch.next();
+    await expect.poll(() => cellWatches(cell)).toBe(true);
+    // Until the watch stands, the file's own event goes unseen; then every new one is seen.
+    const writing = setInterval(() => writeFileSync(`${root}/d/file`, "x"), 20);
+    const seen = await next;
+    clearInterval(writing);
+    expect(seen.done !== true && seen.value.path).toBe("d/file");
+    stop.abort();
+    for (let result = await watch.next(); result.done !== true; result = await watch.next()) continue;
+  });
 });
 
 test("a file that no longer fits is refused in words while it arrives, and leaves nothing", needs("linux", "root", "compiler"), async () => {
