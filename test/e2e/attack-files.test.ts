@@ -148,11 +148,12 @@ describe("files of the host", needs("root", "compiler"), () => {
     const refused = await inside("core-pattern", "sysrq", "modprobe", "uevent-helper");
     expect(Object.entries(refused).filter(([, result]) => !["EACCES", "EROFS", "EPERM", "ENOENT"].includes(result))).toEqual([]);
     const line =
-      "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sys/kernel/hostname; do { echo '|/tmp/x' > $f; } 2>/dev/null && echo written $f; done; cat /proc/kcore /proc/keys /proc/kallsyms /proc/kmsg /sys/class/dmi/id/product_serial /sys/firmware/acpi/tables/DSDT 2>/dev/null | wc -c; ls /sys/firmware /sys/kernel /sys/fs /sys/class 2>/dev/null | wc -l";
+      "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/sys/kernel/modprobe /proc/sys/vm/drop_caches /proc/sys/kernel/hostname; do { echo '|/tmp/x' > $f; } 2>/dev/null && echo written $f; done; cat /proc/kcore /proc/keys /proc/kallsyms /proc/interrupts /proc/kmsg /sys/class/dmi/id/product_serial /sys/firmware/acpi/tables/DSDT 2>/dev/null | wc -c; ls /sys/firmware /sys/kernel /sys/fs /sys/class 2>/dev/null | wc -l";
     expect((await server.sh(box, line, { user: "root" })).stdout).toBe("0\n0\n");
     expect(readFileSync("/proc/sys/kernel/core_pattern", "utf8")).toBe(before);
     expect(onHost("core-pattern")["core-pattern"]).toBe("done");
     expect(readFileSync("/proc/kallsyms", "utf8").length).toBeGreaterThan(1000);
+    expect(readFileSync("/proc/interrupts", "utf8").length).toBeGreaterThan(100);
   });
 
   const evil: readonly (readonly [what: string, entries: readonly RawEntry[]])[] = [
