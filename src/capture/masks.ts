@@ -1,6 +1,6 @@
 /** Mask layers: built once for every plan, named by its hash, and mounted between reality and the sandbox's volume. */
 import { createHash } from "node:crypto";
-import { existsSync, lstatSync, mkdirSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { CellHost } from "../host/cell-host.ts";
 import { joinParts } from "../host/frames.ts";
@@ -31,10 +31,23 @@ export interface MaskOptions {
 const MADE = ["/proc", "/sys", "/dev", "/run"];
 /** How long a plan is good: after it, the machine is looked at again. */
 const FRESH_MS = 60_000;
+/** Looking takes long for a server that does nothing else meanwhile, so it is done ahead, behind the request that showed the need. */
+const RENEW_MS = FRESH_MS / 2;
+const QUIET_MS = 20;
+const NAME = /^[0-9a-f]{32}$/;
+const TRASH = ".trash-";
+
+interface Known {
+  readonly until: number;
+  readonly layer: Promise<Layer>;
+  renewing: boolean;
+}
 
 export class MaskLayers {
   readonly #options: MaskOptions;
-  readonly #known = new Map<string, { readonly until: number; readonly layer: Promise<Layer> }>();
+  readonly #known = new Map<string, Known>();
+  /** Names of layers that a launch may be about to use, and until when. */
+  readonly #recent = new Map<string, number>();
 
   private constructor(options: MaskOptions) {
     this.#options = options;
@@ -50,13 +63,46 @@ export class MaskLayers {
 
   async layer(request: MaskRequest): Promise<Layer> {
     const key = JSON.stringify([request.home, request.project, request.mask, request.expose]);
+    const now = performance.now();
     const known = this.#known.get(key);
-    if (known !== undefined && known.until > performance.now()) return known.layer;
-    for (const [old, { until }] of this.#known) if (until < performance.now()) this.#known.delete(old);
+    if (known !== undefined && known.until > now) {
+      if (!known.renewing && known.until - now < RENEW_MS) this.#renew(key, known, request);
+      return known.layer;
+    }
+    for (const [old, { until }] of this.#known) if (until < now) this.#known.delete(old);
     const layer = this.#build(request);
-    this.#known.set(key, { until: performance.now() + FRESH_MS, layer });
+    this.#known.set(key, { until: now + FRESH_MS, layer, renewing: false });
     layer.catch(() => this.#known.delete(key));
     return layer;
+  }
+
+  /** What can't be renewed is built, or refused, when it is asked for. */
+  #renew(key: string, known: Known, request: MaskRequest): void {
+    known.renewing = true;
+    setTimeout(() => {
+      const until = performance.now() + FRESH_MS;
+      const layer = this.#build(request);
+      layer.then(
+        () => this.#known.set(key, { until, layer, renewing: false }),
+        () => undefined,
+      );
+    }, QUIET_MS).unref();
+  }
+
+  /** Removes the layers that no sandbox has mounted. Every project and every change of the machine makes one, and the place is small. */
+  async sweep(mounted: ReadonlySet<string>): Promise<void> {
+    const { host, folder } = this.#options;
+    const now = performance.now();
+    for (const [name, until] of this.#recent) if (until < now) this.#recent.delete(name);
+    const trash: string[] = [];
+    // Without a pause up to here, so that no launch comes between: what is mounted must stay, or it hides nothing any more.
+    for (const name of readdirSync(folder)) {
+      if (name.startsWith(TRASH)) trash.push(join(folder, name));
+      if (!NAME.test(name) || mounted.has(name) || this.#recent.has(name)) continue;
+      renameSync(join(folder, name), join(folder, TRASH + name));
+      trash.push(join(folder, TRASH + name));
+    }
+    for (const path of trash) await host.request("remove", [["path", path]]);
   }
 
   /** The layers are only needed while sandboxes are made; `idle` tells that none has one mounted. */
@@ -69,14 +115,13 @@ export class MaskLayers {
     const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE });
     const mounts = readMounts();
     const entries = plan.entries().map((entry) => encode(entry, mode, (path) => placeInSystem(path, mounts)));
-    const path = join(
-      folder,
-      createHash("sha256")
-        .update(mode)
-        .update(Buffer.concat(entries.map((entry) => Buffer.concat([entry, Buffer.of(0)]))))
-        .digest("hex")
-        .slice(0, 32),
-    );
+    const name = createHash("sha256")
+      .update(mode)
+      .update(Buffer.concat(entries.map((entry) => Buffer.concat([entry, Buffer.of(0)]))))
+      .digest("hex")
+      .slice(0, 32);
+    this.#recent.set(name, performance.now() + 2 * FRESH_MS);
+    const path = join(folder, name);
     if (!existsSync(path)) {
       const names = mode === "user" ? [["userxattr", "1"] as const] : [];
       await host

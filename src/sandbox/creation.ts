@@ -60,8 +60,26 @@ export class Creation {
       if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
       this.#registry.release(own);
       return await this.#claim(row, base, spare, spare.walls);
+    } catch (error) {
+      await this.#forgetUnused(base, backend, error);
+      throw error;
     } finally {
       release();
+    }
+  }
+
+  /** A base that only a failed creation wanted: no removal of a sandbox will ever tell that it can go. */
+  async #forgetUnused(base: Base, { capture }: Backend, failure: unknown): Promise<void> {
+    const { store, log } = this.#parts;
+    try {
+      const inUse = await store.change(async (change) => {
+        const others = this.#registry.uses(base.id, 1) || (await change.sandboxes()).some((row) => row.base === base.id);
+        if (!others) await change.removeBase(base.id);
+        return others;
+      });
+      if (!inUse) await capture.forget(base.id);
+    } catch (error) {
+      log.info("a base is left to the next server", { base: base.id, after: describe(failure), error: describe(error) });
     }
   }
 

@@ -48,9 +48,9 @@ export class Registry {
     return this.#ranges.size;
   }
 
-  /** Whether something that is being made starts from this base. */
-  uses(base: string): boolean {
-    return this.#bases.has(base);
+  /** Whether something that is being made starts from this base, besides what the caller holds itself. */
+  uses(base: string, own = 0): boolean {
+    return (this.#bases.get(base) ?? 0) > own;
   }
 
   /** Keeps a base from being forgotten; call the result to let it go. */

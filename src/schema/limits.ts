@@ -26,6 +26,8 @@ export const LIMITS = {
   /** Logs of one sandbox together; the oldest go first. */
   sandboxLogBytes: 256 * 1024 ** 2,
   capturedOutputBytes: 1024 ** 2,
+  /** Commands of one sandbox that are remembered after their end. */
+  keptCommands: 10_000,
   maxRunningCommands: 512,
 
   /** Capture. */

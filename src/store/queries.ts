@@ -187,6 +187,17 @@ export class Changes extends Queries implements Change {
     this.written.push({ sequence, at, type, sandbox, data });
   }
 
+  /** Of each sandbox with more commands than that, the oldest that have ended. */
+  async dropCommandsBeyond(most: number): Promise<void> {
+    const counted = this.db.selectFrom("commands").select("sandbox").groupBy("sandbox");
+    for (const { sandbox } of await counted.having((one) => one.fn.countAll(), ">", most).execute()) {
+      const ended = this.db.selectFrom("commands").select("started_at").where("sandbox", "=", sandbox).where("running", "=", 0);
+      const last = await ended.orderBy("started_at", "desc").offset(most).limit(1).executeTakeFirst();
+      if (last === undefined) continue;
+      await this.db.deleteFrom("commands").where("sandbox", "=", sandbox).where("running", "=", 0).where("started_at", "<=", last.started_at).execute();
+    }
+  }
+
   async dropEventsUpTo(sequence: number): Promise<void> {
     await this.db.deleteFrom("events").where("sequence", "<=", sequence).execute();
   }

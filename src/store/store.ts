@@ -78,7 +78,7 @@ export interface Store extends Read {
   change<T>(work: (change: Change) => Promise<T>): Promise<T>;
   /** Called after each commit with its events. */
   onEvents(listener: (events: readonly VivEvent[]) => void): () => void;
-  /** Drops events beyond the retention. */
+  /** Drops events beyond the retention, and the oldest commands of sandboxes that have very many. */
   trim(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /** What went wrong once between two operations. */
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -97,6 +97,24 @@ describe("what broke off", needs("root"), () => {
       rmSync(other.project, { recursive: true });
       const { sandboxes } = await other.client.call("forkSandbox", { sandbox: box.id });
       expect((await other.sh(sandboxes[0]?.id ?? "", "cat hello.txt")).stdout).toBe("hello\n");
+    } finally {
+      await other.remove();
+    }
+  });
+});
+
+describe("mask layers", needs("root"), () => {
+  test("CLONE-6: go when no sandbox has them mounted, and stay where one has", async () => {
+    const other = await TestServer.start();
+    try {
+      const folder = join(other.paths.home, "masks");
+      const box = await other.create();
+      const [mine] = readdirSync(folder);
+      mkdirSync(join(folder, "0".repeat(32)));
+      await other.kill();
+      await other.up();
+      expect(readdirSync(folder)).toEqual([mine]);
+      expect((await other.sh(box.id, "cat /etc/shadow-; cat hello.txt")).stdout).toBe("hello\n");
     } finally {
       await other.remove();
     }

@@ -129,6 +129,23 @@ describe("the store (STO-1)", () => {
     expect(await store.eventRange()).toEqual({ oldest: 101, newest: LIMITS.eventRetentionRows + 100 });
   });
 
+  it("forgets the oldest commands of a sandbox that has very many, but none that runs", { timeout: 60_000 }, async () => {
+    const store = await open();
+    const row = aSandboxRow();
+    const at = (number: number): string => new Date(number * 1000).toISOString();
+    await store.change(async (change) => {
+      await change.putSandbox(row);
+      await change.putCommand(aCommand(row.id, { startedAt: at(0), running: true }));
+      for (let number = 1; number <= LIMITS.keptCommands + 10; number += 1) {
+        await change.putCommand(aCommand(row.id, { startedAt: at(number), running: false }));
+      }
+    });
+    await store.trim();
+    const left = await store.commands(row.id, false);
+    expect(left).toHaveLength(LIMITS.keptCommands + 1);
+    expect(left.slice(0, 2).map(({ startedAt }) => startedAt)).toEqual([at(0), at(11)]);
+  });
+
   it("keeps its files to itself", async () => {
     const store = await open();
     await store.change(async (change) => change.event("server.started", null));

@@ -1,7 +1,7 @@
 /** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
 import { CellError } from "../../host/cell-host.ts";
 import type { Cgroups } from "../../host/cgroups.ts";
@@ -21,6 +21,8 @@ import { NativeWalls } from "./walls.ts";
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
 export interface Masks {
   layer(request: { home: string; project: string; mask: readonly string[]; expose: readonly string[] }): Promise<MaskLayer>;
+  /** Removes layers that no sandbox has mounted; the names are those of the ones that are. */
+  sweep(mounted: ReadonlySet<string>): Promise<void>;
 }
 
 export interface NativeOptions {
@@ -54,7 +56,7 @@ export class NativeDriver implements Driver {
     const { host, mode, cgroups } = this.#options;
     try {
       const mask = await this.#mask(request);
-      this.#prepare(request);
+      this.#prepare(request, mask);
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
       const volume = await request.volume;
       const plan = mode === "root" ? rootPlan({ ...request, volume }, mask, readMounts()) : this.#userPlan({ ...request, volume }, mask);
@@ -78,8 +80,9 @@ export class NativeDriver implements Driver {
     return userPlan(request, mask, readMounts(), folders);
   }
 
-  #prepare(request: LaunchRequest): void {
+  #prepare(request: LaunchRequest, mask: MaskLayer): void {
     mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o700 });
+    writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });
     mkdirSync(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
   }
 
@@ -184,8 +187,17 @@ export class NativeDriver implements Driver {
         failures.push(error);
       }
     }
+    await this.#sweepMasks();
     if (failures.length > 0) throw failures[0];
     return removed;
+  }
+
+  /** Every sandbox says which layer it has mounted; if one does not, none is removed. */
+  async #sweepMasks(): Promise<void> {
+    const run = join(this.#options.home, "run");
+    const sandboxes = existsSync(run) ? readdirSync(run).filter((name) => name.startsWith("sbx")) : [];
+    if (!sandboxes.every((sandbox) => existsSync(this.#maskFile(sandbox)))) return;
+    await this.#options.masks.sweep(new Set(sandboxes.map((sandbox) => readFileSync(this.#maskFile(sandbox), "utf8"))));
   }
 
   /** Processes of a sandbox that nobody knows: its group still names them. */
@@ -216,6 +228,10 @@ export class NativeDriver implements Driver {
 
   #logFolder(sandbox: string): string {
     return join(this.#options.home, "logs", sandbox);
+  }
+
+  #maskFile(sandbox: string): string {
+    return join(this.#runFolder(sandbox), "mask");
   }
 
   #socket(sandbox: string): string {

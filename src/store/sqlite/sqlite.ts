@@ -36,7 +36,12 @@ class SqliteStore extends Queries implements Store {
 
   async trim(): Promise<void> {
     const { newest } = await this.eventRange();
-    await this.#inTurn(() => this.#transact((changes) => changes.dropEventsUpTo(newest - LIMITS.eventRetentionRows)));
+    await this.#inTurn(() =>
+      this.#transact(async (changes) => {
+        await changes.dropEventsUpTo(newest - LIMITS.eventRetentionRows);
+        await changes.dropCommandsBeyond(LIMITS.keptCommands);
+      }),
+    );
   }
 
   async close(): Promise<void> {
