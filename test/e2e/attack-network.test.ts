@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
 import { promisify } from "node:util";
+import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
@@ -28,7 +29,8 @@ describe("the network of a sandbox", needs("root"), () => {
     .map(({ address }) => address);
 
   beforeAll(async () => {
-    server = await TestServer.start();
+    // The pinned Node may lie where a sandbox sees nothing, such as /tmp.
+    server = await TestServer.start({ config: { expose: [dirname(process.execPath)] } });
     box = (await server.create()).id;
     service = createServer((socket) => socket.end()).listen(0, "0.0.0.0");
     await once(service, "listening");

@@ -60,8 +60,11 @@ describe("a process inside", needs("root", "compiler"), () => {
     const unknownToSomeKernels = ["kexec", "module", "vsock", "alg"];
     expect(await inside(...refused, ...unknownToSomeKernels)).toEqual(all([...refused, ...unknownToSomeKernels], "EPERM"));
     expect(await inside("clone3")).toEqual({ clone3: "ENOSYS" });
-    const free = outside(...refused, "clone3");
-    expect(Object.entries(free).filter(([, result]) => result === "EPERM" || result === "ENOSYS")).toEqual([]);
+    expect(await inside("udplite")).toEqual({ udplite: "EPROTONOSUPPORT" });
+    const granted = ["tcp", "udp", "unix", "netlink-route"];
+    expect(await inside(...granted)).toEqual(all(granted, "done"));
+    const free = outside(...refused, "clone3", "udplite");
+    expect(Object.entries(free).filter(([, result]) => result === "EPERM" || result === "ENOSYS" || result === "EPROTONOSUPPORT")).toEqual([]);
   });
 
   test("PR-03: dies at the kernel's other doors, int 0x80 and the x32 numbers", async () => {

@@ -9,7 +9,7 @@ import { needs } from "../support/skip.ts";
 /** An id that belongs to nobody. */
 const UID = 64_123;
 
-describe("a server of an ordinary user", needs("root", "user-namespaces", "compiler"), () => {
+describe("a server of an ordinary user", needs("root", "user-namespaces", "compiler", "open-checkout"), () => {
   let server: TestServer;
 
   beforeAll(async () => {

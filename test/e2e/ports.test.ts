@@ -4,6 +4,7 @@ import { request as httpRequest } from "node:http";
 import { connect, createConnection } from "node:net";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import type { VivError } from "../../src/schema/errors.ts";
@@ -51,7 +52,7 @@ describe("a port inside a sandbox", needs("root"), () => {
   let box: string;
 
   beforeAll(async () => {
-    server = await TestServer.start({ files: { "inside.js": INSIDE } });
+    server = await TestServer.start({ config: { expose: [dirname(process.execPath)] }, files: { "inside.js": INSIDE } });
     box = (await server.create({ name: "ports" })).id;
     await serve(PORT, "127.0.0.1");
   });

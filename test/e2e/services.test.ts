@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, TestServer } from "../support/server.ts";
@@ -26,7 +26,7 @@ describe("services of a project", needs("root"), () => {
   let data: string;
 
   beforeAll(async () => {
-    server = await TestServer.start({ files: { "counter.js": COUNTER } });
+    server = await TestServer.start({ config: { expose: [dirname(process.execPath)] }, files: { "counter.js": COUNTER } });
     data = join(server.place, "data");
     mkdirSync(data);
     writeFileSync(join(data, "count"), "100");

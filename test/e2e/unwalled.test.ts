@@ -12,7 +12,7 @@ const NOBODY_IN_PARTICULAR = 64_221;
 /** A machine that allows no walls: an ordinary user in a namespace in which no further one may be made. */
 const WITHOUT_WALLS = "echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
 
-describe("where no walls can be had", needs("root", "user-namespaces"), () => {
+describe("where no walls can be had", needs("root", "user-namespaces", "open-checkout"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-test-"));
   const project = join(place, "project");
 

@@ -8,7 +8,7 @@ import { CELL } from "../support/storage.ts";
 
 const NOBODY = 65_534;
 
-describe("plain storage of an ordinary user", needs("linux", "user-namespaces"), () => {
+describe("plain storage of an ordinary user", needs("linux", "user-namespaces", "open-checkout"), () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-user-")));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

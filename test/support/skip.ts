@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { TestOptions } from "vitest";
 
 declare module "vitest" {
@@ -23,6 +24,7 @@ const PROBES = {
   btrfs: probeBtrfs,
   "user-namespaces": probeUserNamespaces,
   "cgroup-v2": probeCgroup,
+  "open-checkout": probeCheckout,
 } as const satisfies Record<string, Probe>;
 
 export type Capability = keyof typeof PROBES;
@@ -74,6 +76,13 @@ function probeBtrfs(): string | undefined {
 function probeUserNamespaces(): string | undefined {
   const identity = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   return succeeds("unshare", ["-U", "-r", "true"], identity) ? undefined : "ordinary users can't make user namespaces";
+}
+
+/** Tests that act as another user run this checkout's programs as that user. */
+function probeCheckout(): string | undefined {
+  const identity = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  const readable = succeeds("test", ["-r", fileURLToPath(import.meta.url)], identity) && succeeds(process.execPath, ["--version"], identity);
+  return readable ? undefined : "other users can't read this checkout";
 }
 
 function probeCgroup(): string | undefined {
