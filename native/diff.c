@@ -13,6 +13,9 @@
 #define ROOM_LEFT (64u << 10) /* a reply must stay below FRAME_MAX */
 #define MOST_OLD 64
 
+/* The walk calls itself up to two thousand times, so what needs much room on the stack stays out of its frames. */
+#define APART __attribute__((noinline))
+
 /* `old` may be a stack of layers, topmost first; `new` is then the upper folder of an overlay over them. */
 struct diff {
   int old[MOST_OLD];
@@ -89,7 +92,7 @@ static bool same_file(int old_root, int new_root, const char *path) {
   return same;
 }
 
-static bool same_link(int old_root, int new_root, const char *path) {
+APART static bool same_link(int old_root, int new_root, const char *path) {
   char left[4096], right[4096];
   int old = open_beneath(old_root, path, O_PATH | O_NOFOLLOW), new = open_beneath(new_root, path, O_PATH | O_NOFOLLOW);
   ssize_t left_length = old < 0 ? -1 : readlinkat(old, "", left, sizeof left);
@@ -174,9 +177,14 @@ static bool read_redirect(const struct diff *diff, const char *path, char *value
   return length > 0;
 }
 
+APART static bool is_moved(const struct diff *diff, const char *path) {
+  char value[4096];
+  return read_redirect(diff, path, value, sizeof value);
+}
+
 /* Where the frozen side has what the overlay shows below a folder that was renamed; NULL if it was not. Its parents may
    have been renamed, too, so the way is gone from the top. */
-static char *moved_from(const struct diff *diff, const char *path) {
+APART static char *moved_from(const struct diff *diff, const char *path) {
   char redirect[4096];
   if (!read_redirect(diff, path, redirect, sizeof redirect)) return NULL;
   char *from = strdup("."), *partial = strdup(path);
@@ -200,12 +208,12 @@ static void all_moved(struct diff *diff, const char *folder, const char *from) {
     struct names names = {0};
     names_beneath(diff->old[index], from, &names);
     for (size_t at = 0; at < names.count && !diff->full; at++) {
-      char *path = below(folder, names.sorted[at]), *source = below(from, names.sorted[at]), redirect[4096];
+      char *path = below(folder, names.sorted[at]), *source = below(from, names.sorted[at]);
       struct stat old, upper;
       if (!is_git(names.sorted[at]) && find_old(diff, source, &old) == diff->old[index]) {
         bool changed = status_beneath(diff->new, path, &upper) == 0;
         if (!changed) report(diff, 'A', old.st_mode, path);
-        bool merged = !changed || (S_ISDIR(upper.st_mode) && !is_opaque(diff, path) && !read_redirect(diff, path, redirect, sizeof redirect));
+        bool merged = !changed || (S_ISDIR(upper.st_mode) && !is_opaque(diff, path) && !is_moved(diff, path));
         if (S_ISDIR(old.st_mode) && merged) all_moved(diff, path, source);
       }
       free(path);
