@@ -60,19 +60,24 @@ static void check_clone(struct program *program) {
   give(program, SECCOMP_RET_ALLOW);
 }
 
-/* Unix and internet sockets that are not raw, and netlink for routes only. */
+/* Unix and internet sockets that are not raw, and netlink for routes only. For a protocol it does not have yet the kernel
+   would load a module of the host, so only those that programs use exist: ICMP, TCP, UDP, ICMPv6, and TCP over many paths. */
 static void check_socket(struct program *program) {
+  static const uint32_t protocols[] = {0, 1, 6, 17, 58, 262};
+  const size_t count = sizeof protocols / sizeof *protocols;
   load(program, ARGUMENT(0));
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 4, 0, AF_UNIX);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 3, 0, AF_INET);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, AF_INET6);
-  emit(program, BPF_JMP | BPF_JEQ | BPF_K, 8, 0, AF_NETLINK);
+  emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)(9 + 2 * count), 0, AF_NETLINK);
   give(program, REFUSE);
   load(program, ARGUMENT(1));
   emit(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf);
   when(program, SOCK_RAW, REFUSE);
   when(program, SOCK_PACKET, REFUSE);
-  give(program, SECCOMP_RET_ALLOW);
+  load(program, ARGUMENT(2));
+  for (size_t i = 0; i < count; i++) when(program, protocols[i], SECCOMP_RET_ALLOW);
+  give(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
   load(program, ARGUMENT(2));
   when(program, NETLINK_ROUTE, SECCOMP_RET_ALLOW);
   /* PAM takes this for a kernel without audit; any other refusal ends su and sudo. */
