@@ -43,6 +43,7 @@ class Inside {
   }
 
   async files(reference: string, path: string, user?: string): Promise<{ files: FileOperations; path: string; user: string; row: SandboxRow }> {
+    if (user?.includes("\0") === true) throw new VivError("invalid_input", "The user has a NUL byte.");
     const row = await this.#engine.sandboxes.find(reference);
     requireLive(row);
     const live = this.#engine.parts.live.get(row.id);
@@ -149,7 +150,12 @@ async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["pr
   const { parts, sandboxes } = engine;
   const rows = (await parts.store.sandboxes()).filter((row) => !row.removing && (all || isFinal(row.state)));
   const before = (await parts.store.snapshots()).length;
-  for (const row of rows) await sandboxes.remove(row.id);
+  for (const row of rows) {
+    await sandboxes.remove(row.id).catch((error: unknown) => {
+      // Somebody else was quicker.
+      if (!(error instanceof VivError) || error.code !== "not_found") throw error;
+    });
+  }
   await sandboxes.creation.spares.clear();
   const bases = (await parts.store.bases()).length;
   const leftovers = await engine.recovery.reconcile();

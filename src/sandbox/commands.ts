@@ -153,8 +153,16 @@ export class Commands {
     for (const command of await this.#parts.store.commands(sandbox, true)) {
       await this.#ends.get(command.id)?.catch(() => undefined);
       const now = await this.#parts.store.command(command.id);
-      if (now?.running === true) await this.#records.ended(now, endedWithSandbox(cause, Date.now() - Date.parse(now.startedAt)), true);
+      if (now?.running === true) await this.#records.ended(now, await this.#endOf(now, cause), true);
     }
+  }
+
+  /** One that ended while no server listened has its end in the log. */
+  async #endOf(command: Command, cause: "cancelled" | "lost"): Promise<CommandEnd> {
+    const row = await this.#parts.store.sandbox(command.sandbox);
+    const exit = row === undefined || cause !== "lost" ? null : (await this.#log(row, command.id)).exit;
+    if (exit === null) return endedWithSandbox(cause, Date.now() - Date.parse(command.startedAt));
+    return commandEnd(exit, { outOfMemory: false, tooManyProcesses: false, diskFull: false, cancelled: false });
   }
 
   #live(row: SandboxRow): LiveSandbox {

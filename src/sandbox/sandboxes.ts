@@ -1,4 +1,5 @@
 /** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
+import { describe } from "../host/log.ts";
 import { isRunning } from "../host/processes.ts";
 import type { CommandResult } from "../schema/command.ts";
 import type { CreateInput } from "../schema/contracts.ts";
@@ -40,8 +41,22 @@ export class Sandboxes {
     const key = input.idempotencyKey;
     const row = key === undefined ? await this.#make(input) : await this.#makeOnce(key, input);
     if (input.run === undefined) return shown(row);
-    const result = await this.commands.run(row, { ...input.run, foreground: true }, undefined, signal);
-    return { ...shown(row), result };
+    try {
+      const result = await this.commands.run(row, { ...input.run, foreground: true }, undefined, signal);
+      return { ...shown(row), result };
+    } catch (error) {
+      // A caller that only gets the error does not know of the sandbox; with a key it can ask again.
+      if (key === undefined) await this.#discard(row);
+      throw error;
+    }
+  }
+
+  async #discard(row: SandboxRow): Promise<void> {
+    try {
+      await this.remove(row.id);
+    } catch (error) {
+      this.#parts.log.warn("a sandbox whose command could not be run was not removed", { sandbox: row.id, error: describe(error) });
+    }
   }
 
   async #make(input: CreateInput): Promise<SandboxRow> {

@@ -1,6 +1,6 @@
 /** What went wrong once between two operations. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -115,6 +115,35 @@ describe("mask layers", needs("root"), () => {
       await other.up();
       expect(readdirSync(folder)).toEqual([mine]);
       expect((await other.sh(box.id, "cat /etc/shadow-; cat hello.txt")).stdout).toBe("hello\n");
+    } finally {
+      await other.remove();
+    }
+  });
+});
+
+describe("a create with a command", needs("root"), () => {
+  test("BOX-2: leaves no sandbox behind that its caller does not hear of", async () => {
+    const before = (await server.client.call("listSandboxes", {})).sandboxes.length;
+    await expect(server.create({ run: { command: ["/no/such/program"] } })).rejects.toMatchObject({ code: "command_not_found" });
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toHaveLength(before);
+  });
+});
+
+describe("a command that ended while no server listened", needs("root"), () => {
+  test("F-13: keeps its exit code, also when its sandbox ended after it", async () => {
+    const other = await TestServer.start();
+    try {
+      const box = await other.create();
+      const command = await other.sh(box.id, "while [ ! -e go ]; do sleep 0.05; done; exit 3", { background: true });
+      const { processId } = await other.client.call("inspectSandbox", { sandbox: box.id });
+      await other.sh(box.id, "(sleep 0.5; touch go) >/dev/null 2>&1 &");
+      await other.kill();
+      const log = join(other.paths.home, "logs", box.id, `${command.id}.log`);
+      await eventually(() => readFileSync(log).includes("code=3"), (ended) => ended);
+      process.kill(processId ?? 0, "SIGKILL");
+      await other.up();
+      const now = await other.client.call("inspectCommand", { sandbox: box.id, command: command.id });
+      expect(now.end).toMatchObject({ cause: "exit", exitCode: 3 });
     } finally {
       await other.remove();
     }
