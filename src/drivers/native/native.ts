@@ -10,6 +10,7 @@ import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
+import { within } from "../../host/within.ts";
 import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
 import { trimFolder } from "../../host/trim.ts";
@@ -60,7 +61,8 @@ export class NativeDriver implements Driver {
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
       const volume = await request.volume;
       const plan = mode === "root" ? rootPlan({ ...request, volume }, mask, readMounts()) : this.#userPlan({ ...request, volume }, mask);
-      const reply = await host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
+      const launching = host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
+      const reply = await within(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
       const launched: Launched = { pid: reply.number("pid") ?? 0, start: reply.get("start") ?? "", boot: this.#boot };
       return this.#walls(request.sandbox, launched, request.limits);
     } catch (error) {
