@@ -142,6 +142,8 @@ export class Fields {
 /** Turns a stream of chunks into frames; throws FrameError on a frame the protocol does not allow. */
 export class FrameDecoder {
   #pending: Buffer = empty;
+  /** Where the next frame begins: a command that writes byte by byte makes thousands of them in a chunk. */
+  #at = 0;
 
   /** Adds a chunk and returns every frame that is complete. */
   push(chunk: Buffer): Frame[] {
@@ -152,26 +154,30 @@ export class FrameDecoder {
   }
 
   feed(chunk: Buffer): void {
-    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    const rest = this.takePending();
+    this.#pending = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
   }
 
   /** One frame, so that a reader can stop before bytes that are no frames. */
   next(): Frame | undefined {
     const data = this.#pending;
-    if (data.length < headerBytes) return undefined;
-    const length = data.readUInt32LE(0);
-    const kind = data.readUInt32LE(4);
+    const at = this.#at;
+    if (data.length - at < headerBytes) return undefined;
+    const length = data.readUInt32LE(at);
+    const kind = data.readUInt32LE(at + 4);
     if (length > frameMaxBytes) throw new FrameError(`a frame of ${length} bytes`);
     if (!kinds.has(kind)) throw new FrameError(`a frame of unknown kind ${kind}`);
-    if (data.length - headerBytes < length) return undefined;
-    this.#pending = data.subarray(headerBytes + length);
-    return { kind: kind as Kind, payload: data.subarray(headerBytes, headerBytes + length) };
+    const body = at + headerBytes;
+    if (data.length - body < length) return undefined;
+    this.#at = body + length;
+    return { kind: kind as Kind, payload: data.subarray(body, body + length) };
   }
 
   /** What came after the last frame: the first bytes of a connection that turns raw. */
   takePending(): Buffer {
-    const pending = this.#pending;
+    const pending = this.#pending.subarray(this.#at);
     this.#pending = empty;
+    this.#at = 0;
     return pending;
   }
 }

@@ -1,5 +1,6 @@
 /** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
 import { describe } from "../host/log.ts";
+import { startOf } from "../host/process-group.ts";
 import { isRunning } from "../host/processes.ts";
 import type { CommandResult } from "../schema/command.ts";
 import type { CreateInput } from "../schema/contracts.ts";
@@ -193,7 +194,8 @@ export class Sandboxes {
       const live = this.#parts.live.get(id);
       if (row === undefined || live === undefined) return;
       // A rollback that came first has launched another one.
-      if (isRunning(live.walls.launched.pid)) return;
+      const { pid, start } = live.walls.launched;
+      if (isRunning(pid) && (await startOf(pid)) === start) return;
       await this.ending.fail(row, { outcome: "failed", reason: "Process 1 of the sandbox ended unexpectedly." });
     });
   }
