@@ -132,8 +132,10 @@ static void signal_ready(struct source *source, uint32_t events) {
   struct signalfd_siginfo info[8];
   ssize_t count = read(source->fd, info, sizeof info);
   for (ssize_t at = 0; at < count / (ssize_t)sizeof info[0]; at++) {
-    /* Pid 0 with SI_USER means a sender outside this pid namespace; neither can be forged from inside. */
-    if (info[at].ssi_signo == SIGTERM && info[at].ssi_code == SI_USER && info[at].ssi_pid == 0) begin_stop(GRACE_DEFAULT_MS);
+    /* Pid 0 with SI_USER means a sender outside this pid namespace, and a sender outside is never user 0 here. All zero
+       means that the kernel had no room to note who sent it, which root inside can bring about. */
+    bool outside = info[at].ssi_code == SI_USER && info[at].ssi_pid == 0 && info[at].ssi_uid != 0;
+    if (info[at].ssi_signo == SIGTERM && outside) begin_stop(GRACE_DEFAULT_MS);
   }
   reap();
 }

@@ -64,7 +64,9 @@ describe("a process inside", needs("root", "compiler"), () => {
     const granted = ["tcp", "udp", "unix", "netlink-route"];
     expect(await inside(...granted)).toEqual(all(granted, "done"));
     const free = outside(...refused, "clone3", "udplite");
-    expect(Object.entries(free).filter(([, result]) => result === "EPERM" || result === "ENOSYS" || result === "EPROTONOSUPPORT")).toEqual([]);
+    expect(Object.entries(free).filter(([, result]) => result === "EPERM" || result === "ENOSYS" || result === "EPROTONOSUPPORT")).toEqual(
+      [],
+    );
   });
 
   test("PR-03: dies at the kernel's other doors, int 0x80 and the x32 numbers", async () => {
@@ -162,6 +164,11 @@ describe("a process inside", needs("root", "compiler"), () => {
     );
     expect(await server.sh(box, "echo alive")).toMatchObject({ stdout: "", end: { exitCode: 126 } });
     expect((await server.sh(box, "echo alive")).stdout).toBe("alive\n");
+  });
+
+  test("PR-08: does not stop the sandbox with a signal whose sender the kernel forgot", async () => {
+    expect(await inside("signal-of-nobody")).toEqual({ "signal-of-nobody": "done" });
+    expect((await server.sh(box, "sleep 3; echo alive")).stdout).toBe("alive\n");
   });
 
   test.each([false, true])("PR-09: has the declared filter, capabilities, ids, namespaces and groups (terminal: %s)", async (terminal) => {

@@ -27,12 +27,25 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
 
   function fieldsFor(name: string, privileges: string, ...mounts: readonly Buffer[]) {
     const at = (suffix: string): string => join(cell.folder, `${name}.${suffix}`);
-    for (const folder of [join(pool, name, "upper"), join(pool, name, "work"), at("logs"), at("run")]) mkdirSync(folder, { recursive: true });
+    for (const folder of [join(pool, name, "upper"), join(pool, name, "work"), at("logs"), at("run")])
+      mkdirSync(folder, { recursive: true });
     return {
-      sandbox: name, mode: "root", uid_base: BASE, uid_count: 65536, hostname: name, socket: at("sock"), logs: at("logs"), run: at("run"), privileges,
+      sandbox: name,
+      mode: "root",
+      uid_base: BASE,
+      uid_count: 65536,
+      hostname: name,
+      socket: at("sock"),
+      logs: at("logs"),
+      run: at("run"),
+      privileges,
       tree: [parts("system", "/"), parts("volume", join(pool, name)), parts("mask", join(pool, "mask")), parts("project", project)],
       root: "overlay",
-      mount: [parts("overlay", "/", "@volume/upper", "@volume/work", "@mask", "@system"), parts("bind", "/viv-project", "@project", "rw"), ...mounts],
+      mount: [
+        parts("overlay", "/", "@volume/upper", "@volume/work", "@mask", "@system"),
+        parts("bind", "/viv-project", "@project", "rw"),
+        ...mounts,
+      ],
     };
   }
 
@@ -42,7 +55,15 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     const reply = await cell.ask("launch", fields);
     const client = new CellClient(fields.socket);
     const run: Launched["run"] = async (command, user = "root") => {
-      const running = await client.exec({ id: `c${++serial}`, command, env: { PATH, HOME: "/tmp" }, cwd: "/", user, stdin: false, logBytes: 0 });
+      const running = await client.exec({
+        id: `c${++serial}`,
+        command,
+        env: { PATH, HOME: "/tmp" },
+        cwd: "/",
+        user,
+        stdin: false,
+        logBytes: 0,
+      });
       const output: Buffer[] = [];
       for await (const chunk of running.output) if (chunk.stream !== "gap") output.push(chunk.data);
       return Buffer.concat(output).toString();
@@ -59,7 +80,12 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
   }
 
   function outcomes(text: string): Record<string, string> {
-    return Object.fromEntries(text.trim().split("\n").map((line) => line.split(" ") as [string, string]));
+    return Object.fromEntries(
+      text
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" ") as [string, string]),
+    );
   }
 
   beforeAll(() => {
@@ -74,11 +100,40 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
   });
   afterAll(async () => cell?.remove());
 
-  const everywhere = (names: readonly string[], result: string): Record<string, string> => Object.fromEntries(names.map((name) => [name, result]));
+  const everywhere = (names: readonly string[], result: string): Record<string, string> =>
+    Object.fromEntries(names.map((name) => [name, result]));
   const refused = [
-    "unshare-user", "unshare-mounts", "clone-user", "clone-network", "io_uring", "userfaultfd", "bpf", "perf", "keyctl", "add_key", "kexec", "module",
-    "open-by-handle", "vsock", "alg", "packet", "raw", "raw6", "netlink-generic", "netlink-netfilter", "mount", "umount", "open_tree", "fsopen",
-    "block-device", "kvm-device", "type-into-terminal", "type-into-terminal-high-bits", "ptrace-1", "read-1", "descriptor-of-1",
+    "unshare-user",
+    "unshare-mounts",
+    "clone-user",
+    "clone-network",
+    "io_uring",
+    "userfaultfd",
+    "bpf",
+    "perf",
+    "keyctl",
+    "add_key",
+    "kexec",
+    "module",
+    "open-by-handle",
+    "vsock",
+    "alg",
+    "packet",
+    "raw",
+    "raw6",
+    "netlink-generic",
+    "netlink-netfilter",
+    "mount",
+    "umount",
+    "open_tree",
+    "fsopen",
+    "block-device",
+    "kvm-device",
+    "type-into-terminal",
+    "type-into-terminal-high-bits",
+    "ptrace-1",
+    "read-1",
+    "descriptor-of-1",
   ];
 
   test.each(["drop", "keep"])("refuses its root what only the machine may do (privileges %s)", async (privileges) => {
@@ -100,20 +155,32 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     const name = `viv-canary-${process.pid}`;
     const server = createServer().listen(`\0${name}`);
     const sandbox = await launch();
-    expect(outcomes(execFileSync(join(project, "attack"), [`abstract-socket=${name}`], { encoding: "utf8" }))).toEqual({ "abstract-socket": "done" });
+    expect(outcomes(execFileSync(join(project, "attack"), [`abstract-socket=${name}`], { encoding: "utf8" }))).toEqual({
+      "abstract-socket": "done",
+    });
     expect(await sandbox.attack(`abstract-socket=${name}`)).toEqual({ "abstract-socket": "ECONNREFUSED" });
     server.close();
   });
 
   test("shows only its own processes and nothing of the machine's keys, symbols and serials", async () => {
     const sandbox = await launch();
-    expect(await sandbox.run(["sh", "-c", "ls -d /proc/[0-9]* | wc -l; cat /proc/keys /proc/kallsyms; ls /sys; ls /sys/firmware /sys/class 2>&1 | grep -vc 'No such'"])).toMatch(/^[1-5]\ndevices\nempty\n0\n$/);
+    expect(
+      await sandbox.run([
+        "sh",
+        "-c",
+        "ls -d /proc/[0-9]* | wc -l; cat /proc/keys /proc/kallsyms; ls /sys; ls /sys/firmware /sys/class 2>&1 | grep -vc 'No such'",
+      ]),
+    ).toMatch(/^[1-5]\ndevices\nempty\n0\n$/);
     expect(await sandbox.run(["sh", "-c", "grep -E 'Seccomp:|NoNewPrivs|CapBnd' /proc/1/status"])).toContain("CapBnd:\t00000000a80425fb");
   });
 
   test("keeps owners natural on its disk and lets root inside do root's work", async () => {
     const sandbox = await launch();
-    const output = await sandbox.run(["sh", "-ec", "useradd -m visitor; su visitor -c 'id -un; echo mine > ~/note'; mv /usr/share /usr/share2; ls -d /usr/share2; touch /viv-project/new"]);
+    const output = await sandbox.run([
+      "sh",
+      "-ec",
+      "useradd -m visitor; su visitor -c 'id -un; echo mine > ~/note'; mv /usr/share /usr/share2; ls -d /usr/share2; touch /viv-project/new",
+    ]);
     expect(output).toBe("visitor\n/usr/share2\n");
     expect(lstatSync(join(sandbox.volume, "upper/etc/passwd")).uid).toBe(0);
     expect(lstatSync(join(sandbox.volume, "upper/home/visitor/note")).uid).toBeGreaterThanOrEqual(1000);
@@ -135,16 +202,28 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     expect(held.match(/socket:/g)?.length).toBe(1);
   });
 
-  test.each(["dev", "proc", "sys", "run", "viv-project"])("is not made when /%s is a link, and nothing is left or written", async (name) => {
-    const id = `s${++serial}`;
-    const fields = fieldsFor(id, "drop");
-    const outside = join(cell.folder, `outside-${name}`);
-    mkdirSync(outside);
-    symlinkSync(outside, join(pool, id, "upper", name));
-    await expect(cell.ask("launch", fields)).rejects.toThrow();
-    expect(existsSync(fields.socket)).toBe(false);
-    expect(execFileSync("ls", [outside], { encoding: "utf8" })).toBe("");
+  test("ends with everything in it when it is told to from outside", async () => {
+    const sandbox = await launch();
+    const running = sandbox.run(["sleep", "60"]);
+    await expect.poll(() => readFileSync(`/proc/${sandbox.pid}/task/${sandbox.pid}/children`, "utf8")).not.toBe("");
+    process.kill(sandbox.pid, "SIGTERM");
+    await running;
+    await expect.poll(() => existsSync(`/proc/${sandbox.pid}`)).toBe(false);
   });
+
+  test.each(["dev", "proc", "sys", "run", "viv-project"])(
+    "is not made when /%s is a link, and nothing is left or written",
+    async (name) => {
+      const id = `s${++serial}`;
+      const fields = fieldsFor(id, "drop");
+      const outside = join(cell.folder, `outside-${name}`);
+      mkdirSync(outside);
+      symlinkSync(outside, join(pool, id, "upper", name));
+      await expect(cell.ask("launch", fields)).rejects.toThrow();
+      expect(existsSync(fields.socket)).toBe(false);
+      expect(execFileSync("ls", [outside], { encoding: "utf8" })).toBe("");
+    },
+  );
 
   test("says which step failed", async () => {
     const fields = fieldsFor(`s${++serial}`, "drop", parts("bind", "/there", join(cell.folder, "missing"), "ro"));

@@ -93,6 +93,15 @@ static int limit(int process, int what, rlim_t soft) {
   return prlimit(process, (__rlimit_resource_t)what, &present, NULL);
 }
 
+/* When no more signals may wait, the kernel delivers one without telling who sent it, as if from nobody. */
+static long signal_of_nobody(void) {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, NULL);
+  while (sigqueue(getpid(), SIGRTMIN, (union sigval){0}) == 0) continue;
+  return sigqueue(1, SIGTERM, (union sigval){0});
+}
+
 static int set_real_time(void) {
   struct sched_param parameter = {.sched_priority = 1};
   return sched_setscheduler(0, SCHED_FIFO, &parameter);
@@ -153,6 +162,7 @@ static long attack(const char *name) {
   TRY("real-time", set_real_time())
   TRY("type-into-terminal", ioctl(0, 0x5412, "x"))
   TRY("type-into-terminal-high-bits", syscall(SYS_ioctl, 0, 0xffffffff00005412ul, "x"))
+  TRY("signal-of-nobody", signal_of_nobody())
   TRY("limit-1", limit(1, RLIMIT_CORE, 0))
   TRY("few-descriptors", limit(atoi(argument), RLIMIT_NOFILE, 3))
   TRY("ptrace-1", ptrace(PTRACE_SEIZE, 1, 0, 0))
