@@ -27,7 +27,8 @@ function makeProject(): void {
   writeFileSync(join(project, "src/price.js"), "export const price = (net) => net * 1.19;\n");
   writeFileSync(join(project, "README.md"), "# Shop\n");
   writeFileSync(join(project, "notes.txt"), "uncommitted, and still in every clone\n");
-  const git = (...args: string[]): void => void execFileSync("git", ["-c", "user.name=demo", "-c", "user.email=demo@example.com", ...args], { cwd: project, stdio: "ignore" });
+  const git = (...args: string[]): void =>
+    void execFileSync("git", ["-c", "user.name=demo", "-c", "user.email=demo@example.com", ...args], { cwd: project, stdio: "ignore" });
   git("init");
   git("add", "src", "README.md");
   git("commit", "-m", "A shop");
@@ -52,27 +53,38 @@ async function run(client: Client, sandbox: string, line: string): Promise<strin
 async function show(client: Client): Promise<void> {
   const status = await client.call("status", {});
   const walled = status.driver === "native";
-  if (!walled) say(bold("UNWALLED: this machine can't put walls around a sandbox; `viv doctor` says what would. A copy of the folder is used.\n"));
+  if (!walled)
+    say(bold("UNWALLED: this machine can't put walls around a sandbox; `viv doctor` says what would. A copy of the folder is used.\n"));
   const before = inReality();
 
   say(bold("1. Clone this machine: same files, same packages, uncommitted work included"));
   const first = await timed("first clone of the project", () => client.call("createSandbox", { project, unwalled: !walled }));
   await client.call("removeSandbox", { sandbox: first.id });
-  const box = await timed("clone again: nothing changed, so nothing is copied", () => client.call("createSandbox", { project, name: "demo", unwalled: !walled }));
+  const box = await timed("clone again: nothing changed, so nothing is copied", () =>
+    client.call("createSandbox", { project, name: "demo", unwalled: !walled }),
+  );
   say(`  inside: ${await run(client, box.id, "cat notes.txt")}`);
-  if (walled) say(`  inside: ${await run(client, box.id, ". /etc/os-release && echo \"$PRETTY_NAME, $(ls /usr/bin | wc -l) programs in /usr/bin\"")}`);
+  if (walled)
+    say(`  inside: ${await run(client, box.id, '. /etc/os-release && echo "$PRETTY_NAME, $(ls /usr/bin | wc -l) programs in /usr/bin"')}`);
   await timed("snapshot, to come back to", () => client.call("createSnapshot", { sandbox: box.id, name: "good" }));
 
   say(bold("\n2. Wreck it"));
   const wreck = walled ? "rm -rf ./* ./.git /usr 2>/dev/null; echo done" : "rm -rf ./* ./.git; echo done";
-  await timed(walled ? "rm -rf of the project and of /usr, inside" : "rm -rf of the project, in the copy", () => run(client, box.id, wreck));
-  if (walled) say(`  inside: ${await run(client, box.id, "ls").catch((error: unknown) => (error instanceof VivError ? error.message : String(error)))}`);
+  await timed(walled ? "rm -rf of the project and of /usr, inside" : "rm -rf of the project, in the copy", () =>
+    run(client, box.id, wreck),
+  );
+  if (walled)
+    say(
+      `  inside: ${await run(client, box.id, "ls").catch((error: unknown) => (error instanceof VivError ? error.message : String(error)))}`,
+    );
   say(`  reality before: ${before}`);
   say(`  reality now:    ${inReality()}`);
   if (before !== inReality()) throw new Error("reality has changed");
 
   say(bold("\n3. Roll back, and fork"));
-  await timed("rollback to the snapshot: the whole system, not just files", () => client.call("rollback", { sandbox: box.id, snapshot: "good" }));
+  await timed("rollback to the snapshot: the whole system, not just files", () =>
+    client.call("rollback", { sandbox: box.id, snapshot: "good" }),
+  );
   say(`  inside: ${await run(client, box.id, "cat src/price.js")}`);
   const { sandboxes } = await timed("fork into three", () => client.call("forkSandbox", { sandbox: box.id, count: 3 }));
   const rates = ["1.07", "1.19", "1.25"];

@@ -38,7 +38,11 @@ async function main(): Promise<number> {
     return 0;
   } catch (error) {
     const failure = VivError.from(error);
-    log.warn(failure.message, { code: failure.code, remedy: failure.remedy, ...(failure.code === "internal" ? { stack: failure.stack } : {}) });
+    log.warn(failure.message, {
+      code: failure.code,
+      remedy: failure.remedy,
+      ...(failure.code === "internal" ? { stack: failure.stack } : {}),
+    });
     return ERRORS[failure.code].exit;
   }
 }

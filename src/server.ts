@@ -91,7 +91,9 @@ export class Server {
     const store = await openSqliteStore(join(paths.home, "vivarium.db"));
     this.#closers.push(() => store.close());
     const folder = await this.#folder(temporary);
-    const backends = new Backends(cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user, temporary), folder]);
+    const backends = new Backends(
+      cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user, temporary), folder],
+    );
     const parts: Parts = {
       store,
       backends,
@@ -146,7 +148,9 @@ export class Server {
       program: cell,
       onEvent: (name, fields) => name === "exited" && exits.tell(fields.get("sandbox") ?? ""),
       onLost: (reason) => {
-        this.#options.log.warn("the cell host is gone; the server ends and the next one takes the sandboxes over", { reason: reason.message });
+        this.#options.log.warn("the cell host is gone; the server ends and the next one takes the sandboxes over", {
+          reason: reason.message,
+        });
         this.#options.onShutdown();
       },
     });
@@ -160,8 +164,17 @@ export class Server {
     const volumes = await FolderVolumes.open({ home });
     const capture = new FolderCapture(volumes);
     const driver = new FolderDriver({ home });
-    this.#closers.push(() => volumes.close(), () => capture.close(), () => driver.close());
-    return { driver, volumes, capture, diff: async (sides, lines) => ({ entries: await diffCopies(sides, lines, temporary), more: false }) };
+    this.#closers.push(
+      () => volumes.close(),
+      () => capture.close(),
+      () => driver.close(),
+    );
+    return {
+      driver,
+      volumes,
+      capture,
+      diff: async (sides, lines) => ({ entries: await diffCopies(sides, lines, temporary), more: false }),
+    };
   }
 
   async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string): Promise<Engine> {
@@ -177,10 +190,22 @@ export class Server {
     }
     await recovery.recover();
     const reaper = new Reaper(parts, sandboxes);
-    this.#every(() => reaper.restMs, "reaper", () => reaper.look());
+    this.#every(
+      () => reaper.restMs,
+      "reaper",
+      () => reaper.look(),
+    );
     const mending = new Mending(parts, sandboxes);
-    this.#every(() => LIMITS.mendEveryMs, "mending", () => mending.look());
-    this.#every(() => LIMITS.reconcileEveryMs, "reconciler", () => recovery.reconcile());
+    this.#every(
+      () => LIMITS.mendEveryMs,
+      "mending",
+      () => mending.look(),
+    );
+    this.#every(
+      () => LIMITS.reconcileEveryMs,
+      "reconciler",
+      () => recovery.reconcile(),
+    );
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
     const best = parts.backends.all()[0];
@@ -191,7 +216,14 @@ export class Server {
       recovery,
       events,
       status: () => this.#status(parts, machine, limits),
-      doctor: async () => diagnose({ machine: await examine(cell), storage: best?.volumes.name, limits, cell, groups: Cgroups.open(groupName(this.#options.paths.home))?.version }),
+      doctor: async () =>
+        diagnose({
+          machine: await examine(cell),
+          storage: best?.volumes.name,
+          limits,
+          cell,
+          groups: Cgroups.open(groupName(this.#options.paths.home))?.version,
+        }),
       shutdown: () => this.#options.onShutdown(),
       temporary,
     });

@@ -92,7 +92,10 @@ export function readQuery(url: string): object {
   const start = url.indexOf("?");
   if (start < 0) return {};
   const fields = new Map<string, string>();
-  for (const part of url.slice(start + 1).split("&").filter(Boolean)) {
+  for (const part of url
+    .slice(start + 1)
+    .split("&")
+    .filter(Boolean)) {
     const equals = part.indexOf("=");
     const name = decodeField(equals < 0 ? part : part.slice(0, equals));
     const value = equals < 0 ? "" : decodeField(part.slice(equals + 1));

@@ -91,7 +91,13 @@ async function open(streams: Streams, target: Target, incoming: IncomingMessage,
     ...(upgrade ? { connection: "Upgrade", upgrade: incoming.headers.upgrade } : {}),
   };
   try {
-    const request = httpRequest({ method: incoming.method, path: target.path, headers, setHost: false, createConnection: () => connection });
+    const request = httpRequest({
+      method: incoming.method,
+      path: target.path,
+      headers,
+      setHost: false,
+      createConnection: () => connection,
+    });
     // A dialled connection is paused, so that nothing it says is lost before somebody listens.
     request.once("socket", () => connection.resume());
     return request;

@@ -189,7 +189,8 @@ export class MaskPlan {
     for (const [at, { kind }] of this.#entries) {
       if (isWithin(at, path) && (kind === "through" || kind === "file" || kind === "link") && this.#isEmptied(at)) this.#entries.delete(at);
     }
-    if ([...this.#entries.values()].some((entry) => entry.kind === "through" && isWithin(path, entry.path))) this.#put({ kind: "hide", path });
+    if ([...this.#entries.values()].some((entry) => entry.kind === "through" && isWithin(path, entry.path)))
+      this.#put({ kind: "hide", path });
   }
 
   /** Shows a folder of reality inside an emptied one. A file is copied as it is now. */

@@ -83,7 +83,7 @@ export function command<const Options extends OptionDeclarations>(declaration: C
 
 /** Options that every command has. */
 export const COMMON_OPTIONS = {
-  json: { type: "flag", summary: "Print one JSON value on stdout and nothing else; an error is {\"error\":{code,message,remedy}}." },
+  json: { type: "flag", summary: 'Print one JSON value on stdout and nothing else; an error is {"error":{code,message,remedy}}.' },
   help: { type: "flag", short: "h", summary: "Say how the command is used." },
 } as const satisfies OptionDeclarations;
 

@@ -11,7 +11,9 @@ function optionsOf(declaration: CommandDeclaration): OptionDeclarations {
 }
 
 function optionWords(declaration: CommandDeclaration): string[] {
-  return Object.entries(optionsOf(declaration)).flatMap(([name, option]) => (option.short === undefined ? [`--${name}`] : [`--${name}`, `-${option.short}`]));
+  return Object.entries(optionsOf(declaration)).flatMap(([name, option]) =>
+    option.short === undefined ? [`--${name}`] : [`--${name}`, `-${option.short}`],
+  );
 }
 
 /** Single quotes for any shell of the three. */

@@ -39,8 +39,26 @@ function section(declaration: CommandDeclaration): string {
 export async function renderDocs(): Promise<string> {
   const commands = new Map((await loadAll()).map((each) => [each.name, each]));
   const parts = [INTRODUCTION];
-  parts.push(["Every command has:", "", ...Object.entries(COMMON_OPTIONS).map(([name, option]) => `- ${label(name, option)}: ${sentence(option.summary)}`), ""].join("\n"));
-  parts.push(["## Exit codes", "", row(["code", "meaning"]), "|---|---|", ...EXIT_CODES.map(row), "", "`viv exec`, `viv shell`, `viv run` and `viv attach` return the command's own code.", ""].join("\n"));
+  parts.push(
+    [
+      "Every command has:",
+      "",
+      ...Object.entries(COMMON_OPTIONS).map(([name, option]) => `- ${label(name, option)}: ${sentence(option.summary)}`),
+      "",
+    ].join("\n"),
+  );
+  parts.push(
+    [
+      "## Exit codes",
+      "",
+      row(["code", "meaning"]),
+      "|---|---|",
+      ...EXIT_CODES.map(row),
+      "",
+      "`viv exec`, `viv shell`, `viv run` and `viv attach` return the command's own code.",
+      "",
+    ].join("\n"),
+  );
   for (const group of GROUPS) {
     parts.push(`## ${group.title}\n`);
     for (const name of Object.keys(group.commands)) {

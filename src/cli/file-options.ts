@@ -6,7 +6,10 @@ export const FILE_OPTIONS = {
 } as const satisfies OptionDeclarations;
 
 export const SANDBOX = { name: "SANDBOX", summary: "Id or name", completes: "sandbox" } as const satisfies PositionalDeclaration;
-export const PATH = { name: "PATH", summary: "Path inside; relative ones start at the project's folder" } as const satisfies PositionalDeclaration;
+export const PATH = {
+  name: "PATH",
+  summary: "Path inside; relative ones start at the project's folder",
+} as const satisfies PositionalDeclaration;
 
 export function withUser(options: { readonly user: string | undefined }): { user?: string } {
   return options.user === undefined ? {} : { user: options.user };

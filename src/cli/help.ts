@@ -47,7 +47,8 @@ export function printCommandHelp(screen: Screen, declaration: CommandDeclaration
   }
   title("Options");
   const options = Object.entries({ ...declaration.options, ...COMMON_OPTIONS });
-  for (const line of fields(options.map(([name, option]) => [`  ${optionLabel(name, option)}`, sentence(option.summary)]))) screen.print(line);
+  for (const line of fields(options.map(([name, option]) => [`  ${optionLabel(name, option)}`, sentence(option.summary)])))
+    screen.print(line);
   title("Examples");
   for (const [line, what] of declaration.examples) {
     screen.print(`  ${screen.paint("dim", `# ${what}`)}`);

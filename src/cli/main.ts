@@ -59,7 +59,11 @@ async function find(argv: readonly string[], screen: Screen): Promise<{ declarat
   const declaration = await loadCommand(first);
   if (declaration) return { declaration, words: argv.slice(1) };
   const below = commandNames().filter((name) => name.startsWith(`${first} `));
-  if (below.length === 0) throw unknownCommand(first, commandNames().map((name) => name.split(" ")[0] ?? name));
+  if (below.length === 0)
+    throw unknownCommand(
+      first,
+      commandNames().map((name) => name.split(" ")[0] ?? name),
+    );
   if (second === undefined || second === "--help" || second === "-h") {
     const { printGroup } = await import("./help.ts");
     printGroup(screen, first, await Promise.all(below.map(known)));

@@ -106,7 +106,10 @@ function checkOptions(declaration: CommandDeclaration, options: OptionDeclaratio
     if (!takesNextWord(options, word)) continue;
     const value = words[index + 1];
     if (value === undefined || (value.startsWith("-") && value !== "-")) {
-      throw usageError(`${word} needs a value.`, `Write ${word.startsWith("--") ? `${word}=VALUE` : `${word} VALUE`}; see \`viv ${declaration.name} --help\`.`);
+      throw usageError(
+        `${word} needs a value.`,
+        `Write ${word.startsWith("--") ? `${word}=VALUE` : `${word} VALUE`}; see \`viv ${declaration.name} --help\`.`,
+      );
     }
     index += 1;
   }
@@ -145,7 +148,8 @@ function assign(
   const missing = single.find((positional, index) => !positional.optional && positionals[index] === undefined);
   const usage = `Usage: ${usageOf(declaration)}`;
   if (missing) throw usageError(`viv ${declaration.name} needs ${missing.name}.`, usage);
-  if (last?.rest !== undefined && !last.optional && rest.length === 0) throw usageError(`viv ${declaration.name} needs ${last.name}.`, usage);
+  if (last?.rest !== undefined && !last.optional && rest.length === 0)
+    throw usageError(`viv ${declaration.name} needs ${last.name}.`, usage);
   const extra = last?.rest === "values" ? undefined : found[single.length];
   if (extra !== undefined) throw usageError(`viv ${declaration.name} does not know what to do with ${JSON.stringify(extra)}.`, usage);
   return { positionals, rest };

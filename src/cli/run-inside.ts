@@ -11,8 +11,18 @@ import { parsePairs } from "./values.ts";
 
 export const RUN_OPTIONS = {
   user: { type: "text", short: "u", value: "USER", summary: "Run as this user inside, by name or number" },
-  cwd: { type: "text", short: "w", value: "PATH", summary: "Run in this folder inside; this one if it is in the project, else the project's" },
-  env: { type: "list", short: "e", value: "NAME=VALUE", summary: "Set a variable; a bare NAME passes yours on; may be given several times" },
+  cwd: {
+    type: "text",
+    short: "w",
+    value: "PATH",
+    summary: "Run in this folder inside; this one if it is in the project, else the project's",
+  },
+  env: {
+    type: "list",
+    short: "e",
+    value: "NAME=VALUE",
+    summary: "Set a variable; a bare NAME passes yours on; may be given several times",
+  },
   timeout: { type: "duration", value: "TIME", summary: "End the command after this time, such as 90s; the exit code is 124 then" },
   tty: { type: "flag", short: "t", summary: "Give it a terminal even if stdin and stdout are not one" },
   "no-tty": { type: "flag", short: "T", summary: "Give it no terminal" },
@@ -23,7 +33,12 @@ export const RUN_OPTIONS = {
 export type RunOptions = OptionValues<typeof RUN_OPTIONS>;
 
 /** What every command carries of its caller: the folder, where the clone has it too, and what its terminal is like. */
-export function commandSpec(sandbox: Sandbox, line: readonly string[], options: RunOptions, caller: Pick<Invocation, "cwd" | "env">): CommandSpec {
+export function commandSpec(
+  sandbox: Sandbox,
+  line: readonly string[],
+  options: RunOptions,
+  caller: Pick<Invocation, "cwd" | "env">,
+): CommandSpec {
   const cwd = options.cwd ?? (isWithin(sandbox.project, caller.cwd) ? caller.cwd : undefined);
   const env: Record<string, string> = {};
   for (const name of ["TERM", "COLORTERM"]) {
@@ -51,7 +66,13 @@ function wantsTerminal(options: RunOptions): boolean {
 }
 
 /** Runs to the end and returns the exit code. */
-export async function runInside(client: Client, sandbox: string, spec: CommandSpec, options: RunOptions, invocation: Pick<Invocation, "screen" | "json">): Promise<number> {
+export async function runInside(
+  client: Client,
+  sandbox: string,
+  spec: CommandSpec,
+  options: RunOptions,
+  invocation: Pick<Invocation, "screen" | "json">,
+): Promise<number> {
   const { screen, json } = invocation;
   const terminal = !json && wantsTerminal(options);
   const stdin = !options["no-stdin"];

@@ -90,7 +90,11 @@ function prepare(paths: Paths): void {
 /** Runs the server apart from this process: its own session, no terminal, no pipe of ours. Resolves when it ends. */
 function launch(paths: Paths, options: StartOptions): Promise<string> {
   const log = openSync(paths.log, "a", 0o600);
-  const [program, ...args] = inScope([process.execPath, ...serverCommand(), ...(options.flags ?? [])], options.env, process.getuid?.() ?? 0);
+  const [program, ...args] = inScope(
+    [process.execPath, ...serverCommand(), ...(options.flags ?? [])],
+    options.env,
+    process.getuid?.() ?? 0,
+  );
   const child = spawn(program, args, {
     cwd: "/",
     detached: true,
@@ -173,7 +177,11 @@ function logSize(file: string): number {
 
 /** What the server itself gave as the reason, or else the end of its log. */
 function failure(paths: Paths, message: string, logged: number, report: (line: string) => void): VivError {
-  const lines = readFileSync(paths.log).subarray(logged).toString("utf8").split("\n").filter((line) => line.trim() !== "");
+  const lines = readFileSync(paths.log)
+    .subarray(logged)
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => line.trim() !== "");
   const reason = lines.map(loggedError).findLast((found) => found !== undefined);
   if (reason !== undefined) return reason;
   for (const line of lines.slice(-LOG_LINES)) report(line);

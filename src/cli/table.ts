@@ -15,7 +15,11 @@ const GAP = "  ";
 const LEAST = 8;
 
 /** Values are cleaned here, so no caller can forget it. */
-export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], options: { columns?: number | undefined } = {}): string[] {
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  options: { columns?: number | undefined } = {},
+): string[] {
   const cells = rows.map((row) => columns.map((column) => clean(column.value(row))));
   const widths = columns.map((column, index) => Math.max(width(column.title), ...cells.map((line) => width(line[index] ?? ""))));
   shrink(widths, columns, options.columns);
@@ -41,7 +45,10 @@ function shrink<Row>(widths: number[], columns: readonly Column<Row>[], room: nu
   for (;;) {
     const over = total() - room;
     if (over <= 0) return;
-    const widest = widths.reduce((best, each, index) => (columns[index]?.shrinks && each > LEAST && each > (widths[best] ?? 0) ? index : best), -1);
+    const widest = widths.reduce(
+      (best, each, index) => (columns[index]?.shrinks && each > LEAST && each > (widths[best] ?? 0) ? index : best),
+      -1,
+    );
     if (widest < 0) return;
     widths[widest] = (widths[widest] ?? 0) - 1;
   }

@@ -53,7 +53,7 @@ export class TerminalFilter {
 
   #endCsi(final: number, passed: number[]): void {
     this.#state = "text";
-    const isColour = final === 0x6d && this.#sequence.slice(0, -1).every((each) => (each >= 0x30 && each <= 0x3b));
+    const isColour = final === 0x6d && this.#sequence.slice(0, -1).every((each) => each >= 0x30 && each <= 0x3b);
     if (isColour) passed.push(ESC, 0x5b, ...this.#sequence);
   }
 

@@ -9,7 +9,11 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** The cell: VIV_CELL, the one built here, or the one the package carries. */
 export function findCell(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const given = env["VIV_CELL"];
-  const candidates = [...(given ? [given] : []), join(ROOT, "build", "cell"), join(ROOT, "dist", "native", `${process.platform}-${process.arch}`, "cell")];
+  const candidates = [
+    ...(given ? [given] : []),
+    join(ROOT, "build", "cell"),
+    join(ROOT, "dist", "native", `${process.platform}-${process.arch}`, "cell"),
+  ];
   return candidates.find((path) => existsSync(path));
 }
 

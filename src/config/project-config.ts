@@ -46,15 +46,24 @@ export function loadUserConfig(file: string): UserConfig {
 function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): unknown {
   const used = <T extends object>(value: T): T | undefined => (Object.keys(value).length > 0 ? value : undefined);
   switch (key) {
-    case "expose": return used(config.expose);
-    case "env.pass": return used(config.env.pass);
-    case "env.set": return used(config.env.set);
-    case "services": return used(config.services);
-    case "sudo": return config.sudo ? true : undefined;
-    case "driver": return config.driver === "folder" ? "folder" : undefined;
-    case "limits": return used(aboveDefaults(config.limits));
-    case "idle": return config.idle !== undefined && !isWithinIdle(config.idle) ? config.idle : undefined;
-    case "capture.limit": return (config.capture.limit ?? 0) > LIMITS.maxCapturedBytes ? config.capture.limit : undefined;
+    case "expose":
+      return used(config.expose);
+    case "env.pass":
+      return used(config.env.pass);
+    case "env.set":
+      return used(config.env.set);
+    case "services":
+      return used(config.services);
+    case "sudo":
+      return config.sudo ? true : undefined;
+    case "driver":
+      return config.driver === "folder" ? "folder" : undefined;
+    case "limits":
+      return used(aboveDefaults(config.limits));
+    case "idle":
+      return config.idle !== undefined && !isWithinIdle(config.idle) ? config.idle : undefined;
+    case "capture.limit":
+      return (config.capture.limit ?? 0) > LIMITS.maxCapturedBytes ? config.capture.limit : undefined;
   }
 }
 
@@ -103,7 +112,8 @@ function readBounded(file: string): string | undefined {
   }
   try {
     const stats = fstatSync(descriptor);
-    if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES) throw new VivError("config_invalid", `${file} is not a regular file of at most 1 MiB.`);
+    if (!stats.isFile() || stats.size > MAX_CONFIG_BYTES)
+      throw new VivError("config_invalid", `${file} is not a regular file of at most 1 MiB.`);
     return readFileSync(descriptor, "utf8");
   } finally {
     closeSync(descriptor);
@@ -114,7 +124,8 @@ function parseConfig<Schema extends z.ZodType>(file: string, text: string, schem
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   const [first] = errors;
-  if (first !== undefined) throw new VivError("config_invalid", `${file}:${lineAt(text, first.offset)}: ${printParseErrorCode(first.error)}.`);
+  if (first !== undefined)
+    throw new VivError("config_invalid", `${file}:${lineAt(text, first.offset)}: ${printParseErrorCode(first.error)}.`);
   const result = schema.safeParse(value ?? {});
   if (result.success) return result.data;
   const issue = result.error.issues[0];
@@ -128,7 +139,10 @@ function lineOf(text: string, path: readonly PropertyKey[]): number {
   const root = parseTree(text);
   if (root === undefined) return 1;
   for (let length = path.length; length > 0; length -= 1) {
-    const node = findNodeAtLocation(root, path.slice(0, length).map((part) => (typeof part === "number" ? part : String(part))));
+    const node = findNodeAtLocation(
+      root,
+      path.slice(0, length).map((part) => (typeof part === "number" ? part : String(part))),
+    );
     if (node !== undefined) return lineAt(text, (node.parent?.type === "property" ? node.parent : node).offset);
   }
   return 1;

@@ -45,7 +45,8 @@ export function findHierarchies(mountinfo: string): Hierarchies | undefined {
     if (type === "cgroup2") unified ??= target;
     if (type !== "cgroup") continue;
     for (const option of (options ?? "").split(",")) {
-      if (option === "cpu" || option === "cpuacct" || option === "memory" || option === "pids" || option === "freezer") v1.set(option, target);
+      if (option === "cpu" || option === "cpuacct" || option === "memory" || option === "pids" || option === "freezer")
+        v1.set(option, target);
     }
   }
   if (NEEDED.every((controller) => v1.has(controller))) return { version: 1, mounts: v1 };

@@ -22,44 +22,82 @@ export function diagnose(view: DoctorView): Doctor {
   return {
     wall: machine.mode === "none" ? "folder" : "native",
     mode: machine.mode,
-    findings: [platform(view), helper(view), walls(view), users(view), storage(view), limits(view)].filter((finding) => finding !== undefined),
+    findings: [platform(view), helper(view), walls(view), users(view), storage(view), limits(view)].filter(
+      (finding) => finding !== undefined,
+    ),
   };
 }
 
-const finding = (check: string, verdict: Finding["verdict"], detail: string, remedy: string | null = null): Finding => ({ check, verdict, detail, remedy });
+const finding = (check: string, verdict: Finding["verdict"], detail: string, remedy: string | null = null): Finding => ({
+  check,
+  verdict,
+  detail,
+  remedy,
+});
 
 function platform({ machine }: DoctorView): Finding {
   if (machine.platform === "linux") return finding("platform", "good", "Linux.");
-  return finding("platform", "missing", `${machine.platform} has no namespaces to build walls from.`, machine.platform === "win32" ? "Use WSL2." : "Use a Linux machine or virtual machine; `--unwalled` works on a copy of the folder.");
+  return finding(
+    "platform",
+    "missing",
+    `${machine.platform} has no namespaces to build walls from.`,
+    machine.platform === "win32" ? "Use WSL2." : "Use a Linux machine or virtual machine; `--unwalled` works on a copy of the folder.",
+  );
 }
 
 function helper({ cell }: DoctorView): Finding {
   if (cell !== undefined) return finding("native helper", "good", `The cell is at ${cell}.`);
-  return finding("native helper", "missing", "The cell is not built.", "Install a C compiler (Debian: gcc, libc6-dev, make) and run `npm run setup`.");
+  return finding(
+    "native helper",
+    "missing",
+    "The cell is not built.",
+    "Install a C compiler (Debian: gcc, libc6-dev, make) and run `npm run setup`.",
+  );
 }
 
 function walls({ machine, cell }: DoctorView): Finding {
   if (machine.mode === "root") return finding("walls", "good", "Namespaces, id-mapped mounts and an overlay of the whole machine work.");
   if (machine.mode === "user") return finding("walls", "good", "User namespaces and overlays work for an ordinary user.");
   if (machine.apparmorLimit) {
-    return finding("walls", "missing", "AppArmor forbids user namespaces to ordinary programs.", `Run viv as root, or install this profile as /etc/apparmor.d/vivarium-cell and reload it:\n${APPARMOR_PROFILE.replace("CELL", cell ?? "/path/to/cell")}`);
+    return finding(
+      "walls",
+      "missing",
+      "AppArmor forbids user namespaces to ordinary programs.",
+      `Run viv as root, or install this profile as /etc/apparmor.d/vivarium-cell and reload it:\n${APPARMOR_PROFILE.replace("CELL", cell ?? "/path/to/cell")}`,
+    );
   }
   const why = [...machine.probe].find(([, result]) => result !== "ok");
   const detail = why === undefined ? "Nothing could be tried." : `${why[0]} fails with error ${why[1]}.`;
-  return finding("walls", "missing", detail, "Run viv as root, or allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone); in a container, start it with --privileged.");
+  return finding(
+    "walls",
+    "missing",
+    detail,
+    "Run viv as root, or allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone); in a container, start it with --privileged.",
+  );
 }
 
 function users({ machine }: DoctorView): Finding | undefined {
   if (machine.mode !== "user") return undefined;
-  return finding("users", "reduced", "Only your own user exists inside: apt, chown and editing files of root don't work there.", "Run viv as root for a clone with all users.");
+  return finding(
+    "users",
+    "reduced",
+    "Only your own user exists inside: apt, chown and editing files of root don't work there.",
+    "Run viv as root for a clone with all users.",
+  );
 }
 
 function storage({ machine, storage: kind }: DoctorView): Finding | undefined {
   if (kind === undefined) return undefined;
-  if (kind === "btrfs") return finding("storage", "good", "btrfs: snapshots, rollbacks and forks cost the same for any amount of data, and disk quotas are hard.");
+  if (kind === "btrfs")
+    return finding(
+      "storage",
+      "good",
+      "btrfs: snapshots, rollbacks and forks cost the same for any amount of data, and disk quotas are hard.",
+    );
   const cost = "Snapshots copy what changed, and disk quotas are watched every few seconds instead of being held by the kernel.";
   if (machine.uid !== 0) return finding("storage", "reduced", `Plain folders. ${cost}`, "Run viv as root to get btrfs volumes.");
-  if (!machine.btrfsTools) return finding("storage", "reduced", `Plain folders: mkfs.btrfs is missing. ${cost}`, "Install btrfs-progs, then `viv down`.");
+  if (!machine.btrfsTools)
+    return finding("storage", "reduced", `Plain folders: mkfs.btrfs is missing. ${cost}`, "Install btrfs-progs, then `viv down`.");
   if (!machine.btrfsKernel) return finding("storage", "reduced", `Plain folders: this kernel has no btrfs. ${cost}`);
   return finding("storage", "reduced", `Plain folders. ${cost}`, "Set storage to auto in the user config.");
 }
@@ -67,5 +105,10 @@ function storage({ machine, storage: kind }: DoctorView): Finding | undefined {
 function limits({ limits: held, groups }: DoctorView): Finding | undefined {
   if (held === undefined) return undefined;
   if (held === "hard") return finding("limits", "good", `CPU, memory and process limits are held by cgroup v${groups ?? 2}.`);
-  return finding("limits", "reduced", "No cgroup of its own: memory and process limits are watched instead of being held by the kernel.", "Run viv as root, or in a systemd user scope: systemd-run --user --scope -p Delegate=yes viv up");
+  return finding(
+    "limits",
+    "reduced",
+    "No cgroup of its own: memory and process limits are watched instead of being held by the kernel.",
+    "Run viv as root, or in a systemd user scope: systemd-run --user --scope -p Delegate=yes viv up",
+  );
 }

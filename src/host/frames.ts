@@ -93,7 +93,7 @@ export class Fields {
 
   constructor(payload: Buffer) {
     if (payload.length > 0 && payload.at(-1) !== 0) throw new FrameError("a payload of fields does not end with NUL");
-    for (let start = 0; start < payload.length; ) {
+    for (let start = 0; start < payload.length;) {
       const end = payload.indexOf(0, start);
       const equals = payload.indexOf("=", start);
       if (equals <= start || equals > end) throw new FrameError("a field has no name");

@@ -5,9 +5,11 @@ export interface Logger {
 }
 
 export function jsonLogger(write: (line: string) => void): Logger {
-  const log = (level: string) => (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
-    write(`${JSON.stringify({ at: new Date().toISOString(), level, message, ...fields })}\n`);
-  };
+  const log =
+    (level: string) =>
+    (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+      write(`${JSON.stringify({ at: new Date().toISOString(), level, message, ...fields })}\n`);
+    };
   return { info: log("info"), warn: log("warn") };
 }
 

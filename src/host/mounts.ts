@@ -27,7 +27,14 @@ export function parseMounts(mountinfo: string): Mount[] {
     const [, , device, root, target] = (before ?? "").split(" ");
     const [type, source, options] = (after ?? "").split(" ");
     if (device === undefined || root === undefined || target === undefined || type === undefined) continue;
-    mounts.push({ target: unescape(target), type, source: unescape(source ?? ""), device, root: unescape(root), readOnly: /^ro\b/.test(options ?? "") });
+    mounts.push({
+      target: unescape(target),
+      type,
+      source: unescape(source ?? ""),
+      device,
+      root: unescape(root),
+      readOnly: /^ro\b/.test(options ?? ""),
+    });
   }
   return mounts;
 }

@@ -27,7 +27,13 @@ function readStat(pid: string): Stat | undefined {
   // The name in parentheses may hold anything, also parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const number = (index: number): number => Number(fields[index] ?? 0);
-  return { pid: Number(pid), parent: number(1), cpuMs: (number(11) + number(12)) * TICK_MS, threads: number(17), memoryBytes: number(21) * PAGE_BYTES };
+  return {
+    pid: Number(pid),
+    parent: number(1),
+    cpuMs: (number(11) + number(12)) * TICK_MS,
+    threads: number(17),
+    memoryBytes: number(21) * PAGE_BYTES,
+  };
 }
 
 export function processExists(pid: number): boolean {

@@ -11,7 +11,9 @@ function given(file: string): Range[] {
   return readFileSync(file, "utf8")
     .split("\n")
     .map((line) => line.split(":").slice(1).map(Number))
-    .flatMap(([first, count]) => (first === undefined || count === undefined || Number.isNaN(first + count) ? [] : [{ first, last: first + count - 1 }]));
+    .flatMap(([first, count]) =>
+      first === undefined || count === undefined || Number.isNaN(first + count) ? [] : [{ first, last: first + count - 1 }],
+    );
 }
 
 /** Tells of the n-th range of `size` ids from `start` on whether it overlaps nobody else's. */

@@ -5,7 +5,9 @@ import { join } from "node:path";
 export async function trimFolder(folder: string, keep: ReadonlySet<string>, mostBytes: number): Promise<number> {
   const names = await readdir(folder);
   const files = await Promise.all(names.map(async (name) => ({ name, stats: await stat(join(folder, name)).catch(() => undefined) })));
-  const found = files.flatMap(({ name, stats }) => (stats === undefined ? [] : [{ name, bytes: Math.max(stats.size, stats.blocks * 512), at: stats.mtimeMs }]));
+  const found = files.flatMap(({ name, stats }) =>
+    stats === undefined ? [] : [{ name, bytes: Math.max(stats.size, stats.blocks * 512), at: stats.mtimeMs }],
+  );
   let total = found.reduce((sum, { bytes }) => sum + bytes, 0);
   for (const { name, bytes } of found.toSorted((left, right) => left.at - right.at)) {
     if (total <= mostBytes) break;

@@ -42,7 +42,11 @@ class Inside {
     this.#engine = engine;
   }
 
-  async files(reference: string, path: string, user?: string): Promise<{ files: FileOperations; path: string; user: string; row: SandboxRow }> {
+  async files(
+    reference: string,
+    path: string,
+    user?: string,
+  ): Promise<{ files: FileOperations; path: string; user: string; row: SandboxRow }> {
     if (user?.includes("\0") === true) throw new VivError("invalid_input", "The user has a NUL byte.");
     const row = await this.#engine.sandboxes.find(reference);
     requireLive(row);
@@ -64,7 +68,9 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     pauseSandbox: ({ sandbox }) => sandboxes.pause(sandbox),
     resumeSandbox: ({ sandbox }) => sandboxes.resume(sandbox),
     extendSandbox: ({ sandbox, by, idle }) => sandboxes.extend(sandbox, by, idle),
-    forkSandbox: async ({ sandbox, snapshot, count, names }) => ({ sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? []) }),
+    forkSandbox: async ({ sandbox, snapshot, count, names }) => ({
+      sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? []),
+    }),
     diffSandbox: async ({ sandbox, stat }) => {
       const row = await sandboxes.find(sandbox);
       return diffSandbox(parts.backends.of(row), row, stat);
@@ -85,7 +91,10 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     },
     listCommands: async ({ sandbox, all }) => ({ commands: await parts.store.commands((await sandboxes.find(sandbox)).id, !all) }),
     inspectCommand: async ({ sandbox, command }) => sandboxes.commands.result(await sandboxes.find(sandbox), command),
-    killCommand: async ({ sandbox, command, signal }) => (await sandboxes.commands.kill(await sandboxes.find(sandbox), command, signal), OK),
+    killCommand: async ({ sandbox, command, signal }) => (
+      await sandboxes.commands.kill(await sandboxes.find(sandbox), command, signal),
+      OK
+    ),
 
     createSnapshot: ({ sandbox, name }) => sandboxes.snapshot(sandbox, name),
     listSnapshots: async ({ sandbox }) => ({ snapshots: await sandboxes.snapshots.list(await sandboxes.find(sandbox)) }),
@@ -118,7 +127,10 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
 
     listEvents: async ({ after, limit, sandbox }) => {
       const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
-      return { events: await parts.store.events({ after, limit, ...(id === undefined ? {} : { sandbox: id }) }), ...(await parts.store.eventRange()) };
+      return {
+        events: await parts.store.events({ after, limit, ...(id === undefined ? {} : { sandbox: id }) }),
+        ...(await parts.store.eventRange()),
+      };
     },
 
     status: () => engine.status(),
@@ -171,7 +183,13 @@ function streams(engine: EngineParts, inside: Inside): Streams {
   const { sandboxes, parts, events } = engine;
   return {
     exec: async (sandbox, { terminal, stdin, onDisconnect, ...spec }) =>
-      sandboxes.commands.start(await sandboxes.find(sandbox), { ...spec, terminal, stdin, onDisconnect, foreground: onDisconnect === "kill" }),
+      sandboxes.commands.start(await sandboxes.find(sandbox), {
+        ...spec,
+        terminal,
+        stdin,
+        onDisconnect,
+        foreground: onDisconnect === "kill",
+      }),
     attach: async (sandbox, command, stdin) => sandboxes.commands.attach(await sandboxes.find(sandbox), command, stdin),
     dial: async (sandbox, port) => {
       const row = await sandboxes.find(sandbox);
@@ -187,7 +205,10 @@ function streams(engine: EngineParts, inside: Inside): Streams {
     },
     writeFile: async (sandbox, path, body, { user, mode, parents }) => {
       const at = await inside.files(sandbox, path, user);
-      await at.files.write(at.path, at.user, body, { ...(mode === undefined ? {} : { mode }), ...(parents === undefined ? {} : { parents }) });
+      await at.files.write(at.path, at.user, body, {
+        ...(mode === undefined ? {} : { mode }),
+        ...(parents === undefined ? {} : { parents }),
+      });
       return at.files.stat(at.path, at.user);
     },
     watchFiles: async function* (sandbox, path, { user, recursive, signal }) {
@@ -206,7 +227,13 @@ function streams(engine: EngineParts, inside: Inside): Streams {
   };
 }
 
-async function* eventsOf(engine: EngineParts, events: EventFeed, after: number, sandbox: string | undefined, signal: AbortSignal): AsyncGenerator<VivEvent> {
+async function* eventsOf(
+  engine: EngineParts,
+  events: EventFeed,
+  after: number,
+  sandbox: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<VivEvent> {
   const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
   yield* events.listen(after, { ...(id === undefined ? {} : { sandbox: id }), signal });
 }

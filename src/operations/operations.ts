@@ -15,7 +15,12 @@ export interface Streams {
   attach(sandbox: string, command: string, stdin: boolean): Promise<CommandStream>;
   dial(sandbox: string, port: number): Promise<Duplex>;
   readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }>;
-  writeFile(sandbox: string, path: string, body: AsyncIterable<Uint8Array>, options: { user?: string; mode?: number; parents?: boolean }): Promise<FileEntry>;
+  writeFile(
+    sandbox: string,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    options: { user?: string; mode?: number; parents?: boolean },
+  ): Promise<FileEntry>;
   watchFiles(sandbox: string, path: string, options: { user?: string; recursive: boolean; signal: AbortSignal }): AsyncIterable<FileChange>;
   /** A tar archive of a file or folder. */
   packFiles(sandbox: string, path: string, user?: string): Promise<Readable>;

@@ -52,9 +52,19 @@ export class Admission {
 }
 
 /** Asked, else configured, else the default; never over the user's ceiling. */
-export function effectiveLimits(asked: { readonly [Key in keyof Limits]?: Limits[Key] | undefined } | undefined, config: ProjectConfig, user: UserConfig): Limits {
+export function effectiveLimits(
+  asked: { readonly [Key in keyof Limits]?: Limits[Key] | undefined } | undefined,
+  config: ProjectConfig,
+  user: UserConfig,
+): Limits {
   const { ceilings } = user;
-  const choose = (key: string, wish: number | undefined, configured: number | undefined, fallback: number, ceiling: number | undefined): number => {
+  const choose = (
+    key: string,
+    wish: number | undefined,
+    configured: number | undefined,
+    fallback: number,
+    ceiling: number | undefined,
+  ): number => {
     if (wish !== undefined && ceiling !== undefined && wish > ceiling) {
       throw new VivError("invalid_input", `${key} ${wish} is over this machine's ceiling of ${ceiling}.`);
     }

@@ -64,7 +64,12 @@ export class Commands {
     if (options.foreground) live.foreground.add(command.id);
     const onDisconnect = options.onDisconnect ?? "keep";
     const begun = this.#records.begun(command, running.exit);
-    const end = this.#follow(live, command, running, begun.catch(() => false));
+    const end = this.#follow(
+      live,
+      command,
+      running,
+      begun.catch(() => false),
+    );
     try {
       // Whoever may go away and come back finds it in the store, or is told that it could not be started.
       if (onDisconnect === "keep") await begun;
@@ -84,7 +89,10 @@ export class Commands {
     signal?.addEventListener("abort", abort, { once: true });
     try {
       if (stdin !== undefined) {
-        void stream.write(Buffer.from(stdin)).then(() => stream.endInput(), (error: unknown) => this.#parts.log.info("input not taken", { error: describe(error) }));
+        void stream.write(Buffer.from(stdin)).then(
+          () => stream.endInput(),
+          (error: unknown) => this.#parts.log.info("input not taken", { error: describe(error) }),
+        );
       }
       const tail = new OutputTail(LIMITS.capturedOutputBytes);
       for await (const chunk of stream.output) tail.add(chunk);
@@ -123,7 +131,8 @@ export class Commands {
 
   async find(row: SandboxRow, id: string): Promise<Command> {
     const command = await this.#parts.store.command(id);
-    if (command === undefined || command.sandbox !== row.id) throw new VivError("not_found", `Sandbox ${row.name} has no command ${id}.`, { remedy: `Look at \`viv ps ${row.name} --all\`.` });
+    if (command === undefined || command.sandbox !== row.id)
+      throw new VivError("not_found", `Sandbox ${row.name} has no command ${id}.`, { remedy: `Look at \`viv ps ${row.name} --all\`.` });
     return command;
   }
 
@@ -226,7 +235,8 @@ export class Commands {
   async #settleFromLog(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
     const { exit } = await this.#log(row, command.id);
     const wallMs = Date.now() - Date.parse(command.startedAt);
-    const end = exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0));
+    const end =
+      exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0));
     await this.#records.ended(command, end, true);
   }
 
@@ -260,7 +270,16 @@ export class Commands {
     const now = (await this.#parts.store.command(command.id)) ?? command;
     const end = now.end ?? endedWithSandbox("lost", 0);
     const nothing = (): void => undefined;
-    return { command: { ...now, running: false, end }, output: replay(log), end: Promise.resolve(end), write: async () => undefined, endInput: nothing, resize: nothing, signal: nothing, close: nothing };
+    return {
+      command: { ...now, running: false, end },
+      output: replay(log),
+      end: Promise.resolve(end),
+      write: async () => undefined,
+      endInput: nothing,
+      resize: nothing,
+      signal: nothing,
+      close: nothing,
+    };
   }
 }
 
@@ -293,12 +312,16 @@ async function drain(output: AsyncIterable<OutputChunk>, end: Promise<CommandEnd
 
 function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
   const bytes = options.command.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
-  if (bytes > LIMITS.maxArgumentBytes) throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
+  if (bytes > LIMITS.maxArgumentBytes)
+    throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
   if (options.command.some((part) => part.includes("\0"))) throw new VivError("invalid_input", "An argument has a NUL byte.");
   const environment = Object.entries({ ...row.env, ...options.env });
   const environmentBytes = environment.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 2, 0);
   if (environmentBytes > LIMITS.maxEnvironmentBytes - SLACK_BYTES)
-    throw new VivError("invalid_input", `The environment is ${environmentBytes} bytes; ${LIMITS.maxEnvironmentBytes - SLACK_BYTES} are allowed.`);
+    throw new VivError(
+      "invalid_input",
+      `The environment is ${environmentBytes} bytes; ${LIMITS.maxEnvironmentBytes - SLACK_BYTES} are allowed.`,
+    );
   if ([...environment.map(([, value]) => value), options.cwd ?? "", options.user ?? ""].some((text) => text.includes("\0")))
     throw new VivError("invalid_input", "The environment, the working folder or the user has a NUL byte.");
   const user = options.user ?? row.user;
@@ -307,7 +330,8 @@ function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
   const env = { ...rest, ...own, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env };
   const envBytes = Object.entries(env).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value) + 2, 0);
-  if (envBytes > LIMITS.maxEnvironmentBytes) throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);
+  if (envBytes > LIMITS.maxEnvironmentBytes)
+    throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);
   return {
     id: newId("command"),
     command: options.command,

@@ -30,18 +30,23 @@ export class Creation {
     this.#parts = parts;
     this.#registry = registry;
     this.#admission = new Admission(parts.user);
-    this.spares = new Spares(registry, parts.log, (kind) => parts.backends.of(kind), async (reservation, kind, base) => {
-      const { volumes } = parts.backends.of(kind);
-      const volume = volumes.create(reservation.id, { base: base.id, project: base.project }, kind.limits.diskBytes);
-      volume.catch(() => undefined);
-      try {
-        return await this.#launch({ ...kind, ...reservation }, base, volume);
-      } catch (error) {
-        await volume.catch(() => undefined);
-        await volumes.remove("volume", reservation.id);
-        throw error;
-      }
-    });
+    this.spares = new Spares(
+      registry,
+      parts.log,
+      (kind) => parts.backends.of(kind),
+      async (reservation, kind, base) => {
+        const { volumes } = parts.backends.of(kind);
+        const volume = volumes.create(reservation.id, { base: base.id, project: base.project }, kind.limits.diskBytes);
+        volume.catch(() => undefined);
+        try {
+          return await this.#launch({ ...kind, ...reservation }, base, volume);
+        } catch (error) {
+          await volume.catch(() => undefined);
+          await volumes.remove("volume", reservation.id);
+          throw error;
+        }
+      },
+    );
   }
 
   async create(input: CreateInput): Promise<SandboxRow> {
@@ -90,7 +95,12 @@ export class Creation {
     return this.#registry.reserve(name);
   }
 
-  async #prepare(input: CreateInput, view: ProjectView, backend: Backend, limits: SandboxRow["limits"]): Promise<{ base: Base; row: Unnamed }> {
+  async #prepare(
+    input: CreateInput,
+    view: ProjectView,
+    backend: Backend,
+    limits: SandboxRow["limits"],
+  ): Promise<{ base: Base; row: Unnamed }> {
     const base = await backend.capture.base(captureRequest(view));
     return { base, row: this.#compose(input, view, backend, base, limits) };
   }
@@ -106,7 +116,8 @@ export class Creation {
       project: view.row.path,
       parent: null,
       limits,
-      limitsHeld: driver.capabilities.limits === "hard" && volumes.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
+      limitsHeld:
+        driver.capabilities.limits === "hard" && volumes.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
       storage: volumes.name,
       idleMs,
       labels: input.labels ?? {},
@@ -244,7 +255,12 @@ export class Creation {
 }
 
 /** What every new life of a sandbox starts with. */
-function beginning(idleMs: number): Pick<SandboxRow, "state" | "outcome" | "reason" | "createdAt" | "endedAt" | "expiresAt" | "launched" | "currentSnapshot" | "restoring" | "removing"> {
+function beginning(
+  idleMs: number,
+): Pick<
+  SandboxRow,
+  "state" | "outcome" | "reason" | "createdAt" | "endedAt" | "expiresAt" | "launched" | "currentSnapshot" | "restoring" | "removing"
+> {
   const now = Date.now();
   return {
     state: "creating",
@@ -275,5 +291,6 @@ async function recordRunning(change: Change, row: SandboxRow): Promise<void> {
 function refuseUnheldLimits(input: CreateInput, { driver }: Backend): void {
   if (driver.capabilities.limits !== "none") return;
   const asked = Object.keys(input.limits ?? {});
-  if (asked.length > 0) throw new VivError("limit_unsupported", `The limit ${asked[0] ?? ""} can't be held by the driver ${driver.name} on this machine.`);
+  if (asked.length > 0)
+    throw new VivError("limit_unsupported", `The limit ${asked[0] ?? ""} can't be held by the driver ${driver.name} on this machine.`);
 }

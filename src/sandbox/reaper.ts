@@ -64,7 +64,9 @@ export class Reaper {
     await this.#parts.locks.run(row.id, async () => {
       const now = await this.#parts.store.sandbox(row.id);
       if (now === undefined) return;
-      await this.#parts.store.change((change) => change.event("disk.watched", row.id, { usedBytes: used, limitBytes: row.limits.diskBytes }));
+      await this.#parts.store.change((change) =>
+        change.event("disk.watched", row.id, { usedBytes: used, limitBytes: row.limits.diskBytes }),
+      );
       await this.#sandboxes.ending.fail(now, { outcome: "failed", reason: "disk full: it used more than its disk quota and was stopped." });
     });
   }

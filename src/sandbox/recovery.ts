@@ -53,7 +53,8 @@ export class Recovery {
     if (isFinal(row.state)) return;
     const adopted = await this.#adopt(row);
     if (row.restoring !== null || row.state === "completing") await this.#finish(row);
-    else if (!adopted) await ending.fail(row, { outcome: "lost", reason: "Its processes were gone when the server started again; its files are kept." });
+    else if (!adopted)
+      await ending.fail(row, { outcome: "lost", reason: "Its processes were gone when the server started again; its files are kept." });
   }
 
   /** What was begun with a sandbox, to its end. */
@@ -63,7 +64,10 @@ export class Recovery {
     else if (isFinal(row.state)) return;
     else if (row.restoring !== null) await snapshots.finishRollback(row, row.restoring);
     else if (row.state === "completing") {
-      await ending.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), { outcome: row.outcome ?? "done", reason: row.reason });
+      await ending.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), {
+        outcome: row.outcome ?? "done",
+        reason: row.reason,
+      });
     }
   }
 
@@ -122,7 +126,8 @@ export class Recovery {
         ...this.#parts.live.entries().map(([id]) => id),
       ]);
     const removed: string[] = [];
-    for (const { volumes, driver } of backends.all()) removed.push(...(await volumes.reconcile(kept)), ...(await driver.reconcile(sandboxes)));
+    for (const { volumes, driver } of backends.all())
+      removed.push(...(await volumes.reconcile(kept)), ...(await driver.reconcile(sandboxes)));
     if (removed.length > 0) {
       log.info("leftovers removed", { removed });
       await store.change((change) => change.event("reconciled", null, { removed: removed.slice(0, 100) }));

@@ -73,7 +73,12 @@ export class Sandboxes {
   async list(filter: { state?: string | undefined; project?: string | undefined }): Promise<Sandbox[]> {
     const rows = await this.#parts.store.sandboxes();
     return rows
-      .filter((row) => !row.removing && (filter.state === undefined || row.state === filter.state) && (filter.project === undefined || row.project === filter.project))
+      .filter(
+        (row) =>
+          !row.removing &&
+          (filter.state === undefined || row.state === filter.state) &&
+          (filter.project === undefined || row.project === filter.project),
+      )
       .map((row) => this.#shownNow(row));
   }
 
@@ -123,7 +128,8 @@ export class Sandboxes {
     return this.#locked(row, async (now) => {
       requireTransition(now, "paused");
       const live = this.#parts.live.get(now.id);
-      if (live?.driver.capabilities.pause !== true) throw new VivError("unsupported", `The driver ${now.driver} can't pause on this machine.`);
+      if (live?.driver.capabilities.pause !== true)
+        throw new VivError("unsupported", `The driver ${now.driver} can't pause on this machine.`);
       await live.walls.freeze();
       return this.#advance(now, "paused", "sandbox.paused");
     });

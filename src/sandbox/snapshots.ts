@@ -67,7 +67,9 @@ export class Snapshots {
   async find(row: SandboxRow, reference: string): Promise<Snapshot> {
     const found = (await this.list(row)).find((snapshot) => snapshot.id === reference || snapshot.name === reference);
     if (found !== undefined) return found;
-    throw new VivError("not_found", `Sandbox ${row.name} has no snapshot ${reference}.`, { remedy: `Look at \`viv snapshots ${row.name}\`.` });
+    throw new VivError("not_found", `Sandbox ${row.name} has no snapshot ${reference}.`, {
+      remedy: `Look at \`viv snapshots ${row.name}\`.`,
+    });
   }
 
   async remove(row: SandboxRow, reference: string): Promise<void> {

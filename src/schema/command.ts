@@ -11,9 +11,18 @@ export const CommandSpec = z
   .strictObject({
     command: z.array(z.string()).min(1).max(10_000).describe("Program and arguments."),
     cwd: z.string().max(4096).optional().describe("Working folder inside; the project's folder if left out."),
-    env: z.record(z.string().regex(/^[^=\0]+$/), z.string()).optional().describe("Environment variables added to the sandbox's own."),
+    env: z
+      .record(z.string().regex(/^[^=\0]+$/), z.string())
+      .optional()
+      .describe("Environment variables added to the sandbox's own."),
     user: z.string().max(256).optional().describe("User inside, by name or number; the caller's if left out."),
-    timeoutMs: z.number().int().min(1).max(7 * 86_400_000).optional().describe("Ends the command after this time."),
+    timeoutMs: z
+      .number()
+      .int()
+      .min(1)
+      .max(7 * 86_400_000)
+      .optional()
+      .describe("Ends the command after this time."),
   })
   .describe("A command to run inside.");
 export type CommandSpec = z.infer<typeof CommandSpec>;

@@ -27,7 +27,10 @@ const Service = z
     command: z.union([z.string(), z.array(z.string()).min(1)]).describe("What to run inside: a shell line, or program and arguments."),
     user: z.string().optional().describe("User inside; root if left out."),
     cwd: z.string().optional().describe("Working folder; the project's if left out."),
-    data: z.array(z.string().startsWith("/")).default([]).describe("Folders of reality with its data, captured consistently and writable inside."),
+    data: z
+      .array(z.string().startsWith("/"))
+      .default([])
+      .describe("Folders of reality with its data, captured consistently and writable inside."),
     ports: z.array(z.number().int().min(1).max(65_535)).default([]).describe("Ports it listens on; the clone is ready when all answer."),
     readyTimeout: Duration.default(30_000).describe("How long to wait for the ports."),
   })
@@ -47,10 +50,26 @@ export const ProjectConfig = z
       })
       .default({})
       .describe("Caps of this project's sandboxes, within the user's ceilings."),
-    mask: z.array(z.string().min(1)).default([]).describe("More paths that do not exist inside: absolute, from ~, or relative to the project."),
-    expose: z.array(z.string().min(1)).default([]).describe("Paths hidden by default that exist inside, copy-on-write: absolute, or from ~. Widens."),
-    env: z.strictObject({ pass: z.array(z.string()).default([]).describe("Names passed even though they look secret."), set: z.record(z.string(), z.string()).default({}).describe("Variables to set."), drop: z.array(z.string()).default([]).describe("Names never passed.") }).prefault({}).describe("Environment variables inside. pass and set widen."),
-    services: z.record(z.string().regex(/^[a-z0-9-]{1,63}$/), Service).default({}).describe("Services started inside each clone. Widens."),
+    mask: z
+      .array(z.string().min(1))
+      .default([])
+      .describe("More paths that do not exist inside: absolute, from ~, or relative to the project."),
+    expose: z
+      .array(z.string().min(1))
+      .default([])
+      .describe("Paths hidden by default that exist inside, copy-on-write: absolute, or from ~. Widens."),
+    env: z
+      .strictObject({
+        pass: z.array(z.string()).default([]).describe("Names passed even though they look secret."),
+        set: z.record(z.string(), z.string()).default({}).describe("Variables to set."),
+        drop: z.array(z.string()).default([]).describe("Names never passed."),
+      })
+      .prefault({})
+      .describe("Environment variables inside. pass and set widen."),
+    services: z
+      .record(z.string().regex(/^[a-z0-9-]{1,63}$/), Service)
+      .default({})
+      .describe("Services started inside each clone. Widens."),
     capture: z
       .strictObject({
         exclude: z.array(z.string()).default([]).describe("Project paths left out of the clone."),

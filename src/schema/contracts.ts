@@ -39,7 +39,10 @@ export const CreateInput = z.strictObject({
   name: Name.optional().describe("Name; one is made up if left out."),
   limits: Limits.partial().optional().describe("Caps; what is left out comes from the config or the defaults."),
   idleMs: z.number().int().min(0).optional().describe("Idle time after which it ends, 0 for never."),
-  env: z.record(z.string().regex(/^[^=\0]+$/), z.string()).optional().describe("Environment of the caller; names and values that look secret are left out."),
+  env: z
+    .record(z.string().regex(/^[^=\0]+$/), z.string())
+    .optional()
+    .describe("Environment of the caller; names and values that look secret are left out."),
   unwalled: z.boolean().optional().describe("Accept a copy of the folder without isolation where no walls can be had."),
   user: z.string().max(256).optional().describe("User inside that commands run as by default."),
   labels: z.record(z.string().max(63), z.string().max(256)).optional().describe("Free labels."),
@@ -49,40 +52,180 @@ export const CreateInput = z.strictObject({
 export type CreateInput = z.infer<typeof CreateInput>;
 
 export const CONTRACTS = {
-  createSandbox: contract(ROUTES.createSandbox, "Clone the machine", CreateInput, Sandbox.extend({ result: CommandResult.optional().describe("Result of `run`.") }), 201),
-  listSandboxes: contract(ROUTES.listSandboxes, "List sandboxes", z.strictObject({ state: SandboxState.optional(), project: z.string().optional().describe("Only those of this project.") }), z.object({ sandboxes: z.array(Sandbox) })),
+  createSandbox: contract(
+    ROUTES.createSandbox,
+    "Clone the machine",
+    CreateInput,
+    Sandbox.extend({ result: CommandResult.optional().describe("Result of `run`.") }),
+    201,
+  ),
+  listSandboxes: contract(
+    ROUTES.listSandboxes,
+    "List sandboxes",
+    z.strictObject({ state: SandboxState.optional(), project: z.string().optional().describe("Only those of this project.") }),
+    z.object({ sandboxes: z.array(Sandbox) }),
+  ),
   inspectSandbox: contract(ROUTES.inspectSandbox, "Everything about a sandbox", ofSandbox, SandboxDetail),
   removeSandbox: contract(ROUTES.removeSandbox, "Throw a sandbox away, with its snapshots", ofSandbox, Done),
   stopSandbox: contract(ROUTES.stopSandbox, "End a sandbox and keep a snapshot", ofSandbox, Sandbox),
   pauseSandbox: contract(ROUTES.pauseSandbox, "Freeze all processes", ofSandbox, Sandbox),
   resumeSandbox: contract(ROUTES.resumeSandbox, "Thaw all processes", ofSandbox, Sandbox),
-  extendSandbox: contract(ROUTES.extendSandbox, "Give a sandbox more time", ofSandbox.extend({ by: Duration.optional().describe("Time from now; the idle limit if left out."), idle: Duration.optional().describe("New idle limit, 0 for never.") }), Sandbox),
-  forkSandbox: contract(ROUTES.forkSandbox, "New sandboxes from a snapshot or from the live state", ofSandbox.extend({ snapshot: SnapshotRef.optional(), count: z.number().int().min(1).max(100).default(1).describe("How many."), names: z.array(Name).optional().describe("Their names.") }), z.object({ sandboxes: z.array(Sandbox) }), 201),
-  diffSandbox: contract(ROUTES.diffSandbox, "What changed in the project since the base", ofSandbox.extend({ stat: flag.default(false).describe("Count lines too.") }), Diff),
+  extendSandbox: contract(
+    ROUTES.extendSandbox,
+    "Give a sandbox more time",
+    ofSandbox.extend({
+      by: Duration.optional().describe("Time from now; the idle limit if left out."),
+      idle: Duration.optional().describe("New idle limit, 0 for never."),
+    }),
+    Sandbox,
+  ),
+  forkSandbox: contract(
+    ROUTES.forkSandbox,
+    "New sandboxes from a snapshot or from the live state",
+    ofSandbox.extend({
+      snapshot: SnapshotRef.optional(),
+      count: z.number().int().min(1).max(100).default(1).describe("How many."),
+      names: z.array(Name).optional().describe("Their names."),
+    }),
+    z.object({ sandboxes: z.array(Sandbox) }),
+    201,
+  ),
+  diffSandbox: contract(
+    ROUTES.diffSandbox,
+    "What changed in the project since the base",
+    ofSandbox.extend({ stat: flag.default(false).describe("Count lines too.") }),
+    Diff,
+  ),
   staleness: contract(ROUTES.staleness, "How far behind reality it is", ofSandbox, Staleness),
 
-  runCommand: contract(ROUTES.runCommand, "Run a command to its end and return its output", ofSandbox.extend({ ...CommandSpec.shape, stdin: z.string().max(1024 ** 2).optional().describe("Text for its standard input."), background: z.boolean().optional().describe("Return at once; look again with the command's id.") }), CommandResult),
-  listCommands: contract(ROUTES.listCommands, "Commands that run or ran", ofSandbox.extend({ all: flag.default(false).describe("Also those that ended.") }), z.object({ commands: z.array(Command) })),
-  inspectCommand: contract(ROUTES.inspectCommand, "One command with its logged output", ofSandbox.extend({ command: CommandId }), CommandResult),
-  killCommand: contract(ROUTES.killCommand, "Send a signal to a command's process group", ofSandbox.extend({ command: CommandId, signal: z.string().regex(/^(SIG)?[A-Z0-9]+$|^\d+$/).default("TERM").describe("Signal name or number.") }), Done),
+  runCommand: contract(
+    ROUTES.runCommand,
+    "Run a command to its end and return its output",
+    ofSandbox.extend({
+      ...CommandSpec.shape,
+      stdin: z
+        .string()
+        .max(1024 ** 2)
+        .optional()
+        .describe("Text for its standard input."),
+      background: z.boolean().optional().describe("Return at once; look again with the command's id."),
+    }),
+    CommandResult,
+  ),
+  listCommands: contract(
+    ROUTES.listCommands,
+    "Commands that run or ran",
+    ofSandbox.extend({ all: flag.default(false).describe("Also those that ended.") }),
+    z.object({ commands: z.array(Command) }),
+  ),
+  inspectCommand: contract(
+    ROUTES.inspectCommand,
+    "One command with its logged output",
+    ofSandbox.extend({ command: CommandId }),
+    CommandResult,
+  ),
+  killCommand: contract(
+    ROUTES.killCommand,
+    "Send a signal to a command's process group",
+    ofSandbox.extend({
+      command: CommandId,
+      signal: z
+        .string()
+        .regex(/^(SIG)?[A-Z0-9]+$|^\d+$/)
+        .default("TERM")
+        .describe("Signal name or number."),
+    }),
+    Done,
+  ),
 
-  createSnapshot: contract(ROUTES.createSnapshot, "Freeze the state of a sandbox", ofSandbox.extend({ name: Name.optional() }), Snapshot, 201),
+  createSnapshot: contract(
+    ROUTES.createSnapshot,
+    "Freeze the state of a sandbox",
+    ofSandbox.extend({ name: Name.optional() }),
+    Snapshot,
+    201,
+  ),
   listSnapshots: contract(ROUTES.listSnapshots, "Snapshots as a tree", ofSandbox, z.object({ snapshots: z.array(Snapshot) })),
   removeSnapshot: contract(ROUTES.removeSnapshot, "Remove a snapshot", ofSandbox.extend({ snapshot: SnapshotRef }), Done),
-  rollback: contract(ROUTES.rollback, "Bring back the state of a snapshot; processes end", ofSandbox.extend({ snapshot: SnapshotRef }), Sandbox),
+  rollback: contract(
+    ROUTES.rollback,
+    "Bring back the state of a snapshot; processes end",
+    ofSandbox.extend({ snapshot: SnapshotRef }),
+    Sandbox,
+  ),
 
-  listFiles: contract(ROUTES.listFiles, "List a folder", ofSandbox.extend({ path: SandboxPath, depth: count.max(100).default(1).describe("Levels below."), limit: count.max(100_000).default(10_000).describe("Entries at most."), user: FileUser }), z.object({ entries: z.array(FileEntry) })),
+  listFiles: contract(
+    ROUTES.listFiles,
+    "List a folder",
+    ofSandbox.extend({
+      path: SandboxPath,
+      depth: count.max(100).default(1).describe("Levels below."),
+      limit: count.max(100_000).default(10_000).describe("Entries at most."),
+      user: FileUser,
+    }),
+    z.object({ entries: z.array(FileEntry) }),
+  ),
   statFile: contract(ROUTES.statFile, "One file", ofSandbox.extend({ path: SandboxPath, user: FileUser }), FileEntry),
-  moveFile: contract(ROUTES.moveFile, "Rename a file or folder", ofSandbox.extend({ path: SandboxPath, to: SandboxPath, replace: z.boolean().default(false).describe("Replace what is there."), user: FileUser }), Done),
-  removeFile: contract(ROUTES.removeFile, "Remove a file or folder", ofSandbox.extend({ path: SandboxPath, recursive: z.boolean().default(false).describe("Also what is in a folder."), user: FileUser }), Done),
-  makeFolder: contract(ROUTES.makeFolder, "Make a folder", ofSandbox.extend({ path: SandboxPath, parents: z.boolean().default(false).describe("Make missing parents; an existing folder is fine."), user: FileUser }), Done),
+  moveFile: contract(
+    ROUTES.moveFile,
+    "Rename a file or folder",
+    ofSandbox.extend({
+      path: SandboxPath,
+      to: SandboxPath,
+      replace: z.boolean().default(false).describe("Replace what is there."),
+      user: FileUser,
+    }),
+    Done,
+  ),
+  removeFile: contract(
+    ROUTES.removeFile,
+    "Remove a file or folder",
+    ofSandbox.extend({ path: SandboxPath, recursive: z.boolean().default(false).describe("Also what is in a folder."), user: FileUser }),
+    Done,
+  ),
+  makeFolder: contract(
+    ROUTES.makeFolder,
+    "Make a folder",
+    ofSandbox.extend({
+      path: SandboxPath,
+      parents: z.boolean().default(false).describe("Make missing parents; an existing folder is fine."),
+      user: FileUser,
+    }),
+    Done,
+  ),
 
-  listEvents: contract(ROUTES.listEvents, "Events after a sequence number", z.strictObject({ after: count.default(0).describe("Sequence number."), limit: count.min(1).max(1000).default(200).describe("At most."), sandbox: SandboxRef.optional() }), z.object({ events: z.array(VivEvent), oldest: z.number().int().describe("Oldest sequence number still kept."), newest: z.number().int().describe("Newest sequence number.") })),
+  listEvents: contract(
+    ROUTES.listEvents,
+    "Events after a sequence number",
+    z.strictObject({
+      after: count.default(0).describe("Sequence number."),
+      limit: count.min(1).max(1000).default(200).describe("At most."),
+      sandbox: SandboxRef.optional(),
+    }),
+    z.object({
+      events: z.array(VivEvent),
+      oldest: z.number().int().describe("Oldest sequence number still kept."),
+      newest: z.number().int().describe("Newest sequence number."),
+    }),
+  ),
 
   status: contract(ROUTES.status, "The server and its machine", none, ServerStatus),
   doctor: contract(ROUTES.doctor, "What this machine can do", none, Doctor),
-  trust: contract(ROUTES.trust, "Trust the present content of a project's vivarium.json", z.strictObject({ project: z.string().startsWith("/").max(4096).describe("Absolute path in the project."), dryRun: z.boolean().default(false).describe("Only say what would be trusted.") }), TrustReport),
-  prune: contract(ROUTES.prune, "Remove finished sandboxes, expired snapshots and leftovers", z.strictObject({ all: z.boolean().default(false).describe("Also running sandboxes.") }), PruneReport),
+  trust: contract(
+    ROUTES.trust,
+    "Trust the present content of a project's vivarium.json",
+    z.strictObject({
+      project: z.string().startsWith("/").max(4096).describe("Absolute path in the project."),
+      dryRun: z.boolean().default(false).describe("Only say what would be trusted."),
+    }),
+    TrustReport,
+  ),
+  prune: contract(
+    ROUTES.prune,
+    "Remove finished sandboxes, expired snapshots and leftovers",
+    z.strictObject({ all: z.boolean().default(false).describe("Also running sandboxes.") }),
+    PruneReport,
+  ),
   shutdown: contract(ROUTES.shutdown, "Stop the server; sandboxes go on", none, Done),
 } as const satisfies Record<string, Contract>;
 

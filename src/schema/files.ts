@@ -55,7 +55,14 @@ export const Staleness = z
     takenAt: z.string().describe("ISO time of the base."),
     ageMs: z.number().int().describe("Age of the base in milliseconds."),
     stale: z.boolean().describe("Whether reality has moved since."),
-    changes: z.array(z.object({ path: z.string().describe("Path relative to the project."), status: z.enum(["added", "changed", "deleted"]).describe("What happened in reality.") })).describe("What moved in reality, the first 1,000."),
+    changes: z
+      .array(
+        z.object({
+          path: z.string().describe("Path relative to the project."),
+          status: z.enum(["added", "changed", "deleted"]).describe("What happened in reality."),
+        }),
+      )
+      .describe("What moved in reality, the first 1,000."),
     more: z.boolean().describe("Whether there are more."),
   })
   .describe("How far a sandbox is behind reality.")

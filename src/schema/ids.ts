@@ -23,13 +23,25 @@ export function newId(kind: IdKind): string {
 
 const pattern = (kind: IdKind): RegExp => new RegExp(`^${PREFIXES[kind]}[${ALPHABET}]{26}$`);
 
-export const SandboxId = z.string().regex(pattern("sandbox"), "not the id of a sandbox, as `viv ls --json` shows it").describe("Id of a sandbox.");
+export const SandboxId = z
+  .string()
+  .regex(pattern("sandbox"), "not the id of a sandbox, as `viv ls --json` shows it")
+  .describe("Id of a sandbox.");
 export const CommandId = z.string().regex(pattern("command"), "not the id of a command, as `viv ps` shows it").describe("Id of a command.");
-export const SnapshotId = z.string().regex(pattern("snapshot"), "not the id of a snapshot, as `viv snapshots` shows it").describe("Id of a snapshot.");
+export const SnapshotId = z
+  .string()
+  .regex(pattern("snapshot"), "not the id of a snapshot, as `viv snapshots` shows it")
+  .describe("Id of a snapshot.");
 export const Name = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is 1 to 63 lower-case letters, digits and inner hyphens")
   .describe("A name: lower-case letters, digits and hyphens.");
 /** How a caller refers to a sandbox. */
-export const SandboxRef = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not a sandbox id or name").describe("Id or name of a sandbox.");
-export const SnapshotRef = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not a snapshot id or name").describe("Id or name of a snapshot.");
+export const SandboxRef = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not a sandbox id or name")
+  .describe("Id or name of a sandbox.");
+export const SnapshotRef = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not a snapshot id or name")
+  .describe("Id or name of a snapshot.");

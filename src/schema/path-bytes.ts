@@ -22,7 +22,7 @@ function sequenceLength(lead: number): number {
 
 function decodePieces(bytes: Buffer): string {
   let text = "";
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const lead = bytes[at] ?? 0;
     const piece = bytes.subarray(at, at + sequenceLength(lead));
     const character = piece.toString("utf8");

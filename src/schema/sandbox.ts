@@ -9,7 +9,13 @@ export type SandboxState = z.infer<typeof SandboxState>;
 export const Outcome = z.enum(["done", "failed", "timeout", "cancelled", "lost"]).describe("How a finished sandbox ended.");
 export type Outcome = z.infer<typeof Outcome>;
 
-const bytes = (what: string) => z.number().int().min(1024 ** 2).max(2 ** 50).describe(what);
+const bytes = (what: string) =>
+  z
+    .number()
+    .int()
+    .min(1024 ** 2)
+    .max(2 ** 50)
+    .describe(what);
 
 export const Limits = z
   .strictObject({
@@ -21,7 +27,9 @@ export const Limits = z
   .describe("Hard caps of one sandbox.");
 export type Limits = z.infer<typeof Limits>;
 
-export const LimitsHeld = z.enum(["hard", "watched", "none"]).describe("hard: the kernel holds the limits. watched: a watcher does, seconds later. none: nobody does.");
+export const LimitsHeld = z
+  .enum(["hard", "watched", "none"])
+  .describe("hard: the kernel holds the limits. watched: a watcher does, seconds later. none: nobody does.");
 
 export const DriverName = z.enum(["native", "folder"]).describe("How the sandbox is isolated.");
 export type DriverName = z.infer<typeof DriverName>;

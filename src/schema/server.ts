@@ -56,7 +56,9 @@ export const TrustReport = z
   .object({
     project: z.string().describe("The project's folder."),
     file: z.string().nullable().describe("Its config file, if there is one."),
-    widens: z.array(z.object({ key: z.string().describe("Config key."), value: z.string().describe("What it asks for, as text.") })).describe("What the content widens."),
+    widens: z
+      .array(z.object({ key: z.string().describe("Config key."), value: z.string().describe("What it asks for, as text.") }))
+      .describe("What the content widens."),
     trusted: z.boolean().describe("Whether the present content is trusted now."),
   })
   .describe("What a project's config asks for.");

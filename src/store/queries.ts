@@ -194,7 +194,12 @@ export class Changes extends Queries implements Change {
       const ended = this.db.selectFrom("commands").select("started_at").where("sandbox", "=", sandbox).where("running", "=", 0);
       const last = await ended.orderBy("started_at", "desc").offset(most).limit(1).executeTakeFirst();
       if (last === undefined) continue;
-      await this.db.deleteFrom("commands").where("sandbox", "=", sandbox).where("running", "=", 0).where("started_at", "<=", last.started_at).execute();
+      await this.db
+        .deleteFrom("commands")
+        .where("sandbox", "=", sandbox)
+        .where("running", "=", 0)
+        .where("started_at", "<=", last.started_at)
+        .execute();
     }
   }
 

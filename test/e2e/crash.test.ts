@@ -67,7 +67,10 @@ describe("a server killed at a named point", needs("root"), () => {
     const box = await server.create();
     await dieAt("snapshot.volume", () => server.client.call("createSnapshot", { sandbox: box.id, name: "lost" }));
     expect((await server.client.call("listSnapshots", { sandbox: box.id })).snapshots).toEqual([]);
-    await eventually(() => readdirSync(join(server.paths.home, "pool/snapshots")), (names) => names.length === 0);
+    await eventually(
+      () => readdirSync(join(server.paths.home, "pool/snapshots")),
+      (names) => names.length === 0,
+    );
     await server.client.call("createSnapshot", { sandbox: box.id, name: "lost" });
     await expectConsistent(server);
     await server.client.call("removeSandbox", { sandbox: box.id });
@@ -113,7 +116,10 @@ describe("a sandbox launched ahead", needs("root"), () => {
   async function spare(): Promise<string> {
     const { sandboxes } = await server.client.call("listSandboxes", {});
     const known = new Set(sandboxes.map(({ id }) => id));
-    const runs = await eventually(() => traces(server).runs.filter((id) => !known.has(id) && processesInside(server).length > known.size), (ids) => ids.length === 1);
+    const runs = await eventually(
+      () => traces(server).runs.filter((id) => !known.has(id) && processesInside(server).length > known.size),
+      (ids) => ids.length === 1,
+    );
     return runs[0] ?? "";
   }
 
@@ -133,7 +139,10 @@ describe("a sandbox launched ahead", needs("root"), () => {
     const second = await server.create();
     expect(second.id).not.toBe(ahead);
     expect((await server.sh(second.id, "cat hello.txt")).stdout).toBe("moved\n");
-    await eventually(() => traces(server).volumes, (ids) => !ids.includes(ahead));
+    await eventually(
+      () => traces(server).volumes,
+      (ids) => !ids.includes(ahead),
+    );
     for (const box of [first, second]) await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
@@ -142,7 +151,10 @@ describe("a sandbox launched ahead", needs("root"), () => {
     const ahead = await spare();
     await server.kill();
     await server.up();
-    await eventually(() => traces(server), ({ runs, volumes }) => !runs.includes(ahead) && !volumes.includes(ahead));
+    await eventually(
+      () => traces(server),
+      ({ runs, volumes }) => !runs.includes(ahead) && !volumes.includes(ahead),
+    );
     expect(processesInside(server).length).toBe(1);
     expect(groupsOf(new Set([ahead]))).toEqual([]);
     await server.client.call("removeSandbox", { sandbox: box.id });
@@ -151,8 +163,12 @@ describe("a sandbox launched ahead", needs("root"), () => {
   test("that died while it waited is not given", async () => {
     const box = await server.create();
     const ahead = await spare();
-    for (const pid of processesInside(server)) if (pid !== (await server.client.call("inspectSandbox", { sandbox: box.id })).processId) process.kill(pid, "SIGKILL");
-    await eventually(() => processesInside(server), (pids) => pids.length === 1);
+    for (const pid of processesInside(server))
+      if (pid !== (await server.client.call("inspectSandbox", { sandbox: box.id })).processId) process.kill(pid, "SIGKILL");
+    await eventually(
+      () => processesInside(server),
+      (pids) => pids.length === 1,
+    );
     const next = await server.create();
     expect(next.id).not.toBe(ahead);
     expect((await server.sh(next.id, "echo alive")).stdout).toBe("alive\n");
@@ -178,7 +194,10 @@ describe("sandboxes whose server was killed", needs("root"), () => {
     await server.up();
     const ended = await server.client.call("inspectCommand", { sandbox: box.id, command: quick.id });
     expect([ended.running, ended.end?.exitCode, ended.stdout]).toEqual([false, 5, "quick\n"]);
-    const done = await eventually(() => server.client.call("inspectCommand", { sandbox: box.id, command: long.id }), ({ running }) => !running);
+    const done = await eventually(
+      () => server.client.call("inspectCommand", { sandbox: box.id, command: long.id }),
+      ({ running }) => !running,
+    );
     expect([done.end?.exitCode, done.stdout]).toEqual([7, "line 1\nline 2\nline 3\nline 4\nline 5\nline 6\n"]);
     expect((await server.sh(box.id, "echo again")).stdout).toBe("again\n");
     await server.client.call("removeSandbox", { sandbox: box.id });
@@ -202,7 +221,11 @@ describe("sandboxes whose server was killed", needs("root"), () => {
     const command = await server.sh(box.id, "sleep 100", { background: true });
     const { processId } = await server.client.call("inspectSandbox", { sandbox: box.id });
     process.kill(processId ?? 0, "SIGKILL");
-    const failed = await eventually(() => server.client.call("inspectSandbox", { sandbox: box.id }), ({ state }) => state === "failed", 2_000);
+    const failed = await eventually(
+      () => server.client.call("inspectSandbox", { sandbox: box.id }),
+      ({ state }) => state === "failed",
+      2_000,
+    );
     expect(failed.reason).toContain("ended unexpectedly");
     expect((await server.client.call("inspectCommand", { sandbox: box.id, command: command.id })).end?.cause).toBe("lost");
     expect(groupsOf(new Set([box.id]))).toEqual([]);

@@ -79,7 +79,9 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
 
     test("many sparse files fill no disk of the host when their lines are counted", async () => {
-      expect((await server.sh(box, "mkdir sparse; cd sparse; for n in $(seq 100); do truncate -s 8M $n; done; echo line > zz")).end?.exitCode).toBe(0);
+      expect(
+        (await server.sh(box, "mkdir sparse; cd sparse; for n in $(seq 100); do truncate -s 8M $n; done; echo line > zz")).end?.exitCode,
+      ).toBe(0);
       const { entries } = await server.client.call("diffSandbox", { sandbox: box, stat: true });
       expect(entries.filter(({ path }) => path.startsWith("sparse/"))).toHaveLength(101);
       // 256 MiB are copied, and not the 800 that they seem to hold.

@@ -180,7 +180,9 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     const elsewhere = await TestServer.start({ uid: UID, parent: "/opt" });
     try {
       const box = await elsewhere.create();
-      expect((await elsewhere.sh(box.id, "cat hello.txt; ls -d /usr/bin /etc/passwd; echo x > ~/mine && cat ~/mine")).stdout).toBe("hello\n/etc/passwd\n/usr/bin\nx\n");
+      expect((await elsewhere.sh(box.id, "cat hello.txt; ls -d /usr/bin /etc/passwd; echo x > ~/mine && cat ~/mine")).stdout).toBe(
+        "hello\n/etc/passwd\n/usr/bin\nx\n",
+      );
     } finally {
       await elsewhere.remove();
     }

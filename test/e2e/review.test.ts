@@ -22,8 +22,8 @@ describe("a busy sandbox", needs("root"), () => {
     const box = await server.create();
     await server.sh(box.id, "while :; do date > /dev/null; done", { background: true });
     for (let round = 0; round < 100; round += 1) {
-      await server.client.call("pauseSandbox", { sandbox: box.id });
-      await server.client.call("resumeSandbox", { sandbox: box.id });
+      expect((await server.client.call("pauseSandbox", { sandbox: box.id })).state).toBe("paused");
+      expect((await server.client.call("resumeSandbox", { sandbox: box.id })).state).toBe("running");
     }
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
@@ -65,7 +65,9 @@ describe("what broke off", needs("root"), () => {
     const database = new DatabaseSync(join(server.paths.home, "vivarium.db"), { timeout: 5_000 });
     const put = (id: string, state: string, patch: object): void => {
       const { body } = database.prepare("select body from sandboxes where id = ?").get(id) as { body: string };
-      database.prepare("update sandboxes set state = ?, body = ? where id = ?").run(state, JSON.stringify({ ...JSON.parse(body), ...patch }), id);
+      database
+        .prepare("update sandboxes set state = ?, body = ? where id = ?")
+        .run(state, JSON.stringify({ ...JSON.parse(body), ...patch }), id);
     };
     put(stopped.id, "completing", { state: "completing" });
     put(removed.id, "running", { removing: true });
@@ -84,7 +86,10 @@ describe("what broke off", needs("root"), () => {
     const snapshot = await server.client.call("createSnapshot", { sandbox: box.id });
     execFileSync("btrfs", ["subvolume", "delete", join(server.paths.home, "pool/snapshots", `${snapshot.id}@${box.id}`)]);
     await expect(server.client.call("rollback", { sandbox: box.id, snapshot: snapshot.id })).rejects.toMatchObject({ code: "not_found" });
-    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "failed", reason: expect.stringContaining("can be forked") });
+    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({
+      state: "failed",
+      reason: expect.stringContaining("can be forked"),
+    });
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
     expect((await server.sh(sandboxes[0]?.id ?? "", "cat kept")).stdout).toBe("work\n");
     for (const each of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: each.id });
@@ -139,7 +144,10 @@ describe("a command that ended while no server listened", needs("root"), () => {
       await other.sh(box.id, "(sleep 0.5; touch go) >/dev/null 2>&1 &");
       await other.kill();
       const log = join(other.paths.home, "logs", box.id, `${command.id}.log`);
-      await eventually(() => readFileSync(log).includes("code=3"), (ended) => ended);
+      await eventually(
+        () => readFileSync(log).includes("code=3"),
+        (ended) => ended,
+      );
       process.kill(processId ?? 0, "SIGKILL");
       await other.up();
       const now = await other.client.call("inspectCommand", { sandbox: box.id, command: command.id });

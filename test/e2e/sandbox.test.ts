@@ -26,7 +26,9 @@ describe("a sandbox", needs("root"), () => {
     expect(readFileSync(join(server.project, "hello.txt"), "utf8")).toBe("hello\n");
     expect(readFileSync(join(server.project, "src/a.js"), "utf8")).toBe("1\n");
     expect(() => readFileSync("/etc/vivarium-was-here")).toThrow("ENOENT");
-    expect((await server.sh(box.id, "cat hello.txt /etc/vivarium-was-here; ls src /usr/share/doc 2>&1 | grep -c 'No such'")).stdout).toBe("changed\nx\n2\n");
+    expect((await server.sh(box.id, "cat hello.txt /etc/vivarium-was-here; ls src /usr/share/doc 2>&1 | grep -c 'No such'")).stdout).toBe(
+      "changed\nx\n2\n",
+    );
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
@@ -50,11 +52,18 @@ describe("a sandbox", needs("root"), () => {
     expect([result.stdout, result.stderr, result.end?.exitCode, result.end?.cause]).toEqual(["out\n", "err\n", 3, "exit"]);
     expect((await server.sh(box.id, "kill -TERM $$")).end).toMatchObject({ cause: "signal", signal: "SIGTERM", exitCode: 143 });
     expect((await server.sh(box.id, "sleep 60", { timeoutMs: 100 })).end).toMatchObject({ cause: "timeout", exitCode: 124 });
-    expect((await server.sh(box.id, "pwd; echo $GREETING $API_TOKEN $MORE; id -un", { cwd: "/usr", env: { MORE: "more" }, user: "nobody" })).stdout).toBe("/usr\nhi more\nnobody\n");
+    expect(
+      (await server.sh(box.id, "pwd; echo $GREETING $API_TOKEN $MORE; id -un", { cwd: "/usr", env: { MORE: "more" }, user: "nobody" }))
+        .stdout,
+    ).toBe("/usr\nhi more\nnobody\n");
     expect((await server.sh(box.id, "cat", { stdin: "through\n" })).stdout).toBe("through\n");
     expect((await server.client.call("inspectSandbox", { sandbox: box.id })).environmentLeftOut).toEqual(["API_TOKEN"]);
-    await expect(server.client.call("runCommand", { sandbox: box.id, command: ["no-such-program"] })).rejects.toMatchObject({ code: "command_not_found" });
-    await expect(server.client.call("runCommand", { sandbox: box.id, command: ["/etc/passwd"] })).rejects.toMatchObject({ code: "command_not_runnable" });
+    await expect(server.client.call("runCommand", { sandbox: box.id, command: ["no-such-program"] })).rejects.toMatchObject({
+      code: "command_not_found",
+    });
+    await expect(server.client.call("runCommand", { sandbox: box.id, command: ["/etc/passwd"] })).rejects.toMatchObject({
+      code: "command_not_runnable",
+    });
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
@@ -64,10 +73,16 @@ describe("a sandbox", needs("root"), () => {
     expect(command.running).toBe(true);
     const listed = await server.client.call("listCommands", { sandbox: box.id });
     expect(listed.commands.map(({ id }) => id)).toEqual([command.id]);
-    const log = await eventually(() => server.client.call("inspectCommand", { sandbox: box.id, command: command.id }), ({ stdout }) => stdout !== "");
+    const log = await eventually(
+      () => server.client.call("inspectCommand", { sandbox: box.id, command: command.id }),
+      ({ stdout }) => stdout !== "",
+    );
     expect(log.stdout).toBe("begun\n");
     await server.client.call("killCommand", { sandbox: box.id, command: command.id, signal: "KILL" });
-    const ended = await eventually(() => server.client.call("inspectCommand", { sandbox: box.id, command: command.id }), ({ running }) => !running);
+    const ended = await eventually(
+      () => server.client.call("inspectCommand", { sandbox: box.id, command: command.id }),
+      ({ running }) => !running,
+    );
     expect(ended.end).toMatchObject({ cause: "cancelled", exitCode: 137 });
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
@@ -75,12 +90,18 @@ describe("a sandbox", needs("root"), () => {
   test("BOX-1 and BOX-10: pauses and resumes, and refuses illegal transitions", async () => {
     const box = await server.create();
     await server.sh(box.id, "while :; do date +%s%N > /tmp/beat; done", { background: true });
-    await eventually(() => server.sh(box.id, "cat /tmp/beat"), ({ stdout }) => stdout !== "");
+    await eventually(
+      () => server.sh(box.id, "cat /tmp/beat"),
+      ({ stdout }) => stdout !== "",
+    );
     expect((await server.client.call("pauseSandbox", { sandbox: box.id })).state).toBe("paused");
     await expect(server.client.call("pauseSandbox", { sandbox: box.id })).rejects.toMatchObject({ code: "illegal_transition" });
     await expect(server.sh(box.id, "true")).rejects.toMatchObject({ code: "not_running" });
     const before = await server.client.call("inspectSandbox", { sandbox: box.id });
-    const after = await eventually(() => server.client.call("inspectSandbox", { sandbox: box.id }), () => true);
+    const after = await eventually(
+      () => server.client.call("inspectSandbox", { sandbox: box.id }),
+      () => true,
+    );
     expect(after.use.cpuMs).toBe(before.use.cpuMs);
     expect((await server.client.call("resumeSandbox", { sandbox: box.id })).state).toBe("running");
     await expect(server.client.call("resumeSandbox", { sandbox: box.id })).rejects.toMatchObject({ code: "illegal_transition" });
@@ -109,7 +130,10 @@ describe("a sandbox", needs("root"), () => {
     await server.sh(box.id, "echo two > state; echo two > /etc/state; rm -rf /usr/bin");
     await server.client.call("createSnapshot", { sandbox: box.id, name: "two" });
     const tree = await server.client.call("listSnapshots", { sandbox: box.id });
-    expect(tree.snapshots.map(({ name, parent, current }) => [name, parent, current])).toEqual([["one", null, false], ["two", first.id, true]]);
+    expect(tree.snapshots.map(({ name, parent, current }) => [name, parent, current])).toEqual([
+      ["one", null, false],
+      ["two", first.id, true],
+    ]);
     await server.client.call("rollback", { sandbox: box.id, snapshot: "one" });
     expect((await server.sh(box.id, "cat state /etc/state; ls /usr/bin/env")).stdout).toBe("one\none\n/usr/bin/env\n");
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id, count: 2 });
@@ -127,7 +151,9 @@ describe("a sandbox", needs("root"), () => {
     const folder = join(server.paths.home, "logs", box.id);
     const bytes = (): number => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
     await eventually(bytes, (sum) => sum <= 256 * 1024 ** 2);
-    expect((await server.client.call("inspectCommand", { sandbox: box.id, command: results.at(-1)?.id ?? "" })).stdout.length).toBe(1024 ** 2);
+    expect((await server.client.call("inspectCommand", { sandbox: box.id, command: results.at(-1)?.id ?? "" })).stdout.length).toBe(
+      1024 ** 2,
+    );
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 

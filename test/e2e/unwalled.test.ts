@@ -10,7 +10,7 @@ const VIV = fileURLToPath(new URL("../../bin/viv", import.meta.url));
 const NOBODY_IN_PARTICULAR = 64_221;
 
 /** A machine that allows no walls: an ordinary user in a namespace in which no further one may be made. */
-const WITHOUT_WALLS = "echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
+const WITHOUT_WALLS = 'echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all "$@"';
 
 describe("where no walls can be had", needs("root", "user-namespaces", "open-checkout"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-test-"));
@@ -29,9 +29,31 @@ describe("where no walls can be had", needs("root", "user-namespaces", "open-che
 
   function viv(...args: string[]): { code: number | null; stdout: string; stderr: string } {
     const id = String(NOBODY_IN_PARTICULAR);
-    const unwalled = ["--reuid", id, "--regid", id, "--clear-groups", "unshare", "--user", "--map-root-user", "sh", "-c", WITHOUT_WALLS, "sh"];
-    const env = { PATH: `${dirname(process.execPath)}:/usr/sbin:/usr/bin:/sbin:/bin`, HOME: place, VIV_HOME: join(place, "state"), XDG_CACHE_HOME: join(place, "cache") };
-    const { status, stdout, stderr } = spawnSync("setpriv", [...unwalled, process.execPath, VIV, ...args], { cwd: project, env, encoding: "utf8" });
+    const unwalled = [
+      "--reuid",
+      id,
+      "--regid",
+      id,
+      "--clear-groups",
+      "unshare",
+      "--user",
+      "--map-root-user",
+      "sh",
+      "-c",
+      WITHOUT_WALLS,
+      "sh",
+    ];
+    const env = {
+      PATH: `${dirname(process.execPath)}:/usr/sbin:/usr/bin:/sbin:/bin`,
+      HOME: place,
+      VIV_HOME: join(place, "state"),
+      XDG_CACHE_HOME: join(place, "cache"),
+    };
+    const { status, stdout, stderr } = spawnSync("setpriv", [...unwalled, process.execPath, VIV, ...args], {
+      cwd: project,
+      env,
+      encoding: "utf8",
+    });
     return { code: status, stdout, stderr };
   }
 
@@ -40,7 +62,13 @@ describe("where no walls can be had", needs("root", "user-namespaces", "open-che
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("--unwalled")]);
 
     const created = viv("create", "--unwalled", "--name", "copy", "--json");
-    expect(JSON.parse(created.stdout)).toMatchObject({ name: "copy", state: "running", walled: false, driver: "folder", limitsHeld: "none" });
+    expect(JSON.parse(created.stdout)).toMatchObject({
+      name: "copy",
+      state: "running",
+      walled: false,
+      driver: "folder",
+      limitsHeld: "none",
+    });
     expect(created.stderr).toContain("UNWALLED");
     expect(viv("ls").stdout).toContain("UNWALLED");
     expect(viv("inspect", "copy").stdout).toContain("UNWALLED");

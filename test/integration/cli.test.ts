@@ -49,7 +49,8 @@ beforeAll(async () => {
       createSandbox: async () => box,
     },
     {
-      exec: async (name, { command, cwd, env }) => hostCommand(find(name), command, { ...(cwd === undefined ? {} : { cwd }), ...(env === undefined ? {} : { env }) }),
+      exec: async (name, { command, cwd, env }) =>
+        hostCommand(find(name), command, { ...(cwd === undefined ? {} : { cwd }), ...(env === undefined ? {} : { env }) }),
       dial: async (_name, port) => dialHost(port),
     },
   );
@@ -113,8 +114,12 @@ describe("viv exec", () => {
   });
 
   test("is quiet when its reader goes away", async () => {
-    const words = program(["exec", "try", "--", "yes"]).map((word) => `'${word}'`).join(" ");
-    const piped = spawn("bash", ["-c", `'${process.execPath}' ${words} | head -1; echo \${PIPESTATUS[0]}`], { env: { ...process.env, VIV_HOME: server.home, VIV_NO_START: "1" } });
+    const words = program(["exec", "try", "--", "yes"])
+      .map((word) => `'${word}'`)
+      .join(" ");
+    const piped = spawn("bash", ["-c", `'${process.execPath}' ${words} | head -1; echo \${PIPESTATUS[0]}`], {
+      env: { ...process.env, VIV_HOME: server.home, VIV_NO_START: "1" },
+    });
     expect(await result(piped)).toMatchObject({ out: "y\n141\n", err: "" });
   });
 
@@ -139,7 +144,9 @@ describe("viv exec", () => {
 describe("--json", () => {
   test("makes an error an object on stdout, with the exit code of its kind", async () => {
     const { code, out, err } = await run("inspect", "nope", "--json");
-    expect(JSON.parse(out)).toMatchObject({ error: { code: "not_found", message: "There is no sandbox nope.", remedy: expect.any(String) } });
+    expect(JSON.parse(out)).toMatchObject({
+      error: { code: "not_found", message: "There is no sandbox nope.", remedy: expect.any(String) },
+    });
     expect({ code, err }).toEqual({ code: 2, err: "" });
   });
 
@@ -150,7 +157,9 @@ describe("--json", () => {
   });
 
   test("of a mistyped option is JSON, too", async () => {
-    expect(JSON.parse((await run("ls", "--jsno", "--json")).out)).toMatchObject({ error: { code: "usage", message: expect.stringContaining("--json") } });
+    expect(JSON.parse((await run("ls", "--jsno", "--json")).out)).toMatchObject({
+      error: { code: "usage", message: expect.stringContaining("--json") },
+    });
   });
 });
 
@@ -184,9 +193,16 @@ describe("the server", () => {
     const home = join(copy, `home-${Math.random().toString(36).slice(2)}`);
     mkdirSync(home, { mode: 0o700 });
     const pids = join(home, "pids");
-    writeFileSync(join(copy, "src", "server-main.ts"), `import { appendFileSync } from "node:fs";\nappendFileSync(${JSON.stringify(pids)}, process.pid + "\\n");\n${body}`);
+    writeFileSync(
+      join(copy, "src", "server-main.ts"),
+      `import { appendFileSync } from "node:fs";\nappendFileSync(${JSON.stringify(pids)}, process.pid + "\\n");\n${body}`,
+    );
     const { VIV_NO_START: _, ...rest } = process.env;
-    return { home, env: { ...rest, VIV_HOME: home, SECRET_OF_CALLER: "x" }, started: () => readFileSync(pids, "utf8").trim().split("\n").map(Number) };
+    return {
+      home,
+      env: { ...rest, VIV_HOME: home, SECRET_OF_CALLER: "x" },
+      started: () => readFileSync(pids, "utf8").trim().split("\n").map(Number),
+    };
   }
 
   const listening = `
@@ -210,8 +226,13 @@ describe("the server", () => {
   });
 
   test("that can't start is explained in its own words", async () => {
-    const { env } = plant(`process.stderr.write(JSON.stringify({ at: "now", level: "warn", message: "The database is newer.", code: "store_newer", remedy: "Use a newer viv." }) + "\\n"); process.exit(125);`);
-    expect(await result(spawn(process.execPath, program(["ls"], copy), { env }))).toMatchObject({ code: 125, err: "viv: The database is newer.\n     Use a newer viv. [store_newer]\n" });
+    const { env } = plant(
+      `process.stderr.write(JSON.stringify({ at: "now", level: "warn", message: "The database is newer.", code: "store_newer", remedy: "Use a newer viv." }) + "\\n"); process.exit(125);`,
+    );
+    expect(await result(spawn(process.execPath, program(["ls"], copy), { env }))).toMatchObject({
+      code: 125,
+      err: "viv: The database is newer.\n     Use a newer viv. [store_newer]\n",
+    });
   });
 
   test("that dies without a word is shown with the end of its log", async () => {
@@ -233,6 +254,9 @@ describe("the server", () => {
     const { env } = plant(`process.exit(9);`);
     const forbidden = await result(spawn(process.execPath, program(["ls"], copy), { env: { ...env, VIV_NO_START: "1" } }));
     expect(forbidden).toMatchObject({ code: 125, err: expect.stringContaining("No server runs") });
-    expect(await result(spawn(process.execPath, program(["status", "--json"], copy), { env }))).toMatchObject({ code: 0, out: expect.stringContaining('"running":false') });
+    expect(await result(spawn(process.execPath, program(["status", "--json"], copy), { env }))).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('"running":false'),
+    });
   });
 });

@@ -9,8 +9,33 @@ import { CellClient, type CellExec } from "../../src/drivers/native/cell-client.
 import type { RawExit } from "../../src/drivers/drivers.ts";
 
 const native = new URL("../../native/", import.meta.url).pathname;
-const flags = ["-std=gnu11", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-const inside = ["init", "channel", "queue", "request", "exec", "nursery", "input", "output", "log", "spawn", "users", "pump", "files", "filedata", "filetree", "filewatch"];
+const flags = [
+  "-std=gnu11",
+  "-D_GNU_SOURCE",
+  "-D_FILE_OFFSET_BITS=64",
+  "-g",
+  "-O1",
+  "-fsanitize=address,undefined",
+  "-fno-sanitize-recover=all",
+];
+const inside = [
+  "init",
+  "channel",
+  "queue",
+  "request",
+  "exec",
+  "nursery",
+  "input",
+  "output",
+  "log",
+  "spawn",
+  "users",
+  "pump",
+  "files",
+  "filedata",
+  "filetree",
+  "filewatch",
+];
 const walls = ["frames", "guard", "seccomp", "testinit"];
 
 export function temporaryFolder(): string {

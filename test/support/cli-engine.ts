@@ -30,7 +30,16 @@ export function sandbox(name: string, project = "/tmp"): SandboxDetail {
     idleMs: 3_600_000,
     labels: {},
     baseTakenAt: new Date(Date.now() - 91_000).toISOString(),
-    capture: { files: 120, bytes: 1_500_000, changed: 3, removed: 0, live: [{ path: `${project}/node_modules`, reason: "ignored", entries: 9000, bytes: 8e7 }], readOnly: [], torn: [], notes: [] },
+    capture: {
+      files: 120,
+      bytes: 1_500_000,
+      changed: 3,
+      removed: 0,
+      live: [{ path: `${project}/node_modules`, reason: "ignored", entries: 9000, bytes: 8e7 }],
+      readOnly: [],
+      torn: [],
+      notes: [],
+    },
     environmentLeftOut: ["GITHUB_TOKEN"],
     masked: ["/root/.ssh"],
     untrusted: [],
@@ -53,16 +62,34 @@ function endOf(code: number | null, signal: NodeJS.Signals | null, started: numb
 }
 
 /** A command of this machine as a stream. */
-export async function hostCommand(box: SandboxDetail, words: readonly string[], options: { cwd?: string; env?: Record<string, string>; terminal?: object } = {}): Promise<CommandStream> {
+export async function hostCommand(
+  box: SandboxDetail,
+  words: readonly string[],
+  options: { cwd?: string; env?: Record<string, string>; terminal?: object } = {},
+): Promise<CommandStream> {
   const started = Date.now();
   // util-linux's script gives a command a terminal.
-  const [program = "", ...rest] = options.terminal === undefined ? words : ["script", "-qfec", words.map((word) => `'${word}'`).join(" "), "/dev/null"];
+  const [program = "", ...rest] =
+    options.terminal === undefined ? words : ["script", "-qfec", words.map((word) => `'${word}'`).join(" "), "/dev/null"];
   const child = spawn(program, rest, { cwd: options.cwd ?? box.project, env: { PATH: "/usr/bin:/bin", ...options.env }, detached: true });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
-    child.once("error", (error: NodeJS.ErrnoException) => reject(new VivError(error.code === "ENOENT" ? "command_not_found" : "command_not_runnable", `${words[0]} can't be run.`)));
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      reject(new VivError(error.code === "ENOENT" ? "command_not_found" : "command_not_runnable", `${words[0]} can't be run.`)),
+    );
   });
-  const command: Command = { id: newId("command"), sandbox: box.id, command: [...words], user: "1000", cwd: options.cwd ?? box.project, terminal: options.terminal !== undefined, pid: child.pid ?? 0, startedAt: new Date(started).toISOString(), running: true, end: null };
+  const command: Command = {
+    id: newId("command"),
+    sandbox: box.id,
+    command: [...words],
+    user: "1000",
+    cwd: options.cwd ?? box.project,
+    terminal: options.terminal !== undefined,
+    pid: child.pid ?? 0,
+    startedAt: new Date(started).toISOString(),
+    running: true,
+    end: null,
+  };
   const end = new Promise<CommandEnd>((resolve) => child.once("close", (code, signal) => resolve(endOf(code, signal, started))));
   child.stdin.on("error", () => child.stdin.destroy());
   const chunks: { stream: "stdout" | "stderr"; data: Buffer }[] = [];
@@ -104,7 +131,8 @@ export async function hostCommand(box: SandboxDetail, words: readonly string[], 
 /** What is not in the script fails loudly. */
 function unscripted<Shape extends object>(parts: Partial<Shape>): Shape {
   return new Proxy(parts as Shape, {
-    get: (target, name) => Reflect.get(target, name) ?? (() => Promise.reject(new VivError("unsupported", `${String(name)} is not in the script.`))),
+    get: (target, name) =>
+      Reflect.get(target, name) ?? (() => Promise.reject(new VivError("unsupported", `${String(name)} is not in the script.`))),
   });
 }
 

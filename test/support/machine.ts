@@ -13,7 +13,11 @@ export function groupsOf(ids: ReadonlySet<string>, prefix = "vivarium-"): string
   return [...new Set(hierarchies?.mounts.values() ?? [])].flatMap((mount) =>
     list(mount)
       .filter((name) => name.startsWith(prefix))
-      .flatMap((name) => list(join(mount, name)).filter((group) => ids.has(group)).map((group) => join(mount, name, group))),
+      .flatMap((name) =>
+        list(join(mount, name))
+          .filter((group) => ids.has(group))
+          .map((group) => join(mount, name, group)),
+      ),
   );
 }
 
@@ -41,6 +45,9 @@ export function traces(server: TestServer): { volumes: string[]; runs: string[];
     volumes: sandboxes(pools.flatMap(list)),
     runs: sandboxes(list(join(server.paths.home, "run"))),
     logs: sandboxes(list(join(server.paths.home, "logs"))),
-    mounts: readMounts().filter((mount) => mount.target.startsWith(server.place)).map((mount) => mount.target).toSorted(),
+    mounts: readMounts()
+      .filter((mount) => mount.target.startsWith(server.place))
+      .map((mount) => mount.target)
+      .toSorted(),
   };
 }

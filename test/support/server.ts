@@ -94,7 +94,14 @@ export class TestServer {
     return spawn(process.execPath, [MAIN, ...(flags ?? [])], {
       cwd: "/",
       stdio: ["ignore", "ignore", "pipe"],
-      env: { PATH: process.env["PATH"], HOME: this.place, ...this.#options.env, VIV_HOME: this.paths.home, VIV_CONFIG: this.paths.config, ...env },
+      env: {
+        PATH: process.env["PATH"],
+        HOME: this.place,
+        ...this.#options.env,
+        VIV_HOME: this.paths.home,
+        VIV_CONFIG: this.paths.config,
+        ...env,
+      },
       ...(uid === undefined ? {} : { uid, gid: uid }),
     });
   }
@@ -158,4 +165,3 @@ export async function eventually<T>(look: () => Promise<T> | T, isRight: (value:
     await delay(20);
   }
 }
-

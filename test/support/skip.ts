@@ -81,7 +81,8 @@ function probeUserNamespaces(): string | undefined {
 /** Tests that act as another user run this checkout's programs as that user. */
 function probeCheckout(): string | undefined {
   const identity = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-  const readable = succeeds("test", ["-r", fileURLToPath(import.meta.url)], identity) && succeeds(process.execPath, ["--version"], identity);
+  const readable =
+    succeeds("test", ["-r", fileURLToPath(import.meta.url)], identity) && succeeds(process.execPath, ["--version"], identity);
   return readable ? undefined : "other users can't read this checkout";
 }
 

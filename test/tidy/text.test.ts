@@ -38,7 +38,9 @@ describe("the text of the project", () => {
   });
 
   test("reads the environment only in src/config; the two programs' main files hand it on", () => {
-    const other = library.filter(({ path }) => !path.startsWith("src/config/") && path !== "src/cli/main.ts" && path !== "src/server-main.ts");
+    const other = library.filter(
+      ({ path }) => !path.startsWith("src/config/") && path !== "src/cli/main.ts" && path !== "src/server-main.ts",
+    );
     expect(findLines(other, /\bprocess\.env\b/)).toEqual([]);
   });
 

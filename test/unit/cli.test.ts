@@ -84,26 +84,31 @@ describe("words", () => {
 });
 
 describe("help and docs", () => {
-  test.each(everything.map((each) => [each.name, each] as const))("of %s name its usage, every option and an example", (name, declaration) => {
-    const text: string[] = [];
-    const sink = new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        text.push(chunk.toString());
-        done();
-      },
-    });
-    printCommandHelp(new Screen({ stdout: sink, stderr: sink, env: {}, json: false }), declaration);
-    const help = text.join("");
-    expect(help).toContain(`viv ${name}`);
-    for (const option of Object.keys({ ...declaration.options, ...COMMON_OPTIONS })) expect(help).toContain(`--${option}`);
-    expect(declaration.examples.length).toBeGreaterThan(0);
-    expect(help).not.toContain("\x1b");
-  });
+  test.each(everything.map((each) => [each.name, each] as const))(
+    "of %s name its usage, every option and an example",
+    (name, declaration) => {
+      const text: string[] = [];
+      const sink = new Writable({
+        write(chunk: Buffer, _encoding, done) {
+          text.push(chunk.toString());
+          done();
+        },
+      });
+      printCommandHelp(new Screen({ stdout: sink, stderr: sink, env: {}, json: false }), declaration);
+      const help = text.join("");
+      expect(help).toContain(`viv ${name}`);
+      for (const option of Object.keys({ ...declaration.options, ...COMMON_OPTIONS })) expect(help).toContain(`--${option}`);
+      expect(declaration.examples.length).toBeGreaterThan(0);
+      expect(help).not.toContain("\x1b");
+    },
+  );
 
   test("have one command per module name, with options whose letters do not clash", () => {
     expect(everything.map((each) => each.name)).toEqual(commandNames());
     for (const { options } of everything) {
-      const letters = Object.values({ ...options, ...COMMON_OPTIONS }).flatMap((option) => ("short" in option && option.short !== undefined ? [option.short] : []));
+      const letters = Object.values({ ...options, ...COMMON_OPTIONS }).flatMap((option) =>
+        "short" in option && option.short !== undefined ? [option.short] : [],
+      );
       expect(new Set(letters).size).toBe(letters.length);
     }
   });
@@ -125,7 +130,16 @@ describe("help and docs", () => {
 
   test("let bash complete commands and options", () => {
     const ask = (words: string): string[] =>
-      spawnSync("/bin/bash", ["-c", `${completionScript("bash", everything)}\nCOMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _viv; printf '%s\\n' "\${COMPREPLY[@]}"`], { encoding: "utf8", env: { PATH: "/nowhere" } }).stdout.trim().split("\n");
+      spawnSync(
+        "/bin/bash",
+        [
+          "-c",
+          `${completionScript("bash", everything)}\nCOMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _viv; printf '%s\\n' "\${COMPREPLY[@]}"`,
+        ],
+        { encoding: "utf8", env: { PATH: "/nowhere" } },
+      )
+        .stdout.trim()
+        .split("\n");
     expect(ask("viv sn")).toEqual(["snapshot", "snapshots"]);
     expect(ask("viv files m")).toEqual(["mv", "mkdir"]);
     expect(ask("viv create --mem")).toEqual(["--memory"]);
@@ -147,15 +161,32 @@ describe("text from a sandbox", () => {
   });
 
   test("stays aligned in tables, wide and combining characters too", () => {
-    const rows = [{ name: "日本語", state: "ok" }, { name: "e\u0301a", state: "ok" }, { name: "x\x1b[2J", state: "ok" }];
-    const lines = table(rows, [{ title: "NAME", value: (row) => row.name }, { title: "STATE", value: (row) => row.state }]);
+    const rows = [
+      { name: "日本語", state: "ok" },
+      { name: "e\u0301a", state: "ok" },
+      { name: "x\x1b[2J", state: "ok" },
+    ];
+    const lines = table(rows, [
+      { title: "NAME", value: (row) => row.name },
+      { title: "STATE", value: (row) => row.state },
+    ]);
     const columns = lines.map((line) => width(line.slice(0, line.search(/(STATE|ok)$/))));
     expect(new Set(columns).size).toBe(1);
     expect(lines.join("")).not.toContain("\x1b");
   });
 
   test("is cut where the terminal is narrow, and numbers keep to the right", () => {
-    const lines = table([{ path: "a/very/long/path/indeed", size: 5 }, { path: "b", size: 12345 }], [{ title: "PATH", value: (row) => row.path, shrinks: true }, { title: "SIZE", value: (row) => String(row.size), right: true }], { columns: 20 });
+    const lines = table(
+      [
+        { path: "a/very/long/path/indeed", size: 5 },
+        { path: "b", size: 12345 },
+      ],
+      [
+        { title: "PATH", value: (row) => row.path, shrinks: true },
+        { title: "SIZE", value: (row) => String(row.size), right: true },
+      ],
+      { columns: 20 },
+    );
     expect(lines).toEqual(["PATH            SIZE", "a/very/long/…      5", "b              12345"]);
   });
 
@@ -169,7 +200,13 @@ describe("text from a sandbox", () => {
   });
 
   test("of a duration is in units one reads", () => {
-    expect([2.44, 740, 61_000, 3_600_000, 90_000_000].map((ms) => duration(ms))).toEqual(["2.4 ms", "740 ms", "1 min 1 s", "1 h", "1 d 1 h"]);
+    expect([2.44, 740, 61_000, 3_600_000, 90_000_000].map((ms) => duration(ms))).toEqual([
+      "2.4 ms",
+      "740 ms",
+      "1 min 1 s",
+      "1 h",
+      "1 d 1 h",
+    ]);
   });
 });
 
@@ -185,8 +222,23 @@ describe("detach keys", () => {
 
 describe("snapshots", () => {
   test("are a tree, also when a parent is gone", () => {
-    const snapshot = (id: string, parent: string | null, minute: number): Snapshot => ({ id, name: id, sandbox: "s", parent, current: false, createdAt: `2026-01-01T00:0${minute}:00Z`, expiresAt: null, frozenMs: 1 });
-    const lines = snapshotTree([snapshot("c", "a", 3), snapshot("a", null, 1), snapshot("b", "a", 2), snapshot("d", "b", 4), snapshot("e", "gone", 5)]);
+    const snapshot = (id: string, parent: string | null, minute: number): Snapshot => ({
+      id,
+      name: id,
+      sandbox: "s",
+      parent,
+      current: false,
+      createdAt: `2026-01-01T00:0${minute}:00Z`,
+      expiresAt: null,
+      frozenMs: 1,
+    });
+    const lines = snapshotTree([
+      snapshot("c", "a", 3),
+      snapshot("a", null, 1),
+      snapshot("b", "a", 2),
+      snapshot("d", "b", 4),
+      snapshot("e", "gone", 5),
+    ]);
     expect(lines.map((line) => line.label)).toEqual(["a", "├─ b", "│  └─ d", "└─ c", "e"]);
   });
 });
@@ -197,7 +249,12 @@ describe("a copy out of a sandbox", () => {
   const link = (name: string, linkname: string): TarEntry => ({ header: { name, size: 0, type: "symlink", linkname } });
 
   test("writes files, folders and links below the destination, without set-id bits", async () => {
-    const result = await receive([{ header: { name: "a/", size: 0, type: "directory" } }, file("a/b/c.txt", "good"), link("a/up", "../top"), file("top", "x")]);
+    const result = await receive([
+      { header: { name: "a/", size: 0, type: "directory" } },
+      file("a/b/c.txt", "good"),
+      link("a/up", "../top"),
+      file("top", "x"),
+    ]);
     expect(result).toMatchObject({ files: 2, bytes: 5, skipped: [] });
     expect(readFileSync(join(folder, "to/a/b/c.txt"), "utf8")).toBe("good");
     expect(lstatSync(join(folder, "to/a/b/c.txt")).mode & 0o7000).toBe(0);
@@ -220,7 +277,9 @@ describe("a copy out of a sandbox", () => {
       { header: { name: "pipe", size: 0, type: "fifo" } },
       { header: { name: "device", size: 0, type: "block-device" } },
     ]);
-    expect(result.skipped.map(({ path }) => path).toSorted()).toEqual([join(folder, "absolute"), "../escaped", "a/../../escaped", "chain", "climb", "device", "door", "hard", "pipe"].toSorted());
+    expect(result.skipped.map(({ path }) => path).toSorted()).toEqual(
+      [join(folder, "absolute"), "../escaped", "a/../../escaped", "chain", "climb", "device", "door", "hard", "pipe"].toSorted(),
+    );
     expect(existsSync(join(folder, "escaped"))).toBe(false);
     expect(existsSync(join(folder, "absolute"))).toBe(false);
     expect(existsSync(join(outside, "through"))).toBe(false);
@@ -284,10 +343,24 @@ describe("a copy into a sandbox", () => {
 
 describe("the folders of Vivarium", () => {
   test("are the machine's for root, the user's own for others, and follow VIV_HOME and VIV_CONFIG", () => {
-    expect(findPaths({}, 0)).toMatchObject({ home: "/var/lib/vivarium", socket: "/var/lib/vivarium/viv.sock", config: "/etc/vivarium/config.json" });
-    expect(findPaths({ HOME: "/home/me" }, 1000)).toMatchObject({ home: "/home/me/.local/state/vivarium", config: "/home/me/.config/vivarium/config.json" });
-    expect(findPaths({ HOME: "/home/me", XDG_STATE_HOME: "/s", XDG_CONFIG_HOME: "relative" }, 1000)).toMatchObject({ home: "/s/vivarium", config: "/home/me/.config/vivarium/config.json" });
-    expect(findPaths({ VIV_HOME: "/a", VIV_CONFIG: "/b.json" }, 1000)).toMatchObject({ home: "/a", log: "/a/server.log", config: "/b.json" });
+    expect(findPaths({}, 0)).toMatchObject({
+      home: "/var/lib/vivarium",
+      socket: "/var/lib/vivarium/viv.sock",
+      config: "/etc/vivarium/config.json",
+    });
+    expect(findPaths({ HOME: "/home/me" }, 1000)).toMatchObject({
+      home: "/home/me/.local/state/vivarium",
+      config: "/home/me/.config/vivarium/config.json",
+    });
+    expect(findPaths({ HOME: "/home/me", XDG_STATE_HOME: "/s", XDG_CONFIG_HOME: "relative" }, 1000)).toMatchObject({
+      home: "/s/vivarium",
+      config: "/home/me/.config/vivarium/config.json",
+    });
+    expect(findPaths({ VIV_HOME: "/a", VIV_CONFIG: "/b.json" }, 1000)).toMatchObject({
+      home: "/a",
+      log: "/a/server.log",
+      config: "/b.json",
+    });
   });
 
   test("give a socket a short path when the usual one is too long, one per state folder", () => {

@@ -9,7 +9,10 @@ describe("work with a time limit", () => {
 
   test("F-28: is given up with a sentence when it hangs, and its late failure harms nobody", async () => {
     const hanging = Promise.withResolvers<never>();
-    await expect(within(hanging.promise, 10, "Counting")).rejects.toMatchObject({ code: "timeout", message: expect.stringContaining("Counting took longer") });
+    await expect(within(hanging.promise, 10, "Counting")).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining("Counting took longer"),
+    });
     hanging.reject(new Error("too late"));
   });
 });

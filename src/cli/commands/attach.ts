@@ -5,7 +5,8 @@ import { clean } from "../text.ts";
 export default command({
   name: "attach",
   summary: "Follow a running command, with its terminal and input",
-  details: "Output from before is shown first, as far as the log goes back. Ctrl-P ctrl-Q leaves a command with a terminal running, ctrl-C one without; so does a signal. The exit code is the command's.",
+  details:
+    "Output from before is shown first, as far as the log goes back. Ctrl-P ctrl-Q leaves a command with a terminal running, ctrl-C one without; so does a signal. The exit code is the command's.",
   examples: [["viv attach try $(viv exec -d try -- npm run dev)", "see a background command live"]],
   options: { "no-stdin": { type: "flag", summary: "Only look; pass no input on" } },
   positionals: [

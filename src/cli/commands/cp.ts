@@ -34,7 +34,12 @@ function nameOf(path: string): string {
   return name === "." || name === ".." ? "" : name;
 }
 
-async function download(client: Client, from: Required<Side> & { sandbox: string }, target: string, user: { user?: string }): Promise<Report> {
+async function download(
+  client: Client,
+  from: Required<Side> & { sandbox: string },
+  target: string,
+  user: { user?: string },
+): Promise<Report> {
   const entry = await client.call("statFile", { sandbox: from.sandbox, path: from.path, ...user });
   const existing = await stat(target).catch(() => undefined);
   const to = existing?.isDirectory() ? join(target, nameOf(from.path)) : target;
@@ -56,7 +61,10 @@ function notCopied(entry: FileEntry, path: string): VivError {
 
 async function upload(client: Client, source: string, to: Required<Side> & { sandbox: string }, user: { user?: string }): Promise<Report> {
   const found = await stat(source).catch((error: NodeJS.ErrnoException) => {
-    throw new VivError("file_not_found", `${source} can't be read: ${error.code ?? error.message}.`, { cause: error, remedy: "Check the path on this machine." });
+    throw new VivError("file_not_found", `${source} can't be read: ${error.code ?? error.message}.`, {
+      cause: error,
+      remedy: "Check the path on this machine.",
+    });
   });
   const { sandbox } = to;
   const path = await targetInside(client, source, to, user);
@@ -87,7 +95,13 @@ const LINKS_AT_ONCE = 200;
 const LINK_SCRIPT = 'cd -- "$1" || exit; shift; while [ $# -gt 1 ]; do ln -sfn -- "$1" "$2" || exit; shift 2; done';
 
 /** Archives carry no links into a sandbox; a command inside makes them, with the rights of the user there. */
-async function makeLinks(client: Client, sandbox: string, path: string, links: readonly FoundLink[], user: { user?: string }): Promise<Skipped[]> {
+async function makeLinks(
+  client: Client,
+  sandbox: string,
+  path: string,
+  links: readonly FoundLink[],
+  user: { user?: string },
+): Promise<Skipped[]> {
   const skipped: Skipped[] = [];
   for (let start = 0; start < links.length; start += LINKS_AT_ONCE) {
     const batch = links.slice(start, start + LINKS_AT_ONCE);
@@ -117,7 +131,10 @@ export default command({
     const from = parseSide(source);
     const to = parseSide(target);
     if ((from.sandbox === undefined) === (to.sandbox === undefined)) {
-      throw usageError("Exactly one side must be SANDBOX:PATH.", "For example `viv cp try:dist ./dist`; a local path with a colon starts with ./");
+      throw usageError(
+        "Exactly one side must be SANDBOX:PATH.",
+        "For example `viv cp try:dist ./dist`; a local path with a colon starts with ./",
+      );
     }
     const user = options.user === undefined ? {} : { user: options.user };
     const server = await client();

@@ -53,12 +53,14 @@ function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<
 
 /** Whoever uses a sandbox without walls sees that at once. */
 export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
-  if (!sandbox.walled) screen.warn(`UNWALLED: ${sandbox.name} is a copy of the folder without isolation; commands in it reach the real machine.`);
+  if (!sandbox.walled)
+    screen.warn(`UNWALLED: ${sandbox.name} is a copy of the folder without isolation; commands in it reach the real machine.`);
 }
 
 /** What a config asked for and did not get would be missed without a word. */
 export function sayIfUntrusted(screen: Screen, { untrusted }: Sandbox): void {
-  if (untrusted.length > 0) screen.say(`vivarium.json is not trusted; without effect until then: ${untrusted.join(", ")}. Read it, then run \`viv trust\`.`);
+  if (untrusted.length > 0)
+    screen.say(`vivarium.json is not trusted; without effect until then: ${untrusted.join(", ")}. Read it, then run \`viv trust\`.`);
 }
 
 export default command({
@@ -85,7 +87,9 @@ export default command({
     if (json) screen.json(sandbox);
     else if (!screen.terminal) screen.print(sandbox.name);
     else {
-      screen.print(`${screen.paint("bold", sandbox.name)} is ${sandbox.state} after ${duration(performance.now() - started)}, cloned from ${sandbox.project}.`);
+      screen.print(
+        `${screen.paint("bold", sandbox.name)} is ${sandbox.state} after ${duration(performance.now() - started)}, cloned from ${sandbox.project}.`,
+      );
       screen.print(screen.paint("dim", `Try: viv shell ${sandbox.name}`));
     }
   },

@@ -17,11 +17,18 @@ function printStat(screen: Screen, entries: readonly DiffEntry[]): void {
     { title: "", value: (entry) => LETTERS[entry.status], paint: (cell, entry) => screen.paint(COLOURS[entry.status], cell) },
     { title: "", value: (entry) => entry.path },
     { title: "", value: added, right: true, paint: (cell) => screen.paint("green", cell) },
-    { title: "", value: (entry) => (entry.removed === null ? "" : `-${entry.removed}`), right: true, paint: (cell) => screen.paint("red", cell) },
+    {
+      title: "",
+      value: (entry) => (entry.removed === null ? "" : `-${entry.removed}`),
+      right: true,
+      paint: (cell) => screen.paint("red", cell),
+    },
   ]);
   for (const line of lines) screen.print(line);
   const sum = (key: "added" | "removed"): number => entries.reduce((total, entry) => total + (entry[key] ?? 0), 0);
-  screen.print(`${plural(entries.length, "path")} changed, ${plural(sum("added"), "line")} added, ${plural(sum("removed"), "line")} removed`);
+  screen.print(
+    `${plural(entries.length, "path")} changed, ${plural(sum("added"), "line")} added, ${plural(sum("removed"), "line")} removed`,
+  );
 }
 
 export default command({

@@ -44,7 +44,7 @@ export default command({
       return;
     }
     const events: VivEvent[] = [];
-    for (let from = after; ; ) {
+    for (let from = after; ;) {
       const page = await server.call("listEvents", { ...about, after: from, limit: PAGE });
       events.push(...page.events);
       const last = page.events.at(-1);

@@ -15,13 +15,17 @@ export default command({
   },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
   async run({ options, positionals: [sandbox = ""], json, screen, client }) {
-    const result = await (await client()).call("extendSandbox", {
+    const result = await (
+      await client()
+    ).call("extendSandbox", {
       sandbox,
       ...(options.by === undefined ? {} : { by: options.by }),
       ...(options.idle === undefined ? {} : { idle: options.idle }),
     });
     if (json) return screen.json(result);
     const idle = result.idleMs === 0 ? "" : `, after ${duration(result.idleMs)} without use`;
-    screen.print(result.expiresAt === null ? `${result.name} never stops by itself.` : `${result.name} stops ${until(result.expiresAt)}${idle}.`);
+    screen.print(
+      result.expiresAt === null ? `${result.name} never stops by itself.` : `${result.name} stops ${until(result.expiresAt)}${idle}.`,
+    );
   },
 });

@@ -25,6 +25,9 @@ export default command({
     const below = all.filter((each) => each.name.startsWith(`${name} `));
     if (below.length > 0) return printGroup(screen, name, below);
     const near = nearest(name, commandNames());
-    throw usageError(`There is no command ${JSON.stringify(name)}.${near === undefined ? "" : ` Did you mean \`viv help ${near}\`?`}`, "`viv help` lists the commands.");
+    throw usageError(
+      `There is no command ${JSON.stringify(name)}.${near === undefined ? "" : ` Did you mean \`viv help ${near}\`?`}`,
+      "`viv help` lists the commands.",
+    );
   },
 });

@@ -24,7 +24,10 @@ export default command({
   ],
   async run({ options, positionals: [sandbox = "", given], json, screen, client }) {
     const server = await client();
-    const id = given ?? (await server.call("listCommands", { sandbox, all: true })).commands.toSorted((a, b) => a.startedAt.localeCompare(b.startedAt)).at(-1)?.id;
+    const id =
+      given ??
+      (await server.call("listCommands", { sandbox, all: true })).commands.toSorted((a, b) => a.startedAt.localeCompare(b.startedAt)).at(-1)
+        ?.id;
     if (id === undefined) throw usageError(`Nothing has run in ${sandbox} yet.`, `Run something with \`viv exec ${sandbox} -- COMMAND\`.`);
     const onGap = (count: number): void => screen.warn(`viv: ${count} bytes of earlier output are no longer in the log.`);
     if (options.follow && !json) {

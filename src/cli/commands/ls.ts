@@ -33,7 +33,9 @@ export default command({
   },
   positionals: [],
   async run({ options, json, screen, cwd, client }) {
-    const { sandboxes } = await (await client()).call("listSandboxes", {
+    const { sandboxes } = await (
+      await client()
+    ).call("listSandboxes", {
       ...(options.state === undefined ? {} : { state: options.state as Sandbox["state"] }),
       ...(options.project === undefined ? {} : { project: resolve(cwd, options.project) }),
     });
@@ -45,7 +47,11 @@ export default command({
     if (sandboxes.length === 0) return screen.say("No sandboxes. Make one with `viv create`.");
     screen.table(sandboxes, [
       { title: "NAME", value: (sandbox) => sandbox.name },
-      { title: "STATE", value: stateText, paint: (cell, sandbox) => (sandbox.walled ? paintState(screen, cell, sandbox.state) : screen.paint("yellow", cell)) },
+      {
+        title: "STATE",
+        value: stateText,
+        paint: (cell, sandbox) => (sandbox.walled ? paintState(screen, cell, sandbox.state) : screen.paint("yellow", cell)),
+      },
       { title: "PROJECT", value: (sandbox) => sandbox.project, shrinks: true },
       { title: "CREATED", value: (sandbox) => ago(sandbox.createdAt) },
       { title: "STOPS", value: (sandbox) => (ENDED.has(sandbox.state) ? "-" : until(sandbox.expiresAt)) },

@@ -25,7 +25,9 @@ function listen(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const why = error.code === "EADDRINUSE" ? "is taken" : `can't be opened (${error.code ?? error.message})`;
-      reject(new VivError("busy", `Local port ${port} ${why}.`, { cause: error, remedy: "Choose another local port, or 0 for any free one." }));
+      reject(
+        new VivError("busy", `Local port ${port} ${why}.`, { cause: error, remedy: "Choose another local port, or 0 for any free one." }),
+      );
     });
     server.listen(port, "127.0.0.1", () => {
       const address = server.address();
@@ -54,7 +56,10 @@ export default command({
     const wanted = local === "0" ? 0 : parsePort("LOCAL", local);
     const server = await client();
     const sandbox = await server.call("inspectSandbox", { sandbox: name });
-    const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => void tunnel(server, sandbox.id, port, socket, screen));
+    const listener = createServer(
+      { allowHalfOpen: true, pauseOnConnect: true },
+      (socket) => void tunnel(server, sandbox.id, port, socket, screen),
+    );
     const open = await listen(listener, wanted);
     if (json) screen.json({ sandbox: sandbox.id, port, local: open, address: `127.0.0.1:${open}` });
     else screen.print(`127.0.0.1:${open} leads to port ${port} in ${sandbox.name}. Ctrl-C ends it.`);

@@ -14,7 +14,8 @@ export default command({
   options: { all: { type: "flag", short: "a", summary: "All sandboxes" } },
   positionals: [{ name: "SANDBOX", summary: "Ids or names", optional: true, rest: "values", completes: "sandbox" }],
   async run({ options, rest, json, screen, client }) {
-    if (options.all === rest.length > 0) throw usageError(options.all ? "viv rm takes names or --all, not both." : "viv rm needs a SANDBOX, or --all.");
+    if (options.all === rest.length > 0)
+      throw usageError(options.all ? "viv rm takes names or --all, not both." : "viv rm needs a SANDBOX, or --all.");
     const server = await client();
     const names = options.all ? (await server.call("listSandboxes", {})).sandboxes.map((sandbox) => sandbox.name) : [...new Set(rest)];
     const removed: string[] = [];

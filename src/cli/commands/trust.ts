@@ -14,7 +14,8 @@ async function confirm(question: string): Promise<boolean> {
 export default command({
   name: "trust",
   summary: "Trust what a project's vivarium.json asks for",
-  details: "Shows what the file widens and asks. Trust is for that very content: after a change it is asked again. Without a terminal nothing is asked, so --yes is needed.",
+  details:
+    "Shows what the file widens and asks. Trust is for that very content: after a change it is asked again. Without a terminal nothing is asked, so --yes is needed.",
   examples: [
     ["viv trust", "read it, then say yes"],
     ["viv trust --show", "only show what it asks for"],
@@ -40,7 +41,10 @@ export default command({
     }
     if (!options.yes) {
       const canAsk = !json && process.stdin.isTTY && process.stderr.isTTY;
-      if (!canAsk) throw new VivError("untrusted_config", "Trusting a config needs a person's yes.", { remedy: "Read the file, then run `viv trust --yes`." });
+      if (!canAsk)
+        throw new VivError("untrusted_config", "Trusting a config needs a person's yes.", {
+          remedy: "Read the file, then run `viv trust --yes`.",
+        });
       if (!(await confirm("Trust this content?"))) {
         screen.say("Not trusted.");
         return 4;

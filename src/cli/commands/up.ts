@@ -64,9 +64,13 @@ export default command({
     client.close();
     const asked = options.listen !== undefined && !(status.listen ?? "").endsWith(`:${options.listen}`);
     if (running !== undefined && (options.foreground || asked)) {
-      throw new VivError("server_running", `A server already runs (process ${status.pid})${asked ? ` and does not listen on port ${options.listen}` : ""}.`, {
-        remedy: "Run `viv down` first; sandboxes go on meanwhile.",
-      });
+      throw new VivError(
+        "server_running",
+        `A server already runs (process ${status.pid})${asked ? ` and does not listen on port ${options.listen}` : ""}.`,
+        {
+          remedy: "Run `viv down` first; sandboxes go on meanwhile.",
+        },
+      );
     }
     const token = status.listen === null ? null : await readToken(paths.token);
     if (json) return screen.json({ ...status, token });

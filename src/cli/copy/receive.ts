@@ -48,7 +48,11 @@ export function isInnerLink(parts: readonly string[], target: string): boolean {
 }
 
 /** Writes one stream to a file by way of a new one beside it, so that a link or pipe of that name is replaced, not used. */
-export async function receiveFile(path: string, body: Readable, meta: { mode?: number | undefined; mtime?: Date | undefined }): Promise<number> {
+export async function receiveFile(
+  path: string,
+  body: Readable,
+  meta: { mode?: number | undefined; mtime?: Date | undefined },
+): Promise<number> {
   const folder = join(path, "..");
   const fresh = join(folder, `.viv-${randomBytes(8).toString("hex")}`);
   try {

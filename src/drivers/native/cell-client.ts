@@ -25,7 +25,11 @@ export interface ListedCommand {
 }
 
 function execFields(exec: CellExec): FieldList {
-  const fields: [string, FieldValue][] = [["exec", exec.id], ["cwd", encodePath(exec.cwd)], ["user", exec.user]];
+  const fields: [string, FieldValue][] = [
+    ["exec", exec.id],
+    ["cwd", encodePath(exec.cwd)],
+    ["user", exec.user],
+  ];
   for (const argument of exec.command) fields.push(["arg", encodePath(argument)]);
   for (const [name, value] of Object.entries(exec.env)) fields.push(["env", encodePath(`${name}=${value}`)]);
   if (exec.terminal !== undefined) fields.push(["tty", "1"], ["rows", String(exec.terminal.rows)], ["cols", String(exec.terminal.cols)]);
@@ -52,7 +56,10 @@ export class CellClient {
 
   /** Listens to a command that runs already; undefined when it has ended. */
   async attach(command: string, stdin: boolean): Promise<CellCommand | undefined> {
-    const socket = openSocket(this.#path, "attach", [["exec", command], ["stdin", stdin ? "1" : "0"]]);
+    const socket = openSocket(this.#path, "attach", [
+      ["exec", command],
+      ["stdin", stdin ? "1" : "0"],
+    ]);
     try {
       return await new CellCommand(socket, command).started();
     } catch (error) {
@@ -76,7 +83,15 @@ export class CellClient {
   /** Signals a command's process group; false when there is no such command any more. */
   async kill(command: string, signal: number): Promise<boolean> {
     try {
-      await ask(this.#path, "kill", [["exec", command], ["signal", String(signal)]], command);
+      await ask(
+        this.#path,
+        "kill",
+        [
+          ["exec", command],
+          ["signal", String(signal)],
+        ],
+        command,
+      );
       return true;
     } catch (error) {
       if (error instanceof VivError && error.code === "not_found") return false;
@@ -107,7 +122,10 @@ export class CellClient {
   /** A connection to a port of the sandbox's loopback, half-close kept. */
   dial(port: number, host: "127.0.0.1" | "::1" = "127.0.0.1"): Promise<Duplex> {
     const subject = `port ${port}`;
-    const socket = openSocket(this.#path, "dial", [["port", String(port)], ["host", host]]);
+    const socket = openSocket(this.#path, "dial", [
+      ["port", String(port)],
+      ["host", host],
+    ]);
     const decoder = new FrameDecoder();
     const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
     const fail = (error: Error) => {

@@ -93,7 +93,10 @@ export class CellCommand implements RunningCommand {
   }
 
   resize(rows: number, cols: number): void {
-    this.#steer(KIND.resize, [["rows", String(rows)], ["cols", String(cols)]]);
+    this.#steer(KIND.resize, [
+      ["rows", String(rows)],
+      ["cols", String(cols)],
+    ]);
   }
 
   signal(signal: number): void {
@@ -150,7 +153,9 @@ export class CellCommand implements RunningCommand {
 
   #lose(cause?: Error): void {
     if (this.#ended) return;
-    this.#fail(this.#detached ? new VivError("cancelled", `${this.#subject.name}: nobody listens to it here any more.`) : lost(this.#subject, cause));
+    this.#fail(
+      this.#detached ? new VivError("cancelled", `${this.#subject.name}: nobody listens to it here any more.`) : lost(this.#subject, cause),
+    );
   }
 
   #fail(error: Error): void {

@@ -19,7 +19,12 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** What is not there depends on what was asked for; anything else is a file. */
-const absent: Readonly<Record<string, ErrorCode>> = { exec: "command_not_found", attach: "not_found", kill: "not_found", dial: "port_unreachable" };
+const absent: Readonly<Record<string, ErrorCode>> = {
+  exec: "command_not_found",
+  attach: "not_found",
+  kill: "not_found",
+  dial: "port_unreachable",
+};
 
 /** What a request is about, for the sentence that says why it failed. */
 export interface Subject {
@@ -33,7 +38,8 @@ export function errorOf(frame: Frame, subject: string | Subject): VivError {
   const fields = new Fields(frame.payload);
   const word = fields.get("code") ?? "failed";
   const step = fields.get("step") ?? "";
-  const code = word === "no-user" ? "invalid_input" : word === "not-found" ? (absent[step] ?? "file_not_found") : (codes[word] ?? "cell_failed");
+  const code =
+    word === "no-user" ? "invalid_input" : word === "not-found" ? (absent[step] ?? "file_not_found") : (codes[word] ?? "cell_failed");
   const about = typeof subject === "string" ? { name: subject } : subject;
   const message = sentence(code, step, about, word === "no-user", fields.get("message") ?? word);
   return new VivError(code, message, { cause: { code: word, errno: fields.number("errno") ?? 0, step } });

@@ -24,7 +24,10 @@ function entryOf(fields: Fields): FileEntry {
 }
 
 function common(path: string, user: string): [string, FieldValue][] {
-  return [["path", encodePath(path)], ["user", user]];
+  return [
+    ["path", encodePath(path)],
+    ["user", user],
+  ];
 }
 
 const flag = (value: boolean | undefined): string => (value === true ? "1" : "0");
@@ -78,7 +81,12 @@ export class CellFiles implements FileOperations {
     return { entry, body: Readable.from(content(), { objectMode: false }) };
   }
 
-  async write(path: string, user: string, body: AsyncIterable<Uint8Array>, options: { mode?: number; parents?: boolean; append?: boolean }): Promise<void> {
+  async write(
+    path: string,
+    user: string,
+    body: AsyncIterable<Uint8Array>,
+    options: { mode?: number; parents?: boolean; append?: boolean },
+  ): Promise<void> {
     const fields = [...common(path, user)];
     if (options.mode !== undefined) fields.push(["mode", options.mode.toString(8)]);
     fields.push(["parents", flag(options.parents)], ["append", flag(options.append)]);

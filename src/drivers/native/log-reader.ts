@@ -63,7 +63,9 @@ function after(chunks: readonly OutputChunk[], offset: number, from: number): Co
     const skip = Math.max(0, from - at);
     at = end;
     if (end <= from) continue;
-    kept.push(chunk.stream === "gap" ? { stream: "gap", bytes: chunk.bytes - skip } : { stream: chunk.stream, data: chunk.data.subarray(skip) });
+    kept.push(
+      chunk.stream === "gap" ? { stream: "gap", bytes: chunk.bytes - skip } : { stream: chunk.stream, data: chunk.data.subarray(skip) },
+    );
   }
   return kept;
 }

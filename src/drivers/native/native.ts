@@ -92,8 +92,14 @@ export class NativeDriver implements Driver {
     const { mode, uid, gid } = this.#options;
     const ids: Field[] =
       mode === "root"
-        ? [["uid_base", String(LIMITS.uidRangeStart + request.range * LIMITS.uidRangeSize)], ["uid_count", String(LIMITS.uidRangeSize)]]
-        : [["map_uid", String(uid)], ["map_gid", String(gid)]];
+        ? [
+            ["uid_base", String(LIMITS.uidRangeStart + request.range * LIMITS.uidRangeSize)],
+            ["uid_count", String(LIMITS.uidRangeSize)],
+          ]
+        : [
+            ["map_uid", String(uid)],
+            ["map_gid", String(gid)],
+          ];
     return [
       ["sandbox", request.sandbox],
       ["mode", mode],
@@ -120,7 +126,11 @@ export class NativeDriver implements Driver {
   async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {
     if (launched.boot !== this.#boot) return undefined;
     try {
-      await this.#options.host.request("adopt", [["sandbox", sandbox], ["pid", String(launched.pid)], ["start", launched.start]]);
+      await this.#options.host.request("adopt", [
+        ["sandbox", sandbox],
+        ["pid", String(launched.pid)],
+        ["start", launched.start],
+      ]);
     } catch (error) {
       if (error instanceof CellError && error.code === "not-found") return undefined;
       throw error;
@@ -174,7 +184,11 @@ export class NativeDriver implements Driver {
   }
 
   async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
-    const seen = new Set([...(this.#options.cgroups?.names() ?? []), ...(await list(join(this.#options.home, "run"))), ...(await list(join(this.#options.home, "logs")))]);
+    const seen = new Set([
+      ...(this.#options.cgroups?.names() ?? []),
+      ...(await list(join(this.#options.home, "run"))),
+      ...(await list(join(this.#options.home, "logs"))),
+    ]);
     const kept = await keep();
     const removed: string[] = [];
     const failures: unknown[] = [];

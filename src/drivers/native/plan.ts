@@ -62,7 +62,8 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
     ["vol", request.volume.folder],
   ]);
   const slots = new Slots(firstFreeSlot(request));
-  const overlay = (path: string, ...lowers: string[]): string => parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
+  const overlay = (path: string, ...lowers: string[]): string =>
+    parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
   const steps = folders.map((folder) => {
     if (folder.kind === "symlink") return parts("symlink", folder.path, folder.target);
     return folder.kind === "dir" ? parts("dir", folder.path, "755") : overlay(folder.path, ...maskedLowers(mask, folder.path, trees));
@@ -76,7 +77,9 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
   // Of the home only what the mask put there: settings without their secrets.
   if (request.home !== "/") {
     const settings = existsSync(join(mask.path, request.home));
-    steps.push(settings ? overlay(request.home, `@mask${request.home}`) : parts("bind", request.home, `@vol/system/upper${request.home}`, "rw"));
+    steps.push(
+      settings ? overlay(request.home, `@mask${request.home}`) : parts("bind", request.home, `@vol/system/upper${request.home}`, "rw"),
+    );
   }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
   return finish(trees, "tmpfs", steps);

@@ -91,7 +91,11 @@ export class NativeWalls implements Walls {
       await Promise.race([this.#cell.stop(graceMs).catch(() => undefined), tired]);
     }
     const { host, launched } = this.#options;
-    const reply = await host.request("kill", [["pid", String(launched.pid)], ["start", launched.start], ["signal", String(SIGKILL)]]);
+    const reply = await host.request("kill", [
+      ["pid", String(launched.pid)],
+      ["start", launched.start],
+      ["signal", String(SIGKILL)],
+    ]);
     if (!reply.flag("gone")) await ended;
   }
 }

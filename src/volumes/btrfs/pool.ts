@@ -77,7 +77,8 @@ export class Pool {
       await mountPool(this.#file, this.path);
       if (!isBrokenPool(this.path)) return;
       // The kernel gives the same broken file system again until the last mount namespace that knew it is gone.
-      if (performance.now() > deadline) throw new VivError("busy", `The storage of sandboxes in ${this.path} is still in use and can't be mended.`);
+      if (performance.now() > deadline)
+        throw new VivError("busy", `The storage of sandboxes in ${this.path} is still in use and can't be mended.`);
       await wait(MEND_AGAIN_MS);
     }
   }
@@ -86,7 +87,10 @@ export class Pool {
   async requireSpace(): Promise<void> {
     requireHostSpace(this.#home);
     if (isBrokenPool(this.path))
-      throw new VivError("disk_full", `The storage of sandboxes in ${this.path} was set read-only when the disk under it was full; it is mended in a moment.`);
+      throw new VivError(
+        "disk_full",
+        `The storage of sandboxes in ${this.path} was set read-only when the disk under it was full; it is mended in a moment.`,
+      );
     const { totalBytes, freeBytes } = this.#space();
     if (freeBytes > totalBytes * FREE_SHARE) return;
     const growing = this.#startGrowing();

@@ -6,7 +6,8 @@ import { TerminalFilter } from "../../terminal-filter.ts";
 export default command({
   name: "files cat",
   summary: "Print a file of a sandbox",
-  details: "Bytes pass unchanged; only on a terminal, control sequences other than colours are left out. With --json the content is base64.",
+  details:
+    "Bytes pass unchanged; only on a terminal, control sequences other than colours are left out. With --json the content is base64.",
   examples: [["viv files cat try package.json", "what it looks like inside"]],
   options: FILE_OPTIONS,
   positionals: [SANDBOX, PATH],
