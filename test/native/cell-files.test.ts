@@ -1,5 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -29,9 +40,19 @@ describe("files of a sandbox", needs("linux", "root", "compiler"), () => {
   async function* parts(...data: (string | Buffer)[]): AsyncGenerator<Uint8Array> {
     for (const part of data) yield Buffer.from(part);
   }
-  const read = async (path: string, range?: { offset: number; length: number }): Promise<string> => (await buffer((await files.read(path, "root", range)).body)).toString();
+  const read = async (path: string, range?: { offset: number; length: number }): Promise<string> =>
+    (await buffer((await files.read(path, "root", range)).body)).toString();
 
-  const oddNames = ["with\nnewline", "with space", "-dash", "'quote\"", "\x1f\x7f\x01", decodePath(Buffer.from([0xff, 0xfe, 0x41, 0xc3])), "ü😀", "x".repeat(255)];
+  const oddNames = [
+    "with\nnewline",
+    "with space",
+    "-dash",
+    "'quote\"",
+    "\x1f\x7f\x01",
+    decodePath(Buffer.from([0xff, 0xfe, 0x41, 0xc3])),
+    "ü😀",
+    "x".repeat(255),
+  ];
 
   test.each(oddNames.map((name) => [name]))("may be named %j", async (name) => {
     const path = `${folder}/odd/${name}`;
@@ -194,26 +215,33 @@ describe("files of a sandbox", needs("linux", "root", "compiler"), () => {
   });
 });
 
-test("a file that no longer fits is refused in words while it arrives, and leaves nothing", needs("linux", "root", "compiler"), async () => {
-  const cell = await new CellProcess().startWithSmallLogs("2m");
-  async function* endless(): AsyncGenerator<Uint8Array> {
-    for (let count = 0; count < 500; count++) yield Buffer.alloc(1 << 20);
-  }
-  try {
-    const { files } = cell.client;
-    await expect(files.write(`${cell.logs}/large`, "root", endless(), {})).rejects.toMatchObject({ code: "disk_full" });
-    expect(await files.list(cell.logs, "root", 1, 10)).toEqual([]);
-    await expect(files.write(`${cell.logs}/no/parent`, "root", endless(), {})).rejects.toMatchObject({ code: "file_not_found" });
-  } finally {
-    await cell.remove();
-  }
-  expect(cell.complaints).toBe("");
-});
+test(
+  "a file that no longer fits is refused in words while it arrives, and leaves nothing",
+  needs("linux", "root", "compiler"),
+  async () => {
+    const cell = await new CellProcess().startWithSmallLogs("2m");
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (let count = 0; count < 500; count++) yield Buffer.alloc(1 << 20);
+    }
+    try {
+      const { files } = cell.client;
+      await expect(files.write(`${cell.logs}/large`, "root", endless(), {})).rejects.toMatchObject({ code: "disk_full" });
+      expect(await files.list(cell.logs, "root", 1, 10)).toEqual([]);
+      await expect(files.write(`${cell.logs}/no/parent`, "root", endless(), {})).rejects.toMatchObject({ code: "file_not_found" });
+    } finally {
+      await cell.remove();
+    }
+    expect(cell.complaints).toBe("");
+  },
+);
 
 /** Whether a process below process 1 holds an inotify watch. */
 function cellWatches(cell: CellProcess): boolean {
   const first = cell.firstPid;
-  const children = readFileSync(`/proc/${first}/task/${first}/children`, "utf8").trim().split(" ").filter((pid) => pid !== "");
+  const children = readFileSync(`/proc/${first}/task/${first}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .filter((pid) => pid !== "");
   return children.some((pid) => {
     try {
       return readdirSync(`/proc/${pid}/fdinfo`).some((fd) => readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8").includes("inotify wd:2"));

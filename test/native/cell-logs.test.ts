@@ -8,7 +8,8 @@ import { readLog } from "../../src/drivers/native/log-reader.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 
-const textOf = (log: CommandLog): string => log.chunks.map((chunk) => (chunk.stream === "gap" ? `<gap ${chunk.bytes}>` : chunk.data.toString())).join("");
+const textOf = (log: CommandLog): string =>
+  log.chunks.map((chunk) => (chunk.stream === "gap" ? `<gap ${chunk.bytes}>` : chunk.data.toString())).join("");
 
 describe("the log of a command", needs("linux", "root", "compiler"), () => {
   let cell: CellProcess;
@@ -29,7 +30,9 @@ describe("the log of a command", needs("linux", "root", "compiler"), () => {
 
   test("holds both streams and the end", async () => {
     const request = cell.request(["sh", "-c", "echo a; echo b >&2; exit 3"]);
-    await (await cell.client.exec(request)).exit;
+    await (
+      await cell.client.exec(request)
+    ).exit;
     const log = await readLog(cell.logs, request.id);
     expect(log.chunks.map((chunk) => chunk.stream).toSorted()).toEqual(["stderr", "stdout"]);
     expect(log.exit).toMatchObject({ code: 3, outputBytes: 4, droppedBytes: 0 });
@@ -37,7 +40,9 @@ describe("the log of a command", needs("linux", "root", "compiler"), () => {
 
   test("can be read from any byte on", async () => {
     const request = cell.request(["printf", "0123456789"]);
-    await (await cell.client.exec(request)).exit;
+    await (
+      await cell.client.exec(request)
+    ).exit;
     const log = await readLog(cell.logs, request.id, 7);
     expect(log.offset).toBe(7);
     expect(textOf(log)).toBe("789");
@@ -54,18 +59,25 @@ describe("the log of a command", needs("linux", "root", "compiler"), () => {
     expect(text.length).toBeGreaterThan(40_000);
     expect(exit.droppedBytes).toBe(exit.outputBytes - text.length);
     expect(log.offset).toBe(exit.droppedBytes);
-    const size = readdirSync(cell.logs).filter((name) => name.startsWith(`${request.id}.`)).reduce((sum, name) => sum + statSync(join(cell.logs, name)).size, 0);
+    const size = readdirSync(cell.logs)
+      .filter((name) => name.startsWith(`${request.id}.`))
+      .reduce((sum, name) => sum + statSync(join(cell.logs, name)).size, 0);
     expect(size).toBeLessThan(101_000);
   });
 
   test("goes on, with the exit code last, when who started the command is gone", async () => {
-    const request = cell.request(["sh", "-c", "echo one; read _; head -c 3000000 /dev/zero | tr '\\0' x; echo two; exit 9"], { stdin: true, logBytes: 8 << 20 });
+    const request = cell.request(["sh", "-c", "echo one; read _; head -c 3000000 /dev/zero | tr '\\0' x; echo two; exit 9"], {
+      stdin: true,
+      logBytes: 8 << 20,
+    });
     const script = `
       const { CellClient } = await import(process.argv[1]);
       const running = await new CellClient(process.argv[2]).exec(JSON.parse(process.argv[3]));
       for await (const chunk of running.output) process.stdout.write(chunk.data);`;
     const client = new URL("../../src/drivers/native/cell-client.ts", import.meta.url).href;
-    const server = spawn(process.execPath, ["--input-type=module", "-e", script, client, cell.socket, JSON.stringify(request)], { stdio: ["ignore", "pipe", "inherit"] });
+    const server = spawn(process.execPath, ["--input-type=module", "-e", script, client, cell.socket, JSON.stringify(request)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     await once(server.stdout, "data");
     server.kill("SIGKILL");
     await once(server, "exit");

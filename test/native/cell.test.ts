@@ -21,7 +21,13 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
 
   test("give standard output, standard error and the exit code", async () => {
     const { stdout, stderr, exit } = await cell.collect(["sh", "-c", "echo out; echo err >&2; exit 7"]);
-    expect({ stdout, stderr, code: exit.code, signal: exit.signal, bytes: exit.outputBytes }).toEqual({ stdout: "out\n", stderr: "err\n", code: 7, signal: null, bytes: 8 });
+    expect({ stdout, stderr, code: exit.code, signal: exit.signal, bytes: exit.outputBytes }).toEqual({
+      stdout: "out\n",
+      stderr: "err\n",
+      code: 7,
+      signal: null,
+      bytes: 8,
+    });
   });
 
   test("report the signal that ended them", async () => {
@@ -30,13 +36,20 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
   });
 
   test("get exactly the environment, folder and user asked for, and the account's own variables", async () => {
-    const { stdout } = await cell.collect(["sh", "-c", "/usr/bin/env | sort; pwd; id -u; id -g"], { env: { ONLY: "this", HOME: "/mine" }, cwd: "/tmp", user: "nobody" });
+    const { stdout } = await cell.collect(["sh", "-c", "/usr/bin/env | sort; pwd; id -u; id -g"], {
+      env: { ONLY: "this", HOME: "/mine" },
+      cwd: "/tmp",
+      user: "nobody",
+    });
     const lines = stdout.split("\n").filter((line) => !/^(PWD|SHLVL|_|OLDPWD|SHELL)=/.test(line));
     expect(lines).toEqual(["HOME=/mine", "LOGNAME=nobody", "ONLY=this", "USER=nobody", "/tmp", "65534", "65534", ""]);
   });
 
   test("hold three descriptors, no privileges to gain, and the seccomp filter", async () => {
-    const { stdout } = await cell.collect(["sh", "-c", "ls /proc/self/fd | wc -l; grep -E 'NoNewPrivs|Seccomp:|CapEff' /proc/self/status"], { user: "nobody" });
+    const { stdout } = await cell.collect(
+      ["sh", "-c", "ls /proc/self/fd | wc -l; grep -E 'NoNewPrivs|Seccomp:|CapEff' /proc/self/status"],
+      { user: "nobody" },
+    );
     expect(stdout.replaceAll(/\s+/g, " ")).toBe("4 CapEff: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 ");
   });
 
@@ -67,7 +80,7 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
     expect(await running.exit).toMatchObject({ code: 0, outputBytes: 50_000_000 });
     const expected = createHash("sha256");
     let left = 50_000_000;
-    for (let number = 1; left > 0; ) {
+    for (let number = 1; left > 0;) {
       let text = "";
       for (let many = 0; many < 10_000; many++) text += `${number++}\n`;
       const part = Buffer.from(text).subarray(0, left);
@@ -121,24 +134,35 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
   });
 
   test("with a terminal own it, and hear the keys for interrupt and end", async () => {
-    const own = await cell.collect(["sh", "-c", "tty; stat -c %u $(tty); : < /dev/tty && echo mine"], { terminal: { rows: 9, cols: 9 }, user: "nobody" });
+    const own = await cell.collect(["sh", "-c", "tty; stat -c %u $(tty); : < /dev/tty && echo mine"], {
+      terminal: { rows: 9, cols: 9 },
+      user: "nobody",
+    });
     expect(own.stdout.replaceAll("\r", "")).toMatch(/^\/dev\/pts\/\d+\n65534\nmine\n$/);
     const running = await cell.client.exec(cell.request(["cat"], { terminal: { rows: 9, cols: 9 }, stdin: true }));
     running.endInput();
     expect((await running.exit).code).toBe(0);
-    const interrupted = await cell.client.exec(cell.request(["sh", "-c", "echo ready; exec sleep 60"], { terminal: { rows: 9, cols: 9 }, stdin: true }));
+    const interrupted = await cell.client.exec(
+      cell.request(["sh", "-c", "echo ready; exec sleep 60"], { terminal: { rows: 9, cols: 9 }, stdin: true }),
+    );
     for await (const _ of interrupted.output) await interrupted.write(Buffer.from("\x03"));
     expect((await interrupted.exit).signal).toBe(2);
   });
 
   test("can be 200 at once", async () => {
-    const all = await Promise.all(Array.from({ length: 200 }, (_, number) => cell.collect(["sh", "-c", `echo ${number}; exit ${number % 3}`])));
+    const all = await Promise.all(
+      Array.from({ length: 200 }, (_, number) => cell.collect(["sh", "-c", `echo ${number}; exit ${number % 3}`])),
+    );
     expect(all.map(({ stdout, exit }) => `${stdout.trim()} ${exit.code}`)).toEqual(all.map((_, number) => `${number} ${number % 3}`));
   });
 
   test("wait while who started them does not read, and go on when it does", async () => {
     const running = await cell.client.exec(cell.request(["yes"]));
-    const cpu = (): string => readFileSync(`/proc/${hostPid(cell, running.pid)}/stat`, "utf8").split(" ").slice(13, 15).join(" ");
+    const cpu = (): string =>
+      readFileSync(`/proc/${hostPid(cell, running.pid)}/stat`, "utf8")
+        .split(" ")
+        .slice(13, 15)
+        .join(" ");
     await vi.waitFor(async () => {
       const before = cpu();
       await new Promise((resolve) => setTimeout(resolve, 300)); // the time over which it must stand still
@@ -165,7 +189,12 @@ describe("commands of a sandbox", needs("linux", "root", "compiler"), () => {
   test("are listed and can be signalled by id", async () => {
     const request = cell.request(["sleep", "61"]);
     const running = await cell.client.exec(request);
-    expect((await cell.client.list()).find(({ id }) => id === request.id)).toMatchObject({ pid: running.pid, arguments: ["sleep", "61"], user: "root", running: true });
+    expect((await cell.client.list()).find(({ id }) => id === request.id)).toMatchObject({
+      pid: running.pid,
+      arguments: ["sleep", "61"],
+      user: "root",
+      running: true,
+    });
     expect(await cell.client.kill(request.id, SIGTERM)).toBe(true);
     expect((await running.exit).signal).toBe(SIGTERM);
     expect(await cell.client.kill("nothing", SIGTERM)).toBe(false);

@@ -23,7 +23,9 @@ describe("cell host", needs("linux"), () => {
       mkdirSync(join(cell.folder, `many${index}`));
       for (let file = 0; file < index; file++) writeFileSync(join(cell.folder, `many${index}`, String(file)), "1");
     }
-    const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => cell.ask("measure", { path: join(cell.folder, `many${index}`) })));
+    const replies = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => cell.ask("measure", { path: join(cell.folder, `many${index}`) })),
+    );
     expect(replies.map((reply) => reply.number("entries"))).toEqual(Array.from({ length: 40 }, (_, index) => index));
   });
 
@@ -74,7 +76,10 @@ describe("cell host", needs("linux"), () => {
     expect([whole.number("entries"), whole.number("bytes"), whole.flag("complete")]).toEqual([3, 5, true]);
     expect((await cell.ask("measure", { path: folder, entries: 2 })).flag("complete")).toBe(false);
     const rows = (await cell.ask("measure", { path: [folder, join(folder, "absent")] })).all("row");
-    expect(rows.map((row) => row.split("\x1f").slice(1))).toEqual([["3", "5", "1"], ["0", "0", "0"]]);
+    expect(rows.map((row) => row.split("\x1f").slice(1))).toEqual([
+      ["3", "5", "1"],
+      ["0", "0", "0"],
+    ]);
   });
 
   test("remove takes a very deep tree, follows no link, and is content with nothing", async () => {
@@ -109,8 +114,11 @@ describe("cell host", needs("linux"), () => {
   test("mask makes every kind of entry, or nothing at all", needs("root"), async () => {
     const path = join(cell.folder, "mask");
     const entry = [
-      parts("dir", "/etc", "5", "6", "751"), parts("hide", "/etc/shadow"), parts("file", "/etc/npmrc", "7", "8", "640", "registry\n"),
-      parts("link", "/etc/link", "../elsewhere"), parts("opaque", "/root", "0", "0", "700"),
+      parts("dir", "/etc", "5", "6", "751"),
+      parts("hide", "/etc/shadow"),
+      parts("file", "/etc/npmrc", "7", "8", "640", "registry\n"),
+      parts("link", "/etc/link", "../elsewhere"),
+      parts("opaque", "/root", "0", "0", "700"),
       parts("through", "/root/.cargo", "0", "0", "755", "/root/.cargo"),
     ];
     await cell.ask("mask", { path, entry });
@@ -123,7 +131,11 @@ describe("cell host", needs("linux"), () => {
     expect(readlinkSync(join(path, "etc/link"))).toBe("../elsewhere");
     await expect(cell.ask("mask", { path, entry })).rejects.toMatchObject({ code: "exists" });
     const other = join(cell.folder, "mask2");
-    for (const bad of [parts("dir", "/../out", "0", "0", "755"), parts("file", "/no/parent", "0", "0", "644", ""), parts("dir", "/x", "root", "0", "755")])
+    for (const bad of [
+      parts("dir", "/../out", "0", "0", "755"),
+      parts("file", "/no/parent", "0", "0", "644", ""),
+      parts("dir", "/x", "root", "0", "755"),
+    ])
       await expect(cell.ask("mask", { path: other, entry: [...entry, bad] })).rejects.toMatchObject({ step: "entry" });
     expect(readdirSync(cell.folder).filter((name) => name.startsWith("mask2") || name.startsWith(".new"))).toEqual([]);
   });

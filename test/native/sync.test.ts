@@ -84,13 +84,16 @@ describe("sync", needs("linux", "root"), () => {
 
   test("compare lists exactly what was added, modified and deleted, and changes nothing", async () => {
     const fields = place();
-    write(fields.source, { "same": "1", "edit": "1", "gone/deep/file": "1" });
+    write(fields.source, { same: "1", edit: "1", "gone/deep/file": "1" });
     await cell.ask("sync", fields);
     const before = readFileSync(fields.manifest);
-    write(fields.source, { "edit": "22", "new/file": "1" });
+    write(fields.source, { edit: "22", "new/file": "1" });
     rmSync(join(fields.source, "gone"), { recursive: true });
     const reply = await cell.ask("compare", { source: fields.source, manifest: fields.manifest });
-    const rows = reply.all("row").map((row) => row.replace("\x1f", " ")).sort();
+    const rows = reply
+      .all("row")
+      .map((row) => row.replace("\x1f", " "))
+      .sort();
     expect(rows).toEqual(["A new", "A new/file", "D gone", "D gone/deep", "D gone/deep/file", "M edit"]);
     expect([reply.number("added"), reply.number("changed"), reply.number("removed")]).toEqual([2, 1, 3]);
     expect(readFileSync(fields.manifest)).toEqual(before);
@@ -110,14 +113,29 @@ describe("sync", needs("linux", "root"), () => {
   test("git hooks are left out at every depth, and configs are left to the server", async () => {
     const fields = { ...place(), git: 1 };
     write(fields.source, {
-      ".git/HEAD": "ref", ".git/config": "token", ".git/hooks/pre-commit": "evil", ".git/refs/heads/hooks/topic": "1",
-      ".git/modules/a/b/HEAD": "ref", ".git/modules/a/b/hooks/x": "evil", ".git/modules/a/b/config": "token", ".git/credentials": "secret",
-      "nested/.git/HEAD": "ref", "nested/.git/hooks/x": "evil", "nested/.git/config": "token", "hooks/mine": "kept", "config": "kept",
+      ".git/HEAD": "ref",
+      ".git/config": "token",
+      ".git/hooks/pre-commit": "evil",
+      ".git/refs/heads/hooks/topic": "1",
+      ".git/modules/a/b/HEAD": "ref",
+      ".git/modules/a/b/hooks/x": "evil",
+      ".git/modules/a/b/config": "token",
+      ".git/credentials": "secret",
+      "nested/.git/HEAD": "ref",
+      "nested/.git/hooks/x": "evil",
+      "nested/.git/config": "token",
+      "hooks/mine": "kept",
+      config: "kept",
     });
     const reply = await cell.ask("sync", fields);
     const captured = execFileSync("find", [".", "-type", "f"], { cwd: fields.target, encoding: "utf8" }).trim().split("\n").sort();
     expect(captured).toEqual([
-      "./.git/HEAD", "./.git/modules/a/b/HEAD", "./.git/refs/heads/hooks/topic", "./config", "./hooks/mine", "./nested/.git/HEAD",
+      "./.git/HEAD",
+      "./.git/modules/a/b/HEAD",
+      "./.git/refs/heads/hooks/topic",
+      "./config",
+      "./hooks/mine",
+      "./nested/.git/HEAD",
     ]);
     expect(existsSync(join(fields.target, ".git/hooks"))).toBe(true);
     expect(reply.all("gitconfig").sort()).toEqual([".git/config", ".git/credentials", ".git/modules/a/b/config", "nested/.git/config"]);
@@ -126,12 +144,15 @@ describe("sync", needs("linux", "root"), () => {
     const second = await cell.ask("sync", { ...fields, dirty: [".git", ".git/hooks", "nested/.git"] });
     expect(readdirSync(join(fields.target, ".git/hooks"))).toEqual([]);
     expect(readFileSync(join(fields.target, ".git/config"), "utf8")).toBe("clean");
-    expect([second.all("gitconfig"), second.all("gitconfig_same").sort()]).toEqual([["nested/.git/config"], [".git/config", ".git/credentials"]]);
+    expect([second.all("gitconfig"), second.all("gitconfig_same").sort()]).toEqual([
+      ["nested/.git/config"],
+      [".git/config", ".git/credentials"],
+    ]);
   });
 
   test("files over the limit are reported and not copied, also when they grew over it", async () => {
     const fields = { ...place(), file_limit: 100 };
-    write(fields.source, { "small": "1", "large": "1".repeat(200) });
+    write(fields.source, { small: "1", large: "1".repeat(200) });
     const first = await cell.ask("sync", fields);
     expect(first.all("big")).toEqual(["large\x1f200"]);
     expect(readdirSync(fields.target)).toEqual(["small"]);
@@ -144,7 +165,8 @@ describe("sync", needs("linux", "root"), () => {
     const fields = place();
     execFileSync("sh", ["-c", "truncate -s 8M hole; printf end >> hole; : > attributed; mkfifo pipe"], { cwd: fields.source });
     spawnSync("setfattr", ["-n", "user.colour", "-v", "blue", "attributed"], { cwd: fields.source });
-    const colour = (cwd: string): string | null => spawnSync("getfattr", ["-n", "user.colour", "attributed"], { cwd, encoding: "utf8" }).stdout;
+    const colour = (cwd: string): string | null =>
+      spawnSync("getfattr", ["-n", "user.colour", "attributed"], { cwd, encoding: "utf8" }).stdout;
     const reply = await cell.ask("sync", fields);
     expect(reply.number("special")).toBe(1);
     expect(readdirSync(fields.target).sort()).toEqual(["attributed", "hole"]);
@@ -194,7 +216,7 @@ describe("sync", needs("linux", "root"), () => {
 
   test("ignore rules that changed are said", async () => {
     const fields = place();
-    write(fields.source, { "a/.gitignore": "x", "b": "1" });
+    write(fields.source, { "a/.gitignore": "x", b: "1" });
     expect((await cell.ask("sync", fields)).flag("ignore")).toBe(true);
     write(fields.source, { b: "22" });
     expect((await cell.ask("sync", fields)).flag("ignore")).toBe(false);
@@ -202,7 +224,9 @@ describe("sync", needs("linux", "root"), () => {
 
   test("a sync that was killed in the middle is known as interrupted", async () => {
     const fields = place();
-    execFileSync("sh", ["-c", "for d in $(seq 200); do mkdir d$d; for f in $(seq 30); do echo $d > d$d/$f; done; done"], { cwd: fields.source });
+    execFileSync("sh", ["-c", "for d in $(seq 200); do mkdir d$d; for f in $(seq 30); do echo $d > d$d/$f; done; done"], {
+      cwd: fields.source,
+    });
     const running = cell.ask("sync", fields).catch((reason: unknown) => reason);
     const pid = await childAtWork(fields.manifest);
     process.kill(pid, "SIGKILL");
@@ -213,7 +237,7 @@ describe("sync", needs("linux", "root"), () => {
 
   test("a tip from before the machine's last start is verified against its manifest", async () => {
     const fields = place();
-    write(fields.source, { "kept": "1", "lost": "2", "cut": "333", "folder/inner/file": "4" });
+    write(fields.source, { kept: "1", lost: "2", cut: "333", "folder/inner/file": "4" });
     await cell.ask("sync", fields);
     const bootOffset = 32;
     const manifest = readFileSync(fields.manifest);
