@@ -1,5 +1,5 @@
 /* What differs between a frozen tree and one that a sandbox wrote. Both are walked without ever following a link. */
-#include "host.h"
+#include "gather.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,7 @@ struct diff {
   int new;
   bool overlay;
   struct answer *answer;
+  struct gathering *gathering; /* where contents are asked for: the rows go there */
   bool full;   /* the reply has no room left */
   bool unseen; /* something lies deeper than a path can name, or is closed to us */
 };
@@ -38,11 +39,24 @@ static const char *type_of(mode_t mode) {
 
 static bool is_whiteout(const struct stat *status) { return S_ISCHR(status->st_mode) && status->st_rdev == 0; }
 
-static void report(struct diff *diff, char what, mode_t mode, const char *path) {
+/* One change at `path`: what is new has no old side, what is gone no new one. */
+static void report_sides(struct diff *diff, struct gather_side old, struct gather_side new, const char *path) {
+  char what = old.path == NULL ? 'A' : new.path == NULL ? 'D' : 'M';
+  const char *type = type_of(new.path == NULL ? old.status->st_mode : new.status->st_mode);
+  if (diff->gathering != NULL) {
+    if (!gather_change(diff->gathering, what, type, old, new, path)) diff->full = true;
+    return;
+  }
   char *row;
-  if (asprintf(&row, "%c%c%s%c%s", what, PART, type_of(mode), PART, path) < 0) abort();
+  if (asprintf(&row, "%c%c%s%c%s", what, PART, type, PART, path) < 0) abort();
   if (!put_row(&diff->answer->fields, "row", row, FRAME_MAX - ROOM_LEFT)) diff->full = true;
   free(row);
+}
+
+/* `root` is where the old one lies; NULL: no such side. */
+static void report(struct diff *diff, int root, const struct stat *old, const struct stat *new, const char *path) {
+  struct gather_side was = {root, old == NULL ? NULL : path, old}, is = {diff->new, new == NULL ? NULL : path, new};
+  report_sides(diff, was, is, path);
 }
 
 /* Status of a path below a root: 0, or -1 with errno. */
@@ -147,7 +161,7 @@ static void all_deleted(struct diff *diff, const char *folder) {
       struct stat status;
       /* Only the topmost layer that has the name speaks for it. */
       if (!is_git(names.sorted[at]) && find_old(diff, path, &status) == diff->old[index]) {
-        report(diff, 'D', status.st_mode, path);
+        report(diff, diff->old[index], &status, NULL, path);
         if (S_ISDIR(status.st_mode)) all_deleted(diff, path);
       }
       free(path);
@@ -156,125 +170,151 @@ static void all_deleted(struct diff *diff, const char *folder) {
   }
 }
 
-static void compare_folder(struct diff *diff, const char *folder, bool merged);
+/* What a folder of an overlay keeps of the layers below. A sandbox can set attributes of the user's kind where it is not the
+   overlay that uses them, so only the kind of this server's mounts counts. */
+struct lower {
+  bool opaque;
+  char *redirect; /* a folder that was renamed: where its content lies below; NULL if it lies at its own path */
+};
 
-static bool is_opaque(const struct diff *diff, const char *path) {
+APART static struct lower lower_of(const struct diff *diff, const char *path) {
+  struct lower lower = {0};
+  bool root = geteuid() == 0;
   int fd = open_beneath(diff->new, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (fd < 0) return false;
-  char value[2];
-  bool opaque = (fgetxattr(fd, "trusted.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y') ||
-                (fgetxattr(fd, "user.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y');
-  close(fd);
-  return opaque;
-}
-
-/* What a renamed folder keeps in its attribute: an absolute path, or its old name beside it. False: it was not renamed. */
-static bool read_redirect(const struct diff *diff, const char *path, char *value, size_t room) {
-  int fd = open_beneath(diff->new, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  ssize_t length = fd < 0 ? -1 : fgetxattr(fd, "trusted.overlay.redirect", value, room - 1);
-  if (fd >= 0) close(fd);
-  value[length < 0 ? 0 : length] = '\0';
-  return length > 0;
-}
-
-APART static bool is_moved(const struct diff *diff, const char *path) {
+  if (fd < 0) return lower;
   char value[4096];
-  return read_redirect(diff, path, value, sizeof value);
-}
-
-/* Where the frozen side has what the overlay shows below a folder that was renamed; NULL if it was not. Its parents may
-   have been renamed, too, so the way is gone from the top. */
-APART static char *moved_from(const struct diff *diff, const char *path) {
-  char redirect[4096];
-  if (!read_redirect(diff, path, redirect, sizeof redirect)) return NULL;
-  char *from = strdup("."), *partial = strdup(path);
-  if (from == NULL || partial == NULL) abort();
-  for (char *name = partial, *slash; name != NULL; name = slash == NULL ? NULL : slash + 1) {
-    if ((slash = strchr(name, '/')) != NULL) *slash = '\0';
-    bool renamed = read_redirect(diff, partial, redirect, sizeof redirect);
-    char *next = renamed && redirect[0] == '/' ? strdup(redirect + 1) : below(from, renamed ? redirect : name);
-    if (next == NULL) abort();
-    free(from);
-    from = next;
-    if (slash != NULL) *slash = '/';
+  ssize_t length = fgetxattr(fd, root ? "trusted.overlay.opaque" : "user.overlay.opaque", value, sizeof value);
+  lower.opaque = length == 1 && value[0] == 'y';
+  length = root ? fgetxattr(fd, "trusted.overlay.redirect", value, sizeof value - 1) : -1;
+  if (length > 0) {
+    value[length] = '\0';
+    lower.redirect = strdup(value);
   }
-  free(partial);
-  return from;
+  close(fd);
+  return lower;
 }
 
-/* What came along with a renamed folder: the upper folder holds only what was changed in it since. */
-static void all_moved(struct diff *diff, const char *folder, const char *from) {
+static unsigned compare_folder(struct diff *diff, const char *folder, bool merged, const char *source);
+
+enum { KEPT = 1, LOST = 2 }; /* what a folder still has untouched, and whether something of it is gone */
+
+/* What shows through at `folder` from `source` in the layers below, apart from what the upper folder has itself. */
+static void all_shown(struct diff *diff, const char *folder, const char *source) {
   for (size_t index = 0; index < diff->old_count && !diff->full; index++) {
     struct names names = {0};
-    names_beneath(diff->old[index], from, &names);
+    names_beneath(diff->old[index], source, &names);
     for (size_t at = 0; at < names.count && !diff->full; at++) {
-      char *path = below(folder, names.sorted[at]), *source = below(from, names.sorted[at]);
-      struct stat old, upper;
-      if (!is_git(names.sorted[at]) && find_old(diff, source, &old) == diff->old[index]) {
-        bool changed = status_beneath(diff->new, path, &upper) == 0;
-        if (!changed) report(diff, 'A', old.st_mode, path);
-        bool merged = !changed || (S_ISDIR(upper.st_mode) && !is_opaque(diff, path) && !is_moved(diff, path));
-        if (S_ISDIR(old.st_mode) && merged) all_moved(diff, path, source);
+      char *path = below(folder, names.sorted[at]), *from = below(source, names.sorted[at]);
+      struct stat status, own;
+      bool shown = !is_git(names.sorted[at]) && status_beneath(diff->new, path, &own) != 0 && find_old(diff, from, &status) == diff->old[index];
+      if (shown) {
+        report_sides(diff, (struct gather_side){0}, (struct gather_side){diff->old[index], from, &status}, path);
+        if (S_ISDIR(status.st_mode)) all_shown(diff, path, from);
       }
       free(path);
-      free(source);
+      free(from);
     }
     names_free(&names);
   }
 }
 
-static void compare_entry(struct diff *diff, const char *path, bool merged) {
+/* Where the content that a folder of the upper shows from below lies, or NULL; freed by the caller. `beside` is that of its parent. */
+static char *source_of(const struct diff *diff, const char *path, const char *beside, const struct lower *lower) {
+  struct stat status;
+  size_t name = strlen(path);
+  while (name > 0 && path[name - 1] != '/') name--;
+  char *source = NULL;
+  if (lower->redirect != NULL && lower->redirect[0] == '/') source = strdup(lower->redirect + 1);
+  else if (lower->redirect != NULL) source = below(beside == NULL ? "." : beside, lower->redirect);
+  else if (beside != NULL && !lower->opaque) source = below(beside, path + name);
+  if (source != NULL && find_old(diff, source, &status) >= 0 && S_ISDIR(status.st_mode)) return source;
+  free(source);
+  return NULL;
+}
+
+static unsigned compare_overlaid(struct diff *diff, const char *path, bool both_folders, const char *beside) {
+  struct lower lower = lower_of(diff, path);
+  char *source = source_of(diff, path, beside, &lower);
+  bool merged = both_folders && source != NULL && strcmp(source, path) == 0;
+  if (both_folders && !merged) all_deleted(diff, path);
+  unsigned found = compare_folder(diff, path, merged, source);
+  free(source);
+  free(lower.redirect);
+  return both_folders && !merged ? found | LOST : found;
+}
+
+/* `source` is where the folder's content below lies in an overlay. */
+static unsigned compare_entry(struct diff *diff, const char *path, bool merged, const char *source) {
   struct stat old, new;
   if (status_beneath(diff->new, path, &new) != 0) {
     diff->unseen |= !is_gone(errno);
-    return;
+    return 0;
   }
   int root = merged ? find_old(diff, path, &old) : -1;
+  bool was_folder = root >= 0 && S_ISDIR(old.st_mode);
   if (diff->overlay && is_whiteout(&new)) {
-    if (root < 0) return;
-    report(diff, 'D', old.st_mode, path);
-    if (S_ISDIR(old.st_mode)) all_deleted(diff, path);
-    return;
+    if (root < 0) return 0;
+    report(diff, root, &old, NULL, path);
+    if (was_folder) all_deleted(diff, path);
+    return LOST;
   }
-  bool both_folders = root >= 0 && S_ISDIR(old.st_mode) && S_ISDIR(new.st_mode);
-  if (root < 0) report(diff, 'A', new.st_mode, path);
-  else if (!same_entry(diff, root, path, &old, &new)) report(diff, 'M', new.st_mode, path);
-  if (root >= 0 && S_ISDIR(old.st_mode) && !S_ISDIR(new.st_mode)) all_deleted(diff, path);
-  if (!S_ISDIR(new.st_mode)) return;
-  char *from = diff->overlay ? moved_from(diff, path) : NULL;
-  bool replaced = from != NULL || (diff->overlay && is_opaque(diff, path));
-  if (both_folders && replaced) all_deleted(diff, path);
-  compare_folder(diff, path, both_folders && !replaced);
-  if (from != NULL) all_moved(diff, path, from);
-  free(from);
+  bool same = root >= 0 && same_entry(diff, root, path, &old, &new);
+  if (!same) report(diff, root, root < 0 ? NULL : &old, &new, path);
+  if (was_folder && !S_ISDIR(new.st_mode)) all_deleted(diff, path);
+  if (!S_ISDIR(new.st_mode)) return same ? KEPT : was_folder ? LOST : 0;
+  bool both_folders = was_folder && S_ISDIR(new.st_mode);
+  return diff->overlay ? compare_overlaid(diff, path, both_folders, source) : compare_folder(diff, path, both_folders, NULL);
 }
 
-static void compare_folder(struct diff *diff, const char *folder, bool merged) {
-  struct names new = {0}, old = {0};
+static bool has_name(const struct names *names, const char *name) {
+  size_t low = 0, high = names->count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    int order = strcmp(names->sorted[middle], name);
+    if (order == 0) return true;
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return false;
+}
+
+/* Goes through what the frozen side has in a folder and the new side does not: gone in a full copy, untouched in an overlay. */
+static unsigned compare_missing(struct diff *diff, const char *folder, const struct names *new) {
+  unsigned found = 0;
+  for (size_t index = 0; index < diff->old_count && !diff->full; index++) {
+    struct names old = {0};
+    names_beneath(diff->old[index], folder, &old);
+    for (size_t at = 0; at < old.count && !diff->full; at++) {
+      if (is_git(old.sorted[at]) || has_name(new, old.sorted[at])) continue;
+      char *path = below(folder, old.sorted[at]);
+      struct stat status;
+      if (find_old(diff, path, &status) == diff->old[index]) {
+        found |= diff->overlay ? KEPT : LOST;
+        if (!diff->overlay) report(diff, diff->old[index], &status, NULL, path);
+        if (!diff->overlay && S_ISDIR(status.st_mode)) all_deleted(diff, path);
+      }
+      free(path);
+    }
+    names_free(&old);
+  }
+  return found;
+}
+
+static unsigned compare_folder(struct diff *diff, const char *folder, bool merged, const char *source) {
+  struct names new = {0};
+  unsigned found = 0;
   if (!names_beneath(diff->new, folder, &new)) diff->unseen = true;
   for (size_t at = 0; at < new.count && !diff->full; at++) {
     if (is_git(new.sorted[at])) continue;
     char *path = below(folder, new.sorted[at]);
-    compare_entry(diff, path, merged);
+    found |= compare_entry(diff, path, merged, source);
     free(path);
   }
-  /* In an overlay what is gone has a whiteout; in a full copy it is simply not there. */
-  if (merged && !diff->overlay) {
-    names_beneath(diff->old[0], folder, &old);
-    for (size_t at = 0, next = 0; at < old.count && !diff->full; at++) {
-      while (next < new.count && strcmp(new.sorted[next], old.sorted[at]) < 0) next++;
-      if (is_git(old.sorted[at]) || (next < new.count && strcmp(new.sorted[next], old.sorted[at]) == 0)) continue;
-      char *path = below(folder, old.sorted[at]);
-      struct stat status;
-      if (status_beneath(diff->old[0], path, &status) == 0) {
-        report(diff, 'D', status.st_mode, path);
-        if (S_ISDIR(status.st_mode)) all_deleted(diff, path);
-      }
-      free(path);
-    }
-  }
+  if (diff->overlay && !merged && source != NULL) all_shown(diff, folder, source);
+  else if (merged && (!diff->overlay || (diff->gathering != NULL && (found & LOST)))) found |= compare_missing(diff, folder, &new);
+  if (merged && diff->gathering != NULL && found == (KEPT | LOST)) gather_kept(diff->gathering, folder);
   names_free(&new);
-  names_free(&old);
+  return found;
 }
 
 void diff_request(const struct fields *request, struct answer *answer) {
@@ -290,9 +330,10 @@ void diff_request(const struct fields *request, struct answer *answer) {
     else diff.old[diff.old_count++] = fd;
   }
   if (!opened) refuse_errno(answer, "diff", new);
-  else {
-    compare_folder(&diff, ".", true);
+  else if ((diff.gathering = gather_open(request, answer)) != NULL || !answer->failed) {
+    compare_folder(&diff, ".", true, ".");
     if (diff.full || diff.unseen) put(&answer->fields, "more", "1");
+    gather_close(diff.gathering, answer);
   }
   if (diff.new >= 0) close(diff.new);
   for (size_t index = 0; index < diff.old_count; index++) close(diff.old[index]);

@@ -1,5 +1,5 @@
 /** Composition root: makes the parts, starts them in order, stops them in reverse. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
@@ -35,10 +35,11 @@ import type { UserConfig } from "./schema/config.ts";
 import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
-import { countLines, diffFolders } from "./volumes/diff.ts";
-import { diffCopies } from "./volumes/folder/diff.ts";
+import { gatherCopies } from "./volumes/folder/gather.ts";
 import { FolderVolumes } from "./volumes/folder/volumes.ts";
+import { gatherWith } from "./volumes/gather.ts";
 import { openVolumes } from "./volumes/open.ts";
+import { takeOutWith } from "./volumes/take-out.ts";
 
 export interface ServerOptions {
   readonly paths: Paths;
@@ -83,16 +84,18 @@ export class Server {
     const { paths, env, log, tcp } = this.#options;
     preparePaths(paths);
     const temporary = join(paths.home, "tmp");
-    mkdirSync(temporary, { recursive: true, mode: 0o700 });
     this.#closers.push(holdExclusively(join(paths.home, "lock.db"), paths.home));
+    // Only a server that was killed leaves something in it.
+    rmSync(temporary, { recursive: true, force: true });
+    mkdirSync(temporary, { recursive: true, mode: 0o700 });
     const user = loadUserConfig(paths.config);
     const cell = findCell(env);
     const machine = await examine(cell);
     const store = await openSqliteStore(join(paths.home, "vivarium.db"));
     this.#closers.push(() => store.close());
-    const folder = await this.#folder(temporary);
+    const folder = await this.#folder();
     const backends = new Backends(
-      cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user, temporary), folder],
+      cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user), folder],
     );
     const parts: Parts = {
       store,
@@ -119,7 +122,7 @@ export class Server {
   }
 
   /** Walls: the cell, storage, capture and masks that go with it. */
-  async #native(cell: string, machine: Machine, user: UserConfig, temporary: string): Promise<Backend> {
+  async #native(cell: string, machine: Machine, user: UserConfig): Promise<Backend> {
     const { paths } = this.#options;
     const exits = new Exits();
     const cgroups = Cgroups.open(groupName(paths.home));
@@ -136,11 +139,7 @@ export class Server {
     this.#closers.push(() => masks.close(this.#live.size === 0));
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
-    const diff: Backend["diff"] = async (sides, lines) => {
-      const { entries, more } = await diffFolders(host, sides);
-      return { entries: lines ? await countLines(host, sides, entries, temporary) : entries, more };
-    };
-    return { driver, volumes, capture, diff };
+    return { driver, volumes, capture, gather: gatherWith(host), takeOut: takeOutWith(host) };
   }
 
   #cellHost(cell: string, exits: Exits): CellHost {
@@ -159,7 +158,7 @@ export class Server {
   }
 
   /** No walls: copies of a folder, for machines where nothing else can be had and callers who accept it. */
-  async #folder(temporary: string): Promise<Backend> {
+  async #folder(): Promise<Backend> {
     const { home } = this.#options.paths;
     const volumes = await FolderVolumes.open({ home });
     const capture = new FolderCapture(volumes);
@@ -169,12 +168,7 @@ export class Server {
       () => capture.close(),
       () => driver.close(),
     );
-    return {
-      driver,
-      volumes,
-      capture,
-      diff: async (sides, lines) => ({ entries: await diffCopies(sides, lines, temporary), more: false }),
-    };
+    return { driver, volumes, capture, gather: gatherCopies, takeOut: async () => false };
   }
 
   async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string): Promise<Engine> {

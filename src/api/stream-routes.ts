@@ -96,6 +96,9 @@ export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
     const options = { ...withUser(user), ...(mode === undefined ? {} : { mode }), ...(parents === undefined ? {} : { parents }) };
     return context.json(await streams.writeFile(sandbox, path, limited(chunksOf(context.env.incoming)), options));
   });
+  app.get(routerPath(STREAM_ROUTES.patch.path), async (context) => {
+    return sendOctets(context, await streams.patch(inputOf("patch", context).sandbox), "text/x-diff");
+  });
   app.get(routerPath(STREAM_ROUTES.packFiles.path), async (context) => {
     const { sandbox, path, user } = inputOf("packFiles", context);
     return sendOctets(context, await streams.packFiles(sandbox, path, user), "application/x-tar");

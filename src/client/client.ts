@@ -118,6 +118,11 @@ export class Client {
     return this.#transport.json({ method: "PUT", path: target, body, contentType: "application/octet-stream" });
   }
 
+  /** What a sandbox changed in the project, for `git apply`. */
+  async patch(sandbox: string): Promise<Readable> {
+    return this.#transport.request({ method: "GET", path: address(STREAMS.patch.path, { sandbox }) });
+  }
+
   /** A file or folder as a tar archive. */
   async packFiles(sandbox: string, path: string, user?: string): Promise<Readable> {
     return this.#transport.request({ method: "GET", path: address(STREAMS.packFiles.path, { sandbox, path, user }) });

@@ -1,5 +1,6 @@
 /** Runs a program of the host to its end, with bounded output and time. Never through a shell. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { pipeline, Readable } from "node:stream";
 import { VivError } from "../schema/errors.ts";
 
 export interface RunOptions {
@@ -11,6 +12,8 @@ export interface RunOptions {
   readonly uid?: number;
   readonly gid?: number;
   readonly signal?: AbortSignal;
+  /** Its standard input; nothing if left out. */
+  readonly input?: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
 export interface RunResult {
@@ -27,16 +30,7 @@ const DEFAULT_OUTPUT_BYTES = 16 * 1024 ** 2;
 
 export async function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>();
-  const child = spawn(program, args, {
-    env: options.env ?? { PATH: TOOL_PATH, LC_ALL: "C" },
-    stdio: ["ignore", "pipe", "pipe"],
-    timeout: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    killSignal: "SIGKILL",
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    ...(options.uid === undefined ? {} : { uid: options.uid }),
-    ...(options.gid === undefined ? {} : { gid: options.gid }),
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-  });
+  const { child, fed, stdout, stderr } = start(program, args, options);
   const most = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;
   const output: Buffer[] = [];
   const errors: Buffer[] = [];
@@ -46,14 +40,73 @@ export async function run(program: string, args: readonly string[], options: Run
     if (bytes > most) child.kill("SIGKILL");
     else into.push(chunk);
   };
-  child.stdout.on("data", collect(output));
-  child.stderr.on("data", collect(errors));
+  stdout.on("data", collect(output));
+  stderr.on("data", collect(errors));
   child.once("error", (cause) => reject(new VivError("unsupported", `${program} can't be run: ${cause.message}`, { cause })));
   child.once("close", (code) => {
     if (bytes > most) reject(new VivError("internal", `${program} wrote more than ${most} bytes`));
-    else resolve({ code, stdout: Buffer.concat(output), stderr: Buffer.concat(errors).toString().trim() });
+    else fed.then(() => resolve({ code, stdout: Buffer.concat(output), stderr: Buffer.concat(errors).toString().trim() }), reject);
   });
   return promise;
+}
+
+interface Started {
+  readonly child: ChildProcess;
+  /** Rejected when the input itself failed. */
+  readonly fed: Promise<void>;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+function start(program: string, args: readonly string[], options: RunOptions): Started {
+  const settings = {
+    env: options.env ?? { PATH: TOOL_PATH, LC_ALL: "C" },
+    timeout: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    killSignal: "SIGKILL",
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+    ...(options.gid === undefined ? {} : { gid: options.gid }),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  } as const;
+  if (options.input === undefined) {
+    const child = spawn(program, args, { ...settings, stdio: ["ignore", "pipe", "pipe"] });
+    return { child, fed: Promise.resolve(), stdout: child.stdout, stderr: child.stderr };
+  }
+  const child = spawn(program, args, { ...settings, stdio: ["pipe", "pipe", "pipe"] });
+  const { promise: fed, resolve, reject } = Promise.withResolvers<void>();
+  fed.catch(() => undefined);
+  // A program may end before it has read everything: its exit code says whether that is well.
+  pipeline(Readable.from(options.input), child.stdin, (error) => {
+    if (error == null || ["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"].includes(error.code ?? "")) resolve();
+    else {
+      child.kill("SIGKILL");
+      reject(error);
+    }
+  });
+  return { child, fed, stdout: child.stdout, stderr: child.stderr };
+}
+
+/** As runChecked, for output of any length: it comes as a stream, which fails if the program does. */
+export function runToStream(program: string, args: readonly string[], options: RunOptions = {}): Readable {
+  const { child, stdout, stderr } = start(program, args, options);
+  const ended = Promise.withResolvers<void>();
+  ended.promise.catch(() => undefined);
+  let said = "";
+  stderr.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4096)));
+  child.once("error", (cause) => ended.reject(new VivError("unsupported", `${program} can't be run: ${cause.message}`, { cause })));
+  child.once("close", (code) => {
+    if (code === 0) ended.resolve();
+    else ended.reject(new VivError("internal", `${program} ${args[0] ?? ""} did not end well: ${said.trim().split("\n").at(-1) ?? ""}`));
+  });
+  const output = Readable.from(
+    (async function* () {
+      yield* stdout as AsyncIterable<Buffer>;
+      await ended.promise;
+    })(),
+    { objectMode: false },
+  );
+  output.once("close", () => child.kill("SIGKILL"));
+  return output;
 }
 
 /** As run, and any exit code that is not expected is an error. */

@@ -2,7 +2,9 @@
 import { resolve } from "node:path";
 import type { EventFeed } from "../events/events.ts";
 import { pack, unpack } from "../sandbox/archive.ts";
-import { diffSandbox } from "../sandbox/diff.ts";
+import { diffInFull, diffNames, makePatch } from "../merge/diff.ts";
+import { diffSystem } from "../merge/system.ts";
+import { sidesOf } from "../sandbox/diff.ts";
 import type { FileOperations } from "../drivers/drivers.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Recovery } from "../sandbox/recovery.ts";
@@ -73,7 +75,15 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     }),
     diffSandbox: async ({ sandbox, stat }) => {
       const row = await sandboxes.find(sandbox);
-      return diffSandbox(parts.backends.of(row), row, stat);
+      const backend = parts.backends.of(row);
+      const workplace = { gather: backend.gather, temporary: engine.temporary };
+      return (stat ? diffInFull : diffNames)(workplace, await sidesOf(backend, row));
+    },
+    diffSystem: async ({ sandbox }) => {
+      const row = await sandboxes.find(sandbox);
+      const backend = parts.backends.of(row);
+      const workplace = { gather: backend.gather, temporary: engine.temporary };
+      return diffSystem(workplace, backend.takeOut, await sidesOf(backend, row, "system"));
     },
     staleness: async ({ sandbox }) => {
       const row = await sandboxes.find(sandbox);
@@ -214,6 +224,11 @@ function streams(engine: EngineParts, inside: Inside): Streams {
     watchFiles: async function* (sandbox, path, { user, recursive, signal }) {
       const at = await inside.files(sandbox, path, user);
       yield* at.files.watch(at.path, at.user, recursive, signal);
+    },
+    patch: async (sandbox) => {
+      const row = await sandboxes.find(sandbox);
+      const backend = parts.backends.of(row);
+      return makePatch({ gather: backend.gather, temporary: engine.temporary }, await sidesOf(backend, row));
     },
     packFiles: async (sandbox, path, user) => {
       const at = await inside.files(sandbox, path, user);

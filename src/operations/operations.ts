@@ -22,6 +22,8 @@ export interface Streams {
     options: { user?: string; mode?: number; parents?: boolean },
   ): Promise<FileEntry>;
   watchFiles(sandbox: string, path: string, options: { user?: string; recursive: boolean; signal: AbortSignal }): AsyncIterable<FileChange>;
+  /** What a sandbox changed in the project, for `git apply`. */
+  patch(sandbox: string): Promise<Readable>;
   /** A tar archive of a file or folder. */
   packFiles(sandbox: string, path: string, user?: string): Promise<Readable>;
   /** Unpacks a tar archive into a folder: nothing outside it, links and special files refused. */

@@ -4,10 +4,10 @@ import type { KeyedLocks } from "../host/locks.ts";
 import type { Logger } from "../host/log.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
-import type { Diff } from "../schema/files.ts";
 import type { DriverName } from "../schema/sandbox.ts";
 import type { Store } from "../store/store.ts";
-import type { Sides, Volumes } from "../volumes/volumes.ts";
+import type { Gather } from "../volumes/gather.ts";
+import type { Volumes } from "../volumes/volumes.ts";
 import type { Live } from "./live.ts";
 
 /** A driver with the storage and the capture it works with. */
@@ -15,8 +15,10 @@ export interface Backend {
   readonly driver: Driver;
   readonly volumes: Volumes;
   readonly capture: Capture;
-  /** Compares a captured folder with what a sandbox made of it, with line counts where asked. */
-  diff(sides: Sides, lines: boolean): Promise<Diff>;
+  /** Compares a captured folder with what a sandbox made of it, and takes contents out where asked. */
+  readonly gather: Gather;
+  /** Copies one regular file out of a tree, never through a link; false if it is none or too large. */
+  readonly takeOut: (root: string, path: string, target: string) => Promise<boolean>;
 }
 
 /** The ways to isolate that this machine has. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Command, CommandResult, CommandSpec } from "./command.ts";
 import { Duration } from "./config.ts";
 import { VivEvent } from "./event.ts";
-import { Diff, FileEntry, SandboxPath, Staleness } from "./files.ts";
+import { Diff, FileEntry, SandboxPath, Staleness, SystemDiff } from "./files.ts";
 import { ROUTES, type Route } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
 import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
@@ -93,9 +93,10 @@ export const CONTRACTS = {
   diffSandbox: contract(
     ROUTES.diffSandbox,
     "What changed in the project since the base",
-    ofSandbox.extend({ stat: flag.default(false).describe("Count lines too.") }),
+    ofSandbox.extend({ stat: flag.default(false).describe("Find renames and count lines, too.") }),
     Diff,
   ),
+  diffSystem: contract(ROUTES.diffSystem, "What changed outside the project: packages, /etc, the rest by folder", ofSandbox, SystemDiff),
   staleness: contract(ROUTES.staleness, "How far behind reality it is", ofSandbox, Staleness),
 
   runCommand: contract(

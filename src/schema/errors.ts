@@ -29,6 +29,7 @@ export const ERRORS = {
   config_invalid: { status: 400, exit: 2, remedy: "Correct the named line of the config file." },
   no_capacity: { status: 429, exit: 5, remedy: "Remove sandboxes with `viv rm` or `viv prune`, or raise the ceiling in the user config." },
   disk_full: { status: 507, exit: 5, remedy: "Free space on the host, or move the state folder with VIV_HOME." },
+  too_large: { status: 413, exit: 5, remedy: "Take out less: remove large files inside that nobody needs, or copy them with `viv cp`." },
   limit_unsupported: { status: 400, exit: 2, remedy: "Leave the limit out, or see `viv doctor` for what this machine needs to hold it." },
   port_unreachable: { status: 502, exit: 2, remedy: "Look at what listens inside, and whether it speaks HTTP." },
   unsupported: { status: 501, exit: 2, remedy: "`viv doctor` says what this machine can do." },

@@ -8,6 +8,7 @@ export const SandboxPath = z
   .describe("Path inside the sandbox; relative ones start at the project's folder.");
 
 export const FileType = z.enum(["file", "dir", "link", "fifo", "socket", "char", "block"]).describe("Kind of file.");
+export type FileType = z.infer<typeof FileType>;
 
 export const FileEntry = z
   .object({
@@ -35,8 +36,14 @@ export type FileChange = z.infer<typeof FileChange>;
 export const DiffEntry = z
   .object({
     path: z.string().describe("Path relative to the project."),
-    status: z.enum(["added", "changed", "deleted"]).describe("What happened to it since the base."),
+    from: z.string().nullable().describe("Where it was before, of what was renamed."),
+    status: z.enum(["added", "changed", "deleted", "renamed"]).describe("What happened to it since the base."),
     type: FileType,
+    oldMode: z
+      .string()
+      .nullable()
+      .describe("Mode in the base as git writes it: 100644, 100755 (executable), 120000 (link), 40000 (folder); null if it was not there."),
+    newMode: z.string().nullable().describe("Mode now; null if it is gone."),
     added: z.number().int().nullable().describe("Lines added; null for binary or other files."),
     removed: z.number().int().nullable().describe("Lines removed."),
   })
@@ -49,6 +56,35 @@ export const Diff = z.object({
   more: z.boolean().describe("Whether there is more: the list is full, or something lies deeper than a path can name."),
 });
 export type Diff = z.infer<typeof Diff>;
+
+const PackageChange = z.object({
+  name: z.string().describe("Name of the package."),
+  old: z.string().nullable().describe("Version in reality; null if it is not there."),
+  new: z.string().nullable().describe("Version inside; null if it was removed."),
+});
+export type PackageChange = z.infer<typeof PackageChange>;
+
+export const SystemDiff = z
+  .object({
+    packages: z
+      .array(PackageChange.extend({ manager: z.enum(["dpkg", "npm", "pip"]).describe("Who manages it.") }))
+      .describe("Debian packages, and packages that npm and pip hold for everyone."),
+    etc: z.array(DiffEntry).describe("Files below /etc."),
+    folders: z
+      .array(
+        z.object({
+          path: z.string().describe("Absolute path of the folder."),
+          added: z.number().int().describe("Files added."),
+          changed: z.number().int().describe("Files changed."),
+          deleted: z.number().int().describe("Files deleted."),
+        }),
+      )
+      .describe("Everything else, counted by folder."),
+    more: z.boolean().describe("Whether there is more than could be looked at."),
+  })
+  .describe("What a sandbox changed outside the project.")
+  .meta({ id: "SystemDiff" });
+export type SystemDiff = z.infer<typeof SystemDiff>;
 
 export const Staleness = z
   .object({

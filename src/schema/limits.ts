@@ -37,6 +37,14 @@ export const LIMITS = {
   maxCapturedBytes: 4 * 1024 ** 3,
   maxCapturedFileBytes: 1024 ** 3,
 
+  /** Comparing. Counting lines is for text that people read; a patch or a merge needs everything. */
+  maxCountedFileBytes: 8 * 1024 ** 2,
+  /** Of both sides together: sparse files take no space in a sandbox, their copies would. */
+  maxCountedBytes: 256 * 1024 ** 2,
+  maxPatchFileBytes: 512 * 1024 ** 2,
+  maxPatchBytes: 2 * 1024 ** 3,
+  patchTimeoutMs: 10 * 60_000,
+
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,

@@ -23,6 +23,7 @@ export const ROUTES = {
   extendSandbox: { method: "post", path: "/sandboxes/{sandbox}/extend" },
   forkSandbox: { method: "post", path: "/sandboxes/{sandbox}/fork" },
   diffSandbox: { method: "get", path: "/sandboxes/{sandbox}/diff" },
+  diffSystem: { method: "get", path: "/sandboxes/{sandbox}/diff/system" },
   staleness: { method: "get", path: "/sandboxes/{sandbox}/staleness" },
   runCommand: { method: "post", path: "/sandboxes/{sandbox}/run" },
   listCommands: { method: "get", path: "/sandboxes/{sandbox}/commands" },
@@ -48,6 +49,7 @@ export const ROUTES = {
 /** Routes that carry bytes, events or a conversation instead of one JSON value. */
 export const STREAMS = {
   events: { method: "get", path: "/events" },
+  patch: { method: "get", path: "/sandboxes/{sandbox}/diff/patch" },
   readFile: { method: "get", path: "/sandboxes/{sandbox}/files/content" },
   writeFile: { method: "put", path: "/sandboxes/{sandbox}/files/content" },
   packFiles: { method: "get", path: "/sandboxes/{sandbox}/files/archive" },

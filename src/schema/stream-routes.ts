@@ -70,6 +70,12 @@ export const STREAM_ROUTES = {
     body: "application/octet-stream",
     output: FileEntry,
   },
+  patch: {
+    ...STREAMS.patch,
+    summary: "What changed in the project since the base, as a patch that git apply takes",
+    input: ofSandbox,
+    output: "text/x-diff",
+  },
   packFiles: {
     ...STREAMS.packFiles,
     summary: "A file or folder as a tar archive",

@@ -9,6 +9,7 @@
  * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
  * nobody on the host follows a path in it.
  */
+import { join } from "node:path";
 
 /** The number of live folders every volume has room for. */
 export const LIVE_SLOTS = 16;
@@ -53,6 +54,11 @@ export interface Sides {
   readonly overlay: boolean;
 }
 
+/** The sides of everything outside the project: reality as it is now, and what the sandbox wrote over it. */
+export function systemSides(volume: string): Sides {
+  return { old: ["/"], new: join(volume, "system", "upper"), overlay: true };
+}
+
 export type VolumeSource = { readonly base: string; readonly project: string } | { readonly snapshot: string };
 
 export interface Volumes {
@@ -68,8 +74,8 @@ export interface Volumes {
   /** A new volume from a base or a snapshot. Complete or absent. */
   create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths>;
   paths(volume: string): Promise<VolumePaths>;
-  /** The folders to compare to tell what a volume or a snapshot of it changed in a captured folder. */
-  sides(of: { readonly volume: string } | { readonly snapshot: string }, base: string, slot: number): Promise<Sides>;
+  /** The folders to compare to tell what a volume or a snapshot of it changed in a captured folder, or in the rest of the system. */
+  sides(of: { readonly volume: string } | { readonly snapshot: string }, base: string, slot: number | "system"): Promise<Sides>;
   /** A frozen copy of the volume as it is now. The caller has written back and frozen the processes. */
   snapshot(volume: string, snapshot: string): Promise<void>;
   /** Replaces the volume's content by the snapshot's. Nothing may be mounted from it. */

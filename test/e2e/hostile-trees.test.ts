@@ -92,13 +92,13 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect(after.more).toBe(false);
     });
 
-    test("a change behind more names than a list holds, or deeper than any path, is not kept quiet", async () => {
+    test("a change behind thousands of long names is listed, and one deeper than any path is not kept quiet", async () => {
       expect((await server.sh(box, DEEP)).end?.exitCode).toBe(0);
       expect((await server.client.call("diffSandbox", { sandbox: box })).more).toBe(true);
       const crowd = `rm -rf deep; mkdir -p crowd/${"d".repeat(200)}; cd crowd/*; perl -e 'for (1..6000) { open(F, q(>), $_) or die }'`;
       expect((await server.sh(box, `${crowd}; cd ../..; echo evil >> hello.txt`)).end?.exitCode).toBe(0);
       const { entries, more } = await server.client.call("diffSandbox", { sandbox: box });
-      expect([entries.some(({ path }) => path === "hello.txt"), more]).toEqual([false, true]);
+      expect([entries.some(({ path }) => path === "hello.txt"), more]).toEqual([true, false]);
     });
 
     test("a folder renamed over another is told with all that came along", async () => {

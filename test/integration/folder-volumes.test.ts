@@ -14,8 +14,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diffInFull, diffNames } from "../../src/merge/diff.ts";
 import { newId } from "../../src/schema/ids.ts";
-import { diffCopies } from "../../src/volumes/folder/diff.ts";
+import { gatherCopies } from "../../src/volumes/folder/gather.ts";
 import { FolderVolumes } from "../../src/volumes/folder/volumes.ts";
 import { type Box, execRequest, hear, makeUnwalled, type Unwalled } from "../support/unwalled.ts";
 
@@ -67,7 +68,11 @@ describe("volumes of unwalled sandboxes", () => {
     own = await makeUnwalled(FILES);
   });
   afterAll(async () => own?.remove());
-  const diff = async (of: Box, lines = false) => diffCopies(await own.volumes.sides({ volume: of.id }, of.base.id, 0), lines, own.home);
+  const diff = async (of: Box, lines = false) => {
+    const compare = lines ? diffInFull : diffNames;
+    return (await compare({ gather: gatherCopies, temporary: own.home }, await own.volumes.sides({ volume: of.id }, of.base.id, 0)))
+      .entries;
+  };
 
   test("SNAP-2 rolling back brings back what the snapshot holds", async () => {
     const made = await own.create();
@@ -105,14 +110,14 @@ describe("volumes of unwalled sandboxes", () => {
     const script =
       "echo three >> a.txt; rm src/main.js; mkdir new; printf 'x\\ny\\n' > new/file; ln -s /etc/passwd new/link; touch node_modules/dep/index.js; mkdir -p .git; echo x > .git/HEAD; printf '\\0\\1' > blob; mkfifo fifo";
     expect((await hear(await made.walls.exec(execRequest(own.project, script)))).exit.code).toBe(0);
-    const none = { added: null, removed: null };
+    const none = { from: null, added: null, removed: null };
     const names = [
-      { path: "a.txt", status: "changed", type: "file", ...none },
-      { path: "blob", status: "added", type: "file", ...none },
-      { path: "new", status: "added", type: "dir", ...none },
-      { path: "new/file", status: "added", type: "file", ...none },
-      { path: "new/link", status: "added", type: "link", ...none },
-      { path: "src/main.js", status: "deleted", type: "file", ...none },
+      { path: "a.txt", status: "changed", type: "file", oldMode: "100644", newMode: "100644", ...none },
+      { path: "blob", status: "added", type: "file", oldMode: null, newMode: "100644", ...none },
+      { path: "new", status: "added", type: "dir", oldMode: null, newMode: "40000", ...none },
+      { path: "new/file", status: "added", type: "file", oldMode: null, newMode: "100644", ...none },
+      { path: "new/link", status: "added", type: "link", oldMode: null, newMode: "120000", ...none },
+      { path: "src/main.js", status: "deleted", type: "file", oldMode: "100644", newMode: null, ...none },
     ];
     expect(await diff(made)).toEqual(names);
     const counts: Record<string, object> = {
@@ -121,7 +126,7 @@ describe("volumes of unwalled sandboxes", () => {
       "src/main.js": { added: 0, removed: 1 },
     };
     expect(await diff(made, true)).toEqual(names.map((entry) => ({ ...entry, ...counts[entry.path] })));
-    expect(readdirSync(own.home).filter((name) => name.startsWith("diff-"))).toEqual([]);
+    expect(readdirSync(own.home).filter((name) => /^(diff|store)-/.test(name))).toEqual([]);
   });
 
   test("a diff finds a change that keeps size and time, also in a snapshot, and modes that matter", async () => {
@@ -138,7 +143,10 @@ describe("volumes of unwalled sandboxes", () => {
     expect((await diff(made)).map(({ path, status }) => `${status} ${path}`)).toEqual(["changed a.txt", "changed src/main.js"]);
     const snapshot = newId("snapshot");
     await own.volumes.snapshot(made.id, snapshot);
-    const entries = await diffCopies(await own.volumes.sides({ snapshot }, made.base.id, 0), false, own.home);
+    const { entries } = await diffNames(
+      { gather: gatherCopies, temporary: own.home },
+      await own.volumes.sides({ snapshot }, made.base.id, 0),
+    );
     expect(entries.map(({ path }) => path)).toEqual(["a.txt", "src/main.js"]);
   });
 

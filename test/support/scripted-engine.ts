@@ -143,6 +143,7 @@ export class ScriptedEngine implements Engine {
         this.written.set(path, data);
         return entry(data.length);
       },
+      patch: async () => Readable.from([Buffer.from("patch")]),
       packFiles: async () => Readable.from([Buffer.from("tar")]),
       unpackFiles: async (_sandbox, path, archive) => {
         const data = await collect(archive);

@@ -1,11 +1,27 @@
-import { command } from "../command.ts";
-import type { DiffEntry } from "../../schema/files.ts";
+import { pipeline } from "node:stream/promises";
+import { command, type Invocation } from "../command.ts";
+import type { DiffEntry, SystemDiff } from "../../schema/files.ts";
 import type { Screen } from "../screen.ts";
 import { table } from "../table.ts";
+import { TerminalFilter } from "../terminal-filter.ts";
 import { clean, plural } from "../text.ts";
+import { usageError } from "../values.ts";
 
-const LETTERS = { added: "A", changed: "M", deleted: "D" } as const;
-const COLOURS = { added: "green", changed: "yellow", deleted: "red" } as const;
+const LETTERS = { added: "A", changed: "M", deleted: "D", renamed: "R" } as const;
+const COLOURS = { added: "green", changed: "yellow", deleted: "red", renamed: "cyan" } as const;
+const MORE = "There is more than is listed: too many changes, or folders too deep to look into.";
+
+function name(entry: DiffEntry): string {
+  return entry.from === null ? entry.path : `${entry.from} -> ${entry.path}`;
+}
+
+/** What a list of names alone would hide. */
+function remark(entry: DiffEntry): string {
+  if (entry.oldMode === null || entry.newMode === null || entry.oldMode === entry.newMode) return "";
+  if (entry.newMode === "100755" && entry.oldMode === "100644") return " (now executable)";
+  if (entry.newMode === "100644" && entry.oldMode === "100755") return " (no longer executable)";
+  return ` (now a ${entry.type})`;
+}
 
 function added(entry: DiffEntry): string {
   if (entry.added !== null) return `+${entry.added}`;
@@ -15,7 +31,7 @@ function added(entry: DiffEntry): string {
 function printStat(screen: Screen, entries: readonly DiffEntry[]): void {
   const [, ...lines] = table(entries, [
     { title: "", value: (entry) => LETTERS[entry.status], paint: (cell, entry) => screen.paint(COLOURS[entry.status], cell) },
-    { title: "", value: (entry) => entry.path },
+    { title: "", value: (entry) => name(entry) + remark(entry) },
     { title: "", value: added, right: true, paint: (cell) => screen.paint("green", cell) },
     {
       title: "",
@@ -31,29 +47,70 @@ function printStat(screen: Screen, entries: readonly DiffEntry[]): void {
   );
 }
 
+function printEntry(screen: Screen, entry: DiffEntry): void {
+  screen.print(`${screen.paint(COLOURS[entry.status], LETTERS[entry.status])}  ${clean(name(entry))}${screen.paint("dim", remark(entry))}`);
+}
+
+function printSystem(screen: Screen, { packages, etc, folders, more }: SystemDiff): void {
+  if (more) screen.warn(MORE);
+  if (packages.length + etc.length + folders.length === 0) return screen.say("Nothing outside the project has changed.");
+  for (const { manager, name: called, old, new: now } of packages) {
+    const status = old === null ? "added" : now === null ? "deleted" : "changed";
+    const versions = status === "changed" ? `${old ?? ""} -> ${now ?? ""}` : (now ?? old ?? "");
+    screen.print(`${screen.paint(COLOURS[status], LETTERS[status])}  ${manager} ${clean(called)} ${clean(versions)}`);
+  }
+  for (const entry of etc) printEntry(screen, entry);
+  for (const folder of folders) {
+    const counts = (["added", "changed", "deleted"] as const).filter((key) => folder[key] > 0).map((key) => `${folder[key]} ${key}`);
+    screen.print(`   ${clean(folder.path)}/: ${counts.join(", ")}`);
+  }
+}
+
+const options = {
+  patch: { type: "flag", summary: "Print a patch that `git apply` takes on a copy of the base" },
+  stat: { type: "flag", summary: "Count lines, too" },
+  names: { type: "flag", summary: "Print paths alone" },
+  system: { type: "flag", summary: "Show what changed outside the project: packages, /etc, the rest by folder" },
+} as const;
+
+async function run({ options: chosen, positionals: [sandbox = ""], json, screen, client }: Invocation<typeof options>): Promise<void> {
+  const forms = [chosen.patch, chosen.stat, chosen.names, chosen.system].filter(Boolean);
+  if (forms.length > 1) throw usageError("Choose one of --patch, --stat, --names and --system.");
+  const server = await client();
+  if (chosen.system) {
+    const system = await screen.during("Comparing", server.call("diffSystem", { sandbox }));
+    return json ? screen.json(system) : printSystem(screen, system);
+  }
+  if (chosen.patch) {
+    const patch = await screen.during("Comparing", server.patch(sandbox));
+    // Contents are bytes: a patch as a JSON string would not be the same any more.
+    if (json) return screen.json({ patch: Buffer.concat(await patch.toArray()).toString("base64") });
+    return pipeline(patch, TerminalFilter.before(process.stdout), { end: false });
+  }
+  const { entries, more } = await screen.during("Comparing", server.call("diffSandbox", { sandbox, stat: true }));
+  if (json) return screen.json({ entries, more });
+  if (more) screen.warn(MORE);
+  if (entries.length === 0) return screen.say("Nothing in the project has changed.");
+  if (chosen.stat) return printStat(screen, entries);
+  for (const entry of entries) {
+    if (chosen.names) screen.print(clean(entry.path));
+    else printEntry(screen, entry);
+  }
+}
+
 export default command({
   name: "diff",
-  summary: "Show what a sandbox changed in the project",
-  details: "Compares with the base the sandbox was cloned from: A added, M changed, D deleted.",
+  summary: "Show what a sandbox changed",
+  details:
+    "Compares with the base the sandbox was cloned from: A added, M changed, D deleted, R renamed. A patch is exact, bytes for bytes, and holds files and links; empty folders, sockets, pipes and devices are not in it. With --json a patch is base64.",
   examples: [
     ["viv diff try", "changed paths"],
     ["viv diff --stat try", "with lines added and removed"],
     ["viv diff --names try", "paths alone, for scripts"],
+    ["viv diff --patch try > try.patch", "for `git apply`, or to read"],
+    ["viv diff --system try", "packages and files outside the project"],
   ],
-  options: {
-    stat: { type: "flag", summary: "Count lines, too" },
-    names: { type: "flag", summary: "Print paths alone" },
-  },
+  options,
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
-  async run({ options, positionals: [sandbox = ""], json, screen, client }) {
-    const { entries, more } = await screen.during("Comparing", (await client()).call("diffSandbox", { sandbox, stat: options.stat }));
-    if (json) return screen.json({ entries, more });
-    if (more) screen.warn("There is more than is listed: too many changes, or folders too deep to look into.");
-    if (entries.length === 0) return screen.say("Nothing in the project has changed.");
-    if (options.stat) return printStat(screen, entries);
-    for (const entry of entries) {
-      if (options.names) screen.print(clean(entry.path));
-      else screen.print(`${screen.paint(COLOURS[entry.status], LETTERS[entry.status])}  ${clean(entry.path)}`);
-    }
-  },
+  run,
 });

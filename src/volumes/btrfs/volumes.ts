@@ -8,7 +8,16 @@ import { join } from "node:path";
 import { CellError, type CellHost } from "../../host/cell-host.ts";
 import { VivError } from "../../schema/errors.ts";
 import { Shelves } from "../shelves.ts";
-import { LIVE_SLOTS, type Sides, type Tip, type VolumeKeep, type VolumePaths, type Volumes, type VolumeSource } from "../volumes.ts";
+import {
+  LIVE_SLOTS,
+  systemSides,
+  type Sides,
+  type Tip,
+  type VolumeKeep,
+  type VolumePaths,
+  type Volumes,
+  type VolumeSource,
+} from "../volumes.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
 import { Quotas } from "./quota.ts";
 
@@ -92,8 +101,9 @@ export class BtrfsVolumes implements Volumes {
     return { folder, layers: [] };
   }
 
-  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number): Promise<Sides> {
+  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number | "system"): Promise<Sides> {
     const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
+    if (slot === "system") return systemSides(folder);
     return {
       old: [join(this.#shelves.path("base", base), "roots", String(slot))],
       new: join(folder, "roots", String(slot)),

@@ -97,7 +97,8 @@ export class FolderVolumes implements Volumes {
     return { folder, layers: [] };
   }
 
-  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number): Promise<Sides> {
+  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number | "system"): Promise<Sides> {
+    if (slot === "system") throw new VivError("unsupported", "A sandbox without walls has no system of its own.");
     const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
     return {
       old: [join(this.#shelves.path("base", base), "roots", String(slot))],

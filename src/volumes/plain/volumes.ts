@@ -11,7 +11,16 @@ import { VivError } from "../../schema/errors.ts";
 import { checkedId } from "../names.ts";
 import { Shelves } from "../shelves.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
-import { LIVE_SLOTS, type Sides, type Tip, type VolumeKeep, type VolumePaths, type Volumes, type VolumeSource } from "../volumes.ts";
+import {
+  LIVE_SLOTS,
+  systemSides,
+  type Sides,
+  type Tip,
+  type VolumeKeep,
+  type VolumePaths,
+  type Volumes,
+  type VolumeSource,
+} from "../volumes.ts";
 import { copyAttributes, mergeInto, MOST_LAYERS, readLayers, rootsOf, writeLayers, writeWhole } from "./layers.ts";
 import { copyTree, diskUsage } from "./trees.ts";
 
@@ -116,8 +125,9 @@ export class PlainVolumes implements Volumes {
     return { folder, layers: (await readLayers(folder)).map((layer) => this.#shelves.path("base", layer)) };
   }
 
-  async sides(of: { volume: string } | { snapshot: string }, _base: string, slot: number): Promise<Sides> {
+  async sides(of: { volume: string } | { snapshot: string }, _base: string, slot: number | "system"): Promise<Sides> {
     const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
+    if (slot === "system") return systemSides(folder);
     const layers = await readLayers(folder);
     return {
       old: layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot))),

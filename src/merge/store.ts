@@ -1,0 +1,167 @@
+/**
+ * A private bare git store for one operation. Git sees contents that were taken out for it and trees that are listed to it,
+ * never a folder that somebody else wrote, and no config, attribute, hook or filter but those written here.
+ */
+import { createReadStream } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { run, runChecked, runToStream, TOOL_PATH, type RunResult } from "../host/run.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { GitMode } from "../volumes/gather.ts";
+
+/** A content is named by its number in the blobs that come along, or by its object id. */
+export interface TreeEntry {
+  readonly path: Buffer;
+  readonly mode: GitMode;
+  readonly content: number | string;
+}
+
+export interface TreeRequest {
+  readonly entries: readonly TreeEntry[];
+  /** Index of the tree in the same request that this one comes from. */
+  readonly parent?: number;
+}
+
+export interface Written {
+  /** Object ids of commits that hold the trees, in the order of the request. */
+  readonly trees: readonly string[];
+  /** Object id of every content that came along. */
+  readonly contents: ReadonlyMap<number, string>;
+}
+
+const CONFIG = `[core]
+\trepositoryformatversion = 0
+\tbare = true
+\tcompression = 0
+\tfsmonitor = false
+\thooksPath = /dev/null
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\tprotectNTFS = false
+\tprotectHFS = false
+\tfsync = none
+[pack]
+\tcompression = 0
+\tthreads = 1
+[fastimport]
+\tunpackLimit = 0
+[gc]
+\tauto = 0
+[merge]
+\tconflictStyle = merge
+[diff]
+\trenames = true
+`;
+/** These come before the attributes of any tree, and say that nothing is said. */
+const ATTRIBUTES =
+  "* !text !eol !crlf !filter !ident !diff !merge !whitespace !working-tree-encoding !conflict-marker-size !export-subst\n";
+const MARK_OF_TREES = 1_000_000_000;
+const READ_BYTES = 1024 ** 2;
+
+export class GitStore {
+  readonly folder: string;
+  #writes = 0;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** A new store in a folder of ours. */
+  static async open(parent: string): Promise<GitStore> {
+    const store = new GitStore(await mkdtemp(join(parent, "store-")));
+    const git = store.#git;
+    for (const name of ["objects", "refs", "info"]) await mkdir(join(git, name), { recursive: true, mode: 0o700 });
+    // HEAD names a branch that never exists, so there is no tree whose attributes git would take by itself.
+    await writeFile(join(git, "HEAD"), "ref: refs/heads/none\n");
+    await writeFile(join(git, "config"), CONFIG);
+    await writeFile(join(git, "info", "attributes"), ATTRIBUTES);
+    return store;
+  }
+
+  get #git(): string {
+    return join(this.folder, "git");
+  }
+
+  get #settings(): { readonly env: Readonly<Record<string, string>>; readonly cwd: string; readonly timeoutMs: number } {
+    const env = {
+      PATH: TOOL_PATH,
+      LC_ALL: "C",
+      HOME: this.folder,
+      GIT_DIR: this.#git,
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_ATTR_NOSYSTEM: "1",
+      GIT_OPTIONAL_LOCKS: "0",
+      GIT_TERMINAL_PROMPT: "0",
+      GIT_NO_REPLACE_OBJECTS: "1",
+    };
+    return { env, cwd: this.folder, timeoutMs: LIMITS.patchTimeoutMs };
+  }
+
+  async git(
+    args: readonly string[],
+    options: { okCodes?: readonly number[]; maxOutputBytes?: number; input?: Iterable<Uint8Array> } = {},
+  ): Promise<RunResult> {
+    return runChecked("git", args, { ...this.#settings, maxOutputBytes: LIMITS.maxCountedBytes, ...options });
+  }
+
+  /** As git(), for a caller that reads any exit code as an answer. */
+  async ask(args: readonly string[]): Promise<RunResult> {
+    return run("git", args, { ...this.#settings, maxOutputBytes: LIMITS.maxCountedBytes });
+  }
+
+  stream(args: readonly string[]): Readable {
+    return runToStream("git", args, this.#settings);
+  }
+
+  /** Writes contents and trees with one run of git. */
+  async write(trees: readonly TreeRequest[], blobs: string | null = null): Promise<Written> {
+    this.#writes += 1;
+    const marks = join(this.folder, `marks-${this.#writes}`);
+    const commands = trees.flatMap((tree, index) => commitCommands(tree, index, this.#writes));
+    const input = (async function* (): AsyncGenerator<Uint8Array, void, void> {
+      if (blobs !== null) yield* createReadStream(blobs, { highWaterMark: READ_BYTES });
+      yield Buffer.concat([...commands, Buffer.from("done\n")]);
+    })();
+    const args = ["fast-import", "--quiet", "--done", "--date-format=raw", "--depth=0", `--export-marks=${marks}`];
+    await runChecked("git", args, { ...this.#settings, input });
+    if (blobs !== null) await rm(blobs);
+    return readMarks(await readFile(marks, "latin1"), trees.length);
+  }
+
+  async close(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+function commitCommands({ entries, parent }: TreeRequest, index: number, write: number): Buffer[] {
+  const from = parent === undefined ? "" : `from :${MARK_OF_TREES + parent}\ndeleteall\n`;
+  const head = `commit refs/vivarium/${write}-${index}\nmark :${MARK_OF_TREES + index}\ncommitter vivarium <vivarium> 0 +0000\ndata 0\n${from}`;
+  const lines = entries.map(
+    ({ path, mode, content }) => `M ${mode} ${typeof content === "number" ? `:${content}` : content} ${quote(path)}\n`,
+  );
+  return [Buffer.from(head), Buffer.from(lines.join(""), "latin1"), Buffer.from("\n")];
+}
+
+/** A path as fast-import reads it, whatever its bytes are. */
+function quote(path: Buffer): string {
+  // oxlint-disable-next-line no-control-regex
+  const escaped = path
+    .toString("latin1")
+    .replace(/["\\\u0000-\u001f\u007f-\u00ff]/g, (byte) => `\\${byte.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  return `"${escaped}"`;
+}
+
+function readMarks(text: string, count: number): Written {
+  const contents = new Map<number, string>();
+  const trees: string[] = Array.from({ length: count }, () => "");
+  for (const line of text.split("\n")) {
+    const [mark = "", id] = line.split(" ");
+    const number = Number(mark.slice(1));
+    if (id === undefined) continue;
+    if (number >= MARK_OF_TREES) trees[number - MARK_OF_TREES] = id;
+    else contents.set(number, id);
+  }
+  return { trees, contents };
+}
