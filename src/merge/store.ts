@@ -146,10 +146,7 @@ function commitCommands({ entries, parent }: TreeRequest, index: number, write: 
 
 /** A path as fast-import reads it, whatever its bytes are. */
 function quote(path: Buffer): string {
-  // oxlint-disable-next-line no-control-regex
-  const escaped = path
-    .toString("latin1")
-    .replace(/["\\\u0000-\u001f\u007f-\u00ff]/g, (byte) => `\\${byte.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  const escaped = path.toString("latin1").replace(/[^ -~]|["\\]/g, (byte) => `\\${byte.charCodeAt(0).toString(8).padStart(3, "0")}`);
   return `"${escaped}"`;
 }
 
