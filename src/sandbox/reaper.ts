@@ -1,6 +1,6 @@
 /** Ends sandboxes that nobody works with (BOX-8), and those that outgrow a quota that only we watch. */
 import { describe } from "../host/log.ts";
-import { processExists } from "../host/processes.ts";
+import { isRunning } from "../host/processes.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { LiveSandbox } from "./live.ts";
 import type { Parts } from "./parts.ts";
@@ -47,7 +47,7 @@ export class Reaper {
 
   async #lookAt(row: SandboxRow, live: LiveSandbox, interval: number): Promise<void> {
     if (row.idleMs > 0) this.#shortestIdle = Math.min(this.#shortestIdle, row.idleMs);
-    if (!processExists(live.walls.launched.pid)) return this.#sandboxes.exited(row.id);
+    if (!isRunning(live.walls.launched.pid)) return this.#sandboxes.exited(row.id);
     const use = await live.walls.usage();
     const worked = (use.cpuMs ?? 0) - live.cpuMs > interval * WORK_SHARE;
     live.cpuMs = use.cpuMs ?? 0;

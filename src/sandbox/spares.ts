@@ -7,7 +7,7 @@
 import type { Base } from "../capture/capture.ts";
 import type { Walls } from "../drivers/drivers.ts";
 import { describe, type Logger } from "../host/log.ts";
-import { processExists } from "../host/processes.ts";
+import { isRunning } from "../host/processes.ts";
 import type { Limits } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Backend } from "./parts.ts";
@@ -63,7 +63,7 @@ export class Spares {
     if (shelf.key === keyOf(kind)) {
       const spare = await shelf.spare;
       // One that died while it waited is no longer known, or will not be in a moment.
-      if (spare !== undefined && this.#ids.delete(spare.id) && processExists(spare.walls.launched.pid)) return spare;
+      if (spare !== undefined && this.#ids.delete(spare.id) && isRunning(spare.walls.launched.pid)) return spare;
     }
     this.#discard(kind, shelf);
     return undefined;

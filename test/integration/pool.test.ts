@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CellHost } from "../../src/host/cell-host.ts";
 import { newId } from "../../src/schema/ids.ts";
 import { BtrfsVolumes } from "../../src/volumes/btrfs/volumes.ts";
@@ -26,7 +26,8 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   afterAll(async () => {
     await volumes?.close(true);
     await host.close();
-    execFileSync("umount", [home]);
+    // The loop device lets go of its file a moment after the pool is unmounted.
+    await vi.waitFor(() => execFileSync("umount", [home], { stdio: "ignore" }), { timeout: 10_000 });
     rmSync(home, { recursive: true });
   });
 
