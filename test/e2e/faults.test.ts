@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -223,7 +223,11 @@ class SmallDisk {
     this.free();
     await this.server.client.call("prune", { all: true });
     await this.server.down();
-    execFileSync("umount", [this.server.paths.home]);
+    // The loop device lets go of the pool's file a moment after it is unmounted.
+    await eventually(
+      () => spawnSync("umount", [this.server.paths.home]).status,
+      (status) => status === 0,
+    );
     await this.server.remove();
   }
 }
