@@ -4,13 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 import type { TestServer } from "./server.ts";
 
 export const PROGRAM = fileURLToPath(new URL("../../bin/viv", import.meta.url));
 
-/** Kept by all command lines of one test run, as a user's is. */
+/** Kept by all command lines of one test file, as a user's is. */
 const cache = mkdtempSync(join(tmpdir(), "viv-cache-"));
-process.on("exit", () => rmSync(cache, { recursive: true, force: true }));
+afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
 export interface Answer {
   readonly code: number | null;
