@@ -62,7 +62,7 @@ export class Ending {
   }
 
   /** Nothing of it stays but its events. Called with the sandbox's lock held. */
-  async remove(row: SandboxRow): Promise<void> {
+  async remove(row: SandboxRow): Promise<{ projectInUse: boolean }> {
     const { store, reach } = this.#parts;
     const { volumes, capture } = this.#parts.backends.of(row);
     const removing = { ...row, removing: true };
@@ -73,16 +73,18 @@ export class Ending {
     for (const snapshot of await store.snapshots(row.id)) await volumes.remove("snapshot", snapshot.id);
     await volumes.remove("volume", row.id);
     reach("remove.volume");
-    const baseInUse = await store.change(async (change) => {
+    const { baseInUse, projectInUse } = await store.change(async (change) => {
       for (const snapshot of await change.snapshots(row.id)) await change.removeSnapshot(snapshot.id);
       await change.removeSandbox(row.id);
       await change.event("sandbox.removed", row.id, { name: row.name });
-      const inUse = this.#registry.uses(row.base) || (await change.sandboxes()).some((other) => other.base === row.base);
+      const others = await change.sandboxes();
+      const inUse = this.#registry.uses(row.base) || others.some((other) => other.base === row.base);
       if (!inUse) await change.removeBase(row.base);
-      return inUse;
+      return { baseInUse: inUse, projectInUse: others.some((other) => other.project === row.project) };
     });
     this.#registry.release(row);
     if (!baseInUse) await capture.forget(row.base);
+    return { projectInUse };
   }
 
   async #endProcesses(row: SandboxRow, graceMs: number, cause: "cancelled" | "lost"): Promise<void> {

@@ -104,7 +104,8 @@ export class Sandboxes {
 
   async remove(reference: string): Promise<void> {
     const row = await this.find(reference);
-    await this.#locked(row, (now) => this.ending.remove(now));
+    const { projectInUse } = await this.#locked(row, (now) => this.ending.remove(now));
+    if (!projectInUse) this.creation.spares.desert(row.project);
   }
 
   async stop(reference: string, end: { outcome: "done" | "timeout" | "cancelled"; reason: string | null }): Promise<Sandbox> {

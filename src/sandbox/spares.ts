@@ -23,10 +23,12 @@ export interface Spare extends Reservation {
 interface Shelf {
   readonly key: string;
   readonly spare: Promise<Spare | undefined>;
-  readonly expires: NodeJS.Timeout;
+  expires: NodeJS.Timeout;
 }
 
 const UNUSED_MS = 60_000;
+/** Of a project whose last sandbox is gone: long enough for a caller that makes one after the other. */
+const DESERTED_MS = 3_000;
 /** Gives the request that was just answered, and its caller, the machine first. */
 const QUIET_MS = 5;
 
@@ -76,9 +78,19 @@ export class Spares {
     const spare = new Promise<Spare | undefined>((resolve) => {
       setTimeout(() => resolve(this.#launch(kind, base).finally(release)), QUIET_MS);
     });
-    const shelf: Shelf = { key: keyOf(kind), spare, expires: setTimeout(() => this.#expire(kind), UNUSED_MS) };
-    shelf.expires.unref();
-    this.#shelves.set(kind.project, shelf);
+    this.#shelves.set(kind.project, { key: keyOf(kind), spare, expires: this.#expiry(kind.project, UNUSED_MS) });
+  }
+
+  /** The project has no sandbox left: its spare goes soon. */
+  desert(project: string): void {
+    const shelf = this.#shelves.get(project);
+    if (shelf === undefined) return;
+    clearTimeout(shelf.expires);
+    shelf.expires = this.#expiry(project, DESERTED_MS);
+  }
+
+  #expiry(project: string, afterMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#expire(project), afterMs).unref();
   }
 
   async #launch(kind: Kind, base: Base): Promise<Spare | undefined> {
@@ -99,11 +111,11 @@ export class Spares {
     return this.#ids.delete(id);
   }
 
-  #expire(kind: Kind): void {
-    const shelf = this.#shelves.get(kind.project);
+  #expire(project: string): void {
+    const shelf = this.#shelves.get(project);
     if (shelf === undefined) return;
-    this.#unshelve(kind.project, shelf);
-    this.#discard(kind, shelf);
+    this.#unshelve(project, shelf);
+    this.#discard(JSON.parse(shelf.key) as Kind, shelf);
   }
 
   #unshelve(project: string, shelf: Shelf): void {

@@ -160,6 +160,19 @@ describe("a sandbox launched ahead", needs("root"), () => {
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
+  test("goes by itself, soon after its project's last sandbox", async () => {
+    const box = await server.create();
+    const ahead = await spare();
+    await server.client.call("removeSandbox", { sandbox: box.id });
+    expect(processesInside(server)).toHaveLength(1);
+    await eventually(
+      () => traces(server),
+      ({ runs, volumes }) => !runs.includes(ahead) && !volumes.includes(ahead),
+    );
+    expect(processesInside(server)).toEqual([]);
+    expect(groupsOf(new Set([ahead]))).toEqual([]);
+  });
+
   test("that died while it waited is not given", async () => {
     const box = await server.create();
     const ahead = await spare();
