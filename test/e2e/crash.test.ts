@@ -1,6 +1,7 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isRunning } from "../../src/host/processes.ts";
 import { groupsOf, processesInside, traces } from "../support/machine.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
@@ -176,11 +177,13 @@ describe("a sandbox launched ahead", needs("root"), () => {
   test("that died while it waited is not given", async () => {
     const box = await server.create();
     const ahead = await spare();
-    for (const pid of processesInside(server))
-      if (pid !== (await server.client.call("inspectSandbox", { sandbox: box.id })).processId) process.kill(pid, "SIGKILL");
+    const { processId } = await server.client.call("inspectSandbox", { sandbox: box.id });
+    const first = processesInside(server).find((pid) => pid !== processId) ?? 0;
+    process.kill(first, "SIGKILL");
+    // It takes everything inside with it, and counts as running until that is done.
     await eventually(
-      () => processesInside(server),
-      (pids) => pids.length === 1,
+      () => isRunning(first),
+      (running) => !running,
     );
     const next = await server.create();
     expect(next.id).not.toBe(ahead);
