@@ -55,6 +55,8 @@ export class NativeDriver implements Driver {
 
   async launch(request: LaunchRequest): Promise<Walls> {
     const { host, mode, cgroups } = this.#options;
+    // What goes wrong below clears what this launch made, and must not clear somebody else's.
+    if (existsSync(this.#socket(request.sandbox))) throw new VivError("internal", `Sandbox ${request.sandbox} is launched already.`);
     try {
       const mask = await this.#mask(request);
       this.#prepare(request, mask);
