@@ -305,7 +305,7 @@ describe("a process inside", needs("root", "compiler"), () => {
     expect(await inside("mount-groups")).toEqual({ "mount-groups": "EPERM" });
     const found = await server.sh(
       box,
-      "grep -c cgroup /proc/self/mounts; ls -d /sys/fs/cgroup 2>&1 | grep -c such; find / -xdev \\( -name release_agent -o -name cgroup.procs \\) -not -path '/usr/*' -not -path '/work/*' 2>/dev/null | wc -l",
+      "grep -c cgroup /proc/self/mounts; ls -d /sys/fs/cgroup 2>&1 | grep -c such; find / -xdev \\( -name release_agent -o -name cgroup.procs \\) -not -path '/usr/*' 2>/dev/null | wc -l",
       { user: "root" },
     );
     expect(found.stdout).toBe("0\n1\n0\n");
