@@ -21,6 +21,8 @@ export interface TreeRequest {
   readonly entries: readonly TreeEntry[];
   /** Index of the tree in the same request that this one comes from. */
   readonly parent?: number;
+  /** Name by which git's commands know it, made of letters. */
+  readonly name?: string;
 }
 
 export interface Written {
@@ -122,9 +124,10 @@ export class GitStore {
     const commands = trees.flatMap((tree, index) => commitCommands(tree, index, this.#writes));
     const input = (async function* (): AsyncGenerator<Uint8Array, void, void> {
       if (blobs !== null) yield* createReadStream(blobs, { highWaterMark: READ_BYTES });
-      yield Buffer.concat([...commands, Buffer.from("done\n")]);
+      // The empty content is always there.
+      yield Buffer.concat([Buffer.from("blob\ndata 0\n\n"), ...commands, Buffer.from("done\n")]);
     })();
-    const args = ["fast-import", "--quiet", "--done", "--date-format=raw", "--depth=0", `--export-marks=${marks}`];
+    const args = ["fast-import", "--quiet", "--force", "--done", "--date-format=raw", "--depth=0", `--export-marks=${marks}`];
     await runChecked("git", args, { ...this.#settings, input });
     if (blobs !== null) await rm(blobs);
     return readMarks(await readFile(marks, "latin1"), trees.length);
@@ -135,19 +138,20 @@ export class GitStore {
   }
 }
 
-function commitCommands({ entries, parent }: TreeRequest, index: number, write: number): Buffer[] {
+function commitCommands({ entries, parent, name }: TreeRequest, index: number, write: number): Buffer[] {
+  const ref = name === undefined ? `refs/vivarium/${write}-${index}` : `refs/heads/${name}`;
   const from = parent === undefined ? "" : `from :${MARK_OF_TREES + parent}\ndeleteall\n`;
-  const head = `commit refs/vivarium/${write}-${index}\nmark :${MARK_OF_TREES + index}\ncommitter vivarium <vivarium> 0 +0000\ndata 0\n${from}`;
+  const head = `commit ${ref}\nmark :${MARK_OF_TREES + index}\ncommitter vivarium <vivarium> 0 +0000\ndata 0\n${from}`;
   const lines = entries.map(
     ({ path, mode, content }) => `M ${mode} ${typeof content === "number" ? `:${content}` : content} ${quote(path)}\n`,
   );
   return [Buffer.from(head), Buffer.from(lines.join(""), "latin1"), Buffer.from("\n")];
 }
 
-/** A path as fast-import reads it, whatever its bytes are. */
+/** A path as fast-import reads it, whatever its bytes are: only plain characters stand for themselves. */
 function quote(path: Buffer): string {
-  const escaped = path.toString("latin1").replace(/[^ -~]|["\\]/g, (byte) => `\\${byte.charCodeAt(0).toString(8).padStart(3, "0")}`);
-  return `"${escaped}"`;
+  const escape = (byte: string): string => `\\${byte.charCodeAt(0).toString(8).padStart(3, "0")}`;
+  return `"${path.toString("latin1").replace(/[^ !#-[\]-~]/g, escape)}"`;
 }
 
 function readMarks(text: string, count: number): Written {

@@ -1,0 +1,119 @@
+/** Merges what a sandbox changed with what changed in reality since. Only changed files are looked at, whatever the project's size. */
+import { randomBytes } from "node:crypto";
+import type { Gathered, GatheredChange } from "../volumes/gather.ts";
+import { requireWhole } from "./changes.ts";
+import { mergeTrees, type Conflict, type StoredFile } from "./merge.ts";
+import type { GitStore, TreeEntry } from "./store.ts";
+
+/** One side of a merge: its name in conflict markers, and its changes since the common base. */
+export interface MergeSide {
+  readonly label: string;
+  readonly gathered: Gathered;
+}
+
+/** What must change on our side to become the merged state. */
+export interface MergedChange {
+  readonly path: Buffer;
+  readonly old: StoredFile | null;
+  readonly new: StoredFile | null;
+}
+
+export interface ThreeWay {
+  readonly changes: readonly MergedChange[];
+  readonly conflicts: readonly Conflict[];
+}
+
+type Entries = ReadonlyMap<string, TreeEntry | null>;
+const SLASH = 0x2f;
+
+/** Both sides come from the same base. The store keeps every content that is named in the answer. */
+export async function mergeSides(store: GitStore, ours: MergeSide, theirs: MergeSide): Promise<ThreeWay> {
+  for (const { gathered } of [ours, theirs]) requireWhole(gathered);
+  const first = await store.write([], ours.gathered.blobs);
+  const second = await store.write([], theirs.gathered.blobs);
+  const our = { old: entriesOf(ours.gathered, "old", first.contents), new: entriesOf(ours.gathered, "new", first.contents) };
+  const their = { old: entriesOf(theirs.gathered, "old", second.contents), new: entriesOf(theirs.gathered, "new", second.contents) };
+  const base = new Map([...our.old, ...their.old]);
+  const marker = new FolderMarkers(ours.gathered, theirs.gathered);
+  const { trees } = await store.write([
+    { entries: [...present(base), ...marker.base()] },
+    { entries: [...present(new Map([...base, ...our.new])), ...marker.of(ours.gathered)], parent: 0, name: ours.label },
+    { entries: [...present(new Map([...base, ...their.new])), ...marker.of(theirs.gathered)], parent: 0, name: theirs.label },
+  ]);
+  const { tree, conflicts } = await mergeTrees(store, ours.label, theirs.label);
+  const changes = await differences(store, trees[1] ?? "", tree);
+  return {
+    changes: changes.filter(({ path }) => !marker.is(path)),
+    conflicts: conflicts.filter(({ paths }) => !paths.every((path) => marker.is(path))),
+  };
+}
+
+/** The paths that a side changed; null where it has nothing that git holds. */
+function entriesOf({ changes }: Gathered, side: "old" | "new", contents: ReadonlyMap<number, string>): Entries {
+  return new Map(changes.map((change) => [change.path.toString("latin1"), entryOf(change, side, contents)]));
+}
+
+function entryOf(change: GatheredChange, side: "old" | "new", contents: ReadonlyMap<number, string>): TreeEntry | null {
+  const one = change[side];
+  const content = one === null ? undefined : contents.get(one.mark);
+  return one === null || content === undefined ? null : { path: change.path, mode: one.mode, content };
+}
+
+function present(entries: Entries): TreeEntry[] {
+  return [...entries.values()].filter((entry) => entry !== null);
+}
+
+/**
+ * Trees of the changed files alone would make a folder that lost some files look as if it were gone, and git would move
+ * other files after it. An empty file of a name that nobody has stands for what such a folder still holds.
+ */
+class FolderMarkers {
+  readonly #name = Buffer.from(`.vivarium-${randomBytes(16).toString("hex")}`);
+  readonly #folders: ReadonlyMap<string, Buffer>;
+
+  constructor(...sides: readonly Gathered[]) {
+    this.#folders = new Map(sides.flatMap(({ kept }) => kept).map((path) => [path.toString("latin1"), path]));
+  }
+
+  base(): TreeEntry[] {
+    return [...this.#folders.values()].map((folder) => this.#entry(folder));
+  }
+
+  /** In the folders that still hold something on a side: it says so, or deleted nothing below. */
+  of({ kept, changes }: Gathered): TreeEntry[] {
+    const holding = new Set(kept.map((path) => path.toString("latin1")));
+    const robbed = new Set(changes.filter((change) => change.new === null).flatMap(({ path }) => foldersAbove(path)));
+    return [...this.#folders].filter(([key]) => holding.has(key) || !robbed.has(key)).map(([, folder]) => this.#entry(folder));
+  }
+
+  is(path: Buffer): boolean {
+    return path.subarray(path.lastIndexOf(SLASH) + 1).equals(this.#name);
+  }
+
+  #entry(folder: Buffer): TreeEntry {
+    return { path: Buffer.concat([folder, Buffer.from("/"), this.#name]), mode: "100644", content: EMPTY };
+  }
+}
+
+/** What git calls an empty content. */
+const EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+
+function foldersAbove(path: Buffer): string[] {
+  const folders: string[] = [];
+  for (let end = path.lastIndexOf(SLASH); end > 0; end = path.lastIndexOf(SLASH, end - 1)) folders.push(path.toString("latin1", 0, end));
+  return folders;
+}
+
+async function differences(store: GitStore, from: string, to: string): Promise<MergedChange[]> {
+  const { stdout } = await store.git(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to]);
+  const changes: MergedChange[] = [];
+  for (let at = 0; at < stdout.length;) {
+    const middle = stdout.indexOf(0, at);
+    const end = stdout.indexOf(0, middle + 1);
+    const [oldMode = "", newMode = "", oldId = "", newId = ""] = stdout.toString("latin1", at + 1, middle).split(" ");
+    const side = (mode: string, id: string): StoredFile | null => (mode === "000000" ? null : { mode, id });
+    changes.push({ path: stdout.subarray(middle + 1, end), old: side(oldMode, oldId), new: side(newMode, newId) });
+    at = end + 1;
+  }
+  return changes;
+}
