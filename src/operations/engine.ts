@@ -9,7 +9,8 @@ import type { FileOperations } from "../drivers/drivers.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Recovery } from "../sandbox/recovery.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
-import { captureRequest, openProject } from "../sandbox/projects.ts";
+import { openProject } from "../sandbox/projects.ts";
+import { sandboxStatus, staleness } from "../sandbox/status.ts";
 import { isFinal, requireLive } from "../sandbox/state.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
@@ -85,12 +86,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       const workplace = { gather: backend.gather, temporary: engine.temporary };
       return diffSystem(workplace, backend.takeOut, await sidesOf(backend, row, "system"));
     },
-    staleness: async ({ sandbox }) => {
-      const row = await sandboxes.find(sandbox);
-      const base = await parts.store.base(row.base);
-      if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
-      return parts.backends.of(row).capture.staleness(base, captureRequest(await openProject(parts.store, row.project, parts.state)));
-    },
+    sandboxStatus: async ({ sandbox }) => sandboxStatus(parts, await sandboxes.find(sandbox), engine.temporary),
+    staleness: async ({ sandbox }) => staleness(parts, await sandboxes.find(sandbox)),
 
     runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {
       const row = await sandboxes.find(sandbox);

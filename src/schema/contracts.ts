@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Command, CommandResult, CommandSpec } from "./command.ts";
 import { Duration } from "./config.ts";
 import { VivEvent } from "./event.ts";
-import { Diff, FileEntry, SandboxPath, Staleness, SystemDiff } from "./files.ts";
+import { Diff, FileEntry, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { ROUTES, type Route } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
 import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
@@ -97,6 +97,12 @@ export const CONTRACTS = {
     Diff,
   ),
   diffSystem: contract(ROUTES.diffSystem, "What changed outside the project: packages, /etc, the rest by folder", ofSandbox, SystemDiff),
+  sandboxStatus: contract(
+    ROUTES.sandboxStatus,
+    "How it stands to reality: age, commits, what moved, what it changed, too",
+    ofSandbox,
+    SandboxStatus,
+  ),
   staleness: contract(ROUTES.staleness, "How far behind reality it is", ofSandbox, Staleness),
 
   runCommand: contract(

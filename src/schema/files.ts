@@ -104,3 +104,23 @@ export const Staleness = z
   .describe("How far a sandbox is behind reality.")
   .meta({ id: "Staleness" });
 export type Staleness = z.infer<typeof Staleness>;
+
+export const SandboxStatus = Staleness.extend({
+  id: z.string().describe("Id of the sandbox."),
+  name: z.string().describe("Its name."),
+  state: z.string().describe("Its state."),
+  commits: z.number().int().nullable().describe("Commits made in reality since; null where that can't be told."),
+  changes: z
+    .array(
+      z.object({
+        path: z.string().describe("Path relative to the project."),
+        status: z.enum(["added", "changed", "deleted"]).describe("What happened in reality."),
+        changedInside: z.boolean().describe("Whether this sandbox changed it, too."),
+      }),
+    )
+    .describe("What moved in reality, the first 1,000."),
+  changedInside: z.number().int().describe("Files that this sandbox changed."),
+})
+  .describe("How a sandbox stands to reality.")
+  .meta({ id: "SandboxStatus" });
+export type SandboxStatus = z.infer<typeof SandboxStatus>;

@@ -24,6 +24,7 @@ export const ROUTES = {
   forkSandbox: { method: "post", path: "/sandboxes/{sandbox}/fork" },
   diffSandbox: { method: "get", path: "/sandboxes/{sandbox}/diff" },
   diffSystem: { method: "get", path: "/sandboxes/{sandbox}/diff/system" },
+  sandboxStatus: { method: "get", path: "/sandboxes/{sandbox}/status" },
   staleness: { method: "get", path: "/sandboxes/{sandbox}/staleness" },
   runCommand: { method: "post", path: "/sandboxes/{sandbox}/run" },
   listCommands: { method: "get", path: "/sandboxes/{sandbox}/commands" },

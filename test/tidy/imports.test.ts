@@ -18,7 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   merge: ["schema", "host", "volumes"],
   events: ["schema", "store"],
   network: ["schema", "host", "store", "events", "policy"],
-  sandbox: ["schema", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network"],
+  sandbox: ["schema", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge"],
   operations: ["schema", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge", "sandbox"],
   api: ["schema", "config", "events", "operations", "wire"],
   mcp: ["schema", "operations"],

@@ -1,16 +1,44 @@
 import { findPaths } from "../../config/paths.ts";
 import { command } from "../command.ts";
 import { connectIfRunning } from "../connect.ts";
-import { ago, bytes, clean } from "../text.ts";
+import type { Client } from "../../client/client.ts";
+import type { Screen } from "../screen.ts";
+import { ago, bytes, clean, plural } from "../text.ts";
+
+const LETTERS = { added: "A", changed: "M", deleted: "D" } as const;
+
+async function showSandbox(client: Client, screen: Screen, sandbox: string, json: boolean): Promise<void> {
+  const status = await screen.during("Comparing with reality", client.call("sandboxStatus", { sandbox }));
+  if (json) return screen.json(status);
+  const both = status.changes.filter(({ changedInside }) => changedInside).length;
+  screen.fields([
+    ["sandbox", `${clean(status.name)}, ${status.state}`],
+    ["cloned", ago(status.takenAt)],
+    ["changed inside", plural(status.changedInside, "file")],
+    ["commits since", status.commits === null ? "unknown" : String(status.commits)],
+    [
+      "moved since",
+      `${plural(status.changes.length, "path")}${status.more ? " and more" : ""}${both === 0 ? "" : `, ${both} of them changed inside, too`}`,
+    ],
+  ]);
+  for (const { path, status: what, changedInside } of status.changes) {
+    screen.print(`${LETTERS[what]}  ${clean(path)}${changedInside ? screen.paint("yellow", "  (changed inside, too)") : ""}`);
+  }
+}
 
 export default command({
   name: "status",
-  summary: "Show the server and its machine",
-  details: "Does not start the server: without one it says so, and the exit code is 0 all the same.",
-  examples: [["viv status", "is it there, where is its state, how full is the machine"]],
+  summary: "Show the server and its machine, or how a sandbox stands to reality",
+  details:
+    "Does not start the server: without one it says so, and the exit code is 0 all the same. Of a sandbox it says how old its view of reality is, what has moved there since, and what of it the sandbox changed, too.",
+  examples: [
+    ["viv status", "is it there, where is its state, how full is the machine"],
+    ["viv status try", "how stale the sandbox is"],
+  ],
   options: {},
-  positionals: [],
-  async run({ json, screen, env }) {
+  positionals: [{ name: "SANDBOX", summary: "Id or name", optional: true, completes: "sandbox" }],
+  async run({ positionals: [sandbox], json, screen, env, client: connect }) {
+    if (sandbox !== undefined) return showSandbox(await connect(), screen, sandbox, json);
     const client = await connectIfRunning(env);
     const paths = findPaths(env);
     if (client === undefined) {
