@@ -196,7 +196,7 @@ APART static struct lower lower_of(const struct diff *diff, const char *path) {
 
 static unsigned compare_folder(struct diff *diff, const char *folder, bool merged, const char *source);
 
-enum { KEPT = 1, LOST = 2 }; /* what a folder still has untouched, and whether something of it is gone */
+enum { KEPT = 1, MOVED = 2 }; /* a folder has something untouched; something in it came or went */
 
 /* What shows through at `folder` from `source` in the layers below, apart from what the upper folder has itself. */
 static void all_shown(struct diff *diff, const char *folder, const char *source) {
@@ -240,7 +240,7 @@ static unsigned compare_overlaid(struct diff *diff, const char *path, bool both_
   unsigned found = compare_folder(diff, path, merged, source);
   free(source);
   free(lower.redirect);
-  return both_folders && !merged ? found | LOST : found;
+  return merged ? found : found | MOVED;
 }
 
 /* `source` is where the folder's content below lies in an overlay. */
@@ -256,14 +256,15 @@ static unsigned compare_entry(struct diff *diff, const char *path, bool merged, 
     if (root < 0) return 0;
     report(diff, root, &old, NULL, path);
     if (was_folder) all_deleted(diff, path);
-    return LOST;
+    return MOVED;
   }
   bool same = root >= 0 && same_entry(diff, root, path, &old, &new);
   if (!same) report(diff, root, root < 0 ? NULL : &old, &new, path);
   if (was_folder && !S_ISDIR(new.st_mode)) all_deleted(diff, path);
-  if (!S_ISDIR(new.st_mode)) return same ? KEPT : was_folder ? LOST : 0;
+  if (!S_ISDIR(new.st_mode)) return same ? KEPT : was_folder || root < 0 ? MOVED : 0;
   bool both_folders = was_folder && S_ISDIR(new.st_mode);
-  return diff->overlay ? compare_overlaid(diff, path, both_folders, source) : compare_folder(diff, path, both_folders, NULL);
+  unsigned found = diff->overlay ? compare_overlaid(diff, path, both_folders, source) : compare_folder(diff, path, both_folders, NULL);
+  return both_folders ? found : found | MOVED;
 }
 
 static bool has_name(const struct names *names, const char *name) {
@@ -289,7 +290,7 @@ static unsigned compare_missing(struct diff *diff, const char *folder, const str
       char *path = below(folder, old.sorted[at]);
       struct stat status;
       if (find_old(diff, path, &status) == diff->old[index]) {
-        found |= diff->overlay ? KEPT : LOST;
+        found |= diff->overlay ? KEPT : MOVED;
         if (!diff->overlay) report(diff, diff->old[index], &status, NULL, path);
         if (!diff->overlay && S_ISDIR(status.st_mode)) all_deleted(diff, path);
       }
@@ -311,8 +312,8 @@ static unsigned compare_folder(struct diff *diff, const char *folder, bool merge
     free(path);
   }
   if (diff->overlay && !merged && source != NULL) all_shown(diff, folder, source);
-  else if (merged && (!diff->overlay || (diff->gathering != NULL && (found & LOST)))) found |= compare_missing(diff, folder, &new);
-  if (merged && diff->gathering != NULL && found == (KEPT | LOST)) gather_kept(diff->gathering, folder);
+  else if (merged && (!diff->overlay || (diff->gathering != NULL && (found & MOVED)))) found |= compare_missing(diff, folder, &new);
+  if (merged && diff->gathering != NULL && found == (KEPT | MOVED)) gather_kept(diff->gathering, folder);
   names_free(&new);
   return found;
 }

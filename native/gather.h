@@ -16,7 +16,7 @@ struct gather_side {
 };
 /* False: the list is full. */
 bool gather_change(struct gathering *gathering, char what, const char *type, struct gather_side old, struct gather_side new, const char *path);
-/* A folder that lost something and still has something untouched: whoever merges must not take it for a renamed one. */
+/* A folder in which something came or went and something is untouched: whoever merges must not take it for a renamed one. */
 void gather_kept(struct gathering *gathering, const char *path);
 void gather_close(struct gathering *gathering, struct answer *answer); /* NULL is fine */
 

@@ -7,6 +7,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { Gather, GatheredChange, GitMode } from "../volumes/gather.ts";
 import type { Sides } from "../volumes/volumes.ts";
+import { EVERYTHING } from "./change-set.ts";
 import { isTold, requireWhole, storeSides } from "./changes.ts";
 import { GitStore } from "./store.ts";
 
@@ -18,7 +19,6 @@ export interface Workplace {
 }
 
 const COUNTED = { fileBytes: LIMITS.maxCountedFileBytes, totalBytes: LIMITS.maxCountedBytes };
-const WHOLE = { fileBytes: LIMITS.maxPatchFileBytes, totalBytes: LIMITS.maxPatchBytes };
 const STATUS = { A: "added", D: "deleted", M: "changed", T: "changed", R: "renamed" } as const;
 
 /** Names, types and modes, without looking into contents that are known to differ. */
@@ -51,7 +51,7 @@ export async function diffInFull({ gather, temporary }: Workplace, sides: Sides)
 export async function makePatch({ gather, temporary }: Workplace, sides: Sides): Promise<Readable> {
   const store = await GitStore.open(temporary);
   try {
-    const gathered = await gather(sides, store.folder, WHOLE);
+    const gathered = await gather(sides, store.folder, EVERYTHING);
     requireWhole(gathered);
     const trees = await storeSides(store, gathered);
     const patch = store.stream([

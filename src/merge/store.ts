@@ -133,6 +133,13 @@ export class GitStore {
     return readMarks(await readFile(marks, "latin1"), trees.length);
   }
 
+  /** An empty folder that goes with the store. */
+  async place(name: string): Promise<string> {
+    const folder = join(this.folder, name);
+    await mkdir(folder, { mode: 0o700 });
+    return folder;
+  }
+
   async close(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
   }

@@ -1,14 +1,13 @@
 /** Merges what a sandbox changed with what changed in reality since. Only changed files are looked at, whatever the project's size. */
 import { randomBytes } from "node:crypto";
-import type { Gathered, GatheredChange } from "../volumes/gather.ts";
-import { requireWhole } from "./changes.ts";
+import type { ChangeSet } from "./change-set.ts";
 import { mergeTrees, type Conflict, type StoredFile } from "./merge.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 
 /** One side of a merge: its name in conflict markers, and its changes since the common base. */
 export interface MergeSide {
   readonly label: string;
-  readonly gathered: Gathered;
+  readonly changes: ChangeSet;
 }
 
 /** What must change on our side to become the merged state. */
@@ -23,22 +22,17 @@ export interface ThreeWay {
   readonly conflicts: readonly Conflict[];
 }
 
-type Entries = ReadonlyMap<string, TreeEntry | null>;
 const SLASH = 0x2f;
 
 /** Both sides come from the same base. The store keeps every content that is named in the answer. */
 export async function mergeSides(store: GitStore, ours: MergeSide, theirs: MergeSide): Promise<ThreeWay> {
-  for (const { gathered } of [ours, theirs]) requireWhole(gathered);
-  const first = await store.write([], ours.gathered.blobs);
-  const second = await store.write([], theirs.gathered.blobs);
-  const our = { old: entriesOf(ours.gathered, "old", first.contents), new: entriesOf(ours.gathered, "new", first.contents) };
-  const their = { old: entriesOf(theirs.gathered, "old", second.contents), new: entriesOf(theirs.gathered, "new", second.contents) };
-  const base = new Map([...our.old, ...their.old]);
-  const marker = new FolderMarkers(ours.gathered, theirs.gathered);
+  const marker = new FolderMarkers(ours.changes, theirs.changes);
+  const base = new Map([...sideOf(ours.changes, "old"), ...sideOf(theirs.changes, "old")]);
+  const whole = ({ changes }: MergeSide): TreeEntry[] => [...present([...base, ...sideOf(changes, "new")]), ...marker.of(changes)];
   const { trees } = await store.write([
-    { entries: [...present(base), ...marker.base()] },
-    { entries: [...present(new Map([...base, ...our.new])), ...marker.of(ours.gathered)], parent: 0, name: ours.label },
-    { entries: [...present(new Map([...base, ...their.new])), ...marker.of(theirs.gathered)], parent: 0, name: theirs.label },
+    { entries: [...present([...base]), ...marker.base()] },
+    { entries: whole(ours), parent: 0, name: ours.label },
+    { entries: whole(theirs), parent: 0, name: theirs.label },
   ]);
   const { tree, conflicts } = await mergeTrees(store, ours.label, theirs.label);
   const changes = await differences(store, trees[1] ?? "", tree);
@@ -48,19 +42,15 @@ export async function mergeSides(store: GitStore, ours: MergeSide, theirs: Merge
   };
 }
 
-/** The paths that a side changed; null where it has nothing that git holds. */
-function entriesOf({ changes }: Gathered, side: "old" | "new", contents: ReadonlyMap<number, string>): Entries {
-  return new Map(changes.map((change) => [change.path.toString("latin1"), entryOf(change, side, contents)]));
+type Entry = readonly [key: string, entry: TreeEntry | null];
+
+function sideOf({ changes }: ChangeSet, side: "old" | "new"): Entry[] {
+  return [...changes].map(([key, change]) => [key, change[side]]);
 }
 
-function entryOf(change: GatheredChange, side: "old" | "new", contents: ReadonlyMap<number, string>): TreeEntry | null {
-  const one = change[side];
-  const content = one === null ? undefined : contents.get(one.mark);
-  return one === null || content === undefined ? null : { path: change.path, mode: one.mode, content };
-}
-
-function present(entries: Entries): TreeEntry[] {
-  return [...entries.values()].filter((entry) => entry !== null);
+/** The last word on each path counts. */
+function present(entries: readonly Entry[]): TreeEntry[] {
+  return [...new Map(entries).values()].filter((entry) => entry !== null);
 }
 
 /**
@@ -71,7 +61,7 @@ class FolderMarkers {
   readonly #name = Buffer.from(`.vivarium-${randomBytes(16).toString("hex")}`);
   readonly #folders: ReadonlyMap<string, Buffer>;
 
-  constructor(...sides: readonly Gathered[]) {
+  constructor(...sides: readonly ChangeSet[]) {
     this.#folders = new Map(sides.flatMap(({ kept }) => kept).map((path) => [path.toString("latin1"), path]));
   }
 
@@ -80,9 +70,9 @@ class FolderMarkers {
   }
 
   /** In the folders that still hold something on a side: it says so, or deleted nothing below. */
-  of({ kept, changes }: Gathered): TreeEntry[] {
+  of({ kept, changes }: ChangeSet): TreeEntry[] {
     const holding = new Set(kept.map((path) => path.toString("latin1")));
-    const robbed = new Set(changes.filter((change) => change.new === null).flatMap(({ path }) => foldersAbove(path)));
+    const robbed = new Set([...changes.values()].filter((change) => change.new === null).flatMap(({ path }) => foldersAbove(path)));
     return [...this.#folders].filter(([key]) => holding.has(key) || !robbed.has(key)).map(([, folder]) => this.#entry(folder));
   }
 

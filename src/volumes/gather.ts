@@ -26,7 +26,7 @@ export interface GatheredChange {
 
 export interface Gathered {
   readonly changes: readonly GatheredChange[];
-  /** Folders that lost something and still have something untouched. */
+  /** Folders in which something came or went and something is untouched. */
   readonly kept: readonly Buffer[];
   /** File with the contents, as blobs of git's fast-import stream; null if they were not asked for. */
   readonly blobs: string | null;

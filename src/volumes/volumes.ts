@@ -54,6 +54,12 @@ export interface Sides {
   readonly overlay: boolean;
 }
 
+/** The way from one base to another: steps that were gone forth and are to be turned round, then steps forth. */
+export interface Between {
+  readonly back: readonly Sides[];
+  readonly forth: readonly Sides[];
+}
+
 /** The sides of everything outside the project: reality as it is now, and what the sandbox wrote over it. */
 export function systemSides(volume: string): Sides {
   return { old: ["/"], new: join(volume, "system", "upper"), overlay: true };
@@ -76,6 +82,8 @@ export interface Volumes {
   paths(volume: string): Promise<VolumePaths>;
   /** The folders to compare to tell what a volume or a snapshot of it changed in a captured folder, or in the rest of the system. */
   sides(of: { readonly volume: string } | { readonly snapshot: string }, base: string, slot: number | "system"): Promise<Sides>;
+  /** What leads from one base of a project to another, for a captured folder. */
+  between(from: string, to: string, slot: number): Promise<Between>;
   /** A frozen copy of the volume as it is now. The caller has written back and frozen the processes. */
   snapshot(volume: string, snapshot: string): Promise<void>;
   /** Replaces the volume's content by the snapshot's. Nothing may be mounted from it. */

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { storeChanges } from "../../src/merge/change-set.ts";
 import { mergeTrees, type ConflictKind } from "../../src/merge/merge.ts";
 import { GitStore, type TreeRequest } from "../../src/merge/store.ts";
 import { mergeSides, type MergeSide } from "../../src/merge/three-way.ts";
@@ -163,7 +164,7 @@ describe("PROM-2 a three-way merge", () => {
       const whole = await mergeTrees(store, ours, theirs);
       const own = await GitStore.open(folder);
       try {
-        const sides = [sideOf("ours", made.base, made.ours, own), sideOf("theirs", made.base, made.theirs, own)] as const;
+        const sides = [await sideOf("ours", made.base, made.ours, own), await sideOf("theirs", made.base, made.theirs, own)] as const;
         const merged = await mergeSides(own, ...sides);
         const result = new Map([...made.ours].map(([path, file]) => [path, `${file.mode} ${idOf(file)}`]));
         for (const change of merged.changes) {
@@ -196,7 +197,7 @@ describe("PROM-2 a three-way merge", () => {
     ]);
     const theirs: CaseTree = new Map([...base, ["lib/c", one("c")]]);
     const own = await GitStore.open(folder);
-    const { changes, conflicts } = await mergeSides(own, sideOf("ours", base, ours, own), sideOf("theirs", base, theirs, own));
+    const { changes, conflicts } = await mergeSides(own, await sideOf("ours", base, ours, own), await sideOf("theirs", base, theirs, own));
     await own.close();
     expect([changes.map(({ path }) => path.toString()), conflicts]).toEqual([["lib/c"], []]);
   });
@@ -213,7 +214,7 @@ describe("PROM-2 a three-way merge", () => {
   }
 
   /** What gathering the changes of real folders gives. */
-  function sideOf(label: string, base: CaseTree, now: CaseTree, own: GitStore): MergeSide {
+  async function sideOf(label: string, base: CaseTree, now: CaseTree, own: GitStore): Promise<MergeSide> {
     const blobs = new Blobs();
     const changes: GatheredChange[] = [];
     for (const path of new Set([...base.keys(), ...now.keys()])) {
@@ -228,7 +229,7 @@ describe("PROM-2 a three-way merge", () => {
     const robbed = new Set(changes.filter((change) => change.new === null).flatMap(({ path }) => above(path.toString())));
     const kept = [...robbed].filter((path) => untouched.some((each) => each.startsWith(`${path}/`))).map((path) => Buffer.from(path));
     const gathered: Gathered = { changes, kept, blobs: blobs.write(join(own.folder, label)), skipped: 0, more: false };
-    return { label, gathered };
+    return { label, changes: await storeChanges(own, gathered) };
   }
 });
 

@@ -11,6 +11,7 @@ import { Shelves } from "../shelves.ts";
 import {
   LIVE_SLOTS,
   systemSides,
+  type Between,
   type Sides,
   type Tip,
   type VolumeKeep,
@@ -109,6 +110,11 @@ export class BtrfsVolumes implements Volumes {
       new: join(folder, "roots", String(slot)),
       overlay: false,
     };
+  }
+
+  async between(from: string, to: string, slot: number): Promise<Between> {
+    const [old, now] = [from, to].map((base) => join(this.#shelves.path("base", base), "roots", String(slot))) as [string, string];
+    return { back: [], forth: from === to ? [] : [{ old: [old], new: now, overlay: false }] };
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {

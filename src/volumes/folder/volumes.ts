@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { VivError } from "../../schema/errors.ts";
 import { Shelves } from "../shelves.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
-import type { Sides, Tip, VolumeKeep, VolumePaths, Volumes, VolumeSource } from "../volumes.ts";
+import type { Between, Sides, Tip, VolumeKeep, VolumePaths, Volumes, VolumeSource } from "../volumes.ts";
 import { compareTrees } from "./compare.ts";
 import { copyTree, removeTree } from "./trees.ts";
 
@@ -105,6 +105,11 @@ export class FolderVolumes implements Volumes {
       new: join(folder, "roots", String(slot)),
       overlay: false,
     };
+  }
+
+  async between(from: string, to: string, slot: number): Promise<Between> {
+    const [old, now] = [from, to].map((base) => join(this.#shelves.path("base", base), "roots", String(slot))) as [string, string];
+    return { back: [], forth: from === to ? [] : [{ old: [old], new: now, overlay: false }] };
   }
 
   /** Processes go on meanwhile, so a file that is being written may be copied half-written. */

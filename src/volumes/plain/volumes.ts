@@ -14,6 +14,7 @@ import { requireHostSpace, spareHostBytes } from "../space.ts";
 import {
   LIVE_SLOTS,
   systemSides,
+  type Between,
   type Sides,
   type Tip,
   type VolumeKeep,
@@ -134,6 +135,24 @@ export class PlainVolumes implements Volumes {
       new: join(folder, "roots", String(slot), "upper"),
       overlay: true,
     };
+  }
+
+  /** Down the layers that only the first has, up those that only the second has. */
+  async between(from: string, to: string, slot: number): Promise<Between> {
+    const [old, now] = await Promise.all([from, to].map((base) => readLayers(this.#shelves.path("base", base))));
+    let common = 0;
+    while (old?.at(-1 - common) !== undefined && old.at(-1 - common) === now?.at(-1 - common)) common += 1;
+    return { back: this.#steps(old ?? [], common, slot), forth: this.#steps(now ?? [], common, slot).toReversed() };
+  }
+
+  /** Each layer over those below it, topmost first, down to the common ones. */
+  #steps(layers: readonly string[], common: number, slot: number): Sides[] {
+    const folders = layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot)));
+    return folders
+      .slice(0, folders.length - common)
+      .map((folder, index) => ({ old: folders.slice(index + 1), new: folder, overlay: true }))
+      .filter((sides) => existsSync(sides.new))
+      .map((sides) => (sides.old.length === 0 ? { ...sides, old: [join(this.#shelves.folder, "nothing")] } : sides));
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {

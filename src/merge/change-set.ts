@@ -1,0 +1,69 @@
+/** Changes between two states of a project, in a store: what each changed path was and is. They can be chained and turned round. */
+import type { Between } from "../volumes/volumes.ts";
+import { requireWhole } from "./changes.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { Gather, Gathered, GatheredChange } from "../volumes/gather.ts";
+import type { GitStore, TreeEntry } from "./store.ts";
+
+export interface StoredChange {
+  readonly path: Buffer;
+  /** Null where there is nothing that git holds. */
+  readonly old: TreeEntry | null;
+  readonly new: TreeEntry | null;
+}
+
+export interface ChangeSet {
+  /** By path, as latin1. */
+  readonly changes: ReadonlyMap<string, StoredChange>;
+  /** Folders in which something came or went and something is untouched. */
+  readonly kept: readonly Buffer[];
+}
+
+/** A merge needs every content. */
+export const EVERYTHING = { fileBytes: LIMITS.maxPatchFileBytes, totalBytes: LIMITS.maxPatchBytes };
+
+/** Brings gathered changes with all their contents into a store. */
+export async function storeChanges(store: GitStore, gathered: Gathered): Promise<ChangeSet> {
+  requireWhole(gathered);
+  const { contents } = await store.write([], gathered.blobs);
+  const changes = new Map<string, StoredChange>();
+  for (const change of gathered.changes) {
+    const stored = { path: change.path, old: entryOf(change, "old", contents), new: entryOf(change, "new", contents) };
+    if (stored.old !== null || stored.new !== null) changes.set(change.path.toString("latin1"), stored);
+  }
+  return { changes, kept: gathered.kept };
+}
+
+function entryOf(change: GatheredChange, side: "old" | "new", contents: ReadonlyMap<number, string>): TreeEntry | null {
+  const one = change[side];
+  const content = one === null ? undefined : contents.get(one.mark);
+  return one === null || content === undefined ? null : { path: change.path, mode: one.mode, content };
+}
+
+/** The changes from one base to another, whatever they are made of. */
+export async function changesBetween(gather: Gather, store: GitStore, { back, forth }: Between): Promise<ChangeSet> {
+  let all: ChangeSet = { changes: new Map(), kept: [] };
+  let step = 0;
+  for (const [sides, turned] of [...back.map((each) => [each, true] as const), ...forth.map((each) => [each, false] as const)]) {
+    step += 1;
+    const next = await storeChanges(store, await gather(sides, await store.place(`step-${step}`), EVERYTHING));
+    all = chain(all, turned ? turn(next) : next);
+  }
+  return all;
+}
+
+/** The same way backwards. What is kept is kept both ways. */
+function turn({ changes, kept }: ChangeSet): ChangeSet {
+  return { changes: new Map([...changes].map(([key, { path, old, new: now }]) => [key, { path, old: now, new: old }])), kept };
+}
+
+/** One after the other; what ends as it began is no change. */
+function chain(first: ChangeSet, second: ChangeSet): ChangeSet {
+  const changes = new Map(first.changes);
+  for (const [key, change] of second.changes) {
+    const old = changes.has(key) ? (changes.get(key)?.old ?? null) : change.old;
+    if (old?.mode === change.new?.mode && old?.content === change.new?.content) changes.delete(key);
+    else changes.set(key, { path: change.path, old, new: change.new });
+  }
+  return { changes, kept: [...first.kept, ...second.kept] };
+}
