@@ -194,6 +194,13 @@ for (const storage of ["btrfs", "plain"] as const) {
       rmSync(marker);
     });
 
+    test("attributes that only an overlay may set hide nothing when a sandbox forges them", async () => {
+      const forge = `import os; [os.setxattr("kept", "user.overlay." + name, value) for name, value in (("opaque", b"y"), ("redirect", b"/src"))]`;
+      await inside(`touch kept/new.txt; python3 -c '${forge}'`);
+      const { entries } = await server.client.call("diffSandbox", { sandbox: box });
+      expect(entries.map(({ path, status }) => `${status} ${path}`)).toEqual(["added kept/new.txt"]);
+    });
+
     test("what is too large for a patch is said, and the list goes on without it", async () => {
       await inside("truncate -s 600M huge; echo 1 >> hello.txt");
       await expect(server.client.patch(box)).rejects.toMatchObject({ code: "too_large" });
