@@ -113,8 +113,8 @@ export class GitStore {
     return run("git", args, { ...this.#settings, maxOutputBytes: LIMITS.maxCountedBytes });
   }
 
-  stream(args: readonly string[]): Readable {
-    return runToStream("git", args, this.#settings);
+  stream(args: readonly string[], input?: Iterable<Uint8Array>): Readable {
+    return runToStream("git", args, { ...this.#settings, ...(input === undefined ? {} : { input }) });
   }
 
   /** Writes contents and trees with one run of git. */

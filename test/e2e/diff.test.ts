@@ -195,8 +195,7 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
 
     test("attributes that only an overlay may set hide nothing when a sandbox forges them", async () => {
-      const forge = `import os; [os.setxattr("kept", "user.overlay." + name, value) for name, value in (("opaque", b"y"), ("redirect", b"/src"))]`;
-      await inside(`touch kept/new.txt; python3 -c '${forge}'`);
+      await inside("touch kept/new.txt; setfattr -n user.overlay.opaque -v y kept; setfattr -n user.overlay.redirect -v /src kept");
       const { entries } = await server.client.call("diffSandbox", { sandbox: box });
       expect(entries.map(({ path, status }) => `${status} ${path}`)).toEqual(["added kept/new.txt"]);
     });
