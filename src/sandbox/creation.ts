@@ -287,10 +287,12 @@ async function recordRunning(change: Change, row: SandboxRow): Promise<void> {
   await change.event("sandbox.running", row.id, { name: row.name });
 }
 
+/** Which limits a driver can't hold: a watcher bounds memory, rlimits bound processes, but nothing bounds CPU. */
+const UNHELD = { hard: [], watched: ["cpus"], none: ["cpus", "memoryBytes", "diskBytes", "processes"] } as const;
+
 /** An explicit limit that can't be held is refused rather than promised. */
 function refuseUnheldLimits(input: CreateInput, { driver }: Backend): void {
-  if (driver.capabilities.limits !== "none") return;
-  const asked = Object.keys(input.limits ?? {});
-  if (asked.length > 0)
-    throw new VivError("limit_unsupported", `The limit ${asked[0] ?? ""} can't be held by the driver ${driver.name} on this machine.`);
+  const unheld = UNHELD[driver.capabilities.limits].find((name) => input.limits?.[name] !== undefined);
+  if (unheld === undefined) return;
+  throw new VivError("limit_unsupported", `The limit ${unheld} can't be held by the driver ${driver.name} on this machine.`);
 }

@@ -22,6 +22,16 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     expect(statSync(server.paths.home).uid).toBe(UID);
   });
 
+  test("LIM-1: an explicit limit that nothing can hold is refused, others are watched", async () => {
+    await expect(server.create({ limits: { cpus: 1 } })).rejects.toMatchObject({
+      code: "limit_unsupported",
+      message: expect.stringContaining("cpus"),
+    });
+    const box = await server.create({ limits: { memoryBytes: 512 * 1024 ** 2 } });
+    expect(box.limitsHeld).toBe("watched");
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
   test("CLONE-1 and CLONE-3: clones the machine and the project, and changes neither", async () => {
     const box = await server.create();
     const inside = await server.sh(
