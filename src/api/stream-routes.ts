@@ -67,20 +67,20 @@ function startingPoint(context: Context<AppEnv>, after: number | undefined): num
 }
 
 export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
-  app.get(STREAM_ROUTES.events.path, (context) => {
+  app.get(STREAM_ROUTES.events.path, async (context) => {
     const { after, sandbox } = inputOf("events", context);
     const from = startingPoint(context, after);
     const stop = streamSignal(context);
-    const events = streams.events(from, { signal: stop.signal, ...(sandbox === undefined ? {} : { sandbox }) });
+    const events = await streams.events(from, { signal: stop.signal, ...(sandbox === undefined ? {} : { sandbox }) });
     return sseResponse(
       map(events, (event) => ({ id: event.sequence, data: event })),
       () => stop.abort(),
     );
   });
-  app.get(routerPath(STREAM_ROUTES.watchFiles.path), (context) => {
+  app.get(routerPath(STREAM_ROUTES.watchFiles.path), async (context) => {
     const { sandbox, path, user, recursive } = inputOf("watchFiles", context);
     const stop = streamSignal(context);
-    const changes = streams.watchFiles(sandbox, path, { ...withUser(user), recursive: recursive ?? false, signal: stop.signal });
+    const changes = await streams.watchFiles(sandbox, path, { ...withUser(user), recursive: recursive ?? false, signal: stop.signal });
     return sseResponse(
       map(changes, (change) => ({ data: change })),
       () => stop.abort(),

@@ -134,13 +134,23 @@ export class EventFeed {
   }
 
   /** Events after a sequence number, then live ones. Throws when the listener asks for, or lags behind to, events that are no longer kept. */
-  async *listen(after: number, options: ListenOptions): AsyncGenerator<VivEvent, void, void> {
-    if (options.signal.aborted) return;
+  listen(after: number, options: ListenOptions): AsyncGenerator<VivEvent, void, void> {
+    this.#refuseMore();
+    return this.#run(after, options);
+  }
+
+  #refuseMore(): void {
     if (this.#listeners.size >= LIMITS.maxEventListeners) {
       throw new VivError("no_capacity", `There are ${LIMITS.maxEventListeners} event listeners already.`, {
         remedy: "Close a listener first.",
       });
     }
+  }
+
+  async *#run(after: number, options: ListenOptions): AsyncGenerator<VivEvent, void, void> {
+    if (options.signal.aborted) return;
+    // Several may have been let in before the first of them began to read.
+    this.#refuseMore();
     const listener = new Listener(after, options.sandbox);
     const wake = (): void => listener.wake();
     this.#listeners.add(listener);

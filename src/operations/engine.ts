@@ -6,6 +6,7 @@ import { diffInFull, diffNames, makePatch } from "../merge/diff.ts";
 import { diffSystem } from "../merge/system.ts";
 import { sidesOf } from "../sandbox/diff.ts";
 import type { FileOperations } from "../drivers/drivers.ts";
+import type { LiveSandbox } from "../sandbox/live.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Recovery } from "../sandbox/recovery.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
@@ -49,14 +50,14 @@ class Inside {
     reference: string,
     path: string,
     user?: string,
-  ): Promise<{ files: FileOperations; path: string; user: string; row: SandboxRow }> {
+  ): Promise<{ files: FileOperations; path: string; user: string; row: SandboxRow; live: LiveSandbox }> {
     if (user?.includes("\0") === true) throw new VivError("invalid_input", "The user has a NUL byte.");
     const row = await this.#engine.sandboxes.find(reference);
     requireLive(row);
     const live = this.#engine.parts.live.get(row.id);
     if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
     live.activeAt = performance.now();
-    return { files: live.walls.files, path: resolve(row.project, path), user: user ?? row.user, row };
+    return { files: live.walls.files, path: resolve(row.project, path), user: user ?? row.user, row, live };
   }
 }
 
@@ -218,9 +219,12 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       });
       return at.files.stat(at.path, at.user);
     },
-    watchFiles: async function* (sandbox, path, { user, recursive, signal }) {
+    watchFiles: async (sandbox, path, { user, recursive, signal }) => {
       const at = await inside.files(sandbox, path, user);
-      yield* at.files.watch(at.path, at.user, recursive, signal);
+      const leave = at.live.seats.watches.take();
+      signal.addEventListener("abort", leave, { once: true });
+      if (signal.aborted) leave();
+      return at.files.watch(at.path, at.user, recursive, signal);
     },
     patch: async (sandbox) => {
       const row = await sandboxes.find(sandbox);
@@ -233,19 +237,20 @@ function streams(engine: EngineParts, inside: Inside): Streams {
     },
     unpackFiles: async (sandbox, path, archive, user) => {
       const at = await inside.files(sandbox, path, user);
-      return unpack(at.files, at.path, archive, at.user, engine.temporary);
+      const { limits } = await sandboxes.find(sandbox);
+      return unpack(at.files, at.path, archive, at.user, { temporary: engine.temporary, mostBytes: limits.diskBytes });
     },
     events: (after, { sandbox, signal }) => eventsOf(engine, events, after, sandbox, signal),
   };
 }
 
-async function* eventsOf(
+async function eventsOf(
   engine: EngineParts,
   events: EventFeed,
   after: number,
   sandbox: string | undefined,
   signal: AbortSignal,
-): AsyncGenerator<VivEvent> {
+): Promise<AsyncIterable<VivEvent>> {
   const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
-  yield* events.listen(after, { ...(id === undefined ? {} : { sandbox: id }), signal });
+  return events.listen(after, { ...(id === undefined ? {} : { sandbox: id }), signal });
 }

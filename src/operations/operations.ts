@@ -21,7 +21,12 @@ export interface Streams {
     body: AsyncIterable<Uint8Array>,
     options: { user?: string; mode?: number; parents?: boolean },
   ): Promise<FileEntry>;
-  watchFiles(sandbox: string, path: string, options: { user?: string; recursive: boolean; signal: AbortSignal }): AsyncIterable<FileChange>;
+  /** Changes until the signal. Rejects when there can be no watch, as long as that can be told at once. */
+  watchFiles(
+    sandbox: string,
+    path: string,
+    options: { user?: string; recursive: boolean; signal: AbortSignal },
+  ): Promise<AsyncIterable<FileChange>>;
   /** What a sandbox changed in the project, for `git apply`. */
   patch(sandbox: string): Promise<Readable>;
   /** A tar archive of a file or folder. */
@@ -29,7 +34,7 @@ export interface Streams {
   /** Unpacks a tar archive into a folder: nothing outside it, links and special files refused. */
   unpackFiles(sandbox: string, path: string, archive: Readable, user?: string): Promise<{ files: number; bytes: number }>;
   /** Events after a sequence number, then live ones, until the signal. A listener that lags is ended. */
-  events(after: number, options: { sandbox?: string; signal: AbortSignal }): AsyncIterable<VivEvent>;
+  events(after: number, options: { sandbox?: string; signal: AbortSignal }): Promise<AsyncIterable<VivEvent>>;
 }
 
 export interface Engine {

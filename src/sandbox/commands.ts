@@ -48,7 +48,8 @@ export class Commands {
     requireLive(row);
     const live = this.#live(row);
     const request = execRequest(row, options);
-    const running = await live.walls.exec(request);
+    const leave = live.seats.commands.take();
+    const running = await orLeave(live.walls.exec(request), leave);
     const command: Command = {
       id: request.id,
       sandbox: row.id,
@@ -69,6 +70,7 @@ export class Commands {
       command,
       running,
       begun.catch(() => false),
+      leave,
     );
     try {
       // Whoever may go away and come back finds it in the store, or is told that it could not be started.
@@ -106,16 +108,22 @@ export class Commands {
   async attach(row: SandboxRow, id: string, stdin: boolean): Promise<CommandStream> {
     const command = await this.find(row, id);
     const live = this.#parts.live.get(row.id);
-    const running = command.running ? await live?.walls.attach(id, stdin) : undefined;
-    if (live === undefined || running === undefined) return this.#ended(row, command);
+    if (live === undefined || !command.running) return this.#ended(row, command);
+    const leave = live.seats.listeners.take();
+    const running = await orLeave(live.walls.attach(id, stdin), leave);
+    if (running === undefined) return this.#ended(row, command);
+    running.exit.then(leave, leave);
     const end = this.#ends.get(id);
-    if (end === undefined) return this.#stream(command, running, this.#follow(live, command, running, KNOWN), "keep");
+    if (end === undefined) {
+      const followed = this.#follow(live, command, running, KNOWN, live.seats.commands.admit());
+      return this.#stream(command, running, followed, "keep");
+    }
     const before = upTo(await this.#log(row, id), running.offset);
     const output = async function* (): AsyncGenerator<OutputChunk> {
       yield* replay(before);
       yield* running.output;
     };
-    return { ...this.#stream(command, running, end, "keep"), output: output(), close: () => running.detach() };
+    return { ...this.#stream(command, running, end, "keep"), output: output(), close: () => (running.detach(), leave()) };
   }
 
   /** Listens to a command of an earlier server, so that its end is recorded. */
@@ -125,7 +133,7 @@ export class Commands {
       await this.#settleFromLog(row, live, command);
       return;
     }
-    const end = this.#follow(live, command, running, KNOWN);
+    const end = this.#follow(live, command, running, KNOWN, live.seats.commands.admit());
     void drain(running.output, end, this.#parts.log);
   }
 
@@ -186,7 +194,8 @@ export class Commands {
   }
 
   /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */
-  #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<boolean>): Promise<CommandEnd> {
+  #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<boolean>, leave: () => void): Promise<CommandEnd> {
+    running.exit.then(leave, leave);
     const end = running.exit.then(
       async (exit) => commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)),
       async () => endedWithSandbox(this.#cancelled.has(command.id) ? "cancelled" : "lost", Date.now() - Date.parse(command.startedAt)),
@@ -280,6 +289,17 @@ export class Commands {
       signal: nothing,
       close: nothing,
     };
+  }
+}
+
+/** What was not begun has no use for its seat. */
+async function orLeave<Begun extends RunningCommand | undefined>(beginning: Promise<Begun>, leave: () => void): Promise<Begun> {
+  let begun: Begun | undefined;
+  try {
+    begun = await beginning;
+    return begun;
+  } finally {
+    if (begun === undefined) leave();
   }
 }
 

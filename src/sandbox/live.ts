@@ -1,6 +1,8 @@
 /** The sandboxes that have processes now, and when each was last at work. Everything here can be found again. */
 import type { Driver, Usage, Walls } from "../drivers/drivers.ts";
+import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { Seats } from "./seats.ts";
 
 export interface LiveSandbox {
   readonly walls: Walls;
@@ -17,7 +19,12 @@ export interface LiveSandbox {
   logBytes: number;
   /** Commands somebody waits for. */
   readonly foreground: Set<string>;
+  /** What is under way now, each within its bound. */
+  readonly seats: { readonly commands: Seats; readonly listeners: Seats; readonly watches: Seats };
 }
+
+const refuse = (what: string, remedy: string) => (most: number) =>
+  new VivError("no_capacity", `${most} ${what} in this sandbox already, which is the most.`, { remedy });
 
 export class Live {
   readonly #sandboxes = new Map<string, LiveSandbox>();
@@ -33,6 +40,14 @@ export class Live {
       logBytes: LIMITS.sandboxLogBytes,
       counters: { outOfMemory: 0, tooManyProcesses: 0 },
       foreground: new Set(),
+      seats: {
+        commands: new Seats(LIMITS.maxRunningCommands, refuse("commands run", "Wait for one to end, or end one with `viv kill`.")),
+        listeners: new Seats(LIMITS.maxAttachedListeners, refuse("callers are attached to commands", "Let one of them go first.")),
+        watches: new Seats(
+          LIMITS.maxFileWatches,
+          refuse("watches of files are open", "Close one first; one watch can cover a whole folder."),
+        ),
+      },
     };
     this.#sandboxes.set(id, live);
     return live;

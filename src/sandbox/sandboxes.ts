@@ -168,6 +168,7 @@ export class Sandboxes {
     const row = await this.find(reference);
     return this.#locked(row, async (now) => {
       if (now.state !== "running" && now.state !== "paused") throw new VivError("not_running", `Sandbox ${now.name} is ${now.state}.`);
+      await this.snapshots.refuseBeyondMost(now);
       return this.snapshots.take(now, { name });
     });
   }

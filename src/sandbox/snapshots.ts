@@ -2,6 +2,7 @@
 import { describe } from "../host/log.ts";
 import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
 import type { Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
@@ -21,6 +22,15 @@ export class Snapshots {
     this.#creation = creation;
     this.#commands = commands;
     this.#ending = ending;
+  }
+
+  /** Snapshots cost the pool and every list of them; without a bound a loop makes them without end. */
+  async refuseBeyondMost(row: SandboxRow): Promise<void> {
+    const { length } = await this.#parts.store.snapshots(row.id);
+    if (length < LIMITS.maxSnapshots) return;
+    throw new VivError("no_capacity", `Sandbox ${row.name} has ${length} snapshots, and ${LIMITS.maxSnapshots} are the most.`, {
+      remedy: `Remove some with \`viv snapshots --remove SNAPSHOT ${row.name}\`.`,
+    });
   }
 
   /** Called with the sandbox's lock held. */

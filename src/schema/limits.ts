@@ -28,7 +28,14 @@ export const LIMITS = {
   capturedOutputBytes: 1024 ** 2,
   /** Commands of one sandbox that are remembered after their end. */
   keptCommands: 10_000,
-  maxRunningCommands: 512,
+  /**
+   * Of one sandbox at a time. Each is a connection to process 1, which takes 256: together they leave 64 for files and ports.
+   */
+  maxRunningCommands: 128,
+  maxAttachedListeners: 32,
+  maxFileWatches: 32,
+  /** Of one sandbox, that somebody asked for; the one a stopped sandbox leaves is not refused. */
+  maxSnapshots: 256,
 
   /** Capture. */
   liveFolderEntries: 2_000,

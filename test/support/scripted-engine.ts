@@ -150,11 +150,12 @@ export class ScriptedEngine implements Engine {
         this.written.set(path, data);
         return { files: 1, bytes: data.length };
       },
-      watchFiles: async function* () {
-        yield { change: "created", path: "a" };
-        yield { change: "removed", path: "a" };
-      },
-      events: (after, options) => this.feed.listen(after, options),
+      watchFiles: async () =>
+        (async function* () {
+          yield { change: "created" as const, path: "a" };
+          yield { change: "removed" as const, path: "a" };
+        })(),
+      events: async (after, options) => this.feed.listen(after, options),
     };
   }
 

@@ -56,8 +56,6 @@ export class FolderWalls implements Walls {
         remedy: "Run single commands with `viv exec`; `viv doctor` says what would give walls, and with them terminals.",
       });
     }
-    if (this.#commands.size >= LIMITS.maxRunningCommands)
-      throw new VivError("no_capacity", `${this.#commands.size} commands run in this sandbox already.`);
     const log = new CommandLogWriter(this.#options.records, request.id, LIMITS.commandLogBytes);
     const group = await this.#start(request).catch((error: unknown) => {
       log.discard();
