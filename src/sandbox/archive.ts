@@ -1,19 +1,16 @@
 /** Many files at once, as tar. Archives from outside are checked whole before the first byte is written. */
-import { createReadStream, createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { Readable, Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { Readable } from "node:stream";
 import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
 import type { FileOperations } from "../drivers/drivers.ts";
 import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { ArchiveContents, MAX_ENTRIES } from "./archive-contents.ts";
 
-const MAX_ENTRIES = 200_000;
 const MAX_DEPTH = 100;
-/** What the kernel takes for a path. */
-const MAX_NAME = 4096;
 
 /** A tar archive of a file or folder; special files are left out. */
 export async function pack(files: FileOperations, path: string, user: string): Promise<Readable> {
@@ -77,16 +74,15 @@ export async function unpack(
   folder: string,
   archive: Readable,
   user: string,
-  temporary: string,
+  { temporary, mostBytes }: { temporary: string; mostBytes: number },
 ): Promise<{ files: number; bytes: number }> {
   const spool = join(temporary, `${newId("command")}.tar`);
   try {
-    await pipeline(archive, limiter(LIMITS.maxUploadBytes), createWriteStream(spool, { flags: "wx", mode: 0o600 }));
-    const seen = new Map<string, Kind>();
-    await eachEntry(spool, async (entry) => check(entry, seen));
+    const contents = new ArchiveContents(Math.min(mostBytes, LIMITS.maxUploadBytes));
+    await eachEntry(keepAside(archive, spool, contents), async (entry) => contents.add(entry));
     const done = { files: 0, bytes: 0 };
     await files.mkdir(folder, user, true);
-    await eachEntry(spool, async ({ header, body }) => {
+    await eachEntry(createReadStream(spool), async ({ header, body }) => {
       const path = join(folder, header.name);
       if (header.type === "directory") return files.mkdir(path, user, true);
       await files.write(path, user, body as AsyncIterable<Uint8Array>, { mode: (header.mode ?? 0o644) & 0o777, parents: true });
@@ -99,49 +95,33 @@ export async function unpack(
   }
 }
 
-async function eachEntry(spool: string, work: (entry: ParsedTarEntry) => Promise<void>): Promise<void> {
-  const source = Readable.toWeb(createReadStream(spool)) as unknown as ReadableStream<Uint8Array>;
+/** Passes an archive on while it is written down, so that one that is refused is not received to its end. */
+async function* keepAside(archive: Readable, spool: string, contents: ArchiveContents): AsyncGenerator<Buffer, void, void> {
+  const file = await open(spool, "wx", 0o600);
+  let seen = 0;
+  try {
+    for await (const chunk of archive as AsyncIterable<Buffer>) {
+      seen += chunk.length;
+      if (seen > contents.mostBytesSoFar)
+        throw new VivError("invalid_input", "The archive is larger than its entries; nothing was unpacked.");
+      await file.appendFile(chunk);
+      yield chunk;
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function eachEntry(archive: AsyncIterable<Buffer>, work: (entry: ParsedTarEntry) => Promise<void>): Promise<void> {
+  const source = Readable.toWeb(Readable.from(archive, { objectMode: false })) as unknown as ReadableStream<Uint8Array>;
   try {
     for await (const entry of source.pipeThrough(createTarDecoder({ strict: true }))) {
       await work(entry);
       if (!entry.body.locked) await entry.body.cancel();
     }
   } catch (error) {
-    if (error instanceof VivError) throw error;
+    // A number of the kernel, such as that of a full disk, says nothing about the archive.
+    if (error instanceof VivError || (error as NodeJS.ErrnoException).errno !== undefined) throw error;
     throw new VivError("invalid_input", "The body is not a tar archive.", { cause: error });
   }
-}
-
-type Kind = "file" | "directory";
-
-/** Names are compared as they will be on disk, and a name is a file or a folder, not both. */
-async function check({ header }: ParsedTarEntry, seen: Map<string, Kind>): Promise<void> {
-  const refuse = (why: string): never => {
-    throw new VivError("invalid_input", `The archive's entry ${JSON.stringify(header.name.slice(0, 200))} ${why}; nothing was unpacked.`);
-  };
-  if (header.type !== "file" && header.type !== "directory") return refuse("is not a plain file or folder");
-  if (header.name.startsWith("/") || header.name.split("/").includes("..")) refuse("points outside the folder");
-  if (header.name.length > MAX_NAME) refuse("has too long a name");
-  if (/[\0\n]/.test(header.name)) refuse("has a name that can't be unpacked");
-  const parts = header.name.split("/").filter((part) => part !== "" && part !== ".");
-  if (header.type === "file" && parts.length === 0) refuse("has no name");
-  if (seen.size >= MAX_ENTRIES) refuse("is one too many");
-  parts.forEach((_, index) => {
-    const path = parts.slice(0, index + 1).join("/");
-    const kind: Kind = index + 1 < parts.length ? "directory" : (header.type as Kind);
-    const before = seen.get(path);
-    if (before !== undefined && (before === "file" || kind === "file")) refuse("is there twice");
-    seen.set(path, kind);
-  });
-}
-
-function limiter(most: number): Transform {
-  let seen = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      seen += chunk.length;
-      if (seen > most) done(new VivError("invalid_input", `The upload is larger than ${most} bytes.`));
-      else done(null, chunk);
-    },
-  });
 }

@@ -10,12 +10,13 @@ export interface RawEntry {
 export function rawTar(entries: readonly RawEntry[]): Buffer {
   const blocks = entries.flatMap((entry) => {
     const content = Buffer.from(entry.content ?? "");
-    return [header(entry, content.length), content, Buffer.alloc((512 - (content.length % 512)) % 512)];
+    return [rawHeader(entry, content.length), content, Buffer.alloc((512 - (content.length % 512)) % 512)];
   });
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
-function header({ name, type = "0", link = "" }: RawEntry, size: number): Buffer {
+/** The header of an entry alone, whatever comes after it. */
+export function rawHeader({ name, type = "0", link = "" }: RawEntry, size: number): Buffer {
   const block = Buffer.alloc(512);
   block.write(name, 0, 100);
   block.write("0000644\0", 100);
