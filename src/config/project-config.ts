@@ -54,6 +54,8 @@ function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): u
       return used(config.env.set);
     case "services":
       return used(config.services);
+    case "stages":
+      return config.stages;
     case "sudo":
       return config.sudo ? true : undefined;
     case "driver":
@@ -84,7 +86,7 @@ function isWithinIdle(idle: number): boolean {
 }
 
 function tightened(config: ProjectConfig): ProjectConfig {
-  const { driver, idle, ...rest } = config;
+  const { driver, idle, stages: _, ...rest } = config;
   const tooMuch = aboveDefaults(config.limits);
   const { limit, ...capture } = config.capture;
   return {

@@ -17,6 +17,8 @@ import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import type { Doctor, ServerStatus } from "../schema/server.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { experimentHandlers } from "./experiments.ts";
+import { promotionHandlers } from "./promotions.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
 
 export interface EngineParts {
@@ -132,6 +134,9 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       await at.files.mkdir(at.path, at.user, parents);
       return OK;
     },
+
+    ...experimentHandlers(),
+    ...promotionHandlers(),
 
     listEvents: async ({ after, limit, sandbox }) => {
       const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);

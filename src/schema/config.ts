@@ -37,6 +37,32 @@ const Service = z
   .describe("A service that is started inside each clone.");
 export type Service = z.infer<typeof Service>;
 
+const Stage = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9-]{1,63}$/, "a name is lower-case letters, digits and hyphens")
+      .describe("What it is called."),
+    apply: z
+      .union([
+        z.enum(["none", "verify", "folder", "branch"]),
+        z.strictObject({ push: z.string().min(1).describe("Remote to push the branch to.") }),
+        z.strictObject({ run: z.string().min(1).describe("Line that carries it out in reality, such as a deploy script.") }),
+      ])
+      .describe(
+        "verify runs the checks in a fresh clone; folder writes into the project; branch commits; push pushes; run runs a command.",
+      ),
+    after: z.array(z.string().min(1)).default([]).describe("Lines run in reality once it is applied, before its checks."),
+    checks: z
+      .array(z.string().min(1))
+      .optional()
+      .describe("Lines that must succeed; in reality, but for verify. The project's checks if left out."),
+    approval: z.enum(["none", "ask"]).default("none").describe("ask waits for `viv promote --approve`."),
+    rollback: z.string().min(1).optional().describe("Line run in reality when the stage fails after it was applied."),
+  })
+  .describe("A station of a change on its way into reality.");
+export type Stage = z.infer<typeof Stage>;
+
 /** vivarium.json of a project. Keys that widen take effect once a person trusted the content. */
 export const ProjectConfig = z
   .strictObject({
@@ -70,6 +96,10 @@ export const ProjectConfig = z
       .record(z.string().regex(/^[a-z0-9-]{1,63}$/), Service)
       .default({})
       .describe("Services started inside each clone. Widens."),
+    checks: z.array(z.string().min(1)).max(32).default([]).describe("Lines that judge a state of the project, run inside."),
+    setup: z.string().min(1).optional().describe("Prepares a fresh clone before its checks, such as `npm ci`; run inside."),
+    protect: z.array(z.string().min(1)).optional().describe("Files the checks depend on; tests and their configuration if left out."),
+    stages: z.array(Stage).max(16).optional().describe("Stations of a promotion, in order. Widens."),
     capture: z
       .strictObject({
         exclude: z.array(z.string()).default([]).describe("Project paths left out of the clone."),
@@ -86,7 +116,18 @@ export const ProjectConfig = z
 export type ProjectConfig = z.infer<typeof ProjectConfig>;
 
 /** Which keys widen what a sandbox may see or do, and so need trust; limits, idle and capture.limit only above the defaults. */
-export const WIDENING_KEYS = ["expose", "env.pass", "env.set", "services", "sudo", "driver", "limits", "idle", "capture.limit"] as const;
+export const WIDENING_KEYS = [
+  "expose",
+  "env.pass",
+  "env.set",
+  "services",
+  "stages",
+  "sudo",
+  "driver",
+  "limits",
+  "idle",
+  "capture.limit",
+] as const;
 
 /** The user's own config: machine-wide ceilings. Never read from a project. */
 export const UserConfig = z
@@ -105,6 +146,15 @@ export const UserConfig = z
     mask: z.array(z.string().startsWith("/")).default([]).describe("More paths hidden in every sandbox."),
     expose: z.array(z.string().startsWith("/")).default([]).describe("Paths shown in every sandbox, copy-on-write."),
     spares: z.boolean().default(true).describe("Keep one sandbox of a project in use launched ahead, so that the next create is quicker."),
+    forge: z
+      .strictObject({
+        url: z.string().url().default("https://api.github.com").describe("Address of an API like GitHub's."),
+        token: z.string().min(1).optional().describe("Token for it; never seen by a sandbox."),
+        tokenFile: z.string().startsWith("/").optional().describe("File that holds the token."),
+      })
+      .optional()
+      .describe("Where pull requests are made."),
+    parallel: z.number().int().min(1).max(256).optional().describe("Attempts of all experiments at once; by the machine if left out."),
     storage: z.enum(["auto", "btrfs", "plain"]).default("auto").describe("Where volumes live."),
     poolLimit: ByteSize.optional().describe("Size the btrfs pool file may grow to."),
   })

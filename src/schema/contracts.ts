@@ -2,47 +2,25 @@
 import { z } from "zod";
 import { Command, CommandResult, CommandSpec } from "./command.ts";
 import { Duration } from "./config.ts";
+import { CallerEnvironment, contract, count, Done, flag, none, ProjectPath, type Contract } from "./contract.ts";
 import { VivEvent } from "./event.ts";
 import { Diff, FileEntry, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
-import { ROUTES, type Route } from "./routes.ts";
+import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
+import { PROMOTION_CONTRACTS } from "./promotion.ts";
+import { ROUTES } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
 import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
 import { Doctor, PruneReport, ServerStatus, TrustReport } from "./server.ts";
 
-export interface Contract<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> extends Route {
-  readonly summary: string;
-  readonly input: Input;
-  readonly output: Output;
-  /** HTTP status of success. */
-  readonly status: 200 | 201;
-}
-
-function contract<Input extends z.ZodObject, Output extends z.ZodType>(
-  route: Route,
-  summary: string,
-  input: Input,
-  output: Output,
-  status: 200 | 201 = 200,
-): Contract<Input, Output> {
-  return { ...route, summary, input, output, status };
-}
-
-const none = z.strictObject({});
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
-const Done = z.object({ ok: z.literal(true).describe("Always true: failures are errors.") });
 const FileUser = z.string().max(256).optional().describe("User inside whose rights apply; the server's own if left out.");
-const flag = z.union([z.boolean(), z.enum(["true", "false", "1", "0"]).transform((text) => text === "true" || text === "1")]);
-const count = z.coerce.number().int().min(0);
 
 export const CreateInput = z.strictObject({
-  project: z.string().startsWith("/").max(4096).describe("Absolute path of a folder in the project, or of the project."),
+  project: ProjectPath,
   name: Name.optional().describe("Name; one is made up if left out."),
   limits: Limits.partial().optional().describe("Caps; what is left out comes from the config or the defaults."),
   idleMs: z.number().int().min(0).optional().describe("Idle time after which it ends, 0 for never."),
-  env: z
-    .record(z.string().regex(/^[^=\0]+$/), z.string())
-    .optional()
-    .describe("Environment of the caller; names and values that look secret are left out."),
+  env: CallerEnvironment,
   unwalled: z.boolean().optional().describe("Accept a copy of the folder without isolation where no walls can be had."),
   user: z.string().max(256).optional().describe("User inside that commands run as by default."),
   labels: z.record(z.string().max(63), z.string().max(256)).optional().describe("Free labels."),
@@ -200,6 +178,9 @@ export const CONTRACTS = {
     }),
     Done,
   ),
+
+  ...EXPERIMENT_CONTRACTS,
+  ...PROMOTION_CONTRACTS,
 
   listEvents: contract(
     ROUTES.listEvents,

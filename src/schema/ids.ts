@@ -14,7 +14,15 @@ function random128(): string {
   return text;
 }
 
-const PREFIXES = { sandbox: "sbx", command: "cmd", snapshot: "snp", base: "bas", project: "prj" } as const;
+const PREFIXES = {
+  sandbox: "sbx",
+  command: "cmd",
+  snapshot: "snp",
+  base: "bas",
+  project: "prj",
+  experiment: "exp",
+  promotion: "prm",
+} as const;
 type IdKind = keyof typeof PREFIXES;
 
 export function newId(kind: IdKind): string {
@@ -32,6 +40,14 @@ export const SnapshotId = z
   .string()
   .regex(pattern("snapshot"), "not the id of a snapshot, as `viv snapshots` shows it")
   .describe("Id of a snapshot.");
+export const ExperimentId = z
+  .string()
+  .regex(pattern("experiment"), "not the id of an experiment, as `viv experiments` shows it")
+  .describe("Id of an experiment.");
+export const PromotionId = z
+  .string()
+  .regex(pattern("promotion"), "not the id of a promotion, as `viv promotions` shows it")
+  .describe("Id of a promotion.");
 export const Name = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is 1 to 63 lower-case letters, digits and inner hyphens")

@@ -59,4 +59,19 @@ async function firstTables(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-export const MIGRATIONS: readonly Migration[] = [firstTables];
+async function experimentsAndPromotions(db: Kysely<unknown>): Promise<void> {
+  for (const table of ["experiments", "promotions"]) {
+    await db.schema
+      .createTable(table)
+      .addColumn("id", "text", (column) => column.primaryKey())
+      .addColumn("project", "text", (column) => column.notNull())
+      .addColumn("open", "integer", (column) => column.notNull())
+      .addColumn("created_at", "text", (column) => column.notNull())
+      .addColumn("body", "text", (column) => column.notNull())
+      .execute();
+    await db.schema.createIndex(`${table}_open`).on(table).columns(["open", "created_at"]).execute();
+    await db.schema.createIndex(`${table}_project`).on(table).columns(["project", "created_at"]).execute();
+  }
+}
+
+export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions];

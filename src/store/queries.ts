@@ -3,8 +3,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { Base } from "../capture/capture.ts";
 import type { Command } from "../schema/command.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
-import type { Snapshot } from "../schema/sandbox.ts";
-import type { Change, EventFilter, ProjectRow, Read, SandboxRow } from "./store.ts";
+import type { Change, EventFilter, ExperimentRow, ProjectRow, PromotionRow, Read, RecordFilter, SandboxRow, SnapshotRow } from "./store.ts";
 import type { EventTable, Tables } from "./tables.ts";
 
 /** What the store wrote it trusts when it reads. */
@@ -59,11 +58,11 @@ export class Queries implements Read {
     return bodies(await asked.orderBy("started_at").orderBy("id").execute());
   }
 
-  async snapshot(id: string): Promise<Snapshot | undefined> {
+  async snapshot(id: string): Promise<SnapshotRow | undefined> {
     return body(await this.db.selectFrom("snapshots").select("body").where("id", "=", id).executeTakeFirst());
   }
 
-  async snapshots(sandbox?: string): Promise<Snapshot[]> {
+  async snapshots(sandbox?: string): Promise<SnapshotRow[]> {
     const all = this.db.selectFrom("snapshots").select("body");
     const asked = sandbox === undefined ? all : all.where("sandbox", "=", sandbox);
     return bodies(await asked.orderBy("created_at").orderBy("id").execute());
@@ -75,6 +74,29 @@ export class Queries implements Read {
 
   async bases(): Promise<Base[]> {
     return bodies(await this.db.selectFrom("bases").select("body").orderBy("taken_at").orderBy("id").execute());
+  }
+
+  async experiment(id: string): Promise<ExperimentRow | undefined> {
+    return body(await this.db.selectFrom("experiments").select("body").where("id", "=", id).executeTakeFirst());
+  }
+
+  async experiments(filter: RecordFilter): Promise<ExperimentRow[]> {
+    return bodies(await this.#records("experiments", filter));
+  }
+
+  async promotion(id: string): Promise<PromotionRow | undefined> {
+    return body(await this.db.selectFrom("promotions").select("body").where("id", "=", id).executeTakeFirst());
+  }
+
+  async promotions(filter: RecordFilter): Promise<PromotionRow[]> {
+    return bodies(await this.#records("promotions", filter));
+  }
+
+  async #records(table: "experiments" | "promotions", { project, open, limit }: RecordFilter): Promise<{ body: string }[]> {
+    let asked = this.db.selectFrom(table).select("body").orderBy("created_at", "desc").orderBy("id", "desc");
+    if (project !== undefined) asked = asked.where("project", "=", project);
+    if (open === true) asked = asked.where("open", "=", 1);
+    return (limit === undefined ? asked : asked.limit(limit)).execute();
   }
 
   async project(id: string): Promise<ProjectRow | undefined> {
@@ -141,7 +163,7 @@ export class Changes extends Queries implements Change {
       .execute();
   }
 
-  async putSnapshot(snapshot: Snapshot): Promise<void> {
+  async putSnapshot(snapshot: SnapshotRow): Promise<void> {
     const columns = { sandbox: snapshot.sandbox, created_at: snapshot.createdAt, body: JSON.stringify(snapshot) };
     await this.db
       .insertInto("snapshots")
@@ -165,6 +187,30 @@ export class Changes extends Queries implements Change {
 
   async removeBase(id: string): Promise<void> {
     await this.db.deleteFrom("bases").where("id", "=", id).execute();
+  }
+
+  async putExperiment(row: ExperimentRow): Promise<void> {
+    const open = ["queued", "running", "choosing"].includes(row.state) ? 1 : 0;
+    const columns = { project: row.project, open, created_at: row.createdAt, body: JSON.stringify(row) };
+    await this.db
+      .insertInto("experiments")
+      .values({ id: row.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
+  }
+
+  async removeExperiment(id: string): Promise<void> {
+    await this.db.deleteFrom("experiments").where("id", "=", id).execute();
+  }
+
+  async putPromotion(row: PromotionRow): Promise<void> {
+    const open = row.writing || ["planning", "waiting", "applying"].includes(row.state) ? 1 : 0;
+    const columns = { project: row.project, open, created_at: row.createdAt, body: JSON.stringify(row) };
+    await this.db
+      .insertInto("promotions")
+      .values({ id: row.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
   }
 
   async putProject(project: ProjectRow): Promise<void> {

@@ -4,6 +4,8 @@ import type { Launched } from "../drivers/drivers.ts";
 import type { Command } from "../schema/command.ts";
 import type { Service } from "../schema/config.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
+import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
+import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
@@ -29,6 +31,31 @@ export interface SandboxRow extends Sandbox {
   readonly removing: boolean;
 }
 
+/** A snapshot as it is kept. */
+export interface SnapshotRow extends Snapshot {
+  /** What its volume said of it when it was made; absent where it says nothing. */
+  readonly seal?: string | undefined;
+}
+
+/** An experiment as it is kept. */
+export interface ExperimentRow extends Experiment {
+  /** What was asked for. */
+  readonly input: ExperimentInput;
+  /** Frozen reality that all attempts start from, held by a sandbox of the experiment. */
+  readonly origin: string | null;
+  readonly priority: number;
+}
+
+/** A promotion as it is kept. */
+export interface PromotionRow extends Promotion {
+  /** What was asked for, without the caller's environment. */
+  readonly input: PromoteInput | null;
+  /** Snapshot that holds the state being promoted. */
+  readonly snapshot: string | null;
+  /** Set once the project is being written to, until that is known to have ended. */
+  readonly writing: boolean;
+}
+
 export interface ProjectRow {
   readonly id: string;
   readonly path: string;
@@ -42,6 +69,14 @@ export interface EventFilter {
   readonly sandbox?: string;
 }
 
+export interface RecordFilter {
+  /** Path of a project. */
+  readonly project?: string | undefined;
+  /** Only those that are not at their end. */
+  readonly open?: boolean;
+  readonly limit?: number;
+}
+
 export interface Read {
   sandbox(id: string): Promise<SandboxRow | undefined>;
   sandboxByName(name: string): Promise<SandboxRow | undefined>;
@@ -49,10 +84,16 @@ export interface Read {
   sandboxes(): Promise<SandboxRow[]>;
   command(id: string): Promise<Command | undefined>;
   commands(sandbox: string, runningOnly: boolean): Promise<Command[]>;
-  snapshot(id: string): Promise<Snapshot | undefined>;
-  snapshots(sandbox?: string): Promise<Snapshot[]>;
+  snapshot(id: string): Promise<SnapshotRow | undefined>;
+  snapshots(sandbox?: string): Promise<SnapshotRow[]>;
   base(id: string): Promise<Base | undefined>;
   bases(): Promise<Base[]>;
+  experiment(id: string): Promise<ExperimentRow | undefined>;
+  /** The newest first. */
+  experiments(filter: RecordFilter): Promise<ExperimentRow[]>;
+  promotion(id: string): Promise<PromotionRow | undefined>;
+  /** The newest first. */
+  promotions(filter: RecordFilter): Promise<PromotionRow[]>;
   project(id: string): Promise<ProjectRow | undefined>;
   projectByPath(path: string): Promise<ProjectRow | undefined>;
   projects(): Promise<ProjectRow[]>;
@@ -64,10 +105,13 @@ export interface Change extends Read {
   putSandbox(row: SandboxRow): Promise<void>;
   removeSandbox(id: string): Promise<void>;
   putCommand(command: Command): Promise<void>;
-  putSnapshot(snapshot: Snapshot): Promise<void>;
+  putSnapshot(snapshot: SnapshotRow): Promise<void>;
   removeSnapshot(id: string): Promise<void>;
   putBase(base: Base): Promise<void>;
   removeBase(id: string): Promise<void>;
+  putExperiment(row: ExperimentRow): Promise<void>;
+  removeExperiment(id: string): Promise<void>;
+  putPromotion(row: PromotionRow): Promise<void>;
   putProject(project: ProjectRow): Promise<void>;
   removeProject(id: string): Promise<void>;
   event(type: EventType, sandbox: string | null, data?: VivEvent["data"]): Promise<void>;

@@ -32,6 +32,22 @@ interface BaseTable {
   body: string;
 }
 
+interface ExperimentTable {
+  id: string;
+  project: string;
+  open: number;
+  created_at: string;
+  body: string;
+}
+
+interface PromotionTable {
+  id: string;
+  project: string;
+  open: number;
+  created_at: string;
+  body: string;
+}
+
 interface ProjectTable {
   id: string;
   path: string;
@@ -51,6 +67,8 @@ export interface Tables {
   commands: CommandTable;
   snapshots: SnapshotTable;
   bases: BaseTable;
+  experiments: ExperimentTable;
+  promotions: PromotionTable;
   projects: ProjectTable;
   events: EventTable;
 }
