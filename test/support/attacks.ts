@@ -41,6 +41,18 @@ export function attackHost(program: string, ...names: readonly string[]): Outcom
   );
 }
 
+/**
+ * What a shell line, as root, prints where these files of /proc and /sys are ordinary ones that anyone can write: what an
+ * attack on the kernel's own would do, without a kernel that gets hurt.
+ */
+export function withFiles(paths: readonly string[], content: string, line: string): string {
+  const script = `set -e; mount -t tmpfs none /proc; mount -t tmpfs none /sys
+    content=$1; line=$2; shift 2
+    for path in "$@"; do mkdir -p "$(dirname "$path")"; echo "$content" > "$path"; done
+    set +e; eval "$line"`;
+  return execFileSync("unshare", ["-m", "sh", "-c", script, "sh", content, line, ...paths], { encoding: "utf8" });
+}
+
 export function all(names: readonly string[], result: string): Outcomes {
   return Object.fromEntries(names.map((name) => [name, result]));
 }
