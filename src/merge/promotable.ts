@@ -1,0 +1,86 @@
+/** The part of a sandbox's change that can be promoted: what the base's ignore rules don't leave out, and what was asked for. */
+import type { Gather, GatheredChange } from "../volumes/gather.ts";
+import type { Sides } from "../volumes/volumes.ts";
+import { EVERYTHING, storeChanges, type ChangeSet } from "./change-set.ts";
+import { ignoredPaths } from "./ignore.ts";
+import type { GitStore, TreeEntry } from "./store.ts";
+import type { TakeOut } from "./system.ts";
+import type { MergedChange } from "./three-way.ts";
+import type { StoredFile } from "./merge.ts";
+
+export interface PromotableRequest {
+  readonly gather: Gather;
+  readonly takeOut: TakeOut;
+  readonly sides: Sides;
+  /** Paths that the rules ignore and the project's git holds all the same, as latin1. */
+  readonly tracked: () => Promise<ReadonlySet<string>>;
+  /** Ignored paths that count all the same, and what is below them; relative to the project. */
+  readonly include: readonly string[];
+  /** If given, only these paths and what is below them. */
+  readonly only?: readonly string[] | undefined;
+}
+
+export interface LeftOut {
+  readonly path: Buffer;
+  readonly why: "ignored" | "special" | "not asked for";
+}
+
+export interface Promotable {
+  readonly changes: ChangeSet;
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** Brings the promotable change into the store, with every content. */
+export async function promotable(store: GitStore, request: PromotableRequest): Promise<Promotable> {
+  const gathered = await request.gather(request.sides, await store.place("change"), EVERYTHING);
+  const files = gathered.changes.filter((change) => !isFolder(change));
+  const ignored = await ignoredPaths(
+    store,
+    request.takeOut,
+    request.sides,
+    files.map(({ path }) => path),
+  );
+  const held = [...ignored].length === 0 ? new Set<string>() : await request.tracked();
+  const included = below(request.include);
+  const asked = request.only === undefined ? () => true : below(request.only);
+  const leftOut: LeftOut[] = [];
+  const chosen = files.filter((change) => {
+    const key = change.path.toString("latin1");
+    const isIgnored = ignored.has(key) && !held.has(key) && !included(key);
+    const why = isSpecial(change) ? "special" : isIgnored ? "ignored" : asked(key) ? undefined : "not asked for";
+    if (why !== undefined) leftOut.push({ path: change.path, why });
+    return why === undefined;
+  });
+  const changes = await storeChanges(store, { ...gathered, changes: chosen });
+  return { changes: { ...changes, kept: [...changes.kept, ...leftOut.flatMap(({ path }) => foldersAbove(path))] }, leftOut };
+}
+
+/** What must be written to a clone of the base to become the changed state. */
+export function asMerged({ changes }: ChangeSet): MergedChange[] {
+  const side = (entry: TreeEntry | null): StoredFile | null => (entry === null ? null : { mode: entry.mode, id: String(entry.content) });
+  return [...changes.values()].map((change) => ({ path: change.path, old: side(change.old), new: side(change.new) }));
+}
+
+function isFolder({ old, new: now }: GatheredChange): boolean {
+  const folderOrNothing = (side: GatheredChange["old"]): boolean => side === null || side.mode === "40000";
+  return folderOrNothing(old) && folderOrNothing(now);
+}
+
+/** Devices, sockets and pipes are nothing that git or a promotion knows. */
+function isSpecial({ old, new: now }: GatheredChange): boolean {
+  return old?.mode === "other" || now?.mode === "other";
+}
+
+/** Whether a path is one of these or lies below one. */
+function below(paths: readonly string[]): (key: string) => boolean {
+  const wanted = paths.map((path) => Buffer.from(path.replace(/^(\.\/)+/, "").replace(/\/+$/, "")).toString("latin1"));
+  return (key) => wanted.some((path) => path === "" || path === "." || key === path || key.startsWith(`${path}/`));
+}
+
+const SLASH = 0x2f;
+
+function foldersAbove(path: Buffer): Buffer[] {
+  const folders: Buffer[] = [];
+  for (let end = path.lastIndexOf(SLASH); end > 0; end = path.lastIndexOf(SLASH, end - 1)) folders.push(path.subarray(0, end));
+  return folders;
+}

@@ -1,0 +1,34 @@
+/** The promotable change of a sandbox, taken from a frozen state of it. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { git } from "../capture/git.ts";
+import { promotable, type Promotable } from "../merge/promotable.ts";
+import type { GitStore } from "../merge/store.ts";
+import type { SandboxRow } from "../store/store.ts";
+import type { Parts } from "./parts.ts";
+
+const PROJECT_SLOT = 0;
+
+export async function promotableOf(
+  parts: Parts,
+  row: Pick<SandboxRow, "driver" | "base" | "project">,
+  snapshot: string,
+  store: GitStore,
+  options: { readonly include: readonly string[]; readonly only?: readonly string[] | undefined },
+): Promise<Promotable> {
+  const { volumes, gather, takeOut } = parts.backends.of(row);
+  return promotable(store, {
+    gather,
+    takeOut,
+    sides: await volumes.sides({ snapshot }, row.base, PROJECT_SLOT),
+    tracked: () => trackedThoughIgnored(row.project),
+    ...options,
+  });
+}
+
+/** Files that the ignore rules name and git holds all the same: those were never ignored. */
+async function trackedThoughIgnored(project: string): Promise<ReadonlySet<string>> {
+  if (!existsSync(join(project, ".git"))) return new Set();
+  const { code, stdout } = await git(project, ["ls-files", "--cached", "--ignored", "--exclude-standard", "-z"]);
+  return new Set(code === 0 ? stdout.toString("latin1").split("\0").slice(0, -1) : []);
+}
