@@ -1,0 +1,110 @@
+/** What in a change a person should look at before it lies in a real project. Everything here was written inside: it is only read. */
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import type { MergedChange } from "../merge/three-way.ts";
+import { decodePath } from "../schema/path-bytes.ts";
+import type { Risk } from "../schema/promotion.ts";
+import { GIT_PATHS, HARMLESS_DOTFILES, HIDDEN_TEXT, RUNS_BY_ITSELF, SECRETS, SUBMODULES } from "./risk-rules.ts";
+
+/** Contents are looked into as far as that; what is longer is said to be unseen. */
+const MOST_BYTES = 16 * 1024 ** 2;
+const AT_ONCE = 16;
+
+export async function findRisks(changes: readonly MergedChange[], contents: string): Promise<Risk[]> {
+  const risks: Risk[][] = [];
+  const waiting = [...changes.entries()];
+  const next = async (): Promise<void> => {
+    for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) risks[one[0]] = await risksOf(one[1], contents);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  return risks.flat();
+}
+
+async function risksOf(change: MergedChange, contents: string): Promise<Risk[]> {
+  const path = decodePath(change.path);
+  const found = pathRisks(path, change);
+  if (change.new === null) return found;
+  const text = await read(contents, change.new.id);
+  if (change.new.mode === "120000") return [...found, ...linkRisks(change.path.toString("latin1"), path, text ?? "")];
+  if (text === undefined) return [...found, { path, kind: "hidden-text", why: "It is too large to be looked into." }];
+  const before = change.old === null || change.old.mode === "120000" ? "" : ((await read(contents, change.old.id)) ?? "");
+  return [...found, ...contentRisks(path, before, text)];
+}
+
+function pathRisks(path: string, change: MergedChange): Risk[] {
+  const lower = path.toLowerCase();
+  const risks: Risk[] = [];
+  const add = (kind: Risk["kind"], why: string): void => void risks.push({ path, kind, why });
+  if (hasOddName(change.path)) add("name", "Its name holds characters that hide or imitate others.");
+  if (lower === "vivarium.json") add("config", "It decides what sandboxes of this project may see and do.");
+  if (SUBMODULES.pattern.test(lower)) add("submodule", SUBMODULES.why);
+  for (const { pattern, why } of GIT_PATHS) if (pattern.test(lower)) add("git", why);
+  const runs = RUNS_BY_ITSELF.find(({ pattern }) => pattern.test(lower));
+  if (runs !== undefined) add("runs-by-itself", runs.why);
+  else if (risks.length === 0 && isRunningDotfile(path))
+    add("runs-by-itself", "Programs read files that begin with a dot without being asked.");
+  return risks;
+}
+
+function isRunningDotfile(path: string): boolean {
+  return path.split("/").some((part) => part.startsWith(".") && !HARMLESS_DOTFILES.test(part));
+}
+
+/** Control characters, characters that turn or hide text, and letters of other scripts between Latin ones. */
+function hasOddName(path: Buffer): boolean {
+  const text = path.toString();
+  if (/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\ufffd]/u.test(text)) return true;
+  return text
+    .split("/")
+    .some((part) => /^[-\s]|\s$/.test(part) || (/[a-z]/i.test(part) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(part)));
+}
+
+/** A link is fine if it climbs no higher than the project, and climbs only at its beginning: further on, other links would decide. */
+function linkRisks(raw: string, path: string, target: string): Risk[] {
+  const depth = raw.split("/").length - 1;
+  const parts = target.split("/").filter((part) => part !== "" && part !== ".");
+  const climbs = parts.findIndex((part) => part !== "..");
+  const leading = climbs < 0 ? parts.length : climbs;
+  const leaves = target.startsWith("/") || leading > depth || parts.slice(leading).includes("..");
+  if (leaves) return [{ path, kind: "link-out", why: "It is a link that leads out of the project, or could." }];
+  if (parts.slice(leading).some((part) => part.toLowerCase() === ".git"))
+    return [{ path, kind: "link-out", why: "It is a link into the project's git folder." }];
+  return [];
+}
+
+function contentRisks(path: string, before: string, text: string): Risk[] {
+  const risks: Risk[] = [];
+  for (const { pattern, what } of SECRETS) {
+    const found = pattern.exec(text)?.[0];
+    if (found !== undefined && !before.includes(found)) risks.push({ path, kind: "secret", why: `It holds what looks like ${what}.` });
+  }
+  if (!text.includes("\0") && HIDDEN_TEXT.test(text) && !HIDDEN_TEXT.test(before))
+    risks.push({ path, kind: "hidden-text", why: "It holds characters that make it look different from what it is." });
+  if (/(^|\/)package\.json$/.test(path) && scriptsOf(text) !== scriptsOf(before))
+    risks.push({ path, kind: "runs-by-itself", why: "Its scripts changed; package managers run some of them without being asked." });
+  return risks;
+}
+
+/** What of a package.json is run: equal strings for equal scripts. */
+function scriptsOf(text: string): string {
+  if (text === "") return "{}";
+  try {
+    const { scripts = {}, gypfile, bin } = JSON.parse(text) as { scripts?: Record<string, unknown>; gypfile?: unknown; bin?: unknown };
+    return JSON.stringify({ scripts, gypfile, bin }) === '{"scripts":{}}' ? "{}" : JSON.stringify({ scripts, gypfile, bin });
+  } catch (error) {
+    // What is no JSON may still be read by something: it differs from everything.
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
+}
+
+/** The text of a content, undefined if it is too long. */
+async function read(contents: string, id: string): Promise<string | undefined> {
+  const file = await open(join(contents, id));
+  try {
+    if ((await file.stat()).size > MOST_BYTES) return undefined;
+    return (await file.readFile()).toString("utf8");
+  } finally {
+    await file.close();
+  }
+}
