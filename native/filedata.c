@@ -69,21 +69,10 @@ static void find_target(struct job *job, struct target *target) {
   if (target->existed && !S_ISLNK(target->stat.st_mode)) refuse_kind(job, target->stat.st_mode);
 }
 
-static int open_aside(struct job *job, int folder, char *name, size_t size) {
-  uint64_t random = 0;
-  for (int attempt = 0; attempt < 8; attempt++) {
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random += (uint64_t)getpid();
-    snprintf(name, size, ".viv-%016llx", (unsigned long long)random);
-    int fd = openat(folder, name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 || errno != EEXIST) return fd;
-  }
-  job_fail(job, EEXIST, "write", NULL, NULL);
-}
-
 static char aside[32];
 static int aside_folder = -1;
 
-static void remove_aside(void) {
+void remove_aside(void) {
   if (aside_folder >= 0) unlinkat(aside_folder, aside, 0);
 }
 
@@ -94,12 +83,27 @@ static void interrupted(int number) {
   _exit(1);
 }
 
+int open_aside(struct job *job, int folder) {
+  uint64_t random = 0;
+  for (int attempt = 0; attempt < 8; attempt++) {
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random += (uint64_t)getpid();
+    snprintf(aside, sizeof aside, ".viv-%016llx", (unsigned long long)random);
+    int fd = openat(folder, aside, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) job_fail(job, errno, "open", NULL, NULL);
+    aside_folder = folder;
+    signal(SIGALRM, interrupted);
+    signal(SIGTERM, interrupted);
+    return fd;
+  }
+  job_fail(job, EEXIST, "write", NULL, NULL);
+}
+
 static void give_up(struct job *job, const char *step) {
   int error = errno;
   remove_aside();
   job_fail(job, error, step, NULL, NULL);
 }
-
 
 static int64_t receive_content(struct job *job, int fd) {
   static char chunk[CHUNK_MAX];
@@ -133,11 +137,12 @@ static int64_t append_content(struct job *job, const struct target *target, int 
   return fstat(to, &stat) == 0 ? stat.st_size : 0;
 }
 
-static void put_in_place(struct job *job, const struct target *target, int fd, mode_t mode) {
+void place_aside(struct job *job, int fd, const char *name, const struct stat *before, mode_t mode) {
   /* Root may write another's file: the owner stays. Where that is not allowed, the writer is the owner, as everywhere. */
-  if (target->existed && fchown(fd, target->stat.st_uid, target->stat.st_gid) != 0 && errno != EPERM) give_up(job, "write");
+  if (before != NULL && fchown(fd, before->st_uid, before->st_gid) != 0 && errno != EPERM) give_up(job, "write");
   if (fchmod(fd, mode) != 0) give_up(job, "write");
-  if (renameat(target->folder, aside, target->folder, target->name) != 0) give_up(job, "rename");
+  if (renameat(aside_folder, aside, aside_folder, name) != 0) give_up(job, "rename");
+  aside_folder = -1;
 }
 
 void file_write(struct job *job) {
@@ -149,16 +154,12 @@ void file_write(struct job *job) {
   mode_t mode = regular ? target.stat.st_mode & 07777 : 0644;
   const char *given = field(job->request, "mode");
   if (given != NULL) mode = (mode_t)strtoul(given, NULL, 8) & 07777;
-  int fd = open_aside(job, target.folder, aside, sizeof aside);
-  if (fd < 0) job_fail(job, errno, "open", NULL, NULL);
-  aside_folder = target.folder;
-  signal(SIGALRM, interrupted);
-  signal(SIGTERM, interrupted);
+  int fd = open_aside(job, target.folder);
   if (append) remove_aside();
   job_reply(job);
   int64_t size = receive_content(job, fd);
   if (append) size = append_content(job, &target, fd, mode);
-  else put_in_place(job, &target, fd, mode);
+  else place_aside(job, fd, target.name, target.existed ? &target.stat : NULL, mode);
   struct output output = {0};
   put(&output, "ok", "1");
   put(&output, "size", "%lld", (long long)size);

@@ -18,7 +18,7 @@ static const struct {
 } operations[] = {
     {"file.read", file_read, false},     {"file.write", file_write, false},   {"file.list", file_list, false},
     {"file.stat", file_stat, false},     {"file.move", file_move, false},     {"file.remove", file_remove, false},
-    {"file.mkdir", file_mkdir, false},   {"file.watch", file_watch, true},
+    {"file.mkdir", file_mkdir, false},   {"file.watch", file_watch, true},     {"file.apply", file_apply, false},
 };
 
 static int find(const char *op) {

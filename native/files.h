@@ -32,13 +32,19 @@ void put_entry(struct output *output, int folder, const char *name, const char *
 /* filedata.c */
 void file_read(struct job *job);
 void file_write(struct job *job);
+int open_aside(struct job *job, int folder);   /* a new file that is put in place when it is whole; one at a time */
+void place_aside(struct job *job, int fd, const char *name, const struct stat *before, mode_t mode);
+void remove_aside(void);
 /* filetree.c */
 void file_list(struct job *job);
 void file_stat(struct job *job);
 void file_move(struct job *job);
 void file_remove(struct job *job);
 void file_mkdir(struct job *job);
+int remove_tree(int parent, const char *name); /* whatever it is; 0 or -1 */
 bool make_parents(const char *path);       /* every folder above the last name */
+/* fileapply.c */
+void file_apply(struct job *job);
 /* filewatch.c */
 void file_watch(struct job *job);
 

@@ -118,17 +118,22 @@ static int remove_folder(int top, int parent, const char *name, int depth) {
   return result != 0 ? -1 : unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-void file_remove(struct job *job) {
-  struct stat stat;
-  if (lstat(job->path, &stat) != 0) job_fail(job, errno, "remove", NULL, NULL);
-  bool folder = S_ISDIR(stat.st_mode), recursive = field_flag(job->request, "recursive");
+int remove_tree(int parent, const char *name) {
   int result;
   unsigned before;
   do {
     before = cuts;
-    if (folder && recursive) result = remove_folder(-1, AT_FDCWD, job->path, 0);
-    else result = unlinkat(AT_FDCWD, job->path, folder ? AT_REMOVEDIR : 0);
+    result = unlinkat(parent, name, 0);
+    if (result != 0 && (errno == EISDIR || errno == EPERM)) result = remove_folder(-1, parent, name, 0);
   } while (result != 0 && errno == ENOTEMPTY && cuts != before);
+  return result;
+}
+
+void file_remove(struct job *job) {
+  struct stat stat;
+  if (lstat(job->path, &stat) != 0) job_fail(job, errno, "remove", NULL, NULL);
+  bool folder = S_ISDIR(stat.st_mode), recursive = field_flag(job->request, "recursive");
+  int result = folder && recursive ? remove_tree(AT_FDCWD, job->path) : unlinkat(AT_FDCWD, job->path, folder ? AT_REMOVEDIR : 0);
   if (result != 0) job_fail(job, errno, "remove", NULL, NULL);
   job_reply(job);
 }

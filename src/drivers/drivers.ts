@@ -99,6 +99,16 @@ export interface Usage {
   readonly tooManyProcesses: number;
 }
 
+/** One change to a tree; the path is relative to the tree's folder. */
+export type FileStep =
+  /** A file or link; absent is fine, a folder stays. */
+  | { readonly do: "remove"; readonly path: string }
+  /** Replaces whatever is there, makes the folders above. A file that is replaced keeps its owner and the rest of its mode. */
+  | { readonly do: "file"; readonly path: string; readonly executable: boolean; readonly body: AsyncIterable<Uint8Array> }
+  | { readonly do: "link"; readonly path: string; readonly target: string }
+  /** A folder, if it is empty. */
+  | { readonly do: "prune"; readonly path: string };
+
 export interface FileOperations {
   stat(path: string, user: string): Promise<FileEntry>;
   list(path: string, user: string, depth: number, limit: number): Promise<FileEntry[]>;
@@ -108,12 +118,16 @@ export interface FileOperations {
   move(path: string, to: string, user: string, replace: boolean): Promise<void>;
   remove(path: string, user: string, recursive: boolean): Promise<void>;
   mkdir(path: string, user: string, parents: boolean): Promise<void>;
+  /** Changes a tree step by step, never through a link. Each step is complete or not done; those done stay when one fails. */
+  apply(folder: string, user: string, steps: AsyncIterable<FileStep>): Promise<void>;
   watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncIterable<FileChange>;
 }
 
 /** A launched sandbox. */
 export interface Walls {
   readonly launched: Launched;
+  /** Throws `cell_incompatible` when another version launched it, whose processes this one can't speak with. */
+  greet(): Promise<void>;
   exec(request: ExecRequest): Promise<RunningCommand>;
   /** Listens to a command that runs already; undefined when it has ended. */
   attach(command: string, stdin: boolean): Promise<RunningCommand | undefined>;

@@ -34,6 +34,7 @@ const inside = [
   "files",
   "filedata",
   "filetree",
+  "fileapply",
   "filewatch",
 ];
 const walls = ["frames", "guard", "seccomp", "testinit"];

@@ -6,8 +6,9 @@ import { dirname, join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { VivError } from "../../schema/errors.ts";
 import type { FileChange, FileEntry } from "../../schema/files.ts";
-import type { FileOperations } from "../drivers.ts";
+import type { FileOperations, FileStep } from "../drivers.ts";
 import { isoTime, safeSize } from "../file-numbers.ts";
+import { applyStep } from "./applying.ts";
 import { type CopyPaths, fileError } from "./paths.ts";
 import { watchChanges } from "./watching.ts";
 
@@ -92,6 +93,13 @@ export class FolderFiles implements FileOperations {
     return this.#doing(path, user, async () => {
       const place = await this.#paths.resolve(path, { follow: true, missing: parents });
       await mkdir(place, { recursive: parents });
+    });
+  }
+
+  apply(folder: string, user: string, steps: AsyncIterable<FileStep>): Promise<void> {
+    return this.#doing(folder, user, async () => {
+      const root = await this.#paths.resolve(folder, { follow: true });
+      for await (const step of steps) await applyStep(root, step);
     });
   }
 

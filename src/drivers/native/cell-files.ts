@@ -2,11 +2,11 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import { chunkMaxBytes, encodeFrame, type FieldList, type FieldValue, Fields, KIND } from "../../host/frames.ts";
+import { chunkMaxBytes, encodeFields, encodeFrame, type FieldList, type FieldValue, Fields, KIND } from "../../host/frames.ts";
 import { FileChange, type FileEntry, FileType } from "../../schema/files.ts";
-import type { FileOperations } from "../drivers.ts";
+import type { FileOperations, FileStep } from "../drivers.ts";
 import { isoTime, safeSize } from "../file-numbers.ts";
-import { ask, askList, framesOf, lost, openSocket } from "./cell-connection.ts";
+import { ask, askList, framesOf, lost, openSocket, type Subject } from "./cell-connection.ts";
 import { decodePath, encodePath } from "../../schema/path-bytes.ts";
 
 function entryOf(fields: Fields): FileEntry {
@@ -32,18 +32,53 @@ function common(path: string, user: string): [string, FieldValue][] {
 
 const flag = (value: boolean | undefined): string => (value === true ? "1" : "0");
 
-/** Sends the content, unless the answer, which can only be a refusal now, comes first. */
-async function upload(socket: Socket, body: AsyncIterable<Uint8Array>, answer: Promise<unknown>): Promise<void> {
+async function* dataFrames(body: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, void> {
+  for await (const part of body) {
+    for (let at = 0; at < part.length; at += chunkMaxBytes) yield encodeFrame(KIND.data, part.subarray(at, at + chunkMaxBytes));
+  }
+}
+
+async function* stepFrames(steps: AsyncIterable<FileStep>): AsyncGenerator<Buffer, void, void> {
+  for await (const step of steps) {
+    const fields: [string, FieldValue][] = [
+      ["do", step.do],
+      ["path", encodePath(step.path)],
+    ];
+    if (step.do === "file") fields.push(["executable", flag(step.executable)]);
+    if (step.do === "link") fields.push(["target", encodePath(step.target)]);
+    yield encodeFrame(KIND.entry, encodeFields(fields));
+    if (step.do === "file") yield* dataFrames(step.body);
+  }
+}
+
+/** Sends what follows a request, unless the answer, which can only be a refusal now, comes first. */
+async function upload(socket: Socket, frames: AsyncIterable<Buffer>, answer: Promise<unknown>): Promise<void> {
   const refused = new AbortController();
   const stop = (): void => refused.abort();
   answer.then(stop, stop);
-  for await (const part of body) {
-    for (let at = 0; at < part.length && !refused.signal.aborted; at += chunkMaxBytes) {
-      if (!socket.write(encodeFrame(KIND.data, part.subarray(at, at + chunkMaxBytes)))) await Promise.race([once(socket, "drain"), answer]);
-    }
+  for await (const frame of frames) {
     if (refused.signal.aborted) return;
+    if (!socket.write(frame)) await Promise.race([once(socket, "drain"), answer]);
   }
   socket.write(encodeFrame(KIND.end));
+}
+
+/** A request that goes on with frames of the client: a reply, the frames, another reply. */
+async function send(socket: Socket, subject: Subject, following: AsyncIterable<Buffer>): Promise<void> {
+  const frames = framesOf(socket, subject);
+  const ready = await frames.next();
+  if (ready.done === true) throw lost(subject);
+  const answer = frames.next(); // a full disk is told while the content is still on its way
+  try {
+    await upload(socket, following, answer);
+  } catch (error) {
+    socket.destroy(); // the connection ends before END: nothing more is changed
+    await answer.catch(() => undefined);
+    throw error;
+  }
+  const done = await answer;
+  if (done.done === true || done.value.kind !== KIND.reply) throw lost(subject);
+  await frames.return();
 }
 
 export class CellFiles implements FileOperations {
@@ -90,21 +125,11 @@ export class CellFiles implements FileOperations {
     const fields = [...common(path, user)];
     if (options.mode !== undefined) fields.push(["mode", options.mode.toString(8)]);
     fields.push(["parents", flag(options.parents)], ["append", flag(options.append)]);
-    const socket = openSocket(this.#socket, "file.write", fields);
-    const frames = framesOf(socket, { name: path, user });
-    const ready = await frames.next();
-    if (ready.done === true) throw lost(path);
-    const answer = frames.next(); // a full disk is told while the content is still on its way
-    try {
-      await upload(socket, body, answer);
-    } catch (error) {
-      socket.destroy(); // the connection ends before END: nothing is changed
-      await answer.catch(() => undefined);
-      throw error;
-    }
-    const done = await answer;
-    if (done.done === true || done.value.kind !== KIND.reply) throw lost(path);
-    await frames.return();
+    await send(openSocket(this.#socket, "file.write", fields), { name: path, user }, dataFrames(body));
+  }
+
+  async apply(folder: string, user: string, steps: AsyncIterable<FileStep>): Promise<void> {
+    await send(openSocket(this.#socket, "file.apply", common(folder, user)), { name: folder, user }, stepFrames(steps));
   }
 
   async move(path: string, to: string, user: string, replace: boolean): Promise<void> {

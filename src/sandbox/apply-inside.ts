@@ -1,0 +1,59 @@
+/** Writes a merged change into a live sandbox, through process 1 alone. */
+import { open, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { FileOperations, FileStep } from "../drivers/drivers.ts";
+import type { MergedChange } from "../merge/three-way.ts";
+import { decodePath } from "../schema/path-bytes.ts";
+
+const LINK = "120000";
+const EXECUTABLE = "100755";
+const READ_BYTES = 64 * 1024;
+
+/**
+ * Brings `changes` into the sandbox's project as the user given. `contents` is a folder of ours with one file per object id.
+ * Folders that lose their last file go, as with git. What was done stays when a step fails.
+ */
+export async function applyInside(
+  files: FileOperations,
+  project: string,
+  user: string,
+  changes: readonly MergedChange[],
+  contents: string,
+): Promise<void> {
+  if (changes.length > 0) await files.apply(project, user, stepsOf(changes, contents));
+}
+
+/** What goes makes room first; folders are looked at last, when it is known what came into them. */
+async function* stepsOf(changes: readonly MergedChange[], contents: string): AsyncGenerator<FileStep, void, void> {
+  const gone = changes.filter((change) => change.new === null).map(({ path }) => decodePath(path));
+  for (const path of gone) yield { do: "remove", path };
+  for (const { path, new: now } of changes) {
+    if (now === null) continue;
+    const content = join(contents, now.id);
+    if (now.mode === LINK) yield { do: "link", path: decodePath(path), target: decodePath(await readFile(content)) };
+    else yield { do: "file", path: decodePath(path), executable: now.mode === EXECUTABLE, body: read(content) };
+  }
+  for (const path of foldersAbove(gone)) yield { do: "prune", path };
+}
+
+async function* read(path: string): AsyncGenerator<Buffer, void, void> {
+  const file = await open(path, "r");
+  try {
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES);
+      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
+      if (bytesRead < READ_BYTES) return;
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Deepest first. */
+function foldersAbove(paths: readonly string[]): string[] {
+  const folders = new Set<string>();
+  for (const path of paths) {
+    for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) folders.add(path.slice(0, end));
+  }
+  return [...folders].toSorted((one, other) => other.split("/").length - one.split("/").length);
+}
