@@ -1,5 +1,6 @@
 /** RS of the threat list: a sandbox that takes all it can get hurts neither its sibling nor the host, and is told what it ran into. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, openSync, statfsSync, watch } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -10,6 +11,13 @@ import type { Limits } from "../../src/schema/sandbox.ts";
 
 const MIB = 1024 ** 2;
 const SMALL: Limits = { cpus: 1, memoryBytes: 256 * MIB, diskBytes: 64 * MIB, processes: 64 };
+/** Of no account, so that what counts per user counts for the test alone. */
+const NOBODYS_UID = 0x6ffff001;
+/** More than a small sandbox has, and little for a machine. */
+const TOO_MUCH_MIB = "400";
+const BURN = "(timeout 2 sh -c 'while :; do :; done' & timeout 2 sh -c 'while :; do :; done' & wait)";
+/** The most of one processor that half of one may look like. */
+const HALF = 0.65;
 
 describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
   let server: TestServer;
@@ -32,6 +40,13 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
 
   const exhaust = (...args: readonly string[]) =>
     server.client.call("runCommand", { sandbox: box, command: [join(server.project, "exhaust"), ...args], user: "root" });
+  /** The same on the machine, in namespaces of its own, with a file system of its own to work in. */
+  const exhaustHost = (...args: readonly string[]): string =>
+    execFileSync(
+      "unshare",
+      ["-m", "-i", "sh", "-c", 'mount -t tmpfs none /mnt && cd /mnt && exec "$@"', "sh", join(server.project, "exhaust"), ...args],
+      { encoding: "utf8" },
+    );
   const counted = (stdout: string): [number, string] => [Number(stdout.split(" ")[0]), stdout.trim().split(" ")[1] ?? ""];
 
   /** Takes a resource in the background and holds it. Answers how much it got. */
@@ -78,8 +93,9 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
   });
 
   test("RS-02 and LIM-3: runs out of memory, is told so, and works on", async () => {
-    const result = await exhaust("memory", "1000");
+    const result = await exhaust("memory", TOO_MUCH_MIB);
     expect(result.end).toMatchObject({ cause: "out-of-memory", signal: "SIGKILL" });
+    expect(exhaustHost("memory", TOO_MUCH_MIB), "what nothing limits gets it all").toBe(`${TOO_MUCH_MIB} enough\n`);
     expect((await server.sh(box, "echo works")).stdout).toBe("works\n");
     expect((await server.sh(box, "exit 3")).end).toMatchObject({ cause: "exit", exitCode: 3 });
   });
@@ -87,9 +103,12 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
   test.each(["memfd", "shm"])("RS-03: pays for %s with its own memory", async (kind) => {
     const result =
       kind === "memfd"
-        ? await exhaust("memfd", "1000")
-        : await server.sh(box, "dd if=/dev/zero of=/dev/shm/hog bs=1M count=1000", { user: "root" });
+        ? await exhaust("memfd", TOO_MUCH_MIB)
+        : await server.sh(box, `dd if=/dev/zero of=/dev/shm/hog bs=1M count=${TOO_MUCH_MIB}`, { user: "root" });
     expect(result.end).toMatchObject({ cause: "out-of-memory" });
+    // What nothing limits gets it all: a file of memory, and one in a file system of memory.
+    const unlimited = kind === "memfd" ? "memfd" : "allocation";
+    expect(exhaustHost(unlimited, TOO_MUCH_MIB)).toBe(`${TOO_MUCH_MIB} enough\n`);
     const next = await server.sh(box, "perl -e '$x = q(x) x 50_000_000'", { timeoutMs: 10_000 });
     // What lies in /dev/shm outlives the command that put it there; a memory file does not.
     expect(next.end?.cause).toBe(kind === "shm" ? "out-of-memory" : "exit");
@@ -158,7 +177,17 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     closeSync(openSync("/dev/ptmx", "r+"));
   });
 
-  test.each(["watches", "pipes", "queues", "timers", "descriptors"])(
+  test("RS-07: without a user of its own for each, one program's inotify instances are all that another may have", async () => {
+    const as = ["--reuid", String(NOBODYS_UID), "--clear-groups", join(server.project, "exhaust"), "watchers"];
+    const greedy = spawn("setpriv", [...as, "10000000", "hold"], { stdio: ["pipe", "pipe", "inherit"] });
+    const [said] = (await once(greedy.stdout, "data")) as [Buffer];
+    const next = spawnSync("setpriv", [...as, "1"], { encoding: "utf8" }).stdout;
+    greedy.stdin.end();
+    await once(greedy, "exit");
+    expect([counted(said.toString())[1], next]).toEqual(["EMFILE", "0 EMFILE\n"]);
+  });
+
+  test.each(["watches", "pipes", "queues", "timers", "descriptors", "epolls", "sockets"])(
     "RS-07: takes all the %s it may have, and the others still get theirs",
     async (resource) => {
       const [count] = await hold(resource, "400000");
@@ -169,12 +198,7 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
         user: "root",
       });
       expect(others.stdout).toBe("8 enough\n");
-      const onHost = execFileSync(
-        "unshare",
-        ["-m", "-i", "sh", "-c", 'mount -t tmpfs none /mnt && cd /mnt && exec "$@"', "sh", join(server.project, "exhaust"), resource, "8"],
-        { encoding: "utf8" },
-      );
-      expect(onHost).toBe("8 enough\n");
+      expect(exhaustHost(resource, "8")).toBe("8 enough\n");
     },
   );
 
@@ -186,13 +210,11 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
 
   test("RS-08 and LIM-1: burns no more than its share of the processors", async () => {
     const half = await server.create({ limits: { ...SMALL, cpus: 0.5 } });
-    const burn = await server.sh(
-      half.id,
-      "renice -n -20 $$; (timeout 2 sh -c 'while :; do :; done' & timeout 2 sh -c 'while :; do :; done' & wait); true",
-    );
+    const burn = await server.sh(half.id, `renice -n -20 $$; ${BURN}; true`);
     const share = (burn.end?.cpuMs ?? 0) / (burn.end?.wallMs ?? 1);
     expect(share).toBeGreaterThan(0.3);
-    expect(share).toBeLessThan(0.65);
+    expect(share).toBeLessThan(HALF);
+    expect(burnOutside(), "what nothing limits takes more").toBeGreaterThan(HALF);
     await server.client.call("removeSandbox", { sandbox: half.id });
   });
 
@@ -201,3 +223,15 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     expect(detail).toMatchObject({ limits: SMALL, limitsHeld: "hard" });
   });
 });
+
+/** The share of one processor that the burn takes where nothing limits it. */
+function burnOutside(): number {
+  const began = performance.now();
+  const { stdout } = spawnSync("sh", ["-c", `${BURN}; times`], { encoding: "utf8" });
+  const ofChildren = stdout.trim().split("\n").at(-1) ?? "";
+  const seconds = [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, rest]) => sum + Number(minutes) * 60 + Number(rest),
+    0,
+  );
+  return (seconds * 1000) / (performance.now() - began);
+}

@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -96,6 +98,22 @@ static long take_pipe(long at) {
   return pipe(ends) != 0 ? -1 : fcntl(ends[0], F_SETPIPE_SZ, MIB);
 }
 
+/* Watches count for their owner, descriptors for the process: one instance takes many, and nests. */
+static long take_epoll(long at) {
+  static int last = -1;
+  int fd = epoll_create1(0);
+  struct epoll_event event = {.events = EPOLLIN};
+  if (fd < 0) return -1;
+  if (at % 2 == 1 && epoll_ctl(fd, EPOLL_CTL_ADD, last, &event) != 0) return -1;
+  return last = fd;
+}
+
+static long take_socket(long at) {
+  int pair[2];
+  if (at % 2 == 0) return socket(AF_INET, SOCK_STREAM, 0);
+  return socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+}
+
 static long take_queue(long at) {
   snprintf(name, sizeof name, "/q%ld", at);
   struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 8};
@@ -122,7 +140,7 @@ static long take_aio(long at) {
 static const struct { const char *name; long (*take)(long); } resources[] = {
   {"processes", take_process}, {"memory", take_memory}, {"memfd", take_memfd}, {"deleted-file", take_deleted_file},
   {"allocation", take_allocation}, {"inodes", take_inode}, {"descriptors", take_descriptor}, {"terminals", take_terminal},
-  {"watchers", take_watcher}, {"watches", take_watch}, {"pipes", take_pipe}, {"queues", take_queue}, {"timers", take_timer},
+  {"watchers", take_watcher}, {"watches", take_watch}, {"pipes", take_pipe}, {"epolls", take_epoll}, {"sockets", take_socket}, {"queues", take_queue}, {"timers", take_timer},
   {"keys", take_key}, {"aio", take_aio},
 };
 
