@@ -1,15 +1,18 @@
 /** PR of the threat list: what a process inside may not do, each beside the same attack where nothing stops it. */
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, chmodSync, existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { all, attackHost, attackInside, compile, outcomes } from "../support/attacks.ts";
+import { givenRanges, idRanges, overlaps } from "../support/id-ranges.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 const NOBODY = { uid: 65_534, gid: 65_534 };
+const SUBIDS = new URL("../../src/host/subids.ts", import.meta.url).href;
 const NAMESPACES = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"];
 
 describe("a process inside", needs("root", "compiler"), () => {
@@ -22,17 +25,7 @@ describe("a process inside", needs("root", "compiler"), () => {
     server = await TestServer.start();
     chmodSync(server.place, 0o755);
     compile(server.project, "attack", "abi");
-    box = (
-      await server.create({
-        env: {
-          DBUS_SESSION_BUS_ADDRESS: "unix:path=/run/bus",
-          DISPLAY: ":0",
-          WAYLAND_DISPLAY: "w",
-          PULSE_SERVER: "p",
-          XDG_RUNTIME_DIR: "/run/user/0",
-        },
-      })
-    ).id;
+    box = (await server.create()).id;
   });
   afterAll(async () => server?.remove());
 
@@ -199,16 +192,36 @@ describe("a process inside", needs("root", "compiler"), () => {
 
   test("MT-07: shares no id with a sibling or with anyone of the machine", async () => {
     const sibling = await server.create();
-    const bases = await Promise.all(
-      [box, sibling.id].map(async (id) => Number((await server.sh(id, "awk '{print $2}' /proc/self/uid_map")).stdout)),
+    const own = await Promise.all([box, sibling.id].map(async (id) => idRanges((await server.sh(id, "cat /proc/self/uid_map")).stdout)));
+    const given = ["/etc/subuid", "/etc/subgid", "/etc/passwd"].flatMap((file) => givenRanges(file));
+    expect(given.length).toBeGreaterThan(10);
+    const [first = [], second = []] = own;
+    expect(overlaps(first, second)).toEqual([]);
+    for (const range of own) expect(overlaps(range, given)).toEqual([]);
+    // The same look notices a map that reaches into the sandbox's by one id.
+    const intruder = spawn("unshare", ["-U", "sleep", "60"]);
+    const namespace = (pid: number | string): string => readlinkSync(`/proc/${pid}/ns/user`);
+    await eventually(
+      () => namespace(intruder.pid ?? 0),
+      (found) => found !== namespace("self"),
     );
-    expect(Math.abs((bases[0] ?? 0) - (bases[1] ?? 0))).toBeGreaterThanOrEqual(65_536);
-    const given = existsSync("/etc/subuid") ? readFileSync("/etc/subuid", "utf8").trim().split("\n").filter(Boolean) : [];
-    for (const line of given) {
-      const [, start, count] = line.split(":").map(Number);
-      for (const base of bases) expect(base >= (start ?? 0) + (count ?? 0) || base + 65_536 <= (start ?? 0), line).toBe(true);
-    }
+    writeFileSync(`/proc/${intruder.pid}/uid_map`, `0 ${first[0]?.last ?? 0} 10\n`);
+    const control = idRanges(readFileSync(`/proc/${intruder.pid}/uid_map`, "utf8"));
+    intruder.kill("SIGKILL");
+    expect(overlaps(first, control)).toHaveLength(1);
     await server.client.call("removeSandbox", { sandbox: sibling.id });
+  });
+
+  test("MT-07: a range that /etc/subuid gives to somebody is left out, and is taken where it gives it to nobody", () => {
+    const start = 0x70000000;
+    const look = `import { freeRanges } from ${JSON.stringify(SUBIDS)}; const free = freeRanges(${start}, 65536); console.log([0, 1, 2, 3].map(free).join(" "))`;
+    const script = 'mount -t tmpfs none /etc; printf %s "$0" > /etc/subuid; exec "$@"';
+    const ranges = (subuid: string): string =>
+      execFileSync("unshare", ["-m", "sh", "-c", script, subuid, process.execPath, "--input-type=module-typescript", "-e", look], {
+        encoding: "utf8",
+      }).trim();
+    expect(ranges("")).toBe("true true true true");
+    expect(ranges(`someone:${start + 65_536 + 100}:65536\n`)).toBe("true false false true");
   });
 
   test("PR-10: runs as exactly the asked user or not at all", async () => {
@@ -288,17 +301,36 @@ describe("a process inside", needs("root", "compiler"), () => {
   });
 
   test("PR-16: has no bus, no display and no sound of the host", async () => {
-    const names = "DBUS_SESSION_BUS_ADDRESS DISPLAY WAYLAND_DISPLAY PULSE_SERVER XDG_RUNTIME_DIR SSH_AUTH_SOCK NOTIFY_SOCKET";
-    expect(
-      (
-        await server.sh(
-          box,
-          `for n in ${names}; do printenv $n; done; ls -A /run /tmp/.X11-unix 2>/dev/null | grep -v '^lock$' | grep -v :$`,
-          { user: "root" },
-        )
-      ).stdout.trim(),
-    ).toBe("");
-    expect((await server.client.call("inspectSandbox", { sandbox: box })).environmentLeftOut).toContain("DBUS_SESSION_BUS_ADDRESS");
+    const folder = `/run/viv-canary-${process.pid}`;
+    mkdirSync(join(folder, "pulse"), { recursive: true });
+    const display = mkdirSync("/tmp/.X11-unix", { recursive: true, mode: 0o1777 });
+    const sockets = { bus: "bus", wayland: "wayland-0", sound: "pulse/native", notify: "notify", agent: "agent" };
+    const paths = [...Object.values(sockets).map((name) => join(folder, name)), `/tmp/.X11-unix/X${process.pid}`];
+    const listeners = paths.map((path) => createServer().listen(path));
+    await Promise.all(listeners.map((listener) => once(listener, "listening")));
+    const doors = {
+      DBUS_SESSION_BUS_ADDRESS: `unix:path=${folder}/bus`,
+      DBUS_SYSTEM_BUS_ADDRESS: `unix:path=${folder}/bus`,
+      DISPLAY: `:${process.pid}`,
+      WAYLAND_DISPLAY: `${folder}/wayland-0`,
+      PULSE_SERVER: `unix:${folder}/pulse/native`,
+      XDG_RUNTIME_DIR: folder,
+      NOTIFY_SOCKET: `${folder}/notify`,
+      SSH_AUTH_SOCK: `${folder}/agent`,
+    };
+    const line = `for n in ${Object.keys(doors).join(" ")}; do printenv $n; done; for s in ${paths.join(" ")}; do [ -S $s ] && echo $s; done; :`;
+    const everything = [...Object.values(doors), ...paths].join("\n");
+    expect(execFileSync("sh", ["-c", line], { env: { ...process.env, ...doors }, encoding: "utf8" }).trim()).toBe(everything);
+    const fresh = await server.create({ env: doors });
+    expect((await server.sh(fresh.id, line, { user: "root" })).stdout).toBe("");
+    const rest = "ls -A /run /tmp/.X11-unix 2>/dev/null | grep -v '^lock$' | grep -v :$; systemctl is-system-running; systemd-run true; :";
+    expect((await server.sh(fresh.id, rest, { user: "root" })).stdout.trim()).toMatch(/^(offline)?$/);
+    expect(execFileSync("sh", ["-c", rest.split(";")[0] ?? ""], { encoding: "utf8" })).toContain(`viv-canary-${process.pid}`);
+    const { environmentLeftOut } = await server.client.call("inspectSandbox", { sandbox: fresh.id });
+    expect(Object.keys(doors).filter((name) => !environmentLeftOut.includes(name))).toEqual([]);
+    for (const listener of listeners) listener.close();
+    for (const made of [folder, display ?? folder]) rmSync(made, { recursive: true, force: true });
+    await server.client.call("removeSandbox", { sandbox: fresh.id });
   });
 
   test("PR-17: sees no cgroup file system and can't mount one", async () => {
