@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -104,6 +105,26 @@ void btrfs_readonly(const struct fields *request, struct answer *answer) {
   flags = field_flag(request, "readonly") ? flags | BTRFS_SUBVOL_RDONLY : flags & ~(__u64)BTRFS_SUBVOL_RDONLY;
   if (!answer->failed && ioctl(fd, BTRFS_IOC_SUBVOL_SETFLAGS, &flags) != 0) refuse_errno(answer, "readonly", path);
   close(fd);
+}
+
+/* What tells a frozen subvolume from any other, and whether it was changed since it was made. */
+void btrfs_identity(const struct fields *request, struct answer *answer) {
+  const char *path = required(request, "path", answer);
+  struct btrfs_ioctl_get_subvol_info_args info = {0};
+  struct stat status;
+  if (path == NULL) return;
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &status) != 0) refuse_errno(answer, "identity", path);
+  else if (status.st_ino != SUBVOLUME_ROOT) refuse(answer, "bad-request", ENOTTY, "identity", "%s is not a subvolume", path);
+  /* The kernel answers with a positive number where it does not find the folder it lies in, which nobody asked for. */
+  else if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, &info) < 0) refuse_errno(answer, "identity", path);
+  if (fd >= 0) close(fd);
+  if (answer->failed) return;
+  char uuid[2 * BTRFS_UUID_SIZE + 1];
+  for (size_t at = 0; at < BTRFS_UUID_SIZE; at++) snprintf(uuid + 2 * at, 3, "%02x", info.uuid[at]);
+  put(&answer->fields, "uuid", "%s", uuid);
+  put(&answer->fields, "readonly", "%d", (info.flags & BTRFS_ROOT_SUBVOL_RDONLY) != 0);
+  put(&answer->fields, "changed", "%d", info.ctransid > info.otransid);
 }
 
 /* The first subvolume that lies directly in subvolume `parent`: 1 found, 0 none, -1 error. */

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#ifndef PROTOCOL_VERSION /* tests build a cell of another version */
 #define PROTOCOL_VERSION 1
+#endif
 #define FRAME_MAX (1u << 20)
 #define CHUNK_MAX (64u << 10)
 #define PART '\x1f'
@@ -54,6 +56,10 @@ int send_error(int fd, const char *id, const char *code, int error, const char *
 /* Blocking read of one frame into a malloc'd, NUL-terminated buffer. Returns 0, or -1 (end, bad frame, error). */
 int receive_frame(int fd, struct header *header, char **payload);
 const char *code_of_errno(int error);
+
+/* oom.c: whom the kernel ends when the machine runs out of memory */
+void protect_from_oom(void);  /* the caller, where that is allowed; a child undoes it first */
+int unprotect_from_oom(void);  /* back to what protect_from_oom found; 0 or -1 */
 
 /* One main per life. */
 int host_main(void);                                       /* host.c */

@@ -33,6 +33,7 @@ static const struct {
     {"btrfs.create", btrfs_create, INLINE},
     {"btrfs.snapshot", btrfs_snapshot, INLINE},
     {"btrfs.readonly", btrfs_readonly, INLINE},
+    {"btrfs.identity", btrfs_identity, INLINE},
     {"btrfs.delete", btrfs_delete, FORKED},
     {"btrfs.sync", btrfs_sync, FORKED},
     {"btrfs.freespace", btrfs_freespace, INLINE},
@@ -212,6 +213,7 @@ static int prepare(struct source *signals) {
   umask(0022);
   /* Process 1 of a sandbox comes to us when its launcher ends: so its exact wait status is known. */
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  protect_from_oom();
   struct rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max < 65536 ? files.rlim_max : 65536;

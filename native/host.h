@@ -55,6 +55,7 @@ void process_kill(const struct fields *request, struct answer *answer);
 void btrfs_create(const struct fields *request, struct answer *answer);
 void btrfs_snapshot(const struct fields *request, struct answer *answer);
 void btrfs_readonly(const struct fields *request, struct answer *answer);
+void btrfs_identity(const struct fields *request, struct answer *answer);
 void btrfs_delete(const struct fields *request, struct answer *answer);
 void btrfs_sync(const struct fields *request, struct answer *answer);
 void btrfs_freespace(const struct fields *request, struct answer *answer);

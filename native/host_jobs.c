@@ -87,6 +87,7 @@ static int run_child(const struct fields *request, handler handle, int how, int 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != host) return 1;
   }
+  if (unprotect_from_oom() != 0) return 1;
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

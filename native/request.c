@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 static void bad(struct connection *connection, const char *message) {
@@ -84,6 +85,12 @@ static void handle_ping(struct connection *connection, const struct fields *requ
   connection_finish(connection);
 }
 
+static void other_version(struct connection *connection) {
+  char message[64];
+  snprintf(message, sizeof message, "this cell speaks v=%d", PROTOCOL_VERSION);
+  connection_fail(connection, "unsupported", EPROTO, "request", message);
+}
+
 static void handle_dial(struct connection *connection, const struct fields *request) {
   int64_t port = 0;
   const char *host = field(request, "host");
@@ -109,8 +116,11 @@ static const struct {
 /* Carrying out a request may end the connection and free the fields: nothing may touch them afterwards. */
 void request_handle(struct connection *connection, const struct fields *request) {
   if (!fields_valid(request)) return bad(connection, "the payload is not a list of fields");
-  const char *version = field(request, "v"), *op = field(request, "op");
-  if (version == NULL || strcmp(version, "1") != 0) return connection_fail(connection, "unsupported", EPROTO, "request", "this cell speaks v=1");
+  int64_t version = 0;
+  const char *op = field(request, "op");
+  /* A server of any version may ask which one this is. */
+  if (op != NULL && strcmp(op, "ping") == 0) return handle_ping(connection, request);
+  if (!field_number(request, "v", &version) || version != PROTOCOL_VERSION) return other_version(connection);
   if (op == NULL) return bad(connection, "op= is missing");
   for (size_t at = 0; at < sizeof operations / sizeof operations[0]; at++) {
     if (strcmp(op, operations[at].op) == 0) return operations[at].handle(connection, request);
