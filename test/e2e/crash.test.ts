@@ -1,5 +1,6 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isRunning } from "../../src/host/processes.ts";
 import { groupsOf, processesInside, traces } from "../support/machine.ts";
@@ -52,6 +53,30 @@ describe("a server killed at a named point", needs("root"), () => {
       await expectConsistent(server);
     });
   }
+
+  test("F-02: between making a sandbox's processes and noting them, at whatever moment, leaves none of them", async () => {
+    let caught = 0;
+    // Later each time, until the create has been answered before the server dies.
+    for (let delayMs = 0, answered = false; !answered; delayMs += 4) {
+      const creating = server.create().then(
+        () => true,
+        () => false,
+      );
+      await eventually(
+        () => traces(server).runs,
+        (runs) => runs.length > 0,
+      );
+      await delay(delayMs);
+      await server.kill();
+      answered = await creating;
+      if (!answered) caught += processesInside(server).length;
+      await server.up();
+      await expectConsistent(server);
+      await server.client.call("prune", { all: true });
+      await expectConsistent(server);
+    }
+    expect(caught, "some had a process 1 when the server died").toBeGreaterThan(0);
+  }, 60_000);
 
   for (const point of ["remove.begun", "remove.stopped", "remove.volume"]) {
     test(`F-03: at ${point} finishes the removal`, async () => {
