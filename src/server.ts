@@ -19,6 +19,7 @@ import { diagnose } from "./host/doctor.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
+import { protectFromOom } from "./host/oom.ts";
 import { freeRanges } from "./host/subids.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
@@ -85,6 +86,7 @@ export class Server {
     preparePaths(paths);
     const temporary = join(paths.home, "tmp");
     this.#closers.push(holdExclusively(join(paths.home, "lock.db"), paths.home));
+    this.#closers.push(protectFromOom());
     // Only a server that was killed leaves something in it.
     rmSync(temporary, { recursive: true, force: true });
     mkdirSync(temporary, { recursive: true, mode: 0o700 });

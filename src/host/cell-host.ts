@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { unprotected } from "./oom.ts";
 import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND } from "./frames.ts";
 
 /** An ERROR frame of the cell: `code` is one of the protocol's words, `step` names where it failed. */
@@ -64,7 +65,10 @@ export class CellHost {
     this.#onLost = options.onLost;
     // Node makes a "pipe" beyond stderr a Unix socket pair, which is what the protocol asks for.
     // A process group of its own keeps a Ctrl-C at the server's terminal away from the helper.
-    this.#child = spawn(options.program, ["host"], { stdio: ["ignore", "ignore", "pipe", "pipe"], detached: true, env: {} });
+    // It protects itself from the OOM killer, and gives its children back what it was started with.
+    this.#child = unprotected(() =>
+      spawn(options.program, ["host"], { stdio: ["ignore", "ignore", "pipe", "pipe"], detached: true, env: {} }),
+    );
     this.#channel = this.#child.stdio[3] as Socket;
     this.#ended = once(this.#child, "close").then(
       () => undefined,

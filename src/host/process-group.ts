@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
+import { unprotected } from "./oom.ts";
 import { run } from "./run.ts";
 
 export interface GroupRequest {
@@ -32,12 +33,14 @@ export interface ProcessGroup {
 /** Resolves when the program runs; rejects with the system's error when it can't. */
 export async function startGroup(request: GroupRequest): Promise<ProcessGroup> {
   const [program = "", ...args] = request.command;
-  const child = spawn(program, args, {
-    cwd: request.cwd,
-    env: request.env,
-    detached: true,
-    stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe"],
-  });
+  const child = unprotected(() =>
+    spawn(program, args, {
+      cwd: request.cwd,
+      env: request.env,
+      detached: true,
+      stdio: [request.stdin ? "pipe" : "ignore", "pipe", "pipe"],
+    }),
+  );
   const exited = new Promise<GroupExit>((resolve) => {
     child.once("exit", (code, signal) => resolve({ code, signal: signal === null ? null : constants.signals[signal] }));
   });

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { pipeline, Readable } from "node:stream";
 import { VivError } from "../schema/errors.ts";
+import { unprotected } from "./oom.ts";
 
 export interface RunOptions {
   readonly cwd?: string;
@@ -69,10 +70,10 @@ function start(program: string, args: readonly string[], options: RunOptions): S
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   } as const;
   if (options.input === undefined) {
-    const child = spawn(program, args, { ...settings, stdio: ["ignore", "pipe", "pipe"] });
+    const child = unprotected(() => spawn(program, args, { ...settings, stdio: ["ignore", "pipe", "pipe"] }));
     return { child, fed: Promise.resolve(), stdout: child.stdout, stderr: child.stderr };
   }
-  const child = spawn(program, args, { ...settings, stdio: ["pipe", "pipe", "pipe"] });
+  const child = unprotected(() => spawn(program, args, { ...settings, stdio: ["pipe", "pipe", "pipe"] }));
   const { promise: fed, resolve, reject } = Promise.withResolvers<void>();
   fed.catch(() => undefined);
   // A program may end before it has read everything: its exit code says whether that is well.

@@ -59,7 +59,8 @@ class Inside {
     const live = this.#engine.parts.live.get(row.id);
     if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
     live.activeAt = performance.now();
-    return { files: live.walls.files, path: resolve(row.project, path), user: user ?? row.user, row, live };
+    const files = this.#engine.sandboxes.damage.watch(row.id, live.walls.files);
+    return { files, path: resolve(row.project, path), user: user ?? row.user, row, live };
   }
 }
 

@@ -16,11 +16,21 @@ export function signalNumber(text: string): number | undefined {
   return Object.hasOwn(constants.signals, name) ? constants.signals[name as NodeJS.Signals] : undefined;
 }
 
+/** Nothing that explains an end. */
+export const NOTHING_SEEN: Circumstances = {
+  outOfMemory: false,
+  tooManyProcesses: false,
+  diskFull: false,
+  storageDamaged: false,
+  cancelled: false,
+};
+
 /** What the sandbox ran into while the command ran. */
 export interface Circumstances {
   readonly outOfMemory: boolean;
   readonly tooManyProcesses: boolean;
   readonly diskFull: boolean;
+  readonly storageDamaged: boolean;
   readonly cancelled: boolean;
 }
 
@@ -29,6 +39,7 @@ const MESSAGES: Readonly<Record<Exclude<Cause, "exit" | "signal">, string>> = {
   "out-of-memory": "The sandbox ran out of memory and the kernel ended a process.",
   "disk-full": "The sandbox's disk quota is used up.",
   "too-many-processes": "The sandbox reached its limit of processes.",
+  "storage-damaged": "The storage under the sandbox gave an error while the command ran: a file could not be read or written.",
   cancelled: "The command was ended on request.",
   lost: "The sandbox ended while the command ran.",
 };
@@ -37,6 +48,7 @@ function causeOf(exit: RawExit, seen: Circumstances): Cause {
   if (exit.timedOut) return "timeout";
   if (exit.code === 0) return "exit";
   if (seen.outOfMemory) return "out-of-memory";
+  if (seen.storageDamaged) return "storage-damaged";
   if (seen.diskFull) return "disk-full";
   if (seen.tooManyProcesses) return "too-many-processes";
   if (seen.cancelled) return "cancelled";

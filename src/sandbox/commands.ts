@@ -7,7 +7,8 @@ import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { CommandRecords } from "./command-records.ts";
-import { commandEnd, endedWithSandbox, signalNumber, type Circumstances } from "./causes.ts";
+import { commandEnd, endedWithSandbox, NOTHING_SEEN, signalNumber, type Circumstances } from "./causes.ts";
+import type { Damage } from "./damage.ts";
 import type { LiveSandbox } from "./live.ts";
 import { OutputTail } from "./output-tail.ts";
 import type { Parts } from "./parts.ts";
@@ -33,14 +34,16 @@ const KNOWN = Promise.resolve(true);
 
 export class Commands {
   readonly #parts: Parts;
+  readonly #damage: Damage;
   readonly #records: CommandRecords;
   /** Ends of commands that are being listened to, by command id. */
   readonly #ends = new Map<string, Promise<CommandEnd>>();
   /** Commands somebody asked to end. */
   readonly #cancelled = new Set<string>();
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, damage: Damage) {
     this.#parts = parts;
+    this.#damage = damage;
     this.#records = new CommandRecords(parts);
   }
 
@@ -49,7 +52,7 @@ export class Commands {
     const live = this.#live(row);
     const request = execRequest(row, options);
     const leave = live.seats.commands.take();
-    const running = await orLeave(live.walls.exec(request), leave);
+    const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
     const command: Command = {
       id: request.id,
       sandbox: row.id,
@@ -179,7 +182,7 @@ export class Commands {
     const row = await this.#parts.store.sandbox(command.sandbox);
     const exit = row === undefined || cause !== "lost" ? null : (await this.#log(row, command.id)).exit;
     if (exit === null) return endedWithSandbox(cause, Date.now() - Date.parse(command.startedAt));
-    return commandEnd(exit, { outOfMemory: false, tooManyProcesses: false, diskFull: false, cancelled: false });
+    return commandEnd(exit, NOTHING_SEEN);
   }
 
   #live(row: SandboxRow): LiveSandbox {
@@ -215,14 +218,17 @@ export class Commands {
 
   async #circumstances(live: LiveSandbox, command: Command, failed: boolean): Promise<Circumstances> {
     const cancelled = this.#cancelled.has(command.id);
-    if (!failed) return { outOfMemory: false, tooManyProcesses: false, diskFull: false, cancelled };
+    if (!failed) return { ...NOTHING_SEEN, cancelled };
     const before = live.counters;
     const use = await live.walls.usage();
     live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
+    const storageDamaged = this.#damage.since(live.driver.name) > 0;
+    if (storageDamaged) this.#damage.mark(command.sandbox, `command ${command.id}`);
     return {
       outOfMemory: use.outOfMemory > before.outOfMemory,
       tooManyProcesses: use.tooManyProcesses > before.tooManyProcesses,
       diskFull: await this.#isDiskFull(command.sandbox),
+      storageDamaged,
       cancelled,
     };
   }

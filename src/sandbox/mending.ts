@@ -1,10 +1,10 @@
-/** Storage that a full disk has stopped comes back by itself once there is space, without a restart of the server. */
+/** Storage that a full or failing disk has stopped comes back by itself once that takes writes, without a restart of the server. */
 import { describe } from "../host/log.ts";
 import type { Backend, Parts } from "./parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
 const REASON =
-  "The disk under the storage of sandboxes was full and the storage stopped; its files as they were before are kept and can be forked.";
+  "The disk under the storage of sandboxes was full or failed, and the storage stopped; its files as they were before are kept and can be forked.";
 
 export class Mending {
   readonly #parts: Parts;
@@ -17,6 +17,7 @@ export class Mending {
 
   /** One look; the server calls it every few seconds. */
   async look(): Promise<void> {
+    await this.#sandboxes.damage.tell();
     for (const backend of this.#parts.backends.all()) {
       if (backend.volumes.repair?.due() === true) await this.#mend(backend, backend.volumes.repair);
     }
@@ -25,7 +26,7 @@ export class Mending {
   /** Sandboxes whose disk takes no writes any more are over: they end, and their storage is opened again. */
   async #mend(backend: Backend, repair: NonNullable<Backend["volumes"]["repair"]>): Promise<void> {
     const { live, locks, log, store } = this.#parts;
-    log.warn("the storage was stopped by a full disk and is opened again", { driver: backend.driver.name });
+    log.warn("the storage was stopped by a full or failing disk and is opened again", { driver: backend.driver.name });
     for (const [id] of live.entries()) {
       await locks.run(id, async () => {
         const row = await store.sandbox(id);

@@ -1,10 +1,17 @@
 /** After a start of the server: every sandbox is found again, finished, or declared lost; leftovers go. */
 import { describe } from "../host/log.ts";
+import type { Walls } from "../drivers/drivers.ts";
+import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
+import type { LiveSandbox } from "./live.ts";
 import type { Parts } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import { isFinal } from "./state.ts";
+
+const FOREIGN =
+  "It was launched by another version of viv, which this one can't speak with: its processes go on, but nothing new can be run in it. " +
+  "It can be snapshotted, forked, rolled back, stopped and removed; a fork and a rollback start processes of this version.";
 
 export class Recovery {
   readonly #parts: Parts;
@@ -96,11 +103,21 @@ export class Recovery {
     live.cpuMs = use.cpuMs ?? 0;
     if (row.expiresAt !== null) live.keepUntil = performance.now() + Date.parse(row.expiresAt) - Date.now();
     live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
-    if (row.state === "running" || row.state === "paused") {
-      for (const command of await this.#parts.store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
-      await this.#parts.store.change((change) => change.event("sandbox.adopted", row.id, { name: row.name }));
-    }
+    if (row.state === "running" || row.state === "paused") await this.#listen(row, live);
     return true;
+  }
+
+  /** Goes on with its commands; one that another version launched is left to run, and says what can be done with it. */
+  async #listen(row: SandboxRow, live: LiveSandbox): Promise<void> {
+    const { store, log } = this.#parts;
+    const foreign = await isForeign(live.walls);
+    if (foreign !== undefined) log.warn("a sandbox was launched by another version", { sandbox: row.id, name: row.name, why: foreign });
+    else for (const command of await store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
+    await store.change(async (change) => {
+      const known = row.reason === FOREIGN ? null : row.reason;
+      await change.putSandbox({ ...row, reason: foreign === undefined ? known : FOREIGN });
+      await change.event("sandbox.adopted", row.id, { name: row.name, ...(foreign === undefined ? {} : { incompatible: foreign }) });
+    });
   }
 
   /** Removes what carries our prefix and belongs to nobody. At start and every minute. */
@@ -148,6 +165,17 @@ export class Recovery {
       );
     }
   }
+}
+
+/** Why this server can't speak with the processes of a sandbox, if it is that they are of another version. */
+async function isForeign(walls: Walls): Promise<string | undefined> {
+  try {
+    await walls.greet();
+  } catch (error) {
+    // Anything else is told by the first request that needs an answer.
+    if (error instanceof VivError && error.code === "cell_incompatible") return error.message;
+  }
+  return undefined;
 }
 
 function isBroken(row: SandboxRow): boolean {

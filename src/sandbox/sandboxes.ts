@@ -8,6 +8,7 @@ import { VivError } from "../schema/errors.ts";
 import { Sandbox, type SandboxDetail, type Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { Commands } from "./commands.ts";
+import { Damage } from "./damage.ts";
 import { Creation } from "./creation.ts";
 import { Ending } from "./ending.ts";
 import type { Parts } from "./parts.ts";
@@ -18,6 +19,7 @@ import { advance, requireTransition } from "./state.ts";
 
 export class Sandboxes {
   readonly #parts: Parts;
+  readonly damage: Damage;
   readonly commands: Commands;
   readonly creation: Creation;
   readonly ending: Ending;
@@ -25,7 +27,8 @@ export class Sandboxes {
 
   constructor(parts: Parts, registry: Registry) {
     this.#parts = parts;
-    this.commands = new Commands(parts);
+    this.damage = new Damage(parts);
+    this.commands = new Commands(parts, this.damage);
     this.creation = new Creation(parts, registry);
     this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, this.creation, this.commands, this.ending);

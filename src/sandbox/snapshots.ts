@@ -3,7 +3,7 @@ import { describe } from "../host/log.ts";
 import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
-import type { Snapshot } from "../schema/sandbox.ts";
+import { Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Commands } from "./commands.ts";
 import type { Creation } from "./creation.ts";
@@ -44,7 +44,7 @@ export class Snapshots {
     const id = newId("snapshot");
     const frozenMs = await this.#freezeAround(row, () => volumes.snapshot(row.id, id));
     reach("snapshot.volume");
-    const snapshot: Snapshot = {
+    const snapshot = {
       id,
       name: options.name ?? null,
       sandbox: row.id,
@@ -55,9 +55,10 @@ export class Snapshots {
       frozenMs,
     };
     try {
+      const seal = await volumes.seal(id);
       await store.change(async (change) => {
         const now = (await change.sandbox(row.id)) ?? row;
-        await change.putSnapshot(snapshot);
+        await change.putSnapshot({ ...snapshot, seal });
         await change.putSandbox({ ...now, currentSnapshot: id });
         await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
       });
@@ -71,7 +72,8 @@ export class Snapshots {
 
   async list(row: SandboxRow): Promise<Snapshot[]> {
     const snapshots = await this.#parts.store.snapshots(row.id);
-    return snapshots.map((snapshot) => ({ ...snapshot, current: snapshot.id === row.currentSnapshot }));
+    // The schema drops what is the server's own.
+    return snapshots.map((snapshot) => Snapshot.parse({ ...snapshot, current: snapshot.id === row.currentSnapshot }));
   }
 
   async find(row: SandboxRow, reference: string): Promise<Snapshot> {
@@ -80,6 +82,22 @@ export class Snapshots {
     throw new VivError("not_found", `Sandbox ${row.name} has no snapshot ${reference}.`, {
       remedy: `Look at \`viv snapshots ${row.name}\`.`,
     });
+  }
+
+  /** One that can be restored: told before anything is given up for it. */
+  async #findWhole(row: SandboxRow, reference: string): Promise<Snapshot> {
+    const { store, backends } = this.#parts;
+    const snapshot = await this.find(row, reference);
+    const seal = (await store.snapshot(snapshot.id))?.seal;
+    try {
+      await backends.of(row).volumes.verify(snapshot.id, seal);
+    } catch (error) {
+      const isDamaged = error instanceof VivError && error.code === "snapshot_damaged";
+      const reason = describe(error);
+      if (isDamaged) await store.change((change) => change.event("snapshot.damaged", row.id, { id: snapshot.id, reason }));
+      throw error;
+    }
+    return snapshot;
   }
 
   async remove(row: SandboxRow, reference: string): Promise<void> {
@@ -98,7 +116,7 @@ export class Snapshots {
   /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts. */
   async rollback(row: SandboxRow, reference: string): Promise<SandboxRow> {
     requireLive(row);
-    const snapshot = await this.find(row, reference);
+    const snapshot = await this.#findWhole(row, reference);
     await this.#parts.store.change((change) => change.putSandbox({ ...row, restoring: snapshot.id }));
     this.#parts.reach("rollback.begun");
     try {
@@ -128,7 +146,7 @@ export class Snapshots {
     const walls = await this.#creation.relaunch(row, base);
     // An extension was promised to the sandbox, not to its processes.
     live.add(row.id, walls, driver).keepUntil = before?.keepUntil ?? 0;
-    const back: SandboxRow = { ...row, launched: walls.launched, restoring: null, currentSnapshot: snapshot };
+    const back: SandboxRow = { ...row, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
     await store.change(async (change) => {
       await change.putSandbox(back);
       await change.event("snapshot.restored", row.id, { id: snapshot });
@@ -140,7 +158,7 @@ export class Snapshots {
   async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<SandboxRow[]> {
     if (names.length > count) throw new VivError("invalid_input", `${names.length} names for ${count} sandboxes.`);
     if (reference === undefined && isFinal(row.state)) return this.#forkEnded(row, count, names);
-    if (reference !== undefined) return this.#forkFrom(row, (await this.find(row, reference)).id, count, names);
+    if (reference !== undefined) return this.#forkFrom(row, (await this.#findWhole(row, reference)).id, count, names);
     return this.#forkNow(row, count, names);
   }
 
@@ -159,7 +177,7 @@ export class Snapshots {
   /** A stopped sandbox goes on from its last snapshot, a failed one from the volume it left. */
   async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
     if (row.currentSnapshot === null || row.state === "failed") return this.#forkNow(row, count, names);
-    return this.#forkFrom(row, row.currentSnapshot, count, names);
+    return this.#forkFrom(row, (await this.#findWhole(row, row.currentSnapshot)).id, count, names);
   }
 
   async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<SandboxRow[]> {

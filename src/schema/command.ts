@@ -3,7 +3,7 @@ import { CommandId, SandboxId } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 
 export const Cause = z
-  .enum(["exit", "signal", "timeout", "out-of-memory", "disk-full", "too-many-processes", "cancelled", "lost"])
+  .enum(["exit", "signal", "timeout", "out-of-memory", "disk-full", "too-many-processes", "storage-damaged", "cancelled", "lost"])
   .describe("Why the command ended.");
 export type Cause = z.infer<typeof Cause>;
 

@@ -31,10 +31,19 @@ export class Shelves {
 
   async open(): Promise<void> {
     for (const kind of Object.values(FOLDERS)) await mkdir(join(this.folder, kind), { recursive: true, mode: 0o700 });
+    await this.look();
+  }
+
+  /** Learns what is there. */
+  async look(): Promise<void> {
     for (const name of await readdir(join(this.folder, FOLDERS.snapshot))) {
       const parsed = parseSnapshotName(name);
       if (parsed !== undefined) this.#owners.set(parsed.snapshot, parsed.volume);
     }
+  }
+
+  has(kind: Kind, id: string): boolean {
+    return (kind !== "snapshot" || this.#owners.has(id)) && existsSync(this.path(kind, id));
   }
 
   path(kind: Kind, id: string): string {

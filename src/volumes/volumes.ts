@@ -86,6 +86,10 @@ export interface Volumes {
   between(from: string, to: string, slot: number): Promise<Between>;
   /** A frozen copy of the volume as it is now. The caller has written back and frozen the processes. */
   snapshot(volume: string, snapshot: string): Promise<void>;
+  /** What tells a snapshot as it is now from anything else. Kept by the caller, and given back to verify(). */
+  seal(snapshot: string): Promise<string>;
+  /** Throws `snapshot_damaged` when a snapshot is gone, or is not what was sealed; without a seal, as far as it can be told. */
+  verify(snapshot: string, seal: string | undefined): Promise<void>;
   /** Replaces the volume's content by the snapshot's. Nothing may be mounted from it. */
   rollback(volume: string, snapshot: string): Promise<void>;
   /** Removes a volume, snapshot or base; at once for the caller, in the background for the disk. Absent is fine. */
@@ -103,7 +107,8 @@ export interface Volumes {
   reconcile(keep: VolumeKeep): Promise<string[]>;
   /** Writes back a volume's dirty data, so that a snapshot is quick. */
   writeBack(volume: string): Promise<void>;
-  /** Waits for removals in the background. Volumes stay; `idle` tells that no sandbox uses one now. */
+  /** How many errors of the disk below the storage has met, ever; undefined where it can't tell. */
+  errors(): number | undefined;
   /** Storage that an error of the disk below has stopped; absent where that can't happen. */
   readonly repair?: {
     /** Whether it is stopped, and can be brought back now. */
@@ -111,5 +116,6 @@ export interface Volumes {
     /** Brings it back as it was before the error. Nothing may use it. */
     run(): Promise<void>;
   };
+  /** Waits for removals in the background. Volumes stay; `idle` tells that no sandbox uses one now. */
   close(idle: boolean): Promise<void>;
 }

@@ -97,6 +97,7 @@ export class TestServer {
       env: {
         PATH: process.env["PATH"],
         HOME: this.place,
+        ...(process.env["VIV_CELL"] === undefined ? {} : { VIV_CELL: process.env["VIV_CELL"] }),
         ...this.#options.env,
         VIV_HOME: this.paths.home,
         VIV_CONFIG: this.paths.config,

@@ -49,6 +49,9 @@ export class FolderWalls implements Walls {
     this.files = new FolderFiles(this.#paths, requireOwnUser);
   }
 
+  /** There is no process 1: what it would say is in files that every version writes alike. */
+  async greet(): Promise<void> {}
+
   async exec(request: ExecRequest): Promise<RunningCommand> {
     requireOwnUser(request.user);
     if (request.terminal !== undefined) {

@@ -1,7 +1,11 @@
 /** One connection to process 1 of a sandbox: one request, then the frames that answer it. */
 import { connect, type Socket } from "node:net";
+import { constants } from "node:os";
 import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND } from "../../host/frames.ts";
 import { type ErrorCode, VivError } from "../../schema/errors.ts";
+
+/** Of native/PROTOCOL.md: what this server speaks to cells, and which cells it can work with. */
+export const PROTOCOL_VERSION = 1;
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   "bad-request": "invalid_input",
@@ -38,16 +42,25 @@ export function errorOf(frame: Frame, subject: string | Subject): VivError {
   const fields = new Fields(frame.payload);
   const word = fields.get("code") ?? "failed";
   const step = fields.get("step") ?? "";
-  const code =
-    word === "no-user" ? "invalid_input" : word === "not-found" ? (absent[step] ?? "file_not_found") : (codes[word] ?? "cell_failed");
+  const code = codeOf(word, step, fields.number("errno") ?? 0);
   const about = typeof subject === "string" ? { name: subject } : subject;
   const message = sentence(code, step, about, word === "no-user", fields.get("message") ?? word);
   return new VivError(code, message, { cause: { code: word, errno: fields.number("errno") ?? 0, step } });
 }
 
+function codeOf(word: string, step: string, errno: number): ErrorCode {
+  // A terminal that was hung up says the same.
+  if (errno === constants.errno.EIO && step !== "terminal") return "storage_damaged";
+  if (errno === constants.errno.EPROTO && word === "unsupported") return "cell_incompatible";
+  if (word === "not-found") return absent[step] ?? "file_not_found";
+  return codes[word] ?? "cell_failed";
+}
+
 function sentence(code: ErrorCode, step: string, { name, user, cwd }: Subject, noUser: boolean, said: string): string {
   if (noUser) return `There is no user ${user ?? ""} in the sandbox.`;
   if (step === "cwd") return `The working folder ${cwd ?? ""} can't be entered: ${said}.`;
+  if (code === "cell_incompatible")
+    return `The sandbox was launched by another version of viv: ${said}, this server v=${PROTOCOL_VERSION}.`;
   if (code === "port_unreachable") return `Nothing listens on ${name} of the sandbox.`;
   if (step === "exec") return `${name} can't be run: ${said}.`;
   return code === "cell_failed" ? `${name}: ${said} (${step}).` : `${name}: ${said}.`;
@@ -61,7 +74,7 @@ export function lost(subject: string | Subject, cause?: unknown): VivError {
 /** Connects and sends the request in one go: the kernel carries both before process 1 wakes. */
 export function openSocket(path: string, op: string, fields: FieldList): Socket {
   const socket = connect({ path, allowHalfOpen: true });
-  socket.write(encodeFrame(KIND.request, encodeFields([["v", "1"], ["op", op], ...fields])));
+  socket.write(encodeFrame(KIND.request, encodeFields([["v", String(PROTOCOL_VERSION)], ["op", op], ...fields])));
   return socket;
 }
 

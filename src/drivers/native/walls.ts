@@ -6,7 +6,9 @@ import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { ExecRequest, FileOperations, Launched, RunningCommand, Usage, Walls } from "../drivers.ts";
+import { within } from "../../host/within.ts";
 import { CellClient } from "./cell-client.ts";
+import { PROTOCOL_VERSION } from "./cell-connection.ts";
 import { WatchedLimits } from "./watched.ts";
 
 interface WallsOptions {
@@ -25,6 +27,9 @@ const NOTHING_KNOWN: Usage = { memoryBytes: null, cpuMs: null, processes: null, 
 /** How much longer than its grace a stop may take before process 1 is killed from outside. */
 const STOP_MARGIN_MS = 2_000;
 
+/** Process 1 answers at once unless the machine stands still. */
+const GREET_MS = 10_000;
+
 export class NativeWalls implements Walls {
   readonly launched: Launched;
   readonly files: FileOperations;
@@ -39,6 +44,12 @@ export class NativeWalls implements Walls {
     this.#cell = new CellClient(options.socket);
     this.files = this.#cell.files;
     this.#watched = options.cgroups === undefined ? new WatchedLimits(options.launched.pid, options.limits) : undefined;
+  }
+
+  async greet(): Promise<void> {
+    const { version } = await within(this.#cell.ping(), GREET_MS, `The answer of sandbox ${this.#options.sandbox}`);
+    if (version === PROTOCOL_VERSION) return;
+    throw new VivError("cell_incompatible", `Its process 1 speaks version ${version} of the protocol, this server ${PROTOCOL_VERSION}.`);
   }
 
   exec(request: ExecRequest): Promise<RunningCommand> {

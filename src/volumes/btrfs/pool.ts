@@ -10,6 +10,7 @@ import { growPool, isBrokenPool, makePoolFile, mountedPool, mountPool, unmountPo
 import { mountOf, readMounts } from "../../host/mounts.ts";
 import { VivError } from "../../schema/errors.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
+import { deviceErrors, systemOf } from "./kernel.ts";
 
 const GIB = 1024 ** 3;
 const FIRST_BYTES = 8 * GIB;
@@ -34,6 +35,8 @@ export class Pool {
   readonly #file: string | undefined;
   readonly #limit: number;
   #growing: Promise<void> | undefined;
+  /** Where the kernel tells about it; its name stays the same over mounts. */
+  #system: string | undefined;
 
   private constructor(options: PoolOptions, path: string, file: string | undefined) {
     this.path = path;
@@ -64,6 +67,17 @@ export class Pool {
     await mountPool(file, this.path);
   }
 
+  /** Whether the kernel has set it read-only. */
+  isStopped(): boolean {
+    return isBrokenPool(this.path);
+  }
+
+  /** Errors of the disk that the file system has met. */
+  errors(): number | undefined {
+    this.#system ??= systemOf(this.path);
+    return this.#system === undefined ? undefined : deviceErrors(this.#system);
+  }
+
   /** A broken pool is whole again when it is mounted anew, once the host has space for what it writes then. */
   canBeMended(): boolean {
     return this.#file !== undefined && isBrokenPool(this.path) && spareHostBytes(this.#home) > 0;
@@ -86,10 +100,10 @@ export class Pool {
   /** Refuses when the host is low on space; grows the pool when that is low on it. */
   async requireSpace(): Promise<void> {
     requireHostSpace(this.#home);
-    if (isBrokenPool(this.path))
+    if (this.isStopped())
       throw new VivError(
-        "disk_full",
-        `The storage of sandboxes in ${this.path} was set read-only when the disk under it was full; it is mended in a moment.`,
+        "storage_stopped",
+        `The storage of sandboxes in ${this.path} takes no writes, because the disk under it was full or failed.`,
       );
     const { totalBytes, freeBytes } = this.#space();
     if (freeBytes > totalBytes * FREE_SHARE) return;

@@ -4,9 +4,9 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
-import { mountOf, readMounts } from "../../host/mounts.ts";
+import { systemOf } from "./kernel.ts";
 
 export class Quotas {
   readonly #host: CellHost;
@@ -61,14 +61,10 @@ export class Quotas {
   }
 }
 
-const SYSFS = "/sys/fs/btrfs";
-
 /** The parent groups of the file system a folder lies on, from the kernel's own list. */
 function listGroups(folder: string): string[] {
-  const device = mountOf(folder, readMounts())?.source;
-  if (device === undefined || !existsSync(SYSFS)) return [];
-  const system = readdirSync(SYSFS).find((name) => existsSync(join(SYSFS, name, "devices", basename(device))));
-  const groups = system === undefined ? "" : join(SYSFS, system, "qgroups");
+  const system = systemOf(folder);
+  const groups = system === undefined ? "" : join(system, "qgroups");
   if (!existsSync(groups)) return [];
   return readdirSync(groups)
     .filter((name) => name.startsWith("1_"))

@@ -7,6 +7,7 @@ import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CellError, type CellHost } from "../../host/cell-host.ts";
 import { VivError } from "../../schema/errors.ts";
+import { damaged } from "../damage.ts";
 import { Shelves } from "../shelves.ts";
 import {
   LIVE_SLOTS,
@@ -30,7 +31,7 @@ export class BtrfsVolumes implements Volumes {
     due: (): boolean => this.pool.canBeMended(),
     run: async (): Promise<void> => {
       await this.pool.mend();
-      await this.#quotas.enable();
+      await this.#prepare();
     },
   };
   readonly #host: CellHost;
@@ -48,11 +49,17 @@ export class BtrfsVolumes implements Volumes {
 
   static async open(host: CellHost, options: PoolOptions): Promise<BtrfsVolumes> {
     const pool = await Pool.open(options);
-    await chmod(pool.path, 0o700);
     const volumes = new BtrfsVolumes(host, pool);
-    await volumes.#quotas.enable();
-    await volumes.#shelves.open();
+    // A pool that takes no writes serves what is there, and is prepared when it has been mended.
+    if (pool.isStopped()) await volumes.#shelves.look();
+    else await volumes.#prepare();
     return volumes;
+  }
+
+  async #prepare(): Promise<void> {
+    await chmod(this.pool.path, 0o700);
+    await this.#quotas.enable();
+    await this.#shelves.open();
   }
 
   async openTip(project: string, fresh: boolean): Promise<Tip> {
@@ -123,6 +130,28 @@ export class BtrfsVolumes implements Volumes {
     this.#shelves.add(snapshot, volume);
   }
 
+  async seal(snapshot: string): Promise<string> {
+    return (await this.#identity(snapshot)).uuid;
+  }
+
+  /** Contents and metadata have checksums of the kernel, which refuses to hand out what is damaged: nothing is read here. */
+  async verify(snapshot: string, seal: string | undefined): Promise<void> {
+    const found = await this.#identity(snapshot);
+    if (!found.readOnly || found.changed) throw damaged(snapshot, "something has changed it since it was made");
+    if (seal !== undefined && seal !== found.uuid) throw damaged(snapshot, "something else lies in its place");
+  }
+
+  async #identity(snapshot: string): Promise<{ uuid: string; readOnly: boolean; changed: boolean }> {
+    if (!this.#shelves.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
+    try {
+      const reply = await this.#host.request("btrfs.identity", [["path", this.#shelves.path("snapshot", snapshot)]]);
+      return { uuid: reply.get("uuid") ?? "", readOnly: reply.flag("readonly"), changed: reply.flag("changed") };
+    } catch (error) {
+      if (!(error instanceof CellError) || error.code === "closed") throw error;
+      throw damaged(snapshot, error.code === "bad-request" ? "something else lies in its place" : error.message, error);
+    }
+  }
+
   async rollback(volume: string, snapshot: string): Promise<void> {
     await this.pool.requireSpace();
     const source = this.#shelves.path("snapshot", snapshot);
@@ -143,6 +172,10 @@ export class BtrfsVolumes implements Volumes {
 
   async free(): Promise<{ totalBytes: number; freeBytes: number }> {
     return this.pool.free();
+  }
+
+  errors(): number | undefined {
+    return this.pool.errors();
   }
 
   async writeBack(volume: string): Promise<void> {

@@ -7,6 +7,7 @@ import { existsSync, statfsSync, statSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../../schema/errors.ts";
+import { damaged } from "../damage.ts";
 import { Shelves } from "../shelves.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
 import type { Between, Sides, Tip, VolumeKeep, VolumePaths, Volumes, VolumeSource } from "../volumes.ts";
@@ -120,6 +121,15 @@ export class FolderVolumes implements Volumes {
     this.#shelves.add(snapshot, volume);
   }
 
+  /** Copies of a folder without walls are only looked for, not read again. */
+  async seal(snapshot: string): Promise<string> {
+    return snapshot;
+  }
+
+  async verify(snapshot: string): Promise<void> {
+    if (!this.#shelves.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
+  }
+
   async rollback(volume: string, snapshot: string): Promise<void> {
     requireHostSpace(this.#shelves.folder);
     await this.#shelves.replaceVolume(volume, (aside) => this.#copy(this.#shelves.path("snapshot", snapshot), aside));
@@ -162,6 +172,10 @@ export class FolderVolumes implements Volumes {
 
   async reconcile(keep: VolumeKeep): Promise<string[]> {
     return this.#shelves.reconcile(keep);
+  }
+
+  errors(): undefined {
+    return undefined;
   }
 
   /** A copy reads what is not yet on the disk just as well. */

@@ -4,7 +4,7 @@ import { run, runChecked } from "../../host/run.ts";
 import { VivError } from "../../schema/errors.ts";
 import { copyAttributes } from "./layers.ts";
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 
 /** Links, owners, times, holes, hard links, whiteouts and overlay attributes are kept. */
 export async function copyTree(from: string, to: string): Promise<void> {
@@ -27,6 +27,6 @@ export async function diskUsage(folders: readonly string[]): Promise<number> {
 }
 
 /** A sandbox of an ordinary user may shut its own folders; in a user namespace of its own that user can open them all the same. */
-function overAllModes(program: string, args: readonly string[]): [program: string, args: readonly string[]] {
+export function overAllModes(program: string, args: readonly string[]): [program: string, args: readonly string[]] {
   return process.geteuid?.() === 0 ? [program, args] : ["unshare", ["-Ur", "--", program, ...args]];
 }

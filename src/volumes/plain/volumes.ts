@@ -9,6 +9,7 @@ import type { CellHost } from "../../host/cell-host.ts";
 import { KeyedLocks } from "../../host/locks.ts";
 import { VivError } from "../../schema/errors.ts";
 import { checkedId } from "../names.ts";
+import { damaged } from "../damage.ts";
 import { Shelves } from "../shelves.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
 import {
@@ -22,6 +23,7 @@ import {
   type Volumes,
   type VolumeSource,
 } from "../volumes.ts";
+import { digestOf } from "./digest.ts";
 import { copyAttributes, mergeInto, MOST_LAYERS, readLayers, rootsOf, writeLayers, writeWhole } from "./layers.ts";
 import { copyTree, diskUsage } from "./trees.ts";
 
@@ -162,6 +164,25 @@ export class PlainVolumes implements Volumes {
     this.#shelves.add(snapshot, volume);
   }
 
+  async seal(snapshot: string): Promise<string> {
+    return digestOf(this.#shelves.path("snapshot", snapshot));
+  }
+
+  /** A file system without checksums hands out whatever is on the disk: a snapshot is read once before it is copied. */
+  async verify(snapshot: string, seal: string | undefined): Promise<void> {
+    if (!this.#shelves.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
+    try {
+      const layers = await readLayers(this.#shelves.path("snapshot", snapshot));
+      const lost = layers.find((layer) => !this.#shelves.has("base", layer));
+      if (lost !== undefined) throw damaged(snapshot, `the base ${lost} under it is gone`);
+      if (seal === undefined || seal === (await this.seal(snapshot))) return;
+    } catch (error) {
+      if (error instanceof VivError && error.code === "snapshot_damaged") throw error;
+      throw damaged(snapshot, `it can't be read (${error instanceof Error ? error.message : String(error)})`, error);
+    }
+    throw damaged(snapshot, "its content is not what was saved");
+  }
+
   async rollback(volume: string, snapshot: string): Promise<void> {
     requireHostSpace(this.#shelves.folder);
     await this.#shelves.replaceVolume(volume, (aside) => this.#copy(this.#shelves.path("snapshot", snapshot), aside));
@@ -233,6 +254,11 @@ export class PlainVolumes implements Volumes {
   async #layersOfKept(bases: ReadonlySet<string>): Promise<string[]> {
     const lists = await Promise.all([...bases].map((base) => readLayers(this.#shelves.path("base", base)).catch(() => [])));
     return lists.flat();
+  }
+
+  /** Files that can't be read say so to whoever reads them. */
+  errors(): undefined {
+    return undefined;
   }
 
   /** A copy reads what is not yet on the disk just as well. */
