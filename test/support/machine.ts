@@ -1,5 +1,5 @@
 /** What a server has on the machine, for tests that nothing is left or lost. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { findHierarchies } from "../../src/host/cgroups.ts";
 import { readMounts } from "../../src/host/mounts.ts";
@@ -49,5 +49,56 @@ export function traces(server: TestServer): { volumes: string[]; runs: string[];
       .filter((mount) => mount.target.startsWith(server.place))
       .map((mount) => mount.target)
       .toSorted(),
+  };
+}
+
+/** Itself and its children, of which the cell host is one. */
+function familyOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+  return [pid, ...children.filter(Boolean).map(Number)];
+}
+
+/** What the open descriptors of the server and its cell host lead to. */
+function descriptorsOf(server: TestServer): string[] {
+  return familyOf(server.pid).flatMap((pid) =>
+    list(`/proc/${pid}/fd`).flatMap((fd) => {
+      try {
+        return [readlinkSync(`/proc/${pid}/fd/${fd}`)];
+      } catch {
+        // Closed while we looked.
+        return [];
+      }
+    }),
+  );
+}
+
+/** Groups of sandboxes beside the one that the cell host lives in. */
+function groupsBeside(server: TestServer): string[] {
+  const hierarchies = findHierarchies(readFileSync("/proc/self/mountinfo", "utf8"));
+  const own = familyOf(server.pid).map((pid) => readFileSync(`/proc/${pid}/cgroup`, "utf8"));
+  const prefix = /\/(vivarium-[^/\n]+)\/cells$/m.exec(own.join("\n"))?.[1] ?? "none";
+  return [...new Set(hierarchies?.mounts.values() ?? [])]
+    .flatMap((mount) => list(join(mount, prefix)))
+    .filter((name) => name.startsWith("sbx"));
+}
+
+/** How much of each kind a server holds on the machine, for comparing before with after. */
+export function everythingOf(server: TestServer) {
+  const { mounts, volumes } = traces(server);
+  const descriptors = descriptorsOf(server);
+  const files = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : []);
+  const backing = (block: string): string => {
+    const file = `/sys/block/${block}/loop/backing_file`;
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  };
+  return {
+    mounts: mounts.length,
+    groups: groupsBeside(server).length,
+    insides: processesInside(server).length,
+    loops: list("/sys/block").filter((block) => backing(block).startsWith(server.place)).length,
+    volumes: volumes.length,
+    descriptors: descriptors.length,
+    namespaces: descriptors.filter((link) => /^(mnt|net|user|pid|ipc|uts|cgroup):/.test(link)).length,
+    files: ["run", "logs", "tmp"].flatMap((folder) => files(join(server.paths.home, folder))).length,
   };
 }
