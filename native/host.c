@@ -1,4 +1,5 @@
 /* The resident helper beside the server: one loop over the channel, the children and the watches. */
+#include "apply.h"
 #include "host.h"
 
 #include <errno.h>
@@ -44,6 +45,11 @@ static const struct {
     {"compare", compare_request, FORKED | DIES_WITH_HOST},
     {"measure", tree_measure, FORKED | DIES_WITH_HOST},
     {"diff", diff_request, FORKED | DIES_WITH_HOST},
+    {"apply.stage", apply_stage, FORKED | DIES_WITH_HOST},
+    {"apply.carry", apply_carry, FORKED | DIES_WITH_HOST},
+    {"apply.verify", apply_verify, FORKED | DIES_WITH_HOST},
+    {"apply.back", apply_back, FORKED | DIES_WITH_HOST},
+    {"apply.clean", apply_clean, FORKED | DIES_WITH_HOST},
     {"extract", extract_request, FORKED | DIES_WITH_HOST},
     {"watch", watch_request, INLINE},
     {"drain", drain_request, INLINE},

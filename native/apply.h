@@ -1,0 +1,90 @@
+/* Changes of a promotion, carried out in a project's real folder by renames that can all be taken back. */
+#ifndef APPLY_H
+#define APPLY_H
+
+#include "host.h"
+
+/* In the order in which they are carried out. The number of an entry is its name in the staging folder. */
+enum apply_kind {
+  TAKE_FILE = 'D',   /* out of the project into staging */
+  TAKE_FOLDER = 'R', /* the same for a folder, if nothing is left in it */
+  MAKE_FOLDER = 'M', /* unless it is there */
+  CREATE = 'C',
+  CHANGE = 'X', /* exchanged with the staged one, so that staging holds what was there */
+};
+
+/* What must be or become of a path: its mode as git writes it, 0 for nothing, and the name of its content. */
+struct apply_side {
+  unsigned mode;
+  const char *id;
+};
+
+struct apply_entry {
+  char kind;
+  struct apply_side old, new;
+  const char *path;
+  int64_t mode, mtime; /* that a file coming back once had; mode -1: none is asked for */
+  /* What was staged; inode 0: nothing was */
+  uint64_t inode;
+  int64_t staged_size, staged_mtime;
+};
+
+/* What every step holds while it works. */
+struct apply {
+  int state, project, contents, staging; /* contents and staging: -1 where there are none */
+  const char *id;
+  uint64_t project_inode, staging_inode;
+  char *text; /* what the entries point into */
+  struct apply_entry *entries;
+  size_t count;
+  size_t halt; /* tests: the process ends after the rename of the entry with this number, counted from 1 */
+  struct answer *answer;
+};
+
+#define NANOSECONDS 1000000000ll
+#define SLOT_MAX 24
+
+/* apply_path.c */
+bool apply_path_allowed(const char *path);
+
+/* apply_journal.c: the list of what to do as the server wrote it, and the journal of what is staged for it. False: refused. */
+bool apply_read_list(struct apply *apply);
+bool apply_read_journal(struct apply *apply);
+bool apply_write_journal(struct apply *apply);
+
+/* apply_content.c */
+enum match { SAME, OTHER, MISSING, FOLDER, FAILED }; /* FAILED leaves errno */
+enum match apply_compare(const struct apply *apply, int folder, const char *name, const struct apply_side *side);
+int apply_copy(int source, int target); /* all bytes; 0 or -1 */
+
+/* apply_stage.c */
+void apply_stage_entries(struct apply *apply);
+
+/* apply_carry.c */
+void apply_carry_entries(struct apply *apply, size_t from, size_t to);
+
+/* apply_back.c */
+void apply_bring_back(struct apply *apply);
+
+/* apply_verify.c */
+void apply_verify_entries(struct apply *apply);
+
+/* apply.c: what the steps share */
+void apply_slot(const struct apply_entry *entry, const struct apply *apply, char slot[SLOT_MAX]);
+int apply_parent(const struct apply *apply, const char *path, const char **name); /* never through a link; the caller closes it */
+uint64_t apply_inode(int folder, const char *name);                              /* 0: nothing there */
+bool apply_empty(int folder, const char *name);                                  /* a folder, with nothing in it */
+int apply_move(int from, const char *name, int to, const char *target, unsigned flags);
+int64_t apply_nanoseconds(struct timespec time);
+void apply_conflict(struct apply *apply, const char *key, const char *what, const char *path);
+const char *apply_words(enum match match); /* why it is not SAME */
+/* An errno as a conflict where it says that the path is another than expected; else the answer is a refusal. */
+void apply_obstacle(struct apply *apply, const char *step, const char *path);
+
+void apply_stage(const struct fields *request, struct answer *answer);
+void apply_carry(const struct fields *request, struct answer *answer);
+void apply_verify(const struct fields *request, struct answer *answer);
+void apply_back(const struct fields *request, struct answer *answer);
+void apply_clean(const struct fields *request, struct answer *answer);
+
+#endif

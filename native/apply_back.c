@@ -1,0 +1,85 @@
+/* Brings a change back that was carried out in part. What happened to an entry is told by inodes: whether the staged one is still staged.
+   What the user did to a file after it was put there stays, and is reported. */
+#include "apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const char EDITED[] = "was edited meanwhile; the edit stays";
+
+/* Whether what was taken back is as it was staged. Without the content, its size and time tell. */
+static bool untouched(const struct apply *apply, const struct apply_entry *entry, const char *slot) {
+  struct stat status;
+  enum match match = apply_compare(apply, apply->staging, slot, &entry->new);
+  if (match != FAILED) return match == SAME;
+  return fstatat(apply->staging, slot, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_size == entry->staged_size &&
+         apply_nanoseconds(status.st_mtim) == entry->staged_mtime;
+}
+
+static void move_back(struct apply *apply, const struct apply_entry *entry, int parent, const char *name, const char *slot) {
+  if (apply_move(apply->staging, slot, parent, name, RENAME_NOREPLACE) == 0) return;
+  if (errno != EEXIST) refuse_errno(apply->answer, "back", entry->path);
+  else if (entry->kind == TAKE_FILE) apply_conflict(apply, "kept", EDITED, entry->path);
+}
+
+/* A created file, or a folder made for it; a folder that holds something by now stays. */
+static void withdraw(struct apply *apply, const struct apply_entry *entry, int parent, const char *name, const char *slot) {
+  uint64_t present = apply_inode(parent, name);
+  bool folder = entry->kind == MAKE_FOLDER;
+  if (present != entry->inode) {
+    if (present != 0 && !folder) apply_conflict(apply, "kept", EDITED, entry->path);
+    return;
+  }
+  if (folder && !apply_empty(parent, name)) return;
+  if (apply_move(parent, name, apply->staging, slot, RENAME_NOREPLACE) != 0) {
+    if (errno != ENOENT) refuse_errno(apply->answer, "back", entry->path);
+    return;
+  }
+  if (folder ? apply_empty(apply->staging, slot) : untouched(apply, entry, slot)) return;
+  if (!folder) apply_conflict(apply, "kept", EDITED, entry->path);
+  if (apply_move(apply->staging, slot, parent, name, RENAME_NOREPLACE) != 0 && errno != EEXIST) refuse_errno(apply->answer, "back", entry->path);
+}
+
+static void exchange_back(struct apply *apply, const struct apply_entry *entry, int parent, const char *name, const char *slot) {
+  if (apply_inode(parent, name) != entry->inode) {
+    apply_conflict(apply, "kept", EDITED, entry->path);
+    return;
+  }
+  if (apply_move(apply->staging, slot, parent, name, RENAME_EXCHANGE) != 0) {
+    refuse_errno(apply->answer, "back", entry->path);
+    return;
+  }
+  if (apply_inode(apply->staging, slot) == entry->inode && untouched(apply, entry, slot)) return;
+  apply_conflict(apply, "kept", EDITED, entry->path);
+  if (apply_move(apply->staging, slot, parent, name, RENAME_EXCHANGE) != 0) refuse_errno(apply->answer, "back", entry->path);
+}
+
+static void bring_back(struct apply *apply, const struct apply_entry *entry) {
+  char slot[SLOT_MAX];
+  const char *name;
+  apply_slot(entry, apply, slot);
+  uint64_t staged = apply_inode(apply->staging, slot);
+  bool taken = entry->kind == TAKE_FILE || entry->kind == TAKE_FOLDER;
+  bool done = taken ? staged != 0 : entry->inode != 0 && staged != entry->inode;
+  if (!done) return;
+  int parent = apply_parent(apply, entry->path, &name);
+  if (parent < 0) {
+    /* The user took the folder away: what was in it went with it. */
+    bool gone = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    if (!gone) refuse_errno(apply->answer, "back", entry->path);
+    else if (entry->kind != TAKE_FOLDER && entry->kind != MAKE_FOLDER)
+      apply_conflict(apply, "kept", "lies in a folder that is gone", entry->path);
+    return;
+  }
+  if (taken) move_back(apply, entry, parent, name, slot);
+  else if (entry->kind == CHANGE) exchange_back(apply, entry, parent, name, slot);
+  else withdraw(apply, entry, parent, name, slot);
+  close(parent);
+}
+
+/* Goes on after a failure: the more is back, the better. The answer is the first failure. */
+void apply_bring_back(struct apply *apply) {
+  for (size_t index = apply->count; index > 0; index--) bring_back(apply, &apply->entries[index - 1]);
+}

@@ -1,0 +1,139 @@
+/** The state folder of transactions: one folder each, whose files say how far it got. Every step that counts is durable. */
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { splitParts } from "../host/frames.ts";
+import { VivError } from "../schema/errors.ts";
+import type { FileAttributes } from "./transaction-entries.ts";
+
+/**
+ * How far a transaction got. `begun`: at most a staging folder is in the project. `journalled`: files may have been exchanged.
+ * `committed`: all are, and only the staging folder is left to remove.
+ */
+export type Progress = "none" | "begun" | "journalled" | "committed" | "finished";
+
+/** What is needed to go on after a crash. */
+export interface Begun {
+  readonly project: string;
+  readonly contents: string;
+}
+
+const ID = /^[a-z0-9]{1,64}$/;
+
+export class TransactionJournal {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  place(id: string): string {
+    if (!ID.test(id)) throw new VivError("internal", "The id of a transaction is made of a-z and 0-9.");
+    return join(this.#folder, id);
+  }
+
+  async ids(): Promise<string[]> {
+    try {
+      return (await readdir(this.#folder)).filter((name) => ID.test(name)).toSorted();
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+  }
+
+  async begin(id: string, begun: Begun, list: Buffer): Promise<void> {
+    const place = this.place(id);
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await mkdir(place, { mode: 0o700 });
+    await writeDurably(join(place, "list"), list);
+    await writeDurably(join(place, "begun"), Buffer.from(JSON.stringify(begun)));
+    await syncFolder(place);
+    await syncFolder(this.#folder);
+  }
+
+  /** A folder without what was begun is one in which nothing was. */
+  async begun(id: string): Promise<Begun | undefined> {
+    try {
+      return JSON.parse(await readFile(join(this.place(id), "begun"), "utf8")) as Begun;
+    } catch (error) {
+      if (isMissing(error) || error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  }
+
+  async progress(id: string): Promise<Progress> {
+    for (const [name, progress] of [
+      ["finished", "finished"],
+      ["committed", "committed"],
+      ["journal", "journalled"],
+      ["", "begun"],
+    ] as const)
+      if (await exists(join(this.place(id), name))) return progress;
+    return "none";
+  }
+
+  /** The cell has written and synced it under another name. */
+  async seal(id: string): Promise<void> {
+    const place = this.place(id);
+    await rename(join(place, "journal.new"), join(place, "journal"));
+    await syncFolder(place);
+  }
+
+  async mark(id: string, progress: "committed" | "finished"): Promise<void> {
+    await writeDurably(join(this.place(id), progress), Buffer.alloc(0));
+    await syncFolder(this.place(id));
+  }
+
+  /** Of every file that was replaced or deleted, by its path as latin1. */
+  async taken(id: string): Promise<Map<string, FileAttributes>> {
+    const text = await readFile(join(this.place(id), "taken"));
+    const found = new Map<string, FileAttributes>();
+    for (let at = 0; at < text.length;) {
+      const end = text.indexOf(0, at);
+      const [mode, mtime, path] = splitParts(text.subarray(at, end), 3);
+      if (mode !== undefined && mtime !== undefined && path !== undefined)
+        found.set(path.toString("latin1"), { mode: Number.parseInt(mode.toString(), 8), mtimeNs: BigInt(mtime.toString()) });
+      at = end + 1;
+    }
+    return found;
+  }
+
+  /** The journal goes first: what is left of a removal that was cut short has nothing to carry out. */
+  async remove(id: string): Promise<void> {
+    const place = this.place(id);
+    for (const name of ["journal", "committed", "finished"]) await rm(join(place, name), { force: true });
+    await rm(place, { recursive: true, force: true });
+  }
+}
+
+async function writeDurably(path: string, content: Buffer): Promise<void> {
+  const file = await open(path, "w", 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}

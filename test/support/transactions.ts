@@ -1,0 +1,188 @@
+/** Projects to apply changes to, and exact descriptions of them. */
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { CellHost } from "../../src/host/cell-host.ts";
+import type { MergedChange } from "../../src/merge/three-way.ts";
+import { type ApplyRequest, Transactions } from "../../src/promotion/transaction.ts";
+import { CELL } from "./storage.ts";
+
+/** What a path holds: text of a file, `*` before that of an executable one, `->` before the target of a link. */
+type Held = string | null;
+
+export class TransactionLab {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-transaction-")));
+  readonly project = join(this.folder, "project");
+  readonly state = join(this.folder, "state");
+  readonly contents = join(this.folder, "contents");
+  readonly reached: string[] = [];
+  readonly at = new Map<string, () => void>();
+  host: CellHost;
+  transactions: Transactions;
+  #changes: MergedChange[] = [];
+
+  constructor(cell = CELL) {
+    mkdirSync(join(this.project, ".git"), { recursive: true });
+    mkdirSync(this.contents);
+    chmodSync(this.project, 0o755);
+    this.host = new CellHost({ program: cell });
+    this.transactions = this.#open();
+  }
+
+  #open(): Transactions {
+    return new Transactions(this.host, this.state, (point) => {
+      this.reached.push(point);
+      this.at.get(point)?.();
+    });
+  }
+
+  /** Another server on the same folder. */
+  async restart(host = new CellHost({ program: CELL })): Promise<Transactions> {
+    await this.host.close();
+    this.at.clear();
+    this.host = host;
+    this.transactions = this.#open();
+    return this.transactions;
+  }
+
+  async close(): Promise<void> {
+    await this.host.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  path(name: string | Buffer): string {
+    return join(this.project, typeof name === "string" ? name : name.toString());
+  }
+
+  put(name: string, held: string): void {
+    mkdirSync(dirname(this.path(name)), { recursive: true });
+    if (held.startsWith("->")) symlinkSync(held.slice(2), this.path(name));
+    else writeFileSync(this.path(name), textOf(held), { mode: held.startsWith("*") ? 0o755 : 0o644 });
+    if (!held.startsWith("->")) utimesSync(this.path(name), 1_600_000_000, 1_600_000_000.5);
+  }
+
+  /** A change of a path; what it holds before is put there unless it is said to be there. */
+  change(name: string, old: Held, now: Held, there = false): void {
+    if (old !== null && !there) this.put(name, old);
+    this.#changes.push({ path: Buffer.from(name), old: this.#store(old), new: this.#store(now) });
+  }
+
+  request(id = "t1"): ApplyRequest {
+    return { id, project: this.project, contents: this.contents, changes: this.#changes };
+  }
+
+  /** The same change the other way round. */
+  reversed(id: string): ApplyRequest {
+    return { ...this.request(id), changes: this.#changes.map((each) => ({ path: each.path, old: each.new, new: each.old })) };
+  }
+
+  #store(held: Held): MergedChange["old"] {
+    if (held === null) return null;
+    const bytes = Buffer.from(textOf(held));
+    const id = createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
+    writeFileSync(join(this.contents, id), bytes);
+    return { id, mode: held.startsWith("->") ? "120000" : held.startsWith("*") ? "100755" : "100644" };
+  }
+
+  /** Every path of the project with all that can be seen of it; staging folders too, if any is left. */
+  seen(): Map<string, string> {
+    return describeFolder(this.project);
+  }
+
+  give(uid: number, gid: number): void {
+    for (const name of ["", ...this.seen().keys()]) chownSync(join(this.project, name), uid, gid);
+  }
+
+  /** What `apply` must make of the project. */
+  holds(name: string): Held {
+    if (!existsSync(dirname(this.path(name)))) return null;
+    const status = lstatSync(this.path(name), { throwIfNoEntry: false });
+    if (status === undefined || status.isDirectory()) return null;
+    if (status.isSymbolicLink()) return `->${readlinkSync(this.path(name))}`;
+    return `${(status.mode & 0o100) === 0 ? "" : "*"}${readFileSync(this.path(name), "latin1")}`;
+  }
+
+  async leftovers(): Promise<string[]> {
+    return [...[...this.seen().keys()].filter((name) => name.includes("vivarium-")), ...(await this.transactions.pending())];
+  }
+}
+
+function textOf(held: string): string {
+  if (held.startsWith("->")) return held.slice(2);
+  return held.startsWith("*") ? held.slice(1) : held;
+}
+
+function describeFolder(folder: string, below = ""): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const name of readdirSync(join(folder, below)).toSorted()) {
+    const path = join(below, name);
+    const status = lstatSync(join(folder, path), { bigint: true });
+    const who = `${status.mode.toString(8)} ${status.uid}:${status.gid}`;
+    if (status.isDirectory()) {
+      found.set(path, who);
+      for (const [inner, what] of describeFolder(folder, path)) found.set(inner, what);
+    } else {
+      const content = status.isSymbolicLink() ? readlinkSync(join(folder, path)) : readFileSync(join(folder, path), "latin1");
+      found.set(path, `${who} ${status.ino} ${status.mtimeNs} ${content}`);
+    }
+  }
+  return found;
+}
+
+/** One change of every kind, among files that stay. */
+export function everyKind(lab: TransactionLab): Record<string, Held> {
+  lab.put("untouched/file", "stays\n");
+  lab.put("untouched/run", "*stays\n");
+  const after: Record<string, [Held, Held]> = {
+    "a.txt": ["one\n", "two\n"],
+    "src/main.js": ["1", "2"],
+    "src/run.sh": ["echo\n", "*echo\n"],
+    "untouched/gone": ["x", null],
+    "gone/deep/one": ["1", null],
+    "gone/two": ["2", null],
+    "new/deep/file": [null, "new\n"],
+    "new/tool": [null, "*new\n"],
+    "new/link": [null, "->deep/file"],
+    link: ["->a.txt", "->src/main.js"],
+    "becomes-link": ["file", "->a.txt"],
+    "was-link": ["->a.txt", "file"],
+    empty: ["something", ""],
+    "line\nbreak": ["1", "2"],
+    "-rf": [null, "dash"],
+    "\u0001\u001f\u202e": [null, "control"],
+  };
+  for (const [name, [old, now]] of Object.entries(after)) lab.change(name, old, now);
+  lab.change("file-to-folder", "file", null);
+  lab.change("file-to-folder/inside", null, "inside");
+  lab.change("folder-to-file/inside", "inside", null);
+  lab.change("folder-to-file", null, "file");
+  lab.change("folder-to-link/inside/deep", "inside", null);
+  lab.change("folder-to-link", null, "->a.txt");
+  lab.change("link-to-folder", "->src", null);
+  lab.change("link-to-folder/inside", null, "inside");
+  return {
+    ...Object.fromEntries(Object.entries(after).map(([name, [, now]]) => [name, now])),
+    "file-to-folder/inside": "inside",
+    "folder-to-file": "file",
+    "folder-to-link": "->a.txt",
+    "link-to-folder/inside": "inside",
+    "untouched/file": "stays\n",
+    "untouched/run": "*stays\n",
+  };
+}
