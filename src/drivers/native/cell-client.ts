@@ -111,6 +111,8 @@ export class CellClient {
       }
     } catch (error) {
       if (error instanceof VivError) throw error; // any other end is the one asked for
+    } finally {
+      socket.destroy(); // it is half-open by design: the end of the other side leaves it open
     }
   }
 
