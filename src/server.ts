@@ -15,7 +15,7 @@ import { NativeDriver } from "./drivers/native/native.ts";
 import { EventFeed } from "./events/events.ts";
 import { CellHost } from "./host/cell-host.ts";
 import { Cgroups } from "./host/cgroups.ts";
-import { diagnose } from "./host/doctor.ts";
+import { CELL_REMEDY, diagnose } from "./host/doctor.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
@@ -31,6 +31,7 @@ import { Reaper } from "./sandbox/reaper.ts";
 import { Recovery } from "./sandbox/recovery.ts";
 import { Registry } from "./sandbox/registry.ts";
 import { Sandboxes } from "./sandbox/sandboxes.ts";
+import { VivError } from "./schema/errors.ts";
 import { LIMITS } from "./schema/limits.ts";
 import type { UserConfig } from "./schema/config.ts";
 import type { ServerStatus } from "./schema/server.ts";
@@ -93,6 +94,8 @@ export class Server {
     const user = loadUserConfig(paths.config);
     const cell = findCell(env);
     const machine = await examine(cell);
+    // Without it nothing is known about the sandboxes that run: they are left alone, and nothing is made without walls instead.
+    if (machine.cellTrouble !== undefined) throw new VivError("cell_failed", machine.cellTrouble, { remedy: CELL_REMEDY });
     const store = await openSqliteStore(join(paths.home, "vivarium.db"));
     this.#closers.push(() => store.close());
     const folder = await this.#folder();

@@ -6,14 +6,11 @@ import { fileURLToPath } from "node:url";
 /** The package's folder: above src/ in a checkout, above dist/ in an installed package. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The cell: VIV_CELL, the one built here, or the one the package carries. */
+/** The cell: VIV_CELL, whatever is there, or else the one built here or the one the package carries. */
 export function findCell(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const given = env["VIV_CELL"];
-  const candidates = [
-    ...(given ? [given] : []),
-    join(ROOT, "build", "cell"),
-    join(ROOT, "dist", "native", `${process.platform}-${process.arch}`, "cell"),
-  ];
+  if (given) return given;
+  const candidates = [join(ROOT, "build", "cell"), join(ROOT, "dist", "native", `${process.platform}-${process.arch}`, "cell")];
   return candidates.find((path) => existsSync(path));
 }
 

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { LIMITS } from "../schema/limits.ts";
 import { unprotected } from "./oom.ts";
+import { isWaitingForDisk } from "./processes.ts";
 import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND } from "./frames.ts";
 
 /** An ERROR frame of the cell: `code` is one of the protocol's words, `step` names where it failed. */
@@ -41,6 +43,7 @@ export interface CellHostOptions {
 }
 
 const stderrMaxBytes = 8192;
+const SILENT_LOOKS = 4;
 
 /**
  * The resident helper `cell host` and the channel to it. Requests are answered out of order. When the helper
@@ -59,6 +62,9 @@ export class CellHost {
   #stderr = "";
   #lost: CellError | undefined;
   #closing = false;
+  /** Looks in a row at which somebody waited and nothing had come. */
+  #silentLooks = 0;
+  readonly #looks: NodeJS.Timeout;
 
   constructor(options: CellHostOptions) {
     this.#onEvent = options.onEvent;
@@ -79,6 +85,8 @@ export class CellHost {
       this.#stderr = (this.#stderr + chunk.toString("utf8")).slice(-stderrMaxBytes);
     });
     this.#channel.on("data", (chunk: Buffer) => this.#receive(chunk));
+    this.#looks = setInterval(() => this.#look(), LIMITS.cellSilenceMs / SILENT_LOOKS);
+    this.#looks.unref();
     // The end of the process says more than the end of its channel, and comes right after it.
     const channelEnded = (how: string): void => void this.#ended.then(() => this.#lose(how));
     this.#channel.once("error", (reason) => channelEnded(reason.message));
@@ -110,10 +118,38 @@ export class CellHost {
   async close(): Promise<void> {
     this.#closing = true;
     this.#channel.destroy();
+    const patience = setTimeout(() => this.#child.kill("SIGKILL"), LIMITS.cellSilenceMs);
     await this.#ended;
+    clearTimeout(patience);
+    clearInterval(this.#looks);
+  }
+
+  /**
+   * Requests may take minutes, but each long one has a process of its own and the loop goes on: one that is silent hangs.
+   * Waiting for a disk is no such thing, and could not be ended anyway.
+   */
+  #look(): void {
+    if (this.#waiting.size === 0 || isWaitingForDisk(this.#child.pid)) this.#silentLooks = 0;
+    else if (this.#silentLooks >= SILENT_LOOKS) {
+      this.#lose(`did not answer for ${LIMITS.cellSilenceMs / 1000} seconds`);
+      this.#child.kill("SIGKILL");
+    } else {
+      this.#silentLooks += 1;
+      // Any answer will do, a refusal too.
+      this.#channel.write(
+        encodeFrame(
+          KIND.request,
+          encodeFields([
+            ["id", "0"],
+            ["op", "ping"],
+          ]),
+        ),
+      );
+    }
   }
 
   #receive(chunk: Buffer): void {
+    this.#silentLooks = 0;
     try {
       for (const frame of this.#decoder.push(chunk)) this.#dispatch(frame);
     } catch (reason) {
@@ -137,6 +173,7 @@ export class CellHost {
 
   #lose(how: string): void {
     if (this.#lost !== undefined) return;
+    clearInterval(this.#looks);
     const said = this.#stderr.trim();
     this.#lost = new CellError("closed", 0, "channel", `the cell host ${how}${said === "" ? "" : `: ${said}`}`);
     this.#channel.destroy();

@@ -45,7 +45,10 @@ function platform({ machine }: DoctorView): Finding {
   );
 }
 
-function helper({ cell }: DoctorView): Finding {
+export const CELL_REMEDY = "Build it again with `npm run setup`, or let VIV_CELL name the one that belongs to this version.";
+
+function helper({ cell, machine }: DoctorView): Finding {
+  if (machine.cellTrouble !== undefined) return finding("native helper", "missing", machine.cellTrouble, CELL_REMEDY);
   if (cell !== undefined) return finding("native helper", "good", `The cell is at ${cell}.`);
   return finding(
     "native helper",

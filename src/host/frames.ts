@@ -1,5 +1,8 @@
 /** Framing and fields of the cell's protocol (native/PROTOCOL.md). */
 
+/** What this program speaks, and which cells it can work with. */
+export const PROTOCOL_VERSION = 1;
+
 export const KIND = {
   request: 1,
   reply: 2,

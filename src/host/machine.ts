@@ -1,6 +1,10 @@
 /** What this machine lets this user do, tried rather than guessed. */
 import { existsSync, readFileSync } from "node:fs";
+import { PROTOCOL_VERSION } from "./frames.ts";
+import { describe } from "./log.ts";
 import { run, TOOL_PATH } from "./run.ts";
+
+const CELL_ANSWER_MS = 10_000;
 
 export interface Machine {
   readonly platform: NodeJS.Platform;
@@ -8,6 +12,8 @@ export interface Machine {
   readonly gid: number;
   /** How the native driver can run here. */
   readonly mode: "root" | "user" | "none";
+  /** Why the cell that is here can't be used. */
+  readonly cellTrouble: string | undefined;
   /** Results of `cell probe`: "ok" or an error number. */
   readonly probe: ReadonlyMap<string, string>;
   /** Ubuntu's AppArmor limit on user namespaces is on. */
@@ -25,18 +31,36 @@ function readOr(path: string, fallback: string): string {
   }
 }
 
+/** A file that is no program, or one of another version, says so before anything depends on it. */
+async function troubleOf(cell: string): Promise<string | undefined> {
+  try {
+    const { code, stdout } = await run(cell, ["--version"], { timeoutMs: CELL_ANSWER_MS, maxOutputBytes: 64 * 1024 });
+    const said = stdout.toString().trim();
+    if (code === 0 && said === String(PROTOCOL_VERSION)) return undefined;
+    if (code !== 0) return `The cell ${cell} ${code === null ? "does not answer" : `ends with ${code}`}.`;
+    return `The cell ${cell} is of another version: it speaks ${JSON.stringify(said.slice(0, 20))}, this program ${PROTOCOL_VERSION}.`;
+  } catch (error) {
+    return `The cell ${cell} can't be used: ${describe(error)}.`;
+  }
+}
+
+async function probeWith(cell: string): Promise<Map<string, string>> {
+  const probe = new Map<string, string>();
+  const { stdout } = await run(cell, ["probe"], { timeoutMs: CELL_ANSWER_MS });
+  for (const line of stdout.toString().split("\n")) {
+    const [name, result] = line.split("=");
+    if (name && result) probe.set(name, result);
+  }
+  return probe;
+}
+
 export async function examine(cell: string | undefined): Promise<Machine> {
   // Not from the account: an id without one, as containers have, is a user too.
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
-  const probe = new Map<string, string>();
-  if (cell !== undefined && process.platform === "linux") {
-    const { stdout } = await run(cell, ["probe"], { timeoutMs: 10_000 });
-    for (const line of stdout.toString().split("\n")) {
-      const [name, result] = line.split("=");
-      if (name && result) probe.set(name, result);
-    }
-  }
+  const usable = cell !== undefined && process.platform === "linux";
+  const cellTrouble = usable ? await troubleOf(cell) : undefined;
+  const probe = usable && cellTrouble === undefined ? await probeWith(cell) : new Map<string, string>();
   const ok = (name: string): boolean => probe.get(name) === "ok";
   const mode = ok("overlay") && ok("detached-mounts") && ok("user-namespace") ? "root" : ok("user-overlay") ? "user" : "none";
   return {
@@ -44,6 +68,7 @@ export async function examine(cell: string | undefined): Promise<Machine> {
     uid,
     gid,
     mode,
+    cellTrouble,
     probe,
     apparmorLimit: readOr("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0").trim() === "1",
     btrfsTools: TOOL_PATH.split(":").some((folder) => existsSync(`${folder}/mkfs.btrfs`)),

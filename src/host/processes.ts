@@ -57,6 +57,18 @@ export function isRunning(pid: number): boolean {
   }
 }
 
+/** Whether it waits for something that no signal interrupts, which is nearly always a disk. */
+export function isWaitingForDisk(pid: number | undefined): boolean {
+  if (pid === undefined) return false;
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return /^ D /.test(text.slice(text.lastIndexOf(")") + 1));
+  } catch {
+    // It has ended, or there is no /proc: either way it waits for nothing that is known.
+    return false;
+  }
+}
+
 /** All processes below `root`, without it. Orphans of a pid namespace belong to its process 1, so none escapes. */
 export function processesBelow(root: number): ProcessUse[] {
   const children = new Map<number, Stat[]>();

@@ -28,6 +28,8 @@ export const TOOL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_OUTPUT_BYTES = 16 * 1024 ** 2;
+/** For what a program wrote before it ended. */
+const DRAIN_MS = 2_000;
 
 export async function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>();
@@ -36,11 +38,20 @@ export async function run(program: string, args: readonly string[], options: Run
   const output: Buffer[] = [];
   const errors: Buffer[] = [];
   let bytes = 0;
+  // Somebody whom the program started may hold its output open, and even go on writing, after its end.
+  const letGo = (): void => void (stdout.destroy(), stderr.destroy());
   const collect = (into: Buffer[]) => (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > most) child.kill("SIGKILL");
-    else into.push(chunk);
+    if (bytes <= most) into.push(chunk);
+    else {
+      child.kill("SIGKILL");
+      letGo();
+    }
   };
+  child.once("exit", () => {
+    const patience = setTimeout(letGo, DRAIN_MS);
+    child.once("close", () => clearTimeout(patience));
+  });
   stdout.on("data", collect(output));
   stderr.on("data", collect(errors));
   child.once("error", (cause) => reject(new VivError("unsupported", `${program} can't be run: ${cause.message}`, { cause })));

@@ -14,6 +14,7 @@ export const LIMITS = {
   minFreeMemoryBytes: 256 * 1024 ** 2,
   minFreeDiskBytes: 1024 ** 3,
   minFreeDiskShare: 0.05,
+  minFreeFiles: 10_000,
 
   /** Uid ranges of sandboxes, one each. */
   uidRangeStart: 0x70000000,
@@ -52,6 +53,18 @@ export const LIMITS = {
   maxPatchBytes: 2 * 1024 ** 3,
   patchTimeoutMs: 10 * 60_000,
 
+  /** Experiments and promotions. */
+  attemptTimeoutMs: 10 * 60_000,
+  stageTimeoutMs: 30 * 60_000,
+  /** Characters of a command's or check's output that are kept with its result. */
+  keptCheckOutput: 16_384,
+  /** How often a promotion is planned anew when reality moves under it. */
+  promotionTries: 3,
+  listedChanges: 10_000,
+  listedLeftOut: 1_000,
+  /** Old contents are kept that long for an undo. */
+  keptPromotionMs: 90 * 24 * 3_600_000,
+
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,
@@ -66,6 +79,8 @@ export const LIMITS = {
   /** How often storage that a full disk stopped is looked for. */
   mendEveryMs: 3_000,
   launchTimeoutMs: 30_000,
+  /** How long the cell host may be silent while somebody waits for it. */
+  cellSilenceMs: 12_000,
   stopGraceMs: 2_000,
   shutdownMs: 30_000,
 } as const;

@@ -1,11 +1,8 @@
 /** One connection to process 1 of a sandbox: one request, then the frames that answer it. */
 import { connect, type Socket } from "node:net";
 import { constants } from "node:os";
-import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND } from "../../host/frames.ts";
+import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND, PROTOCOL_VERSION } from "../../host/frames.ts";
 import { type ErrorCode, VivError } from "../../schema/errors.ts";
-
-/** Of native/PROTOCOL.md: what this server speaks to cells, and which cells it can work with. */
-export const PROTOCOL_VERSION = 1;
 
 const codes: Readonly<Record<string, ErrorCode>> = {
   "bad-request": "invalid_input",

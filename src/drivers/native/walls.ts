@@ -2,13 +2,13 @@
 import type { Duplex } from "node:stream";
 import type { CellHost } from "../../host/cell-host.ts";
 import type { Cgroups } from "../../host/cgroups.ts";
+import { PROTOCOL_VERSION } from "../../host/frames.ts";
 import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { ExecRequest, FileOperations, Launched, RunningCommand, Usage, Walls } from "../drivers.ts";
 import { within } from "../../host/within.ts";
 import { CellClient } from "./cell-client.ts";
-import { PROTOCOL_VERSION } from "./cell-connection.ts";
 import { WatchedLimits } from "./watched.ts";
 
 interface WallsOptions {

@@ -1,0 +1,140 @@
+/** F-27 and F-28 of the fault list: a native helper that is missing, wrong, replaced, or hangs. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, copyFileSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
+import type { Sandbox } from "../../src/schema/sandbox.ts";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+import { PROGRAM, vivEnvironment } from "../support/viv.ts";
+
+const BUILT = fileURLToPath(new URL("../../build/cell", import.meta.url));
+
+/** The helpers of a server, by the command they were started with. */
+function cellHosts(server: TestServer): number[] {
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid))
+    .filter((pid) => {
+      try {
+        const parent = / (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) . */s, " "))?.[1];
+        return parent === String(server.pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").endsWith("\0host\0");
+      } catch {
+        return false; // it has ended meanwhile
+      }
+    })
+    .map(Number);
+}
+
+describe("the cell of a server", needs("root"), () => {
+  let server: TestServer;
+  let cell: string;
+  let box: Sandbox;
+  let command: string;
+
+  beforeAll(async () => {
+    server = await TestServer.start({ config: { spares: false } });
+    await server.down();
+    cell = join(server.place, "cell");
+    await restore();
+    box = await server.create();
+    command = (await server.sh(box.id, "while :; do echo tick; sleep 0.1; done", { background: true })).id;
+  });
+  afterAll(async () => {
+    await restore();
+    await server.remove();
+  });
+
+  /** An honest copy, and a server that uses it. */
+  async function restore(): Promise<void> {
+    await server.down();
+    rmSync(cell, { force: true });
+    copyFileSync(BUILT, cell);
+    chmodSync(cell, 0o755);
+    await server.up({ VIV_CELL: cell });
+  }
+
+  async function expectUntouched(): Promise<void> {
+    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "running" });
+    const ticks = async (): Promise<number> =>
+      (await server.client.call("inspectCommand", { sandbox: box.id, command })).stdout.split("\n").length;
+    const before = await ticks();
+    await eventually(ticks, (now) => now > before);
+    expect((await server.sh(box.id, "echo alive")).stdout).toBe("alive\n");
+  }
+
+  const damages: readonly (readonly [what: string, damage: (path: string) => void, says: RegExp])[] = [
+    ["is missing", (path) => rmSync(path), /can't be (used|run).*ENOENT/],
+    ["may not be executed", (path) => chmodSync(path, 0o644), /can't be (used|run).*EACCES/],
+    ["is of another version", (path) => replace(path, "#!/bin/sh\necho 2\n"), /another version: it speaks "2", this program 1/],
+    ["is another program", (path) => replace(path, "#!/bin/sh\nexit 3\n"), /ends with 3/],
+    ["is no program at all", (path) => replace(path, "\0garbage"), /can't be used|ends with|another version/],
+    ["says far too much, as in F-30,", (path) => replace(path, "#!/bin/sh\nyes\n"), /wrote more than/],
+  ];
+
+  test.each(damages)("F-27: that %s is told in clear words, nothing is made without it, and sandboxes go on", async (_, damage, says) => {
+    const { processId } = await server.client.call("inspectSandbox", { sandbox: box.id });
+    damage(cell);
+    // The helper that runs was loaded when it was whole: it serves until the server ends.
+    await expectUntouched();
+    const { findings } = await server.client.call("doctor", {});
+    expect(findings.find(({ check }) => check === "native helper")).toMatchObject({
+      verdict: "missing",
+      detail: expect.stringMatching(says),
+    });
+    await server.down();
+    const create = spawnSync(PROGRAM, ["create", "--project", server.project], {
+      env: vivEnvironment(server, { VIV_CELL: cell }),
+      timeout: 25_000,
+    });
+    expect(create.status).not.toBe(0);
+    expect(create.stderr.toString()).toMatch(says);
+    expect(create.stderr.toString()).toContain("npm run setup");
+    await restore();
+    expect((await server.client.call("inspectSandbox", { sandbox: box.id })).processId).toBe(processId);
+    await expectUntouched();
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
+  });
+
+  test("F-27: that is replaced during a run is not the one that works: the server goes on with what it loaded", async () => {
+    rmSync(cell);
+    replace(cell, "#!/bin/sh\ntouch /tmp/never\nexit 1\n");
+    const [host = 0] = cellHosts(server);
+    expect(readlinkSync(`/proc/${host}/exe`)).toBe(`${cell} (deleted)`);
+    const made = await server.create();
+    expect((await server.sh(made.id, "cat hello.txt")).stdout).toBe("hello\n");
+    await server.client.call("removeSandbox", { sandbox: made.id });
+    await expectUntouched();
+    await restore();
+  });
+
+  test("F-28: whose helper hangs is given up: who waits is told, the server ends, and the next one finds every sandbox", async () => {
+    const [host = 0] = cellHosts(server);
+    process.kill(host, "SIGSTOP");
+    const began = performance.now();
+    await expect(server.create()).rejects.toMatchObject({ code: expect.stringMatching(/^(cell_failed|server_unreachable)$/) });
+    expect(performance.now() - began).toBeLessThan(LIMITS.cellSilenceMs * 2);
+    await server.died();
+    expect(performance.now() - began).toBeLessThan(LIMITS.cellSilenceMs * 2.5);
+    await restore();
+    await expectUntouched();
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
+    const made = await server.create();
+    await server.client.call("removeSandbox", { sandbox: made.id });
+  }, 60_000);
+
+  test("F-28: that hangs when it is asked for its version does not keep a server from saying so", async () => {
+    await server.down();
+    replace(cell, "#!/bin/sh\nexec sleep 1000\n");
+    await expect(server.up({ VIV_CELL: cell })).rejects.toThrow("does not answer");
+    await restore();
+    await expectUntouched();
+  }, 60_000);
+});
+
+/** Another file in its place: a program that runs can't be written to. */
+function replace(path: string, content: string): void {
+  rmSync(path, { force: true });
+  writeFileSync(path, content, { mode: 0o755 });
+}
