@@ -35,12 +35,20 @@ static bool is_path(const char *path) {
   }
 }
 
+/* What root makes new belongs to whom its folder belongs; what others make is theirs. */
+static void give_away(int folder, const char *name) {
+  struct stat above;
+  if (geteuid() == 0 && fstat(folder, &above) == 0 && fchownat(folder, name, above.st_uid, above.st_gid, AT_SYMLINK_NOFOLLOW) != 0) return;
+}
+
 /* From folder to folder. -1 with ENOENT when one is missing and none is to be made. */
 static int open_folder(struct applying *applying, char *path, bool make) {
   int at = fcntl(applying->root, F_DUPFD_CLOEXEC, 4);
   for (char *slash; at >= 0 && (slash = strchr(path, '/')) != NULL; path = slash + 1) {
     *slash = '\0';
-    if (make && mkdirat(at, path, 0777) != 0 && errno != EEXIST) fail(applying, errno, "parents");
+    bool made = make && mkdirat(at, path, 0777) == 0;
+    if (make && !made && errno != EEXIST) fail(applying, errno, "parents");
+    if (made) give_away(at, path);
     int next = openat(at, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int error = errno;
     close(at);
@@ -81,6 +89,7 @@ static void finish_file(struct applying *applying) {
   if (existed && S_ISDIR(stat.st_mode) && remove_tree(applying->folder, applying->name) != 0) fail(applying, errno, "replace");
   bool regular = existed && S_ISREG(stat.st_mode);
   place_aside(applying->job, applying->file, applying->name, regular ? &stat : NULL, mode_for(regular ? &stat : NULL, applying->executable));
+  if (!regular) give_away(applying->folder, applying->name);
   close(applying->file);
   applying->file = -1;
   leave(applying);
@@ -98,6 +107,7 @@ static void make_link(struct applying *applying, const struct fields *step) {
   find_place(applying, field(step, "path"), true);
   if (remove_tree(applying->folder, applying->name) != 0 && errno != ENOENT) fail(applying, errno, "replace");
   if (symlinkat(target, applying->folder, applying->name) != 0) fail(applying, errno, "link");
+  give_away(applying->folder, applying->name);
   leave(applying);
 }
 

@@ -37,7 +37,7 @@ export async function promotable(store: GitStore, request: PromotableRequest): P
   const ignored = await ignoredPaths(
     store,
     request.takeOut,
-    request.sides,
+    { old: request.sides.before?.base ?? request.sides.old },
     files.map(({ path }) => path),
   );
   const held = [...ignored].length === 0 ? new Set<string>() : await request.tracked();

@@ -12,11 +12,13 @@ import type { DriverName } from "../schema/sandbox.ts";
 import type { Change, SandboxRow } from "../store/store.ts";
 import type { VolumePaths, VolumeSource } from "../volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
+import { openBase } from "./bases.ts";
 import type { Backend, Parts } from "./parts.ts";
 import { captureRequest, openProject, pathsOutside, type ProjectView } from "./projects.ts";
 import type { Registry, Reservation } from "./registry.ts";
 import { Spares, type Kind } from "./spares.ts";
 import { advance } from "./state.ts";
+import { forgetUnused } from "./today.ts";
 
 type Unnamed = Omit<SandboxRow, keyof Reservation>;
 
@@ -66,25 +68,10 @@ export class Creation {
       this.#registry.release(own);
       return await this.#claim(row, base, spare, spare.walls);
     } catch (error) {
-      await this.#forgetUnused(base, backend, error);
+      await forgetUnused(this.#parts, this.#registry, base, backend);
       throw error;
     } finally {
       release();
-    }
-  }
-
-  /** A base that only a failed creation wanted: no removal of a sandbox will ever tell that it can go. */
-  async #forgetUnused(base: Base, { capture }: Backend, failure: unknown): Promise<void> {
-    const { store, log } = this.#parts;
-    try {
-      const inUse = await store.change(async (change) => {
-        const others = this.#registry.uses(base.id, 1) || (await change.sandboxes()).some((row) => row.base === base.id);
-        if (!others) await change.removeBase(base.id);
-        return others;
-      });
-      if (!inUse) await capture.forget(base.id);
-    } catch (error) {
-      log.info("a base is left to the next server", { base: base.id, after: describe(failure), error: describe(error) });
     }
   }
 
@@ -142,11 +129,12 @@ export class Creation {
   }
 
   /** A sandbox like another one, from a snapshot of it. */
-  async fork(from: SandboxRow, snapshot: string, name: string | undefined): Promise<SandboxRow> {
-    const base = await this.#parts.store.base(from.base);
-    if (base === undefined) throw new VivError("internal", `The base of ${from.name} is gone.`);
+  async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<SandboxRow> {
+    const base = await openBase(this.#parts.store, from, from.base);
+    // One that only lives as long as the fork takes has no row: it is as its sandbox is.
+    const { refreshedTo } = (await this.#parts.store.snapshot(snapshot)) ?? from;
     const own = await this.#reserve(this.#parts.backends.of(from), name);
-    const row: SandboxRow = { ...from, ...beginning(from.idleMs), parent: from.id, idempotencyKey: null, ...own };
+    const row: SandboxRow = { ...from, ...beginning(from.idleMs), refreshedTo, labels, parent: from.id, idempotencyKey: null, ...own };
     return this.#bring(row, base, { snapshot });
   }
 

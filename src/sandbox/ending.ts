@@ -3,6 +3,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { describe } from "../host/log.ts";
 import type { Outcome } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { basesOf, dropUnused } from "./bases.ts";
 import type { Commands } from "./commands.ts";
 import type { Parts } from "./parts.ts";
 import type { Registry } from "./registry.ts";
@@ -73,17 +74,20 @@ export class Ending {
     for (const snapshot of await store.snapshots(row.id)) await volumes.remove("snapshot", snapshot.id);
     await volumes.remove("volume", row.id);
     reach("remove.volume");
-    const { baseInUse, projectInUse } = await store.change(async (change) => {
-      for (const snapshot of await change.snapshots(row.id)) await change.removeSnapshot(snapshot.id);
+    const { unused, projectInUse } = await store.change(async (change) => {
+      const snapshots = await change.snapshots(row.id);
+      for (const snapshot of snapshots) await change.removeSnapshot(snapshot.id);
       await change.removeSandbox(row.id);
       await change.event("sandbox.removed", row.id, { name: row.name });
       const others = await change.sandboxes();
-      const inUse = this.#registry.uses(row.base) || others.some((other) => other.base === row.base);
-      if (!inUse) await change.removeBase(row.base);
-      return { baseInUse: inUse, projectInUse: others.some((other) => other.project === row.project) };
+      const bases = [...basesOf(row), ...snapshots.flatMap(basesOf)];
+      return {
+        unused: await dropUnused(change, this.#registry, bases),
+        projectInUse: others.some((other) => other.project === row.project),
+      };
     });
     this.#registry.release(row);
-    if (!baseInUse) await capture.forget(row.base);
+    for (const base of unused) await capture.forget(base);
     return { projectInUse };
   }
 

@@ -5,13 +5,14 @@ import { git } from "../capture/git.ts";
 import { promotable, type Promotable } from "../merge/promotable.ts";
 import type { GitStore } from "../merge/store.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { comparedBase } from "./bases.ts";
 import type { Parts } from "./parts.ts";
 
 const PROJECT_SLOT = 0;
 
 export async function promotableOf(
   parts: Parts,
-  row: Pick<SandboxRow, "driver" | "base" | "project">,
+  row: Pick<SandboxRow, "driver" | "base" | "refreshedTo" | "project">,
   snapshot: string,
   store: GitStore,
   options: { readonly include: readonly string[]; readonly only?: readonly string[] | undefined },
@@ -20,7 +21,7 @@ export async function promotableOf(
   return promotable(store, {
     gather,
     takeOut,
-    sides: await volumes.sides({ snapshot }, row.base, PROJECT_SLOT),
+    sides: await volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT),
     tracked: () => trackedThoughIgnored(row.project),
     ...options,
   });

@@ -3,6 +3,7 @@ import { describe } from "../host/log.ts";
 import type { Walls } from "../drivers/drivers.ts";
 import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { basesInUse } from "./bases.ts";
 import type { LiveSandbox } from "./live.ts";
 import type { Parts } from "./parts.ts";
 import type { Registry } from "./registry.ts";
@@ -127,7 +128,7 @@ export class Recovery {
     await this.#removeExpired();
     const rows = await store.sandboxes();
     const snapshots = await store.snapshots();
-    const bases = new Set(rows.map((row) => row.base));
+    const bases = basesInUse(rows, snapshots);
     const keep = new Set(rows.map((row) => row.id));
     const kept = {
       volumes: keep,

@@ -7,6 +7,7 @@ import type { CreateInput } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import { Sandbox, type SandboxDetail, type Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { comparedBase } from "./bases.ts";
 import { Commands } from "./commands.ts";
 import { Damage } from "./damage.ts";
 import { Creation } from "./creation.ts";
@@ -31,7 +32,7 @@ export class Sandboxes {
     this.commands = new Commands(parts, this.damage);
     this.creation = new Creation(parts, registry);
     this.ending = new Ending(parts, registry, this.commands);
-    this.snapshots = new Snapshots(parts, this.creation, this.commands, this.ending);
+    this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
   }
 
   /** The row of an id or a name. */
@@ -87,7 +88,7 @@ export class Sandboxes {
 
   async inspect(reference: string): Promise<SandboxDetail> {
     const row = await this.find(reference);
-    const base = await this.#parts.store.base(row.base);
+    const base = await this.#parts.store.base(comparedBase(row));
     const backend = this.#parts.backends.of(row);
     const live = this.#parts.live.get(row.id);
     const use = await live?.walls.usage();
@@ -195,6 +196,13 @@ export class Sandboxes {
     const forks = await this.#locked(row, (now) => this.snapshots.fork(now, snapshot, count, names));
     await Promise.all(forks.map((fork) => startServices(this.#parts, this.commands, fork)));
     return forks.map(shown);
+  }
+
+  /** One more from a snapshot, with labels of its own, without waiting for what else is done with the sandbox it is of. */
+  async branch(reference: string, snapshot: string, labels: Readonly<Record<string, string>>): Promise<SandboxRow> {
+    const row = await this.creation.fork(await this.find(reference), snapshot, undefined, labels);
+    await startServices(this.#parts, this.commands, row);
+    return row;
   }
 
   /** Process 1 ended by itself or was killed from outside. */

@@ -5,20 +5,24 @@ import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { basesOf, dropUnused, openBase } from "./bases.ts";
 import type { Commands } from "./commands.ts";
 import type { Creation } from "./creation.ts";
 import type { Ending } from "./ending.ts";
 import type { Parts } from "./parts.ts";
+import type { Registry } from "./registry.ts";
 import { isFinal, requireLive } from "./state.ts";
 
 export class Snapshots {
   readonly #parts: Parts;
+  readonly #registry: Registry;
   readonly #creation: Creation;
   readonly #commands: Commands;
   readonly #ending: Ending;
 
-  constructor(parts: Parts, creation: Creation, commands: Commands, ending: Ending) {
+  constructor(parts: Parts, registry: Registry, creation: Creation, commands: Commands, ending: Ending) {
     this.#parts = parts;
+    this.#registry = registry;
     this.#creation = creation;
     this.#commands = commands;
     this.#ending = ending;
@@ -58,7 +62,7 @@ export class Snapshots {
       const seal = await volumes.seal(id);
       await store.change(async (change) => {
         const now = (await change.sandbox(row.id)) ?? row;
-        await change.putSnapshot({ ...snapshot, seal });
+        await change.putSnapshot({ ...snapshot, seal, refreshedTo: now.refreshedTo });
         await change.putSandbox({ ...now, currentSnapshot: id });
         await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
       });
@@ -102,15 +106,19 @@ export class Snapshots {
 
   async remove(row: SandboxRow, reference: string): Promise<void> {
     const snapshot = await this.find(row, reference);
-    await this.#parts.store.change(async (change) => {
+    const unused = await this.#parts.store.change(async (change) => {
+      const bases = basesOf((await change.snapshot(snapshot.id)) ?? {});
       const children = (await change.snapshots(row.id)).filter((other) => other.parent === snapshot.id);
       for (const child of children) await change.putSnapshot({ ...child, parent: snapshot.parent });
       const now = await change.sandbox(row.id);
       if (now?.currentSnapshot === snapshot.id) await change.putSandbox({ ...now, currentSnapshot: snapshot.parent });
       await change.removeSnapshot(snapshot.id);
       await change.event("snapshot.removed", row.id, { id: snapshot.id });
+      return dropUnused(change, this.#registry, bases);
     });
-    await this.#parts.backends.of(row).volumes.remove("snapshot", snapshot.id);
+    const { volumes, capture } = this.#parts.backends.of(row);
+    await volumes.remove("snapshot", snapshot.id);
+    for (const base of unused) await capture.forget(base);
   }
 
   /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts. */
@@ -132,7 +140,7 @@ export class Snapshots {
   /** From any point of a rollback to its end. */
   async finishRollback(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
     const { store, live, reach } = this.#parts;
-    const { volumes, driver } = this.#parts.backends.of(row);
+    const { volumes, driver, capture } = this.#parts.backends.of(row);
     const before = live.get(row.id);
     await before?.walls.stop(0);
     live.remove(row.id);
@@ -141,16 +149,17 @@ export class Snapshots {
     reach("rollback.stopped");
     await volumes.rollback(row.id, snapshot);
     reach("rollback.volume");
-    const base = await store.base(row.base);
-    if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
-    const walls = await this.#creation.relaunch(row, base);
+    const walls = await this.#creation.relaunch(row, await openBase(store, row, row.base));
     // An extension was promised to the sandbox, not to its processes.
     live.add(row.id, walls, driver).keepUntil = before?.keepUntil ?? 0;
-    const back: SandboxRow = { ...row, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
-    await store.change(async (change) => {
+    const refreshedTo = (await store.snapshot(snapshot))?.refreshedTo;
+    const back: SandboxRow = { ...row, refreshedTo, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
+    const unused = await store.change(async (change) => {
       await change.putSandbox(back);
       await change.event("snapshot.restored", row.id, { id: snapshot });
+      return dropUnused(change, this.#registry, basesOf(row));
     });
+    for (const id of unused) await capture.forget(id);
     return back;
   }
 

@@ -10,7 +10,10 @@ import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
 export interface SandboxRow extends Sandbox {
+  /** What its volume was made from. */
   readonly base: string;
+  /** The base whose changes were merged into it last, if any: what it changed is told against that one. */
+  readonly refreshedTo?: string | undefined;
   readonly range: number;
   readonly launched: Launched | null;
   readonly user: string;
@@ -35,15 +38,18 @@ export interface SandboxRow extends Sandbox {
 export interface SnapshotRow extends Snapshot {
   /** What its volume said of it when it was made; absent where it says nothing. */
   readonly seal?: string | undefined;
+  /** As of its sandbox, when it was made. */
+  readonly refreshedTo?: string | undefined;
 }
 
 /** An experiment as it is kept. */
 export interface ExperimentRow extends Experiment {
-  /** What was asked for. */
+  /** What was asked for; without the caller's environment once the origin has it. */
   readonly input: ExperimentInput;
-  /** Frozen reality that all attempts start from, held by a sandbox of the experiment. */
-  readonly origin: string | null;
-  readonly priority: number;
+  /** Frozen reality that all attempts start from: a snapshot, and the sandbox of the experiment that holds it. */
+  readonly origin: { readonly sandbox: string; readonly snapshot: string } | null;
+  /** Patterns of protected files; null stands for tests and their configuration. */
+  readonly protect: readonly string[] | null;
 }
 
 /** A promotion as it is kept. */
@@ -52,6 +58,10 @@ export interface PromotionRow extends Promotion {
   readonly input: PromoteInput | null;
   /** Snapshot that holds the state being promoted. */
   readonly snapshot: string | null;
+  /** What a person approved: names of stages, and the hash of a plan whose risks are accepted. */
+  readonly approved: readonly string[];
+  /** Hash of the plan that the checks were run on. */
+  readonly verified: string | null;
   /** Set once the project is being written to, until that is known to have ended. */
   readonly writing: boolean;
 }

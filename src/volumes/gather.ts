@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { CellHost } from "../host/cell-host.ts";
 import { splitParts } from "../host/frames.ts";
 import type { FileType } from "../schema/files.ts";
+import { chained } from "./chained.ts";
 import type { Sides } from "./volumes.ts";
 
 /** Modes as git knows them; `none` is not there, `other` what git has no word for. */
@@ -53,6 +54,10 @@ const MODES: Readonly<Record<string, GitMode>> = {
 };
 
 export function gatherWith(host: CellHost): Gather {
+  return chained(gatherOne(host));
+}
+
+function gatherOne(host: CellHost): Gather {
   return async (sides, folder, contents) => {
     const list = join(folder, "list");
     const blobs = contents === undefined ? null : join(folder, "blobs");

@@ -52,6 +52,8 @@ export interface Sides {
   readonly new: string;
   /** `new` is the upper folder of an overlay over `old`. */
   readonly overlay: boolean;
+  /** Where `old` is not the base to compare with: that one's own folders, and the way from it to `old`. */
+  readonly before?: { readonly base: readonly string[]; readonly way: Between };
 }
 
 /** The way from one base to another: steps that were gone forth and are to be turned round, then steps forth. */

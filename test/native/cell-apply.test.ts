@@ -96,7 +96,6 @@ for (const driver of ["native", "folder"] as const) {
       expect(readFileSync(join(project, "large")).equals(large)).toBe(true);
       const modes = ["plain", "tool", "new/folder/file", "new/run"].map((path) => (statSync(join(project, path)).mode & 0o777).toString(8));
       expect(modes).toEqual(["750", "640", "644", "755"]);
-      if (driver === "native") expect(statSync(join(project, "plain"))).toMatchObject({ uid: 1234, gid: 1235 });
       expect(readlinkSync(join(project, "new/link"))).toBe("../plain");
     });
 
@@ -183,14 +182,17 @@ for (const driver of ["native", "folder"] as const) {
       expect(readdirSync(project)).toEqual([]);
     });
 
-    if (driver === "native")
-      test("the user's rights apply", async () => {
-        const change = to("file", FILE, "mine\n");
-        await expect(applyInside(files, project, "nobody", [change], contents)).rejects.toMatchObject({ code: "denied" });
-        expect(existsSync(join(project, "file"))).toBe(false);
-        chmodSync(project, 0o777);
-        await applyInside(files, project, "nobody", [change], contents);
-        expect(statSync(join(project, "file")).uid).toBe(65534);
-      });
+    test.for(driver === "native" ? [driver] : [])("the user's rights apply, and what root writes belongs to whom its place belongs", async () => {
+      const change = to("file", FILE, "mine\n");
+      await expect(applyInside(files, project, "nobody", [change], contents)).rejects.toMatchObject({ code: "denied" });
+      expect(existsSync(join(project, "file"))).toBe(false);
+      chmodSync(project, 0o777);
+      await applyInside(files, project, "nobody", [change], contents);
+      expect(statSync(join(project, "file")).uid).toBe(65534);
+      chownSync(project, 1234, 1235);
+      await apply(to("new/deep", FILE, "new\n"), to("link", LINK, "new"), to("file", FILE, "other\n"));
+      const owners = ["new", "new/deep", "link", "file"].map((path) => lstatSync(join(project, path)).uid);
+      expect(owners).toEqual([1234, 1234, 1234, 65534]);
+    });
   });
 }

@@ -128,15 +128,19 @@ export class PlainVolumes implements Volumes {
     return { folder, layers: (await readLayers(folder)).map((layer) => this.#shelves.path("base", layer)) };
   }
 
-  async sides(of: { volume: string } | { snapshot: string }, _base: string, slot: number | "system"): Promise<Sides> {
+  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number | "system"): Promise<Sides> {
     const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
     if (slot === "system") return systemSides(folder);
     const layers = await readLayers(folder);
-    return {
-      old: layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot))),
-      new: join(folder, "roots", String(slot), "upper"),
-      overlay: true,
-    };
+    const [own = base] = layers;
+    const sides = { old: this.#folders(layers, slot), new: join(folder, "roots", String(slot), "upper"), overlay: true };
+    if (own === base) return sides;
+    const compared = this.#folders(await readLayers(this.#shelves.path("base", base)), slot);
+    return { ...sides, before: { base: compared, way: await this.between(base, own, slot) } };
+  }
+
+  #folders(layers: readonly string[], slot: number): string[] {
+    return layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot)));
   }
 
   /** Down the layers that only the first has, up those that only the second has. */
@@ -149,7 +153,7 @@ export class PlainVolumes implements Volumes {
 
   /** Each layer over those below it, topmost first, down to the common ones. */
   #steps(layers: readonly string[], common: number, slot: number): Sides[] {
-    const folders = layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot)));
+    const folders = this.#folders(layers, slot);
     return folders
       .slice(0, folders.length - common)
       .map((folder, index) => ({ old: folders.slice(index + 1), new: folder, overlay: true }))
@@ -206,9 +210,16 @@ export class PlainVolumes implements Volumes {
 
   async #removeBase(id: string): Promise<void> {
     await this.#locks.run("layers", async () => {
-      if ((await this.#layersInUse()).has(id)) this.#shelves.forget(id);
+      const inUse = (await this.#layersInUse()).has(id) || (await this.#isBelowAnother(id));
+      if (inUse) this.#shelves.forget(id);
       else await this.#shelves.remove("base", id);
     });
+  }
+
+  /** Whether another base has it as a layer; whether that one is still needed, the next reconcile knows. */
+  async #isBelowAnother(id: string): Promise<boolean> {
+    const bases = (await readdir(join(this.#shelves.folder, "bases"))).filter((name) => name !== id && !name.startsWith("."));
+    return (await this.#layersOfKept(new Set(bases))).includes(id);
   }
 
   async #layersInUse(): Promise<Set<string>> {

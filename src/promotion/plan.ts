@@ -1,0 +1,125 @@
+/** What a promotion would do: a frozen change, merged with today's reality, looked through, and given a hash. */
+import { createHash } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { changesBetween } from "../merge/change-set.ts";
+import { writeContents } from "../merge/contents.ts";
+import type { Conflict } from "../merge/merge.ts";
+import { asMerged, type LeftOut } from "../merge/promotable.ts";
+import { GitStore } from "../merge/store.ts";
+import { mergeSides, type MergedChange, type ThreeWay } from "../merge/three-way.ts";
+import { comparedBase } from "../sandbox/bases.ts";
+import type { Parts } from "../sandbox/parts.ts";
+import { openProject } from "../sandbox/projects.ts";
+import { promotableOf } from "../sandbox/promotable-of.ts";
+import type { Registry } from "../sandbox/registry.ts";
+import { headOf } from "../sandbox/status.ts";
+import { withToday } from "../sandbox/today.ts";
+import { LIMITS } from "../schema/limits.ts";
+import { decodePath } from "../schema/path-bytes.ts";
+import type { PlanConflict, PlannedChange, PromotionPlan, Risk } from "../schema/promotion.ts";
+import type { SandboxRow } from "../store/store.ts";
+import { findRisks } from "./risk.ts";
+
+/** A state of a sandbox, frozen, and what of it is meant. */
+export interface Source {
+  readonly row: SandboxRow;
+  readonly snapshot: string;
+  readonly include: readonly string[];
+  readonly only?: readonly string[] | undefined;
+}
+
+export interface Prepared {
+  readonly plan: PromotionPlan;
+  /** What must change in reality. */
+  readonly changes: readonly MergedChange[];
+  /** What the sandbox changed since its base, without what moved in reality. */
+  readonly own: readonly MergedChange[];
+  /** Folder with every content named by the changes, each under its object id. */
+  readonly contents: string;
+}
+
+const PROJECT_SLOT = 0;
+
+/** `folder` is an empty one of ours; contents come to lie in it. */
+export async function prepare(parts: Parts, registry: Registry, temporary: string, source: Source, folder: string): Promise<Prepared> {
+  const { row } = source;
+  const backend = parts.backends.of(row);
+  const store = await GitStore.open(temporary);
+  try {
+    const { changes: own, leftOut } = await promotableOf(parts, row, source.snapshot, store, source);
+    const view = await openProject(parts.store, row.project, parts.state);
+    const reality = await withToday(parts, registry, view, backend, async (today) =>
+      changesBetween(backend.gather, store, await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT)),
+    );
+    const moved = reality.changes.size;
+    const merged: ThreeWay =
+      moved === 0
+        ? { changes: asMerged(own), conflicts: [] }
+        : await mergeSides(store, { label: "reality", changes: reality }, { label: "sandbox", changes: own });
+    const contents = join(folder, "contents");
+    await mkdir(contents, { mode: 0o700 });
+    const mine = asMerged(own);
+    await writeContents(store, idsOf([...merged.changes, ...mine]), contents);
+    const risks = [...(await findRisks(merged.changes, contents)), ...leftOut.filter(isSpecial).map(specialRisk)];
+    const notes = await notesOf(parts, source);
+    return { plan: describePlan(merged, moved, risks, leftOut, notes), changes: merged.changes, own: mine, contents };
+  } finally {
+    await store.close();
+  }
+}
+
+function idsOf(changes: readonly MergedChange[]): string[] {
+  return changes.flatMap(({ old, new: now }) => [old, now].flatMap((side) => (side === null ? [] : [side.id])));
+}
+
+function describePlan(merged: ThreeWay, moved: number, risks: Risk[], leftOut: readonly LeftOut[], notes: string[]): PromotionPlan {
+  const changes = merged.changes.map(describeChange).toSorted((one, other) => (one.path < other.path ? -1 : 1));
+  return {
+    hash: hashOf(merged.changes),
+    changes: changes.slice(0, LIMITS.listedChanges),
+    files: changes.length,
+    moved: moved > 0,
+    movedPaths: moved,
+    conflicts: merged.conflicts.map(describeConflict),
+    risks,
+    leftOut: leftOut.slice(0, LIMITS.listedLeftOut).map(({ path, why }) => ({ path: decodePath(path), why })),
+    notes,
+  };
+}
+
+/** The same hash is the same bytes at the same paths, over the same bytes. */
+export function hashOf(changes: readonly MergedChange[]): string {
+  const lines = changes.map(({ path, old, new: now }) => {
+    const side = (file: MergedChange["old"]): string => (file === null ? "-" : `${file.mode} ${file.id}`);
+    return `${path.toString("latin1")}\0${side(old)}\0${side(now)}\n`;
+  });
+  return createHash("sha256").update(lines.toSorted().join(""), "latin1").digest("hex");
+}
+
+export function describeChange({ path, old, new: now }: MergedChange): PlannedChange {
+  return {
+    path: decodePath(path),
+    status: old === null ? "added" : now === null ? "deleted" : "changed",
+    oldMode: old?.mode ?? null,
+    newMode: now?.mode ?? null,
+    hash: now?.id ?? null,
+  };
+}
+
+export function describeConflict({ kind, paths, message }: Conflict): PlanConflict {
+  return { path: decodePath(paths[0] ?? Buffer.alloc(0)), kind, message };
+}
+
+function isSpecial({ why }: LeftOut): boolean {
+  return why === "special";
+}
+
+function specialRisk({ path }: LeftOut): Risk {
+  return { path: decodePath(path), kind: "special", why: "It is no file, folder or link; it is not promoted." };
+}
+
+async function notesOf(parts: Parts, { row, snapshot }: Source): Promise<string[]> {
+  const { before, now } = await headOf(parts, row, { snapshot });
+  return before === now ? [] : ["Commits made inside are not carried: the files are. `--branch --keep-commits` replays them."];
+}
