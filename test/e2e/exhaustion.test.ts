@@ -202,6 +202,16 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     },
   );
 
+  test("RS-10: takes every port that its loopback gives away, and the others still get theirs", async () => {
+    // One process may not have as many descriptors as there are ports.
+    const errors = [await hold("ports", "15000"), await hold("ports", "100000")].map(([, error]) => error);
+    expect(errors).toEqual(["enough", "EADDRINUSE"]);
+    expect((await exhaust("ports", "8")).stdout).toBe("0 EADDRINUSE\n");
+    const others = await server.client.call("runCommand", { sandbox: sibling, command: [join(server.project, "exhaust"), "ports", "8"] });
+    expect(others.stdout).toBe("8 enough\n");
+    expect(exhaustHost("ports", "8")).toBe("8 enough\n");
+  });
+
   test("RS-07: has no keys and no asynchronous requests, which the machine counts for all together", async () => {
     expect(counted((await exhaust("keys", "1")).stdout)).toEqual([0, "EPERM"]);
     expect(counted((await exhaust("aio", "1")).stdout)).toEqual([0, "ENOSYS"]);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +115,14 @@ static long take_socket(long at) {
   return socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
 }
 
+/* A port of the loopback that the kernel chooses. */
+static long take_port(long at) {
+  struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  (void)at;
+  return fd < 0 ? -1 : bind(fd, (struct sockaddr *)&any, sizeof any);
+}
+
 static long take_queue(long at) {
   snprintf(name, sizeof name, "/q%ld", at);
   struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 8};
@@ -140,7 +149,7 @@ static long take_aio(long at) {
 static const struct { const char *name; long (*take)(long); } resources[] = {
   {"processes", take_process}, {"memory", take_memory}, {"memfd", take_memfd}, {"deleted-file", take_deleted_file},
   {"allocation", take_allocation}, {"inodes", take_inode}, {"descriptors", take_descriptor}, {"terminals", take_terminal},
-  {"watchers", take_watcher}, {"watches", take_watch}, {"pipes", take_pipe}, {"epolls", take_epoll}, {"sockets", take_socket}, {"queues", take_queue}, {"timers", take_timer},
+  {"watchers", take_watcher}, {"watches", take_watch}, {"pipes", take_pipe}, {"epolls", take_epoll}, {"sockets", take_socket}, {"ports", take_port}, {"queues", take_queue}, {"timers", take_timer},
   {"keys", take_key}, {"aio", take_aio},
 };
 
