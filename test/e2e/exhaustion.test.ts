@@ -81,6 +81,9 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     const result = await exhaust("processes");
     expect(counted(result.stdout)[0]).toBeLessThan(64);
     expect(result.end).toMatchObject({ cause: "too-many-processes" });
+    // In a session of its own: it ends with a signal to all of its group.
+    const unlimited = spawnSync("setsid", ["-w", join(server.project, "exhaust"), "processes", "100"], { encoding: "utf8" });
+    expect(unlimited.stdout, "what nothing limits gets them all").toBe("100 enough\n");
     await server.client.call("runCommand", { sandbox: box, command: ["bash", "-c", ":(){ :|:& };:"], background: true });
     await eventually(
       () => server.client.call("inspectSandbox", { sandbox: box }),

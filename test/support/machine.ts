@@ -84,8 +84,9 @@ function groupsBeside(server: TestServer): string[] {
 
 /** How much of each kind a server holds on the machine, for comparing before with after. */
 export function everythingOf(server: TestServer) {
-  const { mounts, volumes } = traces(server);
+  const { mounts } = traces(server);
   const descriptors = descriptorsOf(server);
+  const pool = join(server.paths.home, "pool");
   const files = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : []);
   const backing = (block: string): string => {
     const file = `/sys/block/${block}/loop/backing_file`;
@@ -96,7 +97,8 @@ export function everythingOf(server: TestServer) {
     groups: groupsBeside(server).length,
     insides: processesInside(server).length,
     loops: list("/sys/block").filter((block) => backing(block).startsWith(server.place)).length,
-    volumes: volumes.length,
+    // Snapshots, bases and what waits to be removed lie beside the volumes.
+    volumes: list(pool).flatMap((shelf) => list(join(pool, shelf))).length,
     descriptors: descriptors.length,
     namespaces: descriptors.filter((link) => /^(mnt|net|user|pid|ipc|uts|cgroup):/.test(link)).length,
     files: ["run", "logs", "tmp"].flatMap((folder) => files(join(server.paths.home, folder))).length,
