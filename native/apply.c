@@ -61,8 +61,8 @@ const char *apply_words(enum match match) {
 static const char *obstacle_of(int error) {
   switch (error) {
     case ENOENT: return "is gone, or its folder is";
-    case ENOTDIR: return "lies below something that is no folder";
-    case ELOOP: return "lies behind a link";
+    case ENOTDIR:
+    case ELOOP: return "lies behind a link or below a file";
     case EXDEV:
     case EBUSY: return "lies on another file system";
     case EEXIST: return "is there already";

@@ -37,7 +37,7 @@ struct apply {
   char *text; /* what the entries point into */
   struct apply_entry *entries;
   size_t count;
-  size_t halt; /* tests: the process ends after the rename of the entry with this number, counted from 1 */
+  size_t halt; /* tests: the process ends after the first rename from the entry with this number on, counted from 1 */
   struct answer *answer;
 };
 

@@ -14,7 +14,7 @@ struct place {
 };
 
 static void renamed(const struct apply *apply, const struct apply_entry *entry) {
-  if (apply->halt > 0 && (size_t)(entry - apply->entries) + 1 == apply->halt) raise(SIGKILL);
+  if (apply->halt > 0 && (size_t)(entry - apply->entries) + 1 >= apply->halt) raise(SIGKILL);
 }
 
 static bool is_folder(int parent, const char *name) {

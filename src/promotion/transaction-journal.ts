@@ -1,5 +1,5 @@
 /** The state folder of transactions: one folder each, whose files say how far it got. Every step that counts is durable. */
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { splitParts } from "../host/frames.ts";
 import { VivError } from "../schema/errors.ts";
@@ -78,9 +78,14 @@ export class TransactionJournal {
     await syncFolder(place);
   }
 
-  async mark(id: string, progress: "committed" | "finished"): Promise<void> {
-    await writeDurably(join(this.place(id), progress), Buffer.alloc(0));
+  async commit(id: string): Promise<void> {
+    await writeDurably(join(this.place(id), "committed"), Buffer.alloc(0));
     await syncFolder(this.place(id));
+  }
+
+  /** Not synced, as that would wait for the removal of every staged file: a finish that is lost is found again. */
+  async finish(id: string): Promise<void> {
+    await writeFile(join(this.place(id), "finished"), "");
   }
 
   /** Of every file that was replaced or deleted, by its path as latin1. */

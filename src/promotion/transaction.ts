@@ -69,7 +69,7 @@ export class Transactions {
       const begun = await this.#journal.begun(id);
       if (progress === "committed" && begun !== undefined) {
         await this.#clean(id, begun, true);
-        await this.#journal.mark(id, "finished");
+        await this.#journal.finish(id);
         return "after";
       }
       if (begun !== undefined) for (const late of await this.#bringBack(id, begun)) heard(late);
@@ -100,7 +100,7 @@ export class Transactions {
     try {
       conflicts = await this.#carryOut(id, begun, count);
       if (conflicts.length === 0) {
-        await this.#journal.mark(id, "committed");
+        await this.#journal.commit(id);
         return [];
       }
     } catch (error) {
@@ -144,7 +144,7 @@ export class Transactions {
       if (error instanceof CellError) return;
       throw error;
     }
-    await this.#journal.mark(id, "finished");
+    await this.#journal.finish(id);
     this.#reach("promote.cleaned");
   }
 

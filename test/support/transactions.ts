@@ -1,4 +1,5 @@
 /** Projects to apply changes to, and exact descriptions of them. */
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
@@ -116,6 +117,14 @@ export class TransactionLab {
     if (status === undefined || status.isDirectory()) return null;
     if (status.isSymbolicLink()) return `->${readlinkSync(this.path(name))}`;
     return `${(status.mode & 0o100) === 0 ? "" : "*"}${readFileSync(this.path(name), "latin1")}`;
+  }
+
+  /** Applies the change in a process of its own that kills itself at a point; tells how it ended. */
+  applyInChild(crashAt: string, request = this.request()): NodeJS.Signals | null {
+    const changes = request.changes.map((change) => ({ ...change, path: change.path.toString("base64") }));
+    const file = join(this.folder, "child.json");
+    writeFileSync(file, JSON.stringify({ ...request, changes, state: this.state, cell: CELL, crashAt }));
+    return spawnSync(process.execPath, [join(import.meta.dirname, "transaction-child.ts"), file], { stdio: "inherit" }).signal;
   }
 
   async leftovers(): Promise<string[]> {
