@@ -4,11 +4,12 @@ import { Command, CommandResult, CommandSpec } from "./command.ts";
 import { Duration } from "./config.ts";
 import { CallerEnvironment, contract, count, Done, flag, none, ProjectPath, type Contract } from "./contract.ts";
 import { VivEvent } from "./event.ts";
-import { Diff, FileEntry, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
+import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
 import { ROUTES } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
+import { LIMITS } from "./limits.ts";
 import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
 import { Doctor, PruneReport, ServerStatus, TrustReport } from "./server.ts";
 
@@ -23,7 +24,11 @@ export const CreateInput = z.strictObject({
   env: CallerEnvironment,
   unwalled: z.boolean().optional().describe("Accept a copy of the folder without isolation where no walls can be had."),
   user: z.string().max(256).optional().describe("User inside that commands run as by default."),
-  labels: z.record(z.string().max(63), z.string().max(256)).optional().describe("Free labels."),
+  labels: z
+    .record(z.string().max(63), z.string().max(256))
+    .refine((labels) => Object.keys(labels).length <= LIMITS.maxLabels, `at most ${LIMITS.maxLabels} labels`)
+    .optional()
+    .describe(`Free labels, at most ${LIMITS.maxLabels}.`),
   idempotencyKey: z.string().min(1).max(128).optional().describe("The same key gives the same sandbox."),
   run: CommandSpec.optional().describe("A command to run at once; its result is in the answer."),
 });
@@ -63,7 +68,7 @@ export const CONTRACTS = {
     ofSandbox.extend({
       snapshot: SnapshotRef.optional(),
       count: z.number().int().min(1).max(100).default(1).describe("How many."),
-      names: z.array(Name).optional().describe("Their names."),
+      names: z.array(Name).max(100).optional().describe("Their names."),
     }),
     z.object({ sandboxes: z.array(Sandbox) }),
     201,
@@ -80,6 +85,12 @@ export const CONTRACTS = {
     "How it stands to reality: age, commits, what moved, what it changed, too",
     ofSandbox,
     SandboxStatus,
+  ),
+  refreshSandbox: contract(
+    ROUTES.refreshSandbox,
+    "Bring today's reality into it; its own changes stay, conflicts are marked inside",
+    ofSandbox,
+    RefreshReport,
   ),
   staleness: contract(ROUTES.staleness, "How far behind reality it is", ofSandbox, Staleness),
 

@@ -9,6 +9,9 @@ export const LIMITS = {
   defaultIdleMs: 60 * 60_000,
   keptSnapshotMs: 7 * 24 * 3_600_000,
 
+  /** Every list of sandboxes shows them. */
+  maxLabels: 64,
+
   /** Machine-wide ceilings. */
   maxSandboxes: 512,
   minFreeMemoryBytes: 256 * 1024 ** 2,

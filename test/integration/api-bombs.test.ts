@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { z } from "zod";
 import { CONTRACTS } from "../../src/schema/contracts.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { startApi, type ApiServer } from "../support/api-server.ts";
@@ -27,6 +28,7 @@ const BODIES: readonly (readonly [what: string, line: string, body: string])[] =
   ["a list of a quarter million good names", "POST /sandboxes/one/fork", filled('{"names":["a"', ',"a"', "]}")],
   ["ninety thousand wrong variables", "POST /sandboxes", `{"project":"/p","env":{${members(90_000, (at) => `"${at}":1`)}}}`],
   ["eighty thousand good variables", "POST /sandboxes", `{"project":"/p","env":{${members(80_000, (at) => `"${at}":""`)}}}`],
+  ["thousands of labels", "POST /sandboxes", `{"project":"/p","labels":{${members(5_000, (at) => `"${at}":"${"x".repeat(100)}"`)}}}`],
   ["ninety thousand unknown fields", "POST /sandboxes", `{${members(90_000, (at) => `"x${at}":1`)}}`],
   ["a path of a megabyte", "POST /sandboxes", filled('{"project":"/', "x", '"}')],
   ["a field's name of a megabyte", "POST /sandboxes", filled('{"', "x", '":1}')],
@@ -137,10 +139,9 @@ describe("a bomb sent to the API", () => {
     const protectedMs = await slowestAnswerDuring(async () => {
       for (const text of texts) await send(text);
     });
-    // The same document, checked value by value: everybody waits for that long.
-    const crowdMs = costOf(() =>
-      expect(CONTRACTS.forkSandbox.input.safeParse({ sandbox: "one", ...JSON.parse(CROWD) }).success).toBe(false),
-    );
+    // The same document, checked value by value by a schema that bounds nothing: everybody waits for that long.
+    const unbounded = z.object({ names: z.array(z.string()) });
+    const crowdMs = costOf(() => expect(unbounded.safeParse(JSON.parse(CROWD)).success).toBe(false));
     expect(protectedMs).toBeLessThan(crowdMs / 2);
     expect(protectedMs).toBeLessThan(1_000);
   });
