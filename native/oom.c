@@ -2,10 +2,12 @@
 #include "cell.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PROTECTED "-900"
+/* Root gets the first. Whoever was raised by its caller may at least take that back. */
+static const char *const wanted[] = {"-900", "0"};
 
 static char before[16]; /* what the server was started with; empty: nothing was changed */
 
@@ -22,9 +24,11 @@ void protect_from_oom(void) {
   if (fd < 0) return;
   ssize_t count = read(fd, before, sizeof before - 1);
   close(fd);
-  /* Only root may: an ordinary user's helper stays as it is. */
-  if (count <= 0 || write_score(PROTECTED) != 0) before[0] = '\0';
+  for (size_t at = 0; count > 0 && at < sizeof wanted / sizeof *wanted; at++) {
+    if (atoi(wanted[at]) < atoi(before) && write_score(wanted[at]) == 0) return;
+  }
+  before[0] = '\0';
 }
 
-/* With the privilege it was lowered with: the kernel then takes this as the least the child may ever set. */
+/* With the privilege it was lowered with, if any: the kernel then takes this as the least the child may ever set. */
 int unprotect_from_oom(void) { return before[0] == '\0' ? 0 : write_score(before); }

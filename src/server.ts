@@ -14,15 +14,20 @@ import { FolderDriver } from "./drivers/folder/folder.ts";
 import { NativeDriver } from "./drivers/native/native.ts";
 import { EventFeed } from "./events/events.ts";
 import { CellHost } from "./host/cell-host.ts";
-import { Cgroups } from "./host/cgroups.ts";
+import { Cgroups, layoutOf } from "./host/cgroups.ts";
 import { CELL_REMEDY, diagnose } from "./host/doctor.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
 import { protectFromOom } from "./host/oom.ts";
 import { freeRanges } from "./host/subids.ts";
+import { Clones } from "./experiments/clones.ts";
+import { Experiments } from "./experiments/experiments.ts";
+import { Verification } from "./experiments/verification.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
+import { Promotions } from "./promotion/promotions.ts";
+import { Transactions } from "./promotion/transaction.ts";
 import { freeMemory } from "./sandbox/admission.ts";
 import { Live } from "./sandbox/live.ts";
 import { Mending } from "./sandbox/mending.ts";
@@ -61,6 +66,7 @@ export class Server {
   readonly #closers: (() => unknown)[] = [];
   readonly #live = new Live();
   #listening: Listening | undefined;
+  #host: CellHost | undefined;
 
   private constructor(options: ServerOptions) {
     this.#options = options;
@@ -159,6 +165,7 @@ export class Server {
       },
     });
     this.#closers.push(() => host.close());
+    this.#host = host;
     return host;
   }
 
@@ -207,12 +214,19 @@ export class Server {
     );
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
+    const promotions = this.#promotions(parts, registry, sandboxes, cell, temporary);
+    await promotions?.recover();
+    const experiments = new Experiments(parts, sandboxes, temporary);
+    this.#closers.push(() => experiments.close());
+    await experiments.resume();
     const best = parts.backends.all()[0];
     const limits = best?.driver.capabilities.limits === "hard" ? "hard" : "watched";
     return createEngine({
       parts,
       sandboxes,
       recovery,
+      experiments,
+      promotions,
       events,
       status: () => this.#status(parts, machine, limits),
       doctor: async () =>
@@ -222,10 +236,32 @@ export class Server {
           limits,
           cell,
           groups: Cgroups.open(groupName(this.#options.paths.home))?.version,
+          ...(process.platform === "linux" ? { layout: layoutOf() } : {}),
         }),
       shutdown: () => this.#options.onShutdown(),
       temporary,
     });
+  }
+
+  /** Writing to real projects takes the cell, walls or not. */
+  #promotions(parts: Parts, registry: Registry, sandboxes: Sandboxes, cell: string | undefined, temporary: string): Promotions | undefined {
+    const host = this.#host ?? (cell === undefined ? undefined : this.#cellHost(cell, new Exits()));
+    if (host === undefined) return undefined;
+    const clones = new Clones(parts, sandboxes);
+    const promotions = new Promotions({
+      parts,
+      registry,
+      sandboxes,
+      verification: new Verification(parts, sandboxes, clones),
+      transactions: new Transactions(host, join(this.#options.paths.home, "transactions"), parts.reach),
+      folder: join(this.#options.paths.home, "promotions"),
+      temporary,
+    });
+    this.#closers.push(
+      () => clones.close(),
+      () => promotions.close(),
+    );
+    return promotions;
   }
 
   async #status(parts: Parts, machine: Machine, limitsHeld: "hard" | "watched"): Promise<ServerStatus> {

@@ -20,6 +20,7 @@ interface Hierarchies {
 
 export interface GroupUse {
   readonly memoryBytes: number | null;
+  readonly peakMemoryBytes: number | null;
   readonly cpuMs: number | null;
   readonly processes: number | null;
   readonly outOfMemory: number;
@@ -27,14 +28,23 @@ export interface GroupUse {
 }
 
 const NEEDED: readonly Controller[] = ["cpu", "memory", "pids", "freezer"];
+const MOUNTINFO = "/proc/self/mountinfo";
 const CPU_PERIOD_US = 100_000;
 /** A process that waits for a disk or a network file system freezes when that answers. */
 const FREEZE_MS = 15_000;
 /** Attempts after which asking again has not helped, and everybody goes on for a moment. */
 const THAW_EVERY = 10;
 
-/** Reads the mount table; `root` is for tests with a made-up one. */
-export function findHierarchies(mountinfo: string): Hierarchies | undefined {
+/** What a machine mounts: the old kind, the new one, both, or none. */
+export type CgroupLayout = "v1" | "v2" | "hybrid" | "none";
+
+export function layoutOf(mountinfo = readFileSync(MOUNTINFO, "utf8")): CgroupLayout {
+  const { v1, unified } = readHierarchies(mountinfo);
+  if (v1.size > 0) return unified === undefined ? "v1" : "hybrid";
+  return unified === undefined ? "none" : "v2";
+}
+
+function readHierarchies(mountinfo: string): { v1: Map<Controller, string>; unified: string | undefined } {
   const v1 = new Map<Controller, string>();
   let unified: string | undefined;
   for (const line of mountinfo.split("\n")) {
@@ -49,6 +59,12 @@ export function findHierarchies(mountinfo: string): Hierarchies | undefined {
         v1.set(option, target);
     }
   }
+  return { v1, unified };
+}
+
+/** Where limits can be held, from the mount table: the old kind if it has every controller, else the new one. */
+export function findHierarchies(mountinfo: string): Hierarchies | undefined {
+  const { v1, unified } = readHierarchies(mountinfo);
   if (NEEDED.every((controller) => v1.has(controller))) return { version: 1, mounts: v1 };
   if (unified === undefined) return undefined;
   const found = unified;
@@ -67,8 +83,8 @@ export class Cgroups {
   }
 
   /** Groups under `prefix`, or undefined where this process may not make any. */
-  static open(prefix: string): Cgroups | undefined {
-    const hierarchies = findHierarchies(readFileSync("/proc/self/mountinfo", "utf8"));
+  static open(prefix: string, mountinfo = readFileSync(MOUNTINFO, "utf8")): Cgroups | undefined {
+    const hierarchies = findHierarchies(mountinfo);
     if (hierarchies === undefined) return undefined;
     const place = hierarchies.version === 1 ? prefix : delegatedPrefix(hierarchies, prefix);
     if (place === undefined) return undefined;
@@ -196,6 +212,7 @@ export class Cgroups {
       const micros = counter(this.#read("cpu", name, "cpu.stat"), "usage_usec");
       return {
         memoryBytes: number(this.#read("memory", name, "memory.current")),
+        peakMemoryBytes: number(this.#read("memory", name, "memory.peak")),
         cpuMs: micros / 1000,
         processes: number(this.#read("pids", name, "pids.current")),
         outOfMemory: counter(this.#read("memory", name, "memory.events"), "oom_kill"),
@@ -205,6 +222,7 @@ export class Cgroups {
     const nanos = number(this.#read("cpuacct", name, "cpuacct.usage"));
     return {
       memoryBytes: number(this.#read("memory", name, "memory.usage_in_bytes")),
+      peakMemoryBytes: number(this.#read("memory", name, "memory.max_usage_in_bytes")),
       cpuMs: nanos === null ? null : nanos / 1e6,
       processes: number(this.#read("pids", name, "pids.current")),
       outOfMemory: counter(this.#read("memory", name, "memory.oom_control"), "oom_kill"),

@@ -1,4 +1,5 @@
 /** Findings for people: what works on this machine, what is lost, and what would help. */
+import type { CgroupLayout } from "./cgroups.ts";
 import type { Machine } from "./machine.ts";
 import type { Doctor, Finding } from "../schema/server.ts";
 
@@ -9,6 +10,8 @@ export interface DoctorView {
   readonly limits: "hard" | "watched" | undefined;
   readonly cell: string | undefined;
   readonly groups: 1 | 2 | undefined;
+  /** Which cgroups the machine shows. */
+  readonly layout?: CgroupLayout;
 }
 
 export const APPARMOR_PROFILE = `abi <abi/4.0>,
@@ -105,13 +108,18 @@ function storage({ machine, storage: kind }: DoctorView): Finding | undefined {
   return finding("storage", "reduced", `Plain folders. ${cost}`, "Set storage to auto in the user config.");
 }
 
-function limits({ limits: held, groups }: DoctorView): Finding | undefined {
+function limits({ limits: held, groups, layout }: DoctorView): Finding | undefined {
   if (held === undefined) return undefined;
   if (held === "hard") return finding("limits", "good", `CPU, memory and process limits are held by cgroup v${groups ?? 2}.`);
+  const why = layout === "none" ? "This machine shows no cgroups" : "No cgroup of its own";
+  const remedy =
+    layout === "none"
+      ? "Mount cgroup2 on /sys/fs/cgroup; in a container, start it with --privileged."
+      : "Run viv as root, or in a systemd user scope: systemd-run --user --scope -p Delegate=yes viv up";
   return finding(
     "limits",
     "reduced",
-    "No cgroup of its own: memory and process limits are watched instead of being held by the kernel.",
-    "Run viv as root, or in a systemd user scope: systemd-run --user --scope -p Delegate=yes viv up",
+    `${why}: memory and process limits are watched instead of being held by the kernel, and a CPU limit that is asked for is refused.`,
+    remedy,
   );
 }

@@ -5,24 +5,21 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 const SCORE = "/proc/self/oom_score_adj";
-const PROTECTED = "-900";
+/** Root gets the first. Whoever was raised by its caller may at least take that back. */
+const WANTED = [-900, 0];
 
-/** Of this process: what it was started with, while it is protected. */
-const own: { before: string | undefined } = { before: undefined };
+/** Of this process, while it is protected: what it was started with, and what it has instead. */
+const own: { scores: { before: number; now: number } | undefined } = { scores: undefined };
 
-/** Protects this process where that is permitted, which is to root; the answer undoes it. */
+/** Protects this process as far as that is permitted; the answer undoes it. */
 export function protectFromOom(): () => void {
-  try {
-    const before = readFileSync(SCORE, "utf8").trim();
-    writeFileSync(SCORE, PROTECTED);
-    own.before = before;
-  } catch {
-    // Not permitted, or not Linux: the server is then as good as everybody.
-    return () => undefined;
-  }
+  const before = readScore();
+  const now = before === undefined ? undefined : WANTED.find((score) => score < before && writeScore(score));
+  if (before === undefined || now === undefined) return () => undefined;
+  own.scores = { before, now };
   return () => {
-    if (own.before !== undefined) writeFileSync(SCORE, own.before);
-    own.before = undefined;
+    own.scores = undefined;
+    writeScore(before);
   };
 }
 
@@ -31,11 +28,32 @@ export function protectFromOom(): () => void {
  * returns; so the score is given up for that moment, and no child is protected at any time.
  */
 export function unprotected<T>(start: () => T): T {
-  if (own.before === undefined) return start();
-  writeFileSync(SCORE, own.before);
+  if (own.scores === undefined) return start();
+  const { before, now } = own.scores;
+  // Raising is always permitted; what can't be given up must not be passed on.
+  writeFileSync(SCORE, String(before));
   try {
     return start();
   } finally {
-    writeFileSync(SCORE, PROTECTED);
+    writeScore(now);
+  }
+}
+
+function readScore(): number | undefined {
+  try {
+    return Number(readFileSync(SCORE, "utf8"));
+  } catch {
+    // Not Linux.
+    return undefined;
+  }
+}
+
+function writeScore(score: number): boolean {
+  try {
+    writeFileSync(SCORE, String(score));
+    return true;
+  } catch {
+    // Not permitted: it stays as it is.
+    return false;
   }
 }

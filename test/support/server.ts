@@ -25,6 +25,8 @@ export interface TestServerOptions {
   /** Runs the server as this user. */
   readonly uid?: number;
   readonly flags?: readonly string[];
+  /** A program and its arguments that become the server: they end with what they are to run. */
+  readonly through?: readonly string[];
   /** Where its folders are made; the folder for temporary files if left out. */
   readonly parent?: string;
 }
@@ -90,8 +92,9 @@ export class TestServer {
   }
 
   #spawn(env: Readonly<Record<string, string>>): ChildProcess {
-    const { uid, flags } = this.#options;
-    return spawn(process.execPath, [MAIN, ...(flags ?? [])], {
+    const { uid, flags, through } = this.#options;
+    const [program = process.execPath, ...args] = [...(through ?? []), process.execPath, MAIN, ...(flags ?? [])];
+    return spawn(program, args, {
       cwd: "/",
       stdio: ["ignore", "ignore", "pipe"],
       env: {

@@ -1,6 +1,6 @@
 /** Whole trees that a sandbox wrote: copied and counted by tools that never follow a link. Nobody writes them meanwhile. */
 import { mkdir, readdir } from "node:fs/promises";
-import { run, runChecked } from "../../host/run.ts";
+import { run } from "../../host/run.ts";
 import { VivError } from "../../schema/errors.ts";
 import { copyAttributes } from "./layers.ts";
 
@@ -14,7 +14,16 @@ export async function copyTree(from: string, to: string): Promise<void> {
     await copyAttributes(from, to);
     return;
   }
-  await runChecked(...overAllModes("cp", ["-a", "--reflink=auto", "--sparse=auto", "--", from, to]), { timeoutMs: HOUR_MS });
+  const result = await run(...overAllModes("cp", ["-a", "--reflink=auto", "--sparse=auto", "--", from, to]), { timeoutMs: HOUR_MS });
+  if (result.code !== 0) throw explain(result.stderr);
+}
+
+/** What cp says of the disk, in the words every part uses. */
+function explain(said: string): VivError {
+  const last = said.split("\n").at(-1) ?? "";
+  if (/No space left on device|Disk quota exceeded/.test(said)) return new VivError("disk_full", `The disk is full: ${last}.`);
+  if (/Input\/output error/.test(said)) return new VivError("storage_damaged", `A file could not be read or written: ${last}.`);
+  return new VivError("internal", `The files could not be copied: ${last}.`);
 }
 
 /** Bytes on disk, hard links once. */

@@ -1,0 +1,61 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { eventually, TestServer } from "./server.ts";
+
+/** A state folder on a small disk of its own, which a test can fill. */
+export class SmallDisk {
+  readonly server: TestServer;
+  readonly #image: string;
+
+  private constructor(server: TestServer) {
+    this.server = server;
+    this.#image = join(server.place, "disk.img");
+  }
+
+  /** Room for so many files, too, if that is given. */
+  static async make(config: unknown, mebibytes: number, files?: number): Promise<SmallDisk> {
+    const disk = new SmallDisk(await TestServer.start({ config }));
+    await disk.server.down();
+    const { home } = disk.server.paths;
+    execFileSync("truncate", ["-s", `${mebibytes}M`, disk.#image]);
+    execFileSync("mkfs.ext4", ["-q", "-m", "0", ...(files === undefined ? [] : ["-N", String(files)]), disk.#image]);
+    execFileSync("mount", ["-o", "loop", disk.#image, home]);
+    execFileSync("chmod", ["700", home]);
+    await disk.server.up();
+    return disk;
+  }
+
+  /** Leaves this much free. Blocks are reserved, not written. */
+  fill(leaveMebibytes: number): void {
+    const { home } = this.server.paths;
+    const free = Number(execFileSync("df", ["--output=avail", "-B1", home]).toString().trim().split("\n")[1]);
+    execFileSync("fallocate", ["-l", String(free - Math.max(leaveMebibytes, 16) * 1024 ** 2), join(home, "filler")]);
+    if (leaveMebibytes === 0) execFileSync("sh", ["-c", `cat /dev/zero > ${home}/filler.rest 2>/dev/null || true`]);
+  }
+
+  /** Leaves room for so many files. */
+  fillFiles(leave: number): void {
+    const folder = join(this.server.paths.home, "filler.files");
+    mkdirSync(folder, { recursive: true });
+    while (statfsSync(folder).ffree > leave) writeFileSync(join(folder, randomUUID()), "");
+  }
+
+  free(): void {
+    for (const name of ["filler", "filler.rest", "filler.files"])
+      rmSync(join(this.server.paths.home, name), { force: true, recursive: true });
+  }
+
+  async remove(): Promise<void> {
+    this.free();
+    await this.server.client.call("prune", { all: true });
+    await this.server.down();
+    // The loop device lets go of the pool's file a moment after it is unmounted.
+    await eventually(
+      () => spawnSync("umount", [this.server.paths.home]).status,
+      (status) => status === 0,
+    );
+    await this.server.remove();
+  }
+}
