@@ -6,6 +6,7 @@ import type { GitStore } from "./store.ts";
 import type { TakeOut } from "./system.ts";
 
 const SLASH = 0x2f;
+const HERE = Buffer.from("./");
 /** Rules of folders deeper than that can't be laid out for git. */
 const MOST_PATH_BYTES = 2048;
 /** How many files are asked for at once. */
@@ -24,12 +25,14 @@ export async function ignoredPaths(
   const exclude = await rules.exclude();
   const { stdout } = await store.git(
     [
-      ...["-C", rules.folder, "--work-tree=.", "-c", "core.bare=false", "-c", `core.excludesFile=${exclude}`, "--literal-pathspecs"],
+      ...["-C", rules.folder, "--work-tree=.", "-c", "core.bare=false", "-c", `core.excludesFile=${exclude}`],
       ...["check-ignore", "--no-index", "-z", "--stdin"],
     ],
-    { okCodes: [0, 1], input: paths.flatMap((path) => [path, Buffer.from([0])]) },
+    // A path that begins with a colon would be a pattern.
+    { okCodes: [0, 1], input: paths.flatMap((path) => [HERE, path, Buffer.of(0)]) },
   );
-  return new Set(stdout.toString("latin1").split("\0").slice(0, -1));
+  const answers = stdout.toString("latin1").split("\0").slice(0, -1);
+  return new Set(answers.map((path) => path.slice(HERE.length)));
 }
 
 /** Every folder above one of the paths, the topmost as "". */

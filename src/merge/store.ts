@@ -3,7 +3,7 @@
  * never a folder that somebody else wrote, and no config, attribute, hook or filter but those written here.
  */
 import { createReadStream } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { run, runChecked, runToStream, TOOL_PATH, type RunResult } from "../host/run.ts";
@@ -32,8 +32,27 @@ export interface Written {
   readonly contents: ReadonlyMap<number, string>;
 }
 
+/** A repository whose objects the store reads, besides its own. */
+export interface Borrowed {
+  /** Its objects folder. */
+  readonly objects: string;
+  readonly format: "sha1" | "sha256";
+  /** Its list of commits whose parents are not there, where it is shallow. */
+  readonly shallow: Buffer | null;
+}
+
+type GitOptions = {
+  readonly okCodes?: readonly number[];
+  readonly maxOutputBytes?: number;
+  readonly input?: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  /** Added to the variables that every run has. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of memory that git may ask for. */
+  readonly mostMemoryBytes?: number;
+};
+
 const CONFIG = `[core]
-\trepositoryformatversion = 0
+\trepositoryformatversion = 1
 \tbare = true
 \tcompression = 0
 \tfsmonitor = false
@@ -70,7 +89,7 @@ export class GitStore {
   }
 
   /** A new store in a folder of ours. */
-  static async open(parent: string): Promise<GitStore> {
+  static async open(parent: string, borrowed?: Borrowed): Promise<GitStore> {
     const store = new GitStore(await mkdtemp(join(parent, "store-")));
     const git = store.#git;
     for (const name of ["objects", "refs", "info"]) await mkdir(join(git, name), { recursive: true, mode: 0o700 });
@@ -78,11 +97,28 @@ export class GitStore {
     await writeFile(join(git, "HEAD"), "ref: refs/heads/none\n");
     await writeFile(join(git, "config"), CONFIG);
     await writeFile(join(git, "info", "attributes"), ATTRIBUTES);
+    if (borrowed !== undefined) await store.#borrow(borrowed);
     return store;
+  }
+
+  async #borrow({ objects, format, shallow }: Borrowed): Promise<void> {
+    const git = this.#git;
+    await appendFile(join(git, "config"), `[extensions]\n\tobjectFormat = ${format}\n`);
+    if (shallow !== null) await writeFile(join(git, "shallow"), shallow);
+    await mkdir(join(git, "objects", "info"), { mode: 0o700 });
+    await writeFile(join(git, "objects", "info", "alternates"), `${JSON.stringify(objects)}\n`);
   }
 
   get #git(): string {
     return join(this.folder, "git");
+  }
+
+  get objects(): string {
+    return join(this.#git, "objects");
+  }
+
+  get index(): string {
+    return join(this.#git, "index");
   }
 
   get #settings(): { readonly env: Readonly<Record<string, string>>; readonly cwd: string; readonly timeoutMs: number } {
@@ -101,11 +137,11 @@ export class GitStore {
     return { env, cwd: this.folder, timeoutMs: LIMITS.patchTimeoutMs };
   }
 
-  async git(
-    args: readonly string[],
-    options: { okCodes?: readonly number[]; maxOutputBytes?: number; input?: Iterable<Uint8Array> } = {},
-  ): Promise<RunResult> {
-    return runChecked("git", args, { ...this.#settings, maxOutputBytes: LIMITS.maxCountedBytes, ...options });
+  async git(args: readonly string[], { env = {}, mostMemoryBytes, ...options }: GitOptions = {}): Promise<RunResult> {
+    const settings = this.#settings;
+    const all = { ...settings, maxOutputBytes: LIMITS.maxCountedBytes, ...options, env: { ...settings.env, ...env } };
+    if (mostMemoryBytes === undefined) return runChecked("git", args, all);
+    return runChecked("sh", ["-c", 'ulimit -v "$0" && exec git "$@"', String(Math.floor(mostMemoryBytes / 1024)), ...args], all);
   }
 
   /** As git(), for a caller that reads any exit code as an answer. */

@@ -94,7 +94,8 @@ function foldersAbove(path: Buffer): string[] {
   return folders;
 }
 
-async function differences(store: GitStore, from: string, to: string): Promise<MergedChange[]> {
+/** What must change to get from one tree to another. */
+export async function differences(store: GitStore, from: string, to: string): Promise<MergedChange[]> {
   const { stdout } = await store.git(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to]);
   const changes: MergedChange[] = [];
   for (let at = 0; at < stdout.length;) {

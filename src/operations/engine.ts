@@ -8,6 +8,7 @@ import { sidesOf } from "../sandbox/diff.ts";
 import type { FileOperations } from "../drivers/drivers.ts";
 import type { LiveSandbox } from "../sandbox/live.ts";
 import type { Parts } from "../sandbox/parts.ts";
+import type { Promotions } from "../promotion/promotions.ts";
 import type { Recovery } from "../sandbox/recovery.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { openProject } from "../sandbox/projects.ts";
@@ -17,6 +18,7 @@ import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import type { Doctor, ServerStatus } from "../schema/server.ts";
 import type { SandboxRow } from "../store/store.ts";
+import type { Experiments } from "../experiments/experiments.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { promotionHandlers } from "./promotions.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
@@ -25,6 +27,9 @@ export interface EngineParts {
   readonly parts: Parts;
   readonly sandboxes: Sandboxes;
   readonly recovery: Recovery;
+  readonly experiments: Experiments;
+  /** Absent where there is no cell. */
+  readonly promotions: Promotions | undefined;
   readonly events: EventFeed;
   readonly status: () => Promise<ServerStatus>;
   readonly doctor: () => Promise<Doctor>;
@@ -91,6 +96,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       return diffSystem(workplace, backend.takeOut, await sidesOf(backend, row, "system"));
     },
     sandboxStatus: async ({ sandbox }) => sandboxStatus(parts, await sandboxes.find(sandbox), engine.temporary),
+    refreshSandbox: ({ sandbox }) => sandboxes.refresh(sandbox, engine.temporary),
     staleness: async ({ sandbox }) => staleness(parts, await sandboxes.find(sandbox)),
 
     runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {
@@ -136,8 +142,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       return OK;
     },
 
-    ...experimentHandlers(),
-    ...promotionHandlers(),
+    ...experimentHandlers(engine.experiments),
+    ...promotionHandlers(() => required(engine.promotions)),
 
     listEvents: async ({ after, limit, sandbox }) => {
       const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
@@ -153,6 +159,11 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     prune: ({ all }) => prune(engine, all),
     shutdown: async () => (engine.shutdown(), OK),
   };
+}
+
+function required(promotions: Promotions | undefined): Promotions {
+  if (promotions === undefined) throw new VivError("unsupported", "Nothing can be promoted on a machine without the cell.");
+  return promotions;
 }
 
 /** Events of a removed sandbox are still there under its id. */

@@ -1,5 +1,5 @@
 /** Use cases of experiments. */
-import { VivError } from "../schema/errors.ts";
+import type { Experiments } from "../experiments/experiments.ts";
 import type { Handlers } from "./operations.ts";
 
 type Own =
@@ -11,17 +11,17 @@ type Own =
   | "pickWinner"
   | "removeExperiment";
 
-export function experimentHandlers(): Pick<Handlers, Own> {
-  const later = async (): Promise<never> => {
-    throw new VivError("unsupported", "Experiments can't be run yet.");
-  };
+export function experimentHandlers(experiments: Experiments): Pick<Handlers, Own> {
   return {
-    startExperiment: later,
-    listExperiments: later,
-    inspectExperiment: later,
-    cancelExperiment: later,
-    retryExperiment: later,
-    pickWinner: later,
-    removeExperiment: later,
+    startExperiment: (input) => experiments.start(input),
+    listExperiments: async ({ project, all }) => ({ experiments: await experiments.list(project, all) }),
+    inspectExperiment: ({ experiment }) => experiments.inspect(experiment),
+    cancelExperiment: ({ experiment, now }) => experiments.cancel(experiment, now),
+    retryExperiment: ({ experiment, all }) => experiments.retry(experiment, all),
+    pickWinner: ({ experiment, attempt }) => experiments.pick(experiment, attempt),
+    removeExperiment: async ({ experiment }) => {
+      await experiments.remove(experiment);
+      return { ok: true };
+    },
   };
 }

@@ -1,19 +1,16 @@
 /** Use cases of promotions. */
-import { VivError } from "../schema/errors.ts";
+import type { Promotions } from "../promotion/promotions.ts";
 import type { Handlers } from "./operations.ts";
 
 type Own = "planPromotion" | "promote" | "listPromotions" | "inspectPromotion" | "continuePromotion" | "undoPromotion";
 
-export function promotionHandlers(): Pick<Handlers, Own> {
-  const later = async (): Promise<never> => {
-    throw new VivError("unsupported", "Nothing can be promoted yet.");
-  };
+export function promotionHandlers(promotions: () => Promotions): Pick<Handlers, Own> {
   return {
-    planPromotion: later,
-    promote: later,
-    listPromotions: later,
-    inspectPromotion: later,
-    continuePromotion: later,
-    undoPromotion: later,
+    planPromotion: (input) => promotions().plan(input),
+    promote: (input) => promotions().promote(input),
+    listPromotions: async ({ project, all }) => ({ promotions: await promotions().list(project, all) }),
+    inspectPromotion: ({ promotion }) => promotions().inspect(promotion),
+    continuePromotion: ({ promotion, to, approve, env = {} }) => promotions().continue(promotion, to, approve, env),
+    undoPromotion: ({ promotion, project }) => promotions().undo(promotion, project),
   };
 }

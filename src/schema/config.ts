@@ -149,6 +149,7 @@ export const UserConfig = z
     forge: z
       .strictObject({
         url: z.string().url().default("https://api.github.com").describe("Address of an API like GitHub's."),
+        host: z.string().min(1).optional().describe("Host of its repositories' addresses, where it is not that of the API."),
         token: z.string().min(1).optional().describe("Token for it; never seen by a sandbox."),
         tokenFile: z.string().startsWith("/").optional().describe("File that holds the token."),
       })

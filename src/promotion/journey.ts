@@ -1,0 +1,250 @@
+/** A promotion on its way: from stage to stage, as far as it was asked to go. Whoever calls holds the project's lock. */
+import type { Verification } from "../experiments/verification.ts";
+import type { CheckResult } from "../schema/check.ts";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { StageResult } from "../schema/promotion.ts";
+import type { PromotionRow } from "../store/store.ts";
+import { runOutside } from "./outside.ts";
+import type { Prepared } from "./plan.ts";
+import type { Station } from "./stages.ts";
+import { lateConflicts, type Writing } from "./writing.ts";
+
+/** What came of carrying out a stage. */
+interface Applied {
+  readonly row: PromotionRow;
+  readonly checks: CheckResult[];
+  readonly failure?: string;
+  readonly note?: string;
+}
+
+/** What a journey needs to know of the world. */
+export interface Road {
+  readonly stations: readonly Station[];
+  /** Index of the last stage to go to. */
+  readonly target: number;
+  readonly setup: string | undefined;
+  /** Hash of a plan that was verified before, by an experiment with the same checks. */
+  readonly known: (prepared: Prepared) => boolean;
+  readonly env: Readonly<Record<string, string>>;
+  /** Plans anew, into the promotion's own folder. */
+  readonly plan: () => Promise<Prepared>;
+  /** The way back of what was written, as an undo of its own. */
+  readonly takeBack: (row: PromotionRow, reason: string) => Promise<string>;
+  readonly branch: (row: PromotionRow, prepared: Prepared, station: Station) => Promise<Applied>;
+  readonly save: (
+    row: PromotionRow,
+    event: "promotion.planned" | "promotion.waiting" | "promotion.stage" | "promotion.applied" | "promotion.failed",
+  ) => Promise<void>;
+}
+
+/** Reality moved between plan and write: there is another plan to be made. */
+class Moved extends Error {}
+
+export class Journey {
+  readonly #verification: Verification;
+  readonly #writing: Writing;
+  readonly #signal: AbortSignal;
+
+  constructor(verification: Verification, writing: Writing, signal: AbortSignal) {
+    this.#verification = verification;
+    this.#writing = writing;
+    this.#signal = signal;
+  }
+
+  async go(row: PromotionRow, road: Road): Promise<PromotionRow> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#attempt(row, road);
+      } catch (error) {
+        if (!(error instanceof Moved)) throw error;
+        if (tries === LIMITS.promotionTries) return this.#end(row, road, "Files of the project change while they are written.");
+        row = { ...row, plan: null, verified: null, stages: row.stages.map(reset) };
+      }
+    }
+  }
+
+  async #attempt(start: PromotionRow, road: Road): Promise<PromotionRow> {
+    let row = start;
+    let prepared: Prepared | undefined;
+    if (!isWritten(row, road)) {
+      prepared = await road.plan();
+      row = { ...row, plan: prepared.plan };
+      const hindrance = hindranceOf(row);
+      if (hindrance !== undefined) return this.#end(row, road, hindrance);
+      await road.save(row, "promotion.planned");
+    }
+    for (const [index, station] of road.stations.slice(0, road.target + 1).entries()) {
+      if (row.stages[index]?.state === "passed") continue;
+      const question = questionOf(row, station, index, road);
+      if (question !== undefined) {
+        row = {
+          ...stage(row, index, { state: "waiting", reason: question }),
+          state: isWritten(row, road) ? "applied" : "waiting",
+          reason: question,
+        };
+        await road.save(row, "promotion.waiting");
+        return row;
+      }
+      const [next, failure] = await this.#station(row, index, station, prepared, road);
+      row = next;
+      if (failure !== undefined) return row;
+    }
+    row = { ...row, state: "applied", reason: null, endedAt: new Date().toISOString() };
+    await road.save(row, "promotion.applied");
+    return row;
+  }
+
+  /** The row after a stage, and why it failed if it did. */
+  async #station(
+    row: PromotionRow,
+    index: number,
+    station: Station,
+    prepared: Prepared | undefined,
+    road: Road,
+  ): Promise<[PromotionRow, string | undefined]> {
+    let now = stage(row, index, { state: "running", reason: null, checks: [] });
+    await road.save(now, "promotion.stage");
+    const before = await this.#apply(now, station, prepared, road);
+    now = { ...before.row, stages: before.row.stages };
+    const checks = [...before.checks, ...(before.failure === undefined ? await this.#afterwards(now, station, road) : [])];
+    const failed = checks.find((check) => !check.passed);
+    const failure = before.failure ?? (failed === undefined ? undefined : `\`${failed.command}\` ended with ${failed.exitCode}.`);
+    const endedAt = new Date().toISOString();
+    if (failure === undefined) {
+      now = stage(now, index, { state: "passed", reason: before.note ?? null, checks, endedAt });
+      await road.save(now, "promotion.stage");
+      return [now, undefined];
+    }
+    now = stage(now, index, { state: "failed", reason: failure, checks, endedAt });
+    return [await this.#backFrom(now, index, station, road, failure), failure];
+  }
+
+  async #apply(row: PromotionRow, station: Station, prepared: Prepared | undefined, road: Road): Promise<Applied> {
+    const { apply } = station;
+    if (apply === null || apply === "none") return { row, checks: [] };
+    if (typeof apply === "object" && "run" in apply) {
+      const check = await runOutside(row.project, apply.run, road.env, variables(row, station));
+      return { row, checks: [check] };
+    }
+    if (prepared === undefined && apply !== "verify") throw new VivError("internal", "There is no plan to carry out.");
+    if (prepared === undefined) return { row, checks: [] };
+    if (apply === "verify") return this.#verify(row, station, prepared, road);
+    if (apply === "folder") {
+      const late = await this.#writing.write(row, { ...prepared, changes: prepared.changes });
+      if (late.length > 0) {
+        if (row.plan !== null) row = { ...row, plan: { ...row.plan, conflicts: lateConflicts(late) } };
+        throw new Moved();
+      }
+      return { row: { ...row, state: "applying", writing: false }, checks: [] };
+    }
+    return road.branch(row, prepared, station);
+  }
+
+  async #verify(row: PromotionRow, station: Station, prepared: Prepared, road: Road): Promise<Applied> {
+    const verified = { ...row, verified: prepared.plan.hash };
+    if (station.checks.length === 0) return { row: verified, checks: [], note: "There are no checks." };
+    if (road.known(prepared)) return { row: verified, checks: [], note: "The experiment verified exactly this." };
+    const how = { checks: station.checks, setup: road.setup ?? null, repeat: 1, checkTimeoutMs: LIMITS.attemptTimeoutMs, measure: null };
+    const place = { project: row.project, env: { ...road.env } };
+    const verdict = await this.#verification.verifyOn(place, prepared.changes, prepared.contents, how, this.#signal);
+    const failure = verdict.passed ? undefined : "The checks do not pass on today's reality with this change.";
+    const checks = [...(verdict.setup === null ? [] : [verdict.setup]), ...verdict.checks];
+    return { row: verified, checks, ...(failure === undefined ? {} : { failure }) };
+  }
+
+  /** What runs in reality once a stage is applied: its `after` lines, then its checks, until one fails. */
+  async #afterwards(row: PromotionRow, station: Station, road: Road): Promise<CheckResult[]> {
+    const lines = [...station.after, ...(station.apply === "verify" || station.apply === "branch" ? [] : station.checks)];
+    const results: CheckResult[] = [];
+    for (const line of lines) {
+      const result = await runOutside(row.project, line, road.env, variables(row, station));
+      results.push(result);
+      if (!result.passed) break;
+    }
+    return results;
+  }
+
+  /** Undoes a stage that failed; earlier ones stand, but for a folder that this stage was the test of. */
+  async #backFrom(row: PromotionRow, index: number, station: Station, road: Road, failure: string): Promise<PromotionRow> {
+    const said = [`Stage ${station.name} failed: ${failure}`];
+    let now = row;
+    if (station.rollback !== undefined && station.apply !== "verify") {
+      const check = await runOutside(row.project, station.rollback, road.env, variables(row, station));
+      now = stage(now, index, { state: check.passed ? "rolled-back" : "failed", checks: [...(now.stages[index]?.checks ?? []), check] });
+      said.push(check.passed ? "It was rolled back." : `Its rollback ended with ${check.exitCode}.`);
+    }
+    const written = writtenIndex(now, road, index);
+    if (written >= 0) {
+      const how = await road.takeBack(now, failure);
+      now = stage(stage(now, written, { state: "rolled-back" }), index, { state: "rolled-back" });
+      said.push(how);
+    }
+    return this.#end(now, road, said.join(" "), written < 0 && isWritten(now, road));
+  }
+
+  async #end(row: PromotionRow, road: Road, reason: string, stands = false): Promise<PromotionRow> {
+    const ended: PromotionRow = { ...row, writing: false, state: stands ? "applied" : "failed", reason, endedAt: new Date().toISOString() };
+    await road.save(ended, "promotion.failed");
+    return ended;
+  }
+}
+
+/** The stage whose writing into the folder fails with the stage at `index`: itself, or the one that it only tests. */
+function writtenIndex(row: PromotionRow, road: Road, index: number): number {
+  if (road.stations[index]?.apply === "folder") return row.state === "applying" ? index : -1;
+  if (road.stations[index]?.apply !== "none") return -1;
+  const before = road.stations.slice(0, index).findLastIndex(({ apply }) => apply !== "none");
+  return road.stations[before]?.apply === "folder" && row.stages[before]?.state === "passed" ? before : -1;
+}
+
+/** Whether the change lies in the folder, or in a branch. */
+function isWritten(row: PromotionRow, { stations }: Road): boolean {
+  return row.stages.some(({ state }, index) => state === "passed" && ["folder", "branch"].includes(kindOf(stations[index])));
+}
+
+function kindOf(station: Station | undefined): string {
+  const apply = station?.apply ?? "none";
+  return typeof apply === "string" ? apply : "push" in apply ? "branch" : "run";
+}
+
+function hindranceOf({ plan, input }: PromotionRow): string | undefined {
+  if (plan === null) return undefined;
+  if (plan.files === 0 && plan.conflicts.length === 0) return "There is nothing to promote.";
+  const [first] = plan.conflicts;
+  if (first !== undefined) {
+    const more = plan.conflicts.length > 1 ? ` and ${plan.conflicts.length - 1} more` : "";
+    return `${first.path}${more} can't be merged with what reality holds now; nothing was applied.`;
+  }
+  if (input?.hash !== undefined && input.hash !== plan.hash) return "The plan is not the one that was looked at; nothing was applied.";
+  return undefined;
+}
+
+/** What a person has to answer before a stage. */
+function questionOf(row: PromotionRow, station: Station, index: number, road: Road): string | undefined {
+  const touches = !["none", "verify"].includes(kindOf(station));
+  const risks = row.plan?.risks.length ?? 0;
+  const accepted = row.input?.allowRisky === true || row.approved.includes(`risks:${row.plan?.hash ?? ""}`);
+  if (touches && risks > 0 && !accepted && !isWritten(row, road))
+    return `The change holds ${risks === 1 ? "something" : `${risks} things`} that a person should look at first.`;
+  const asked = station.approval === "ask" && !row.approved.includes(station.name);
+  return asked ? `Stage ${road.stations[index]?.name ?? ""} waits for an approval.` : undefined;
+}
+
+function stage(row: PromotionRow, index: number, change: Partial<StageResult>): PromotionRow {
+  return { ...row, stages: row.stages.map((result, at) => (at === index ? { ...result, ...change } : result)) };
+}
+
+function reset(result: StageResult): StageResult {
+  return { ...result, state: "pending", reason: null, checks: [], endedAt: null };
+}
+
+function variables(row: PromotionRow, station: Station): Record<string, string> {
+  return {
+    VIV_PROMOTION: row.id,
+    VIV_STAGE: station.name,
+    VIV_HASH: row.plan?.hash ?? "",
+    VIV_BRANCH: row.branch?.name ?? "",
+    VIV_COMMIT: row.branch?.commit ?? "",
+  };
+}

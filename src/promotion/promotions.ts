@@ -1,0 +1,376 @@
+/** The face of this folder: changes of sandboxes on their way into reality, one at a time per project, and back. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Verification } from "../experiments/verification.ts";
+import { describe } from "../host/log.ts";
+import type { Parts } from "../sandbox/parts.ts";
+import { openProject, type ProjectView } from "../sandbox/projects.ts";
+import type { Registry } from "../sandbox/registry.ts";
+import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import { VivError } from "../schema/errors.ts";
+import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
+import { Promotion, type PromoteInput, type PromotionPlan } from "../schema/promotion.ts";
+import type { PromotionRow } from "../store/store.ts";
+import { Branching } from "./branching.ts";
+import { Journey, type Road } from "./journey.ts";
+import { describeChange, prepare, type Prepared } from "./plan.ts";
+import { requireSettled } from "./project-state.ts";
+import { Records } from "./record.ts";
+import { findSource, type Origin } from "./source.ts";
+import { startOf, stationsOf, targetOf, type Station } from "./stages.ts";
+import { runOutside } from "./outside.ts";
+import type { Transactions } from "./transaction.ts";
+import { Writing } from "./writing.ts";
+
+export interface PromotionParts {
+  readonly parts: Parts;
+  readonly registry: Registry;
+  readonly sandboxes: Sandboxes;
+  readonly verification: Verification;
+  readonly transactions: Transactions;
+  /** Where contents are kept for an undo. */
+  readonly folder: string;
+  readonly temporary: string;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+export class Promotions {
+  readonly #all: PromotionParts;
+  readonly #records: Records;
+  readonly #writing: Writing;
+  readonly #journey: Journey;
+  readonly #branching: Branching;
+  readonly #stopping = new AbortController();
+
+  constructor(all: PromotionParts) {
+    this.#all = all;
+    this.#records = new Records(all.folder);
+    this.#writing = new Writing(all.parts, all.transactions, this.#records, all.temporary);
+    this.#journey = new Journey(all.verification, this.#writing, this.#stopping.signal);
+    this.#branching = new Branching(all, this.#stopping.signal);
+  }
+
+  /** What a promotion would do; nothing is kept of it. */
+  async plan(asked: Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include">): Promise<PromotionPlan> {
+    const { parts, registry, sandboxes, temporary } = this.#all;
+    const source = await findSource(parts, sandboxes, asked);
+    const folder = await mkdtemp(join(temporary, "plan-"));
+    try {
+      return (await prepare(parts, registry, temporary, source, folder)).plan;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async promote(input: PromoteInput): Promise<Promotion> {
+    const { parts, sandboxes } = this.#all;
+    const source = await findSource(parts, sandboxes, input);
+    return this.#alone(source.row.project, async () => {
+      await requireSettled(source.row.project);
+      const view = await openProject(parts.store, source.row.project, parts.state);
+      const stations = this.#stations(view, input, source);
+      const { env = {}, ...kept } = input;
+      const row = newRow(source, kept, stations);
+      const target = input.branch === undefined ? targetOf(stations, input.to) : stations.length - 1;
+      return shown(await this.#go(row, source, stations, target, env));
+    });
+  }
+
+  /** Stages of the config, or of a branch that was asked for. */
+  #stations(view: ProjectView, input: Omit<PromoteInput, "env">, source: Origin): Station[] {
+    const checks = input.checks ?? source.experiment?.checks ?? view.config.checks;
+    return input.branch === undefined ? stationsOf(view.config, checks) : this.#branching.stations(input.branch, checks);
+  }
+
+  /** To a later stage, or on from where it waited. */
+  async continue(id: string, to: string | undefined, approve: boolean, env: Environment): Promise<Promotion> {
+    const { parts, sandboxes } = this.#all;
+    const found = await this.#find(id);
+    return this.#alone(found.project, async () => {
+      const row = await this.#find(id);
+      if (row.kind === "undo" || row.input === null || row.snapshot === null || !["waiting", "applied"].includes(row.state))
+        throw new VivError("illegal_transition", `Promotion ${id} is ${row.state} and does not go on.`, {
+          remedy: "Look at `viv promotions`.",
+        });
+      await requireSettled(row.project);
+      const source = { ...(await findSource(parts, sandboxes, asFound(row))), snapshot: row.snapshot };
+      const stations = this.#stations(await openProject(parts.store, row.project, parts.state), row.input, source);
+      if (stations.map(({ name }) => name).join() !== row.stages.map(({ name }) => name).join())
+        throw new VivError("illegal_transition", "The stages of the config are others than when it began.", { remedy: "Promote again." });
+      const waiting = row.stages.findIndex(({ state }) => state === "waiting");
+      const target = to === undefined ? Math.max(waiting, 0) : targetOf(stations, to);
+      const approved = approve && waiting >= 0 ? [stations[waiting]?.name ?? "", `risks:${row.plan?.hash ?? ""}`] : [];
+      return shown(await this.#go({ ...row, approved: [...row.approved, ...approved], reason: null }, source, stations, target, env));
+    });
+  }
+
+  async #go(row: PromotionRow, source: Origin, stations: readonly Station[], target: number, env: Environment): Promise<PromotionRow> {
+    const { parts, registry, temporary } = this.#all;
+    await parts.store.change((change) => change.putPromotion(row));
+    parts.reach("promotion.begun");
+    const { experiment } = source;
+    const sameChecks = row.input?.checks === undefined && row.input?.only === undefined;
+    const setup = row.input?.setup ?? experiment?.setup ?? (await openProject(parts.store, row.project, parts.state)).config.setup;
+    const road: Road = {
+      stations,
+      target,
+      env,
+      setup,
+      known: ({ plan }: Prepared) => experiment !== null && sameChecks && !plan.moved,
+      plan: async () => {
+        const prepared = await prepare(parts, registry, temporary, source, await this.#records.fresh(row.id));
+        await this.#records.save(row.id, prepared);
+        return prepared;
+      },
+      takeBack: (failed, reason) => this.#takeBackAfter(failed, reason),
+      branch: (now, prepared, station) => this.#branching.run(now, source, prepared, station, setup, env),
+      save: (now, event) =>
+        parts.store.change(async (change) => {
+          await change.putPromotion(now);
+          await change.event(event, now.sandbox, {
+            promotion: now.id,
+            project: now.project,
+            state: now.state,
+            reason: now.reason,
+            hash: now.plan?.hash ?? null,
+          });
+        }),
+    };
+    try {
+      return await this.#journey.go(row, road);
+    } catch (error) {
+      const now = (await parts.store.promotion(row.id)) ?? row;
+      await road.save({ ...now, state: "failed", reason: describe(error), endedAt: new Date().toISOString() }, "promotion.failed");
+      throw error;
+    }
+  }
+
+  async #takeBackAfter(failed: PromotionRow, reason: string): Promise<string> {
+    const undo = await this.#undo(failed, `Its checks failed: ${reason}`);
+    if (undo.state === "applied") return "The folder is as it was before.";
+    return `The folder could not be brought back: ${undo.reason ?? "unknown"}`;
+  }
+
+  /** Takes back a promotion, or the last one of a project. */
+  async undo(id: string | undefined, project: string | undefined): Promise<Promotion> {
+    const { parts } = this.#all;
+    const meant = id === undefined ? await this.#last(project) : await this.#find(id);
+    return this.#alone(meant.project, async () => {
+      const row = await this.#find(meant.id);
+      if (row.state !== "applied" || row.branch !== null)
+        throw new VivError(
+          "illegal_transition",
+          `Promotion ${row.id} is ${row.branch === null ? row.state : "a branch"} and can't be undone.`,
+          {
+            remedy: row.branch === null ? "Look at `viv promotions`." : `Remove the branch with \`git branch -D ${row.branch.name}\`.`,
+          },
+        );
+      await requireSettled(row.project);
+      const said = await this.#undoStages(row, parts);
+      const undo = await this.#undo(row, said);
+      return shown(undo);
+    });
+  }
+
+  /** Later stages that know how to go back do so first, the last one first. */
+  async #undoStages(row: PromotionRow, parts: Parts): Promise<string | null> {
+    const view = await openProject(parts.store, row.project, parts.state);
+    const stations = stationsOf(view.config, []);
+    const said: string[] = [];
+    for (const result of row.stages.toReversed()) {
+      const station = stations.find(({ name }) => name === result.name);
+      if (result.state !== "passed" || station === undefined || typeof station.apply !== "object") continue;
+      if (station.rollback === undefined) {
+        said.push(`Stage ${station.name} has no rollback and stands.`);
+        continue;
+      }
+      const check = await runOutside(row.project, station.rollback, {}, { VIV_PROMOTION: row.id, VIV_STAGE: station.name });
+      said.push(
+        check.passed ? `Stage ${station.name} was rolled back.` : `The rollback of stage ${station.name} ended with ${check.exitCode}.`,
+      );
+    }
+    return said.length === 0 ? null : said.join(" ");
+  }
+
+  async #undo(written: PromotionRow, reason: string | null): Promise<PromotionRow> {
+    const { parts } = this.#all;
+    const row: PromotionRow = { ...newUndo(written), reason };
+    await parts.store.change((change) => change.putPromotion(row));
+    parts.reach("promotion.undo");
+    await this.#records.fresh(row.id);
+    const { changes, conflicts } = await this.#writing.takeBack(row, written);
+    const undone = conflicts.length === 0;
+    const [first] = conflicts;
+    const ended: PromotionRow = {
+      ...row,
+      writing: false,
+      state: undone ? "applied" : "failed",
+      reason: undone ? reason : `${first?.path ?? ""} was edited since and can't be merged; nothing was taken back.`,
+      plan: { ...emptyPlan, changes: changes.slice(0, LIMITS.listedChanges).map(describeChange), files: changes.length, conflicts },
+      endedAt: new Date().toISOString(),
+    };
+    await parts.store.change(async (change) => {
+      await change.putPromotion(ended);
+      const now = await change.promotion(written.id);
+      if (undone && now !== undefined && now.state === "applied") await change.putPromotion({ ...now, state: "undone" });
+      await change.event(undone ? "promotion.undone" : "promotion.failed", written.sandbox, {
+        promotion: written.id,
+        undo: row.id,
+        project: row.project,
+      });
+    });
+    return ended;
+  }
+
+  async #last(project: string | undefined): Promise<PromotionRow> {
+    if (project === undefined) throw new VivError("invalid_input", "Name a promotion or a project.");
+    const { parts } = this.#all;
+    const view = await openProject(parts.store, project, parts.state);
+    const rows = await parts.store.promotions({ project: view.row.path });
+    const row = rows.find(({ kind, state, branch }) => kind === "promotion" && state === "applied" && branch === null);
+    if (row === undefined)
+      throw new VivError("not_found", `Nothing was promoted to ${view.row.path} that could be undone.`, {
+        remedy: "Look at `viv promotions --all`.",
+      });
+    return row;
+  }
+
+  async list(project: string | undefined, all: boolean): Promise<Promotion[]> {
+    const rows = await this.#all.parts.store.promotions({ project, limit: all ? LIMITS.listedLeftOut : 20 });
+    return rows.map(shown);
+  }
+
+  async inspect(id: string): Promise<Promotion> {
+    return shown(await this.#find(id));
+  }
+
+  async #find(id: string): Promise<PromotionRow> {
+    const row = await this.#all.parts.store.promotion(id);
+    if (row === undefined) throw new VivError("not_found", `There is no promotion ${id}.`, { remedy: "Look at `viv promotions --all`." });
+    return row;
+  }
+
+  /** Brings what an earlier server left to its end: the project is before or after, and the record says which. */
+  async recover(): Promise<void> {
+    const { store, log } = this.#all.parts;
+    for (const row of await store.promotions({ open: true })) {
+      if (row.state === "waiting" && !row.writing) continue;
+      try {
+        await this.#alone(row.project, () => this.#settle(row));
+      } catch (error) {
+        log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: describe(error) });
+      }
+    }
+    await this.#forgetOld();
+  }
+
+  async #settle(row: PromotionRow): Promise<void> {
+    const end = row.writing ? await this.#writing.recover(row) : "before";
+    const endedAt = new Date().toISOString();
+    const open = row.stages.findIndex(({ state }) => state === "running");
+    const interrupted = "The server ended while it was under way";
+    const stages = row.stages.map((result, index) =>
+      index === open
+        ? { ...result, state: end === "after" ? ("passed" as const) : ("failed" as const), reason: `${interrupted}.`, endedAt }
+        : result,
+    );
+    const wasWritten = end === "after" || row.state === "applied";
+    const reason =
+      end === "after" ? `${interrupted}; the change is in the folder, its checks were not run.` : `${interrupted}; nothing stays of it.`;
+    await this.#all.parts.store.change(async (change) => {
+      await change.putPromotion({ ...row, stages, writing: false, state: wasWritten ? "applied" : "failed", reason, endedAt });
+      const undone = row.undoes === null || end === "before" ? undefined : await change.promotion(row.undoes);
+      if (undone !== undefined) await change.putPromotion({ ...undone, state: "undone" });
+      await change.event(end === "after" ? "promotion.applied" : "promotion.failed", row.sandbox, {
+        promotion: row.id,
+        project: row.project,
+        reason,
+      });
+    });
+  }
+
+  /** Contents for an undo are not kept for ever. */
+  async #forgetOld(): Promise<void> {
+    const before = new Date(Date.now() - LIMITS.keptPromotionMs).toISOString();
+    for (const row of await this.#all.parts.store.promotions({}))
+      if (row.createdAt < before && !row.writing && row.state !== "waiting") await this.#writing.forget(row.id);
+  }
+
+  /** Two promotions to one project never meet. */
+  async #alone<T>(project: string, work: () => Promise<T>): Promise<T> {
+    return this.#all.parts.locks.run(`promotion:${project}`, work);
+  }
+
+  close(): void {
+    this.#stopping.abort();
+  }
+}
+
+const emptyPlan: PromotionPlan = {
+  hash: "",
+  changes: [],
+  files: 0,
+  moved: false,
+  movedPaths: 0,
+  conflicts: [],
+  risks: [],
+  leftOut: [],
+  notes: [],
+};
+
+function newRow(source: Origin, input: Omit<PromoteInput, "env">, stations: readonly Station[]): PromotionRow {
+  return {
+    id: newId("promotion"),
+    kind: "promotion",
+    project: source.row.project,
+    sandbox: source.row.id,
+    sandboxName: source.row.name,
+    experiment: source.experiment?.id ?? null,
+    undoes: null,
+    message: input.message ?? null,
+    state: "planning",
+    reason: null,
+    plan: null,
+    stages: startOf(stations),
+    branch: null,
+    pending: false,
+    createdAt: new Date().toISOString(),
+    endedAt: null,
+    input,
+    snapshot: source.snapshot,
+    approved: [],
+    verified: null,
+    writing: false,
+  };
+}
+
+function newUndo(written: PromotionRow): PromotionRow {
+  return {
+    ...written,
+    id: newId("promotion"),
+    kind: "undo",
+    undoes: written.id,
+    state: "planning",
+    plan: null,
+    stages: [],
+    createdAt: new Date().toISOString(),
+    endedAt: null,
+    input: null,
+    approved: [],
+    verified: null,
+    writing: false,
+  };
+}
+
+function asFound(row: PromotionRow): Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include"> {
+  const { only, include } = row.input ?? {};
+  const from = row.experiment === null ? { sandbox: row.sandbox ?? "" } : { experiment: row.experiment };
+  return { ...from, ...(only === undefined ? {} : { only }), ...(include === undefined ? {} : { include }) };
+}
+
+/** What the API shows of a row. */
+function shown(row: PromotionRow): Promotion {
+  return Promotion.parse({ ...row, pending: row.writing && row.state !== "applying" ? true : row.writing });
+}

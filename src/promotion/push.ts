@@ -1,0 +1,118 @@
+/** Pushes one branch with the user's own git and logins, outside every sandbox. Nothing is forced, no hook runs, nobody is asked. */
+import { withoutLogin } from "../capture/gitconfig.ts";
+import { VivError } from "../schema/errors.ts";
+import { requireBranchName } from "./branch-name.ts";
+import { lastLine, ProjectGit } from "./project-git.ts";
+import { isRemoteName, requireRemoteAddress } from "./remote.ts";
+
+export interface PushRequest {
+  /** The project's real folder. */
+  readonly project: string;
+  /** A remote of the repository, or an address. */
+  readonly remote: string;
+  readonly branch: string;
+  readonly variables?: Readonly<Record<string, string | undefined>>;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Pushed {
+  /** Where it went, without a login. */
+  readonly address: string;
+  readonly branch: string;
+  readonly commit: string;
+  /** The remote had it already. */
+  readonly unchanged: boolean;
+}
+
+const TIMEOUT_MS = 5 * 60_000;
+const SETTINGS = [
+  "push.followTags=false",
+  "push.gpgSign=false",
+  "push.recurseSubmodules=no",
+  "push.autoSetupRemote=false",
+  "credential.interactive=false",
+  "submodule.recurse=false",
+];
+const LIMITED = { GIT_ALLOW_PROTOCOL: "https:http:ssh:file" };
+
+export async function push(request: PushRequest): Promise<Pushed> {
+  const { remote, branch, timeoutMs = TIMEOUT_MS } = request;
+  await requireBranchName(branch);
+  const project = await ProjectGit.open(request.project, request.variables);
+  const address = await remoteAddress(project, remote);
+  const commit = await project.branch(branch);
+  if (commit === undefined) throw new VivError("not_found", `There is no branch ${branch}.`, { remedy: "Look at `git branch`." });
+  const ref = `refs/heads/${branch}`;
+  const args = [
+    "push",
+    "--porcelain",
+    "--no-verify",
+    "--no-follow-tags",
+    "--no-signed",
+    "--recurse-submodules=no",
+    "--no-thin",
+    "--end-of-options",
+    remote,
+    `${ref}:${ref}`,
+  ];
+  const env = { ...LIMITED, ...(await sshOf(project)) };
+  const settings = { timeoutMs, env, ...(request.signal === undefined ? {} : { signal: request.signal }) };
+  const { code, stdout, stderr } = await project.asUser([...SETTINGS.flatMap((setting) => ["-c", setting]), ...args], settings);
+  const row =
+    stdout
+      .toString()
+      .split("\n")
+      .find((line) => line.includes(`\t${ref}:${ref}\t`)) ?? "";
+  if (code !== 0) throw refusal({ remote: isRemoteName(remote) ? remote : withoutLogin(address), branch, row, stderr });
+  return { address: withoutLogin(address), branch, commit, unchanged: row.startsWith("=") };
+}
+
+/** The address that git pushes to, after the user's own rewriting; refused if git may not go there. */
+export async function remoteAddress(project: ProjectGit, remote: string): Promise<string> {
+  if (!isRemoteName(remote)) {
+    requireRemoteAddress(remote);
+    return remote;
+  }
+  const { code, stdout } = await project.ask(["remote", "get-url", "--push", "--all", "--end-of-options", remote], { userSettings: true });
+  const addresses = stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line !== "");
+  const [address] = addresses;
+  if (code !== 0 || address === undefined)
+    throw new VivError("not_found", `The repository has no remote ${remote}.`, { remedy: "Look at `git remote -v`." });
+  for (const each of addresses) requireRemoteAddress(each);
+  return address;
+}
+
+/** Without a terminal ssh would still look for one; the user's own ssh command stays as it is. */
+async function sshOf(project: ProjectGit): Promise<Record<string, string>> {
+  const { stdout } = await project.ask(["config", "--get", "core.sshCommand"], { userSettings: true });
+  return stdout.length > 0 ? {} : { GIT_SSH_COMMAND: "ssh -o BatchMode=yes" };
+}
+
+interface Refused {
+  readonly remote: string;
+  readonly branch: string;
+  /** Git's row about the branch: a flag, the refs, and why. */
+  readonly row: string;
+  readonly stderr: string;
+}
+
+function refusal({ remote, branch, row, stderr }: Refused): VivError {
+  const why = withoutLogin(row.split("\t").at(-1) ?? "").trim();
+  if (/non-fast-forward|fetch first|stale info/.test(why))
+    return new VivError("push_refused", `${remote} has commits on ${branch} that are not in it here, and nothing is forced.`, {
+      remedy: "Use another branch name, or bring the remote's commits in first.",
+    });
+  if (row.startsWith("!")) return new VivError("push_refused", `${remote} refused ${branch}: ${why}.`);
+  const said = withoutLogin(lastLine(stderr)) || "git did not say why";
+  if (/could not read (Username|Password)|Authentication failed|Permission denied|terminal prompts disabled|403|401/i.test(stderr))
+    return new VivError("push_refused", `${remote} did not accept your login: ${said}.`, {
+      remedy: "Push once with your own git, so that a credential helper or ssh agent knows the login.",
+    });
+  return new VivError("push_refused", `${branch} could not be pushed to ${remote}: ${said}.`, {
+    remedy: "Check the remote's address and your connection; the branch is kept here.",
+  });
+}
