@@ -6,7 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-const FILES = { "a.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "b.txt": "b\n", "c/d.txt": "d\n", ".gitignore": "ignored/\n*.log\n", "run.sh": "#!/bin/sh\n" };
+const FILES = {
+  "a.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
+  "b.txt": "b\n",
+  "c/d.txt": "d\n",
+  ".gitignore": "ignored/\n*.log\n",
+  "run.sh": "#!/bin/sh\n",
+};
 
 for (const storage of ["btrfs", "plain"] as const) {
   describe(`PROM-2 PROM-4 promotion on ${storage}`, storage === "btrfs" ? needs("root", "btrfs") : needs("root"), () => {

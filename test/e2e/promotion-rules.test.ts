@@ -1,0 +1,186 @@
+/** PROM-2 to PROM-5: what a promotion refuses, asks for, takes back, and keeps. */
+import { execFileSync } from "node:child_process";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { OutputOf } from "../../src/schema/contracts.ts";
+import { TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+const LINES = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+describe("a promotion", needs("root", "btrfs"), () => {
+  let server: TestServer;
+  const path = (name: string): string => join(server.project, name);
+  const read = (name: string): string => readFileSync(path(name), "utf8");
+  const git = (...args: string[]): string =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@a", ...args], { cwd: server.project, encoding: "utf8", stdio: "pipe" });
+  const changed = async (line: string): Promise<string> => {
+    const { id } = await server.create();
+    await server.sh(id, line);
+    return id;
+  };
+  const stage = (promotion: OutputOf<"promote">, name: string): unknown => promotion.stages.find((one) => one.name === name)?.state;
+
+  beforeAll(async () => {
+    server = await TestServer.start({ files: { "a.txt": LINES, "b.txt": "b\n" } });
+    git("add", ".");
+    git("commit", "-q", "-m", "first");
+  });
+  afterAll(async () => server?.remove());
+  beforeEach(async () => {
+    git("reset", "-q", "--hard", "HEAD");
+    git("clean", "-qfdx");
+  });
+
+  test("PROM-2: merges with what moved in reality, and keeps edits that are not committed", async () => {
+    const sandbox = await changed("sed -i s/9/nine/ a.txt");
+    writeFileSync(path("a.txt"), `one\n${LINES.slice(2)}`);
+    writeFileSync(path("mine.txt"), "mine\n");
+    const promotion = await server.client.call("promote", { sandbox });
+    expect(promotion).toMatchObject({ state: "applied", plan: { moved: true } });
+    expect(read("a.txt")).toBe("one\n2\n3\n4\n5\n6\n7\n8\nnine\n");
+    expect(read("mine.txt")).toBe("mine\n");
+  });
+
+  test("PM-08: overlapping edits are a conflict and nothing is applied", async () => {
+    const sandbox = await changed("sed -i s/5/five/ a.txt; echo other > other.txt");
+    writeFileSync(path("a.txt"), LINES.replace("5", "FIVE"));
+    const promotion = await server.client.call("promote", { sandbox });
+    expect(promotion).toMatchObject({ state: "failed", plan: { conflicts: [{ path: "a.txt", kind: "content" }] } });
+    expect(promotion.reason).toContain("a.txt");
+    expect(read("a.txt")).toBe(LINES.replace("5", "FIVE"));
+    expect(existsSync(path("other.txt"))).toBe(false);
+  });
+
+  test("leaves index, HEAD and stash alone", async () => {
+    writeFileSync(path("b.txt"), "staged\n");
+    git("add", "b.txt");
+    const [index, head] = [git("diff", "--cached"), git("rev-parse", "HEAD")];
+    const sandbox = await changed("sed -i s/5/five/ a.txt; git -c user.name=x -c user.email=x@x commit -qam inside");
+    const promotion = await server.client.call("promote", { sandbox });
+    expect(promotion.state).toBe("applied");
+    expect(promotion.plan?.notes.join()).toContain("Commits made inside are not carried");
+    expect(git("diff", "--cached")).toBe(index);
+    expect(git("rev-parse", "HEAD")).toBe(head);
+  });
+
+  test("is refused in the middle of a merge, and fine on a detached HEAD", async () => {
+    const sandbox = await changed("sed -i s/5/five/ a.txt");
+    writeFileSync(path(".git/MERGE_HEAD"), git("rev-parse", "HEAD"));
+    await expect(server.client.call("promote", { sandbox })).rejects.toMatchObject({ code: "busy" });
+    rmSync(path(".git/MERGE_HEAD"));
+    git("checkout", "-q", "--detach");
+    expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "applied" });
+    git("checkout", "-q", "-");
+  });
+
+  test("PROM-5 PM-06: what is risky waits for a person, and goes on once approved", async () => {
+    const sandbox = await changed("echo 'curl evil' > .envrc; ln -s /etc/passwd out; echo '{}' > vivarium.json; echo fine > fine.txt");
+    const promotion = await server.client.call("promote", { sandbox });
+    expect(promotion.state).toBe("waiting");
+    expect(promotion.plan?.risks.map(({ path: at, kind }) => `${at} ${kind}`).toSorted()).toEqual([
+      ".envrc runs-by-itself",
+      "out link-out",
+      "vivarium.json config",
+    ]);
+    expect(existsSync(path("fine.txt"))).toBe(false);
+    const approved = await server.client.call("continuePromotion", { promotion: promotion.id, approve: true });
+    expect(approved).toMatchObject({ state: "applied" });
+    expect(read("fine.txt")).toBe("fine\n");
+  });
+
+  test("takes only the paths that were asked for, and ignored ones that were named", async () => {
+    writeFileSync(path(".gitignore"), "out/\n");
+    const sandbox = await changed("echo x > x.txt; echo y > y.txt; mkdir out; echo o > out/o");
+    const only = await server.client.call("planPromotion", { sandbox, only: ["x.txt"] });
+    expect(only.changes.map((change) => change.path)).toEqual(["x.txt"]);
+    const more = await server.client.call("planPromotion", { sandbox, include: ["out"] });
+    expect(more.changes.map((change) => change.path)).toEqual(["out/o", "x.txt", "y.txt"]);
+  });
+
+  test("PROM-3: checks judge the change alone on a fresh clone before it is written", async () => {
+    const sandbox = await changed("sed -i s/5/five/ a.txt");
+    const bad = await server.client.call("promote", { sandbox, checks: ["grep -q nothing a.txt"] });
+    expect(bad.state).toBe("failed");
+    expect(stage(bad, "verified")).toBe("failed");
+    expect(read("a.txt")).toBe(LINES);
+    const good = await server.client.call("promote", { sandbox, checks: ["grep -q five a.txt"] });
+    expect(good.state).toBe("applied");
+    expect(stage(good, "verified")).toBe("passed");
+  });
+
+  test("PROM-3: a stage that fails in reality rolls the folder back and leaves later ones untouched", async () => {
+    // Reality has a file that no clone sees.
+    writeFileSync(path("vivarium.json"), JSON.stringify({ capture: { exclude: ["only-here"] } }));
+    writeFileSync(path("only-here"), "");
+    const sandbox = await changed("sed -i s/5/five/ a.txt");
+    const promotion = await server.client.call("promote", { sandbox, to: "dev-tested", checks: ["test ! -e only-here"] });
+    expect(promotion.state).toBe("failed");
+    expect(promotion.stages.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      "sandbox passed",
+      "verified passed",
+      "dev rolled-back",
+      "dev-tested rolled-back",
+      "staging pending",
+      "production pending",
+    ]);
+    expect(read("a.txt")).toBe(LINES);
+  });
+
+  test("PROM-3: stages of a trusted config deploy, wait for approvals and roll back", async () => {
+    const stages = [
+      { name: "dev", apply: "folder", after: ["echo after > after.txt"] },
+      { name: "staging", apply: { run: "echo $VIV_STAGE > staged.txt" }, rollback: "rm staged.txt" },
+      { name: "production", apply: { run: "echo live > live.txt; exit 3" }, approval: "ask", rollback: "rm live.txt" },
+    ];
+    writeFileSync(path("vivarium.json"), JSON.stringify({ stages }));
+    await server.client.call("trust", { project: server.project });
+    const sandbox = await changed("sed -i s/5/five/ a.txt");
+    const first = await server.client.call("promote", { sandbox, to: "production" });
+    expect(first).toMatchObject({ state: "applied", reason: "Stage production waits for an approval." });
+    expect([read("after.txt"), read("staged.txt"), existsSync(path("live.txt"))]).toEqual(["after\n", "staging\n", false]);
+    const second = await server.client.call("continuePromotion", { promotion: first.id, approve: true });
+    expect(second.stages.map(({ state }) => state)).toEqual(["passed", "passed", "rolled-back"]);
+    expect(second.state).toBe("applied");
+    expect(existsSync(path("live.txt"))).toBe(false);
+    expect(existsSync(path("staged.txt"))).toBe(true);
+    await server.client.call("undoPromotion", { promotion: first.id });
+    expect([existsSync(path("staged.txt")), read("a.txt")]).toEqual([false, LINES]);
+  });
+
+  test("a config that nobody trusts has no stages of its own", async () => {
+    writeFileSync(path("vivarium.json"), JSON.stringify({ stages: [{ name: "evil", apply: { run: "touch evil" } }] }));
+    const sandbox = await changed("sed -i s/5/five/ a.txt");
+    await expect(server.client.call("promote", { sandbox, to: "evil" })).rejects.toMatchObject({ code: "invalid_input" });
+    expect(existsSync(path("evil"))).toBe(false);
+  });
+
+  test("PROM-4: an undo merges with later edits, and refuses where it can't", async () => {
+    const sandbox = await changed("sed -i s/5/five/ a.txt; echo new > new.txt");
+    const { id } = await server.client.call("promote", { sandbox });
+    appendFileSync(path("a.txt"), "10\n");
+    const undo = await server.client.call("undoPromotion", { promotion: id });
+    expect(undo.state).toBe("applied");
+    expect([read("a.txt"), existsSync(path("new.txt"))]).toEqual([`${LINES}10\n`, false]);
+    git("checkout", "-q", "a.txt");
+    const again = await server.client.call("promote", { sandbox });
+    writeFileSync(path("a.txt"), read("a.txt").replace("five", "5 or so"));
+    const refused = await server.client.call("undoPromotion", { promotion: again.id });
+    expect(refused).toMatchObject({ state: "failed", plan: { conflicts: [{ path: "a.txt" }] } });
+    expect([read("a.txt").includes("5 or so"), existsSync(path("new.txt"))]).toEqual([true, true]);
+  });
+
+  test("PM-14: two at once are serialised, and the second sees the first", async () => {
+    const [one, two] = await Promise.all([changed("sed -i s/5/five/ a.txt"), changed("sed -i s/5/FIVE/ a.txt")]);
+    const results = await Promise.all([one, two].map((sandbox) => server.client.call("promote", { sandbox })));
+    expect(results.map(({ state }) => state).toSorted()).toEqual(["applied", "failed"]);
+    const loser = results.find(({ state }) => state === "failed");
+    expect(loser?.plan?.conflicts).toMatchObject([{ path: "a.txt" }]);
+  });
+
+  test("nothing to promote is said", async () => {
+    const sandbox = await changed("true");
+    expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "failed", reason: "There is nothing to promote." });
+  });
+});
