@@ -21,6 +21,7 @@ export const Measure = z
     goal: z.enum(["min", "max"]).default("min").describe("Whether less or more is better."),
   })
   .describe("A number that tells how good a state is.");
+export type Measure = z.infer<typeof Measure>;
 
 export const Pick = z.enum(["auto", "ask", "none"]).describe("Who chooses: the rules, a person, or nobody.");
 
@@ -73,6 +74,7 @@ export type AttemptState = z.infer<typeof AttemptState>;
 export const DiffStat = z
   .object({ files: z.number().int(), added: z.number().int().describe("Lines."), removed: z.number().int().describe("Lines.") })
   .describe("Size of a change.");
+export type DiffStat = z.infer<typeof DiffStat>;
 
 /** The checks in one state: of an attempt, of the baseline, or of the promotable change alone. */
 export const Verdict = z

@@ -1,0 +1,221 @@
+/** The way of one attempt: a clone, its command, a frozen state, and the checks in a fresh fork of that. */
+import type { Base } from "../capture/capture.ts";
+import { describe } from "../host/log.ts";
+import { VivError } from "../schema/errors.ts";
+import type { Attempt } from "../schema/experiment.ts";
+import { decodePath } from "../schema/path-bytes.ts";
+import type { Parts } from "../sandbox/parts.ts";
+import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import type { SandboxRow } from "../store/store.ts";
+import { changeOf, type AttemptChange } from "./change.ts";
+import type { Clones } from "./clones.ts";
+import { commandTimeoutMs, judging } from "./input.ts";
+import type { Journal } from "./journal.ts";
+import { runLine, tailOf } from "./line.ts";
+import { isTestConfiguration, protectionOf, splitProtected, type Split } from "./protection.ts";
+import { ONLY_PROTECTED } from "./ranking.ts";
+import { fingerprint } from "./shared-folders.ts";
+import { sideChanges } from "./side-changes.ts";
+import type { Verification } from "./verification.ts";
+
+/** What attempts work with. */
+export interface Workshop {
+  readonly parts: Parts;
+  readonly sandboxes: Sandboxes;
+  readonly clones: Clones;
+  readonly verification: Verification;
+  readonly temporary: string;
+}
+
+/** How an experiment is ended from outside. */
+export interface Ends {
+  /** Asks commands to end and keeps what they did. */
+  readonly cancel: AbortSignal;
+  /** Ends everything now. */
+  readonly kill: AbortSignal;
+}
+
+const OUTPUT_CHARACTERS = 16 * 1024;
+const MOST_RERUNS = 2;
+
+export class AttemptRun {
+  readonly #shop: Workshop;
+  readonly #journal: Journal;
+  readonly #index: number;
+  readonly #ends: Ends;
+  readonly #onRunning: () => void;
+
+  constructor(shop: Workshop, journal: Journal, index: number, ends: Ends, onRunning: () => void) {
+    this.#shop = shop;
+    this.#onRunning = onRunning;
+    this.#journal = journal;
+    this.#index = index;
+    this.#ends = ends;
+  }
+
+  /** To its end, whatever that is; an attempt that has a frozen state goes on from there. */
+  async run(): Promise<void> {
+    try {
+      while (!(await this.#once())) await this.#beginAgain("A folder that is shared live with reality moved while it ran.");
+    } catch (error) {
+      if (this.#ends.kill.aborted || this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled.");
+      else this.#end("failed", describe(error));
+    }
+    this.#shop.parts.reach("experiment.attempt");
+  }
+
+  get #now(): Attempt {
+    return this.#journal.attempt(this.#index);
+  }
+
+  #change(patch: Partial<Attempt>): void {
+    this.#journal.changeAttempt(this.#index, patch);
+  }
+
+  #end(state: "done" | "failed" | "cancelled", reason: string | null): void {
+    this.#change({ state, reason, endedAt: new Date().toISOString() });
+  }
+
+  /** False if shared folders moved under it and it is to be run again. */
+  async #once(): Promise<boolean> {
+    const { origin } = this.#journal.row;
+    if (origin === null) throw new VivError("internal", "The experiment has no frozen reality to start from.");
+    const { parts, sandboxes } = this.#shop;
+    const base = await parts.store.base((await sandboxes.find(origin.sandbox)).base);
+    if (base === undefined) throw new VivError("internal", "The base of the experiment is gone.");
+    if (this.#now.snapshot === null) {
+      const before = fingerprint(base);
+      const row = await this.#clone(origin);
+      await before;
+      await this.#command(row);
+      if (!(await this.#freeze(row, base, await before))) return false;
+    }
+    if (this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled; the state it left is kept.");
+    else await this.#judge();
+    return true;
+  }
+
+  async #clone({ sandbox, snapshot }: { sandbox: string; snapshot: string }): Promise<SandboxRow> {
+    const { clones, parts } = this.#shop;
+    this.#change({ state: "cloning", startedAt: new Date().toISOString() });
+    const labels = clones.labels(this.#journal.row.id, `attempt-${this.#index}`);
+    const wait = (reason: string): void => this.#change({ state: "queued", reason });
+    const row = await clones.fork(sandbox, snapshot, labels, this.#ends.cancel, wait);
+    parts.reach("experiment.cloned");
+    this.#change({ state: "running", reason: null, sandbox: row.id });
+    this.#onRunning();
+    return row;
+  }
+
+  async #command(row: SandboxRow): Promise<void> {
+    const { sandboxes, parts } = this.#shop;
+    const { cancel, kill } = this.#ends;
+    const { end, output } = await runLine(sandboxes.commands, row, this.#now.command, {
+      timeoutMs: commandTimeoutMs(this.#journal.row),
+      stop: cancel,
+      kill,
+    });
+    const use = await parts.live.get(row.id)?.walls.usage();
+    this.#change({
+      state: "freezing",
+      exitCode: end.exitCode,
+      reason: end.message,
+      output: tailOf(output, OUTPUT_CHARACTERS),
+      wallMs: end.wallMs,
+      cpuMs: use?.cpuMs ?? end.cpuMs,
+      peakMemoryBytes: use?.peakMemoryBytes ?? null,
+    });
+    parts.reach("experiment.ran");
+    if (kill.aborted) throw new VivError("cancelled", "It was cancelled.");
+  }
+
+  /** False if what it read of shared folders was not one state. */
+  async #freeze(row: SandboxRow, base: Base, before: string): Promise<boolean> {
+    const { sandboxes, parts } = this.#shop;
+    const [{ id }, after] = await Promise.all([sandboxes.snapshot(row.id, undefined), fingerprint(base)]);
+    const moved = before !== after;
+    if (moved && this.#now.reruns < MOST_RERUNS && !this.#ends.cancel.aborted) return false;
+    if (moved) this.#flag("A folder that is shared live with reality kept moving while it ran.");
+    this.#change({ snapshot: id });
+    parts.reach("experiment.frozen");
+    return true;
+  }
+
+  async #beginAgain(why: string): Promise<void> {
+    const { sandbox, reruns } = this.#now;
+    if (sandbox !== null) this.#shop.clones.discard(sandbox);
+    this.#change({ sandbox: null, reruns: reruns + 1, reason: why });
+  }
+
+  #flag(text: string): void {
+    if (!this.#now.flags.includes(text)) this.#change({ flags: [...this.#now.flags, text] });
+  }
+
+  /** Checks in a fresh fork of the frozen state: of the attempt's processes and environment nothing is there. */
+  async #judge(): Promise<void> {
+    const { parts, sandboxes, clones, verification, temporary } = this.#shop;
+    const { kill, cancel } = this.#ends;
+    const { sandbox, snapshot } = this.#now;
+    if (sandbox === null || snapshot === null) throw new VivError("internal", "The attempt has no frozen state.");
+    this.#change({ state: "checking" });
+    const row = await sandboxes.find(sandbox);
+    const experiment = this.#journal.row;
+    const signal = AbortSignal.any([kill, cancel]);
+    const opening = changeOf(parts, row, snapshot, experiment.input.include, temporary);
+    opening.catch(() => undefined);
+    const labels = clones.labels(experiment.id, `checks-${this.#index}`);
+    const how = judging(experiment, "left");
+    const isJudged = how.checks.length > 0 || how.measure !== null;
+    try {
+      const checked = isJudged
+        ? verification.passes(
+            () => clones.fork(sandbox, snapshot, labels, signal),
+            async (fork) => this.#putBack(fork, await opening),
+            how,
+            signal,
+          )
+        : Promise.resolve({ passed: true, checks: [], measure: null, setup: null });
+      checked.catch(() => undefined);
+      await this.#tell(row, snapshot, await opening);
+      this.#change({ checked: await checked });
+    } finally {
+      await opening.then(
+        (change) => change.close(),
+        () => undefined,
+      );
+    }
+    this.#finish();
+  }
+
+  #finish(): void {
+    const { exitCode, reason, checked } = this.#now;
+    if (checked?.checks.some(({ flaky }) => flaky) === true) this.#flag("A check passes only at times.");
+    if (exitCode === 0 || this.#journal.row.input.ignoreExit) this.#end("done", exitCode === 0 ? null : reason);
+    else this.#end("failed", reason ?? `Its command ended with ${exitCode}.`);
+  }
+
+  #split(change: AttemptChange): Split {
+    return splitProtected(change.changes, protectionOf(this.#journal.row.protect));
+  }
+
+  async #putBack(fork: SandboxRow, change: AttemptChange): Promise<void> {
+    const { putBack } = this.#split(change);
+    if (putBack.length > 0) await this.#shop.verification.apply(fork, putBack, await change.contents(putBack));
+  }
+
+  /** What it changed, while the checks run. */
+  async #tell(row: SandboxRow, snapshot: string, change: AttemptChange): Promise<void> {
+    const protection = protectionOf(this.#journal.row.protect);
+    const { free, changed } = this.#split(change);
+    const special = change.leftOut.filter(({ why }) => why === "special").map(({ path }) => decodePath(path));
+    const left = special.filter((path) => protection.protects(path, false));
+    this.#change({
+      diff: await change.diff(),
+      protectedChanged: [...changed, ...left].toSorted(),
+      sideChanges: await sideChanges(this.#shop.parts, row, snapshot, change.leftOut, this.#shop.temporary),
+    });
+    if (change.changes.length > 0 && free.length === 0) this.#flag(ONLY_PROTECTED);
+    const added = change.changes.filter(({ path, old }) => old === null && isTestConfiguration(decodePath(path)));
+    for (const { path } of added.slice(0, 5)) this.#flag(`It adds test configuration: ${decodePath(path)}.`);
+  }
+}

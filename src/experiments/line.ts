@@ -1,0 +1,75 @@
+/** A shell line inside a sandbox, run to its end. Its output is bounded, and is data. */
+import type { CommandEnd } from "../schema/command.ts";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { Commands } from "../sandbox/commands.ts";
+import { OutputTail } from "../sandbox/output-tail.ts";
+import type { CommandStream } from "../sandbox/stream.ts";
+import type { SandboxRow } from "../store/store.ts";
+
+export interface LineOptions {
+  readonly timeoutMs: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Asks it to end, and kills it after a grace. */
+  readonly stop?: AbortSignal;
+  /** Kills it. */
+  readonly kill: AbortSignal;
+}
+
+export interface LineEnd {
+  readonly end: CommandEnd;
+  /** The last part of what it wrote, both streams as they came. */
+  readonly output: string;
+  readonly stdout: string;
+}
+
+export async function runLine(commands: Commands, row: SandboxRow, line: string, options: LineOptions): Promise<LineEnd> {
+  if (options.kill.aborted) throw new VivError("cancelled", "It was cancelled.");
+  const stream = await commands.start(row, {
+    command: ["/bin/sh", "-c", line],
+    timeoutMs: options.timeoutMs,
+    foreground: true,
+    onDisconnect: "kill",
+    ...(options.env === undefined ? {} : { env: { ...options.env } }),
+  });
+  const forget = obey(stream, options);
+  try {
+    const both = new OutputTail(LIMITS.capturedOutputBytes);
+    const alone = new OutputTail(LIMITS.capturedOutputBytes);
+    for await (const chunk of stream.output) {
+      both.add(chunk.stream === "gap" ? chunk : { stream: "stdout", data: chunk.data });
+      if (chunk.stream === "stdout") alone.add(chunk);
+    }
+    return { end: await stream.end, output: both.result().stdout, stdout: alone.result().stdout };
+  } finally {
+    forget();
+  }
+}
+
+/** Lets the signals end the command; the result ends that. */
+function obey(stream: CommandStream, { stop, kill }: LineOptions): () => void {
+  let grace: NodeJS.Timeout | undefined;
+  const killing = (): void => stream.signal("KILL");
+  const stopping = (): void => {
+    stream.signal("TERM");
+    grace = setTimeout(killing, LIMITS.stopGraceMs);
+  };
+  kill.addEventListener("abort", killing, { once: true });
+  stop?.addEventListener("abort", stopping, { once: true });
+  // What came while the command was being started.
+  if (kill.aborted) killing();
+  else if (stop?.aborted === true) stopping();
+  return () => {
+    clearTimeout(grace);
+    kill.removeEventListener("abort", killing);
+    stop?.removeEventListener("abort", stopping);
+  };
+}
+
+/** The end of a text, whole lines where that is possible. */
+export function tailOf(text: string, mostCharacters: number): string {
+  if (text.length <= mostCharacters) return text;
+  const cut = text.slice(-mostCharacters);
+  const lineEnd = cut.indexOf("\n");
+  return lineEnd < 0 || lineEnd > mostCharacters / 2 ? cut : cut.slice(lineEnd + 1);
+}

@@ -1,0 +1,210 @@
+/** One experiment under way: its attempts and the baseline at once, then the choice, then what stays. */
+import { describe } from "../host/log.ts";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { ExperimentRow } from "../store/store.ts";
+import { AttemptRun, type Ends, type Workshop } from "./attempt.ts";
+import { Decision } from "./decision.ts";
+import { judging } from "./input.ts";
+import { Journal } from "./journal.ts";
+import { makeOrigin } from "./origin.ts";
+import type { Queue } from "./queue.ts";
+
+/** Work that ends an experiment comes before attempts of others. */
+const FINISHING = 1_000;
+
+/** Called with a winner that is to be promoted; answers with the promotion. */
+export type OnWinner = (row: ExperimentRow) => Promise<string>;
+
+export const FINAL: ReadonlySet<string> = new Set(["done", "failed", "cancelled"]);
+
+export class Run {
+  readonly journal: Journal;
+  readonly #shop: Workshop;
+  readonly #queue: Queue;
+  readonly #onWinner: OnWinner;
+  readonly #cancel = new AbortController();
+  readonly #kill = new AbortController();
+  #closed = false;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(shop: Workshop, queue: Queue, onWinner: OnWinner, row: ExperimentRow) {
+    this.#shop = shop;
+    this.#queue = queue;
+    this.#onWinner = onWinner;
+    this.journal = new Journal(shop.parts.store, shop.parts.log, row);
+  }
+
+  get #ends(): Ends {
+    return { cancel: this.#cancel.signal, kill: this.#kill.signal };
+  }
+
+  /** Goes on by itself; `after` is called at its end. */
+  begin(after: () => void): void {
+    this.#ended = this.#go(() => this.#all())
+      .finally(after)
+      .catch((error: unknown) => this.#shop.parts.log.warn("an experiment broke off", { error: describe(error) }));
+  }
+
+  /** The choice of a person. */
+  async pick(reference: number | string): Promise<void> {
+    const { winner, reason, state } = await this.#decision().pick(reference);
+    await this.#settle(winner, reason, state);
+  }
+
+  async #go(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (this.#closed) return;
+      if (this.#cancel.signal.aborted) this.#cancelled();
+      else this.journal.change({ state: "failed", reason: describe(error), endedAt: new Date().toISOString() }, "experiment.ended");
+    }
+    await this.journal.written();
+  }
+
+  async #all(): Promise<void> {
+    const { journal } = this;
+    if (journal.row.origin === null) await this.makeOrigin(true);
+    const running = Promise.withResolvers<void>();
+    const waiting = journal.row.attempts.filter(({ state }) => !FINAL.has(state));
+    const baseline = running.promise.then(() => this.#baseline());
+    await Promise.all(waiting.map(({ index }) => this.#attempt(index, () => running.resolve())));
+    running.resolve();
+    await baseline;
+    if (this.#closed) return;
+    if (this.#cancel.signal.aborted) return this.#cancelled();
+    const { winner, reason, state } = await this.#decision().choose();
+    await this.#settle(winner, reason, state);
+  }
+
+  /** Freezes reality; `patiently` waits for room. */
+  async makeOrigin(patiently: boolean): Promise<void> {
+    const { journal } = this;
+    const { env: _, ...input } = journal.row.input;
+    const origin = await makeOrigin(this.#shop, journal.row, patiently ? this.#cancel.signal : undefined, (reason) =>
+      journal.change({ reason }),
+    );
+    journal.change({ origin, state: "running", reason: null, input });
+    await journal.written();
+    this.#shop.parts.reach("experiment.origin");
+  }
+
+  async #turn<T>(order: string, priority: number, groupMost: number, work: () => Promise<T>): Promise<T> {
+    const { id, createdAt } = this.journal.row;
+    const group = priority === FINISHING ? `${id}-end` : id;
+    const leave = await this.#queue.take({ priority, order: `${createdAt} ${id} ${order}`, group, groupMost }, this.#cancel.signal);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  async #attempt(index: number, onRunning: () => void): Promise<void> {
+    const { priority, maxParallel, keep } = this.journal.row.input;
+    const attempt = new AttemptRun(this.#shop, this.journal, index, this.#ends, onRunning);
+    try {
+      await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => attempt.run());
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "cancelled") throw error;
+      if (!this.#closed)
+        this.journal.changeAttempt(index, {
+          state: "cancelled",
+          reason: "It was cancelled before it began.",
+          endedAt: new Date().toISOString(),
+        });
+    }
+    void keep;
+  }
+
+  /** The same checks on the untouched clone: was it broken before? */
+  async #baseline(): Promise<void> {
+    const { verification, clones, parts } = this.#shop;
+    const { row } = this.journal;
+    const how = judging(row, "fresh");
+    const { origin } = row;
+    if (row.baseline !== null || origin === null || (how.checks.length === 0 && how.measure === null)) return;
+    const signal = this.#cancel.signal;
+    const make = (): ReturnType<typeof clones.fork> =>
+      clones.fork(origin.sandbox, origin.snapshot, clones.labels(row.id, "baseline"), signal);
+    const { priority, maxParallel } = row.input;
+    try {
+      const baseline = await this.#turn("baseline", priority, maxParallel ?? this.#queue.most, () =>
+        verification.passes(make, async () => undefined, how, signal),
+      );
+      this.journal.change({ baseline });
+      parts.reach("experiment.baseline");
+    } catch (error) {
+      if (!signal.aborted)
+        parts.log.warn("the baseline of an experiment could not be judged", { experiment: row.id, error: describe(error) });
+    }
+  }
+
+  #decision(): Decision {
+    return new Decision(this.#shop, this.journal, this.#ends, (work) => this.#turn("end", FINISHING, this.#queue.most, work));
+  }
+
+  async #settle(winner: number | null, reason: string, state: "done" | "choosing"): Promise<void> {
+    this.journal.change({ winner, reason });
+    await this.journal.written();
+    this.#shop.parts.reach("experiment.chosen");
+    if (winner !== null && this.journal.row.input.promote && this.journal.row.promotion === null) await this.#promote();
+    if (state === "done") this.#keep();
+    const endedAt = state === "done" ? new Date().toISOString() : null;
+    this.journal.change({ state, endedAt }, "experiment.ended");
+    await this.journal.written();
+  }
+
+  async #promote(): Promise<void> {
+    try {
+      this.journal.change({ promotion: await this.#onWinner(this.journal.row) });
+    } catch (error) {
+      this.journal.change({ reason: `${this.journal.row.reason ?? ""} It could not be promoted: ${describe(error)}` });
+    }
+  }
+
+  /** What was asked to stay does, and ends like any sandbox that nobody works with; the rest goes. */
+  #keep(): void {
+    const { clones } = this.#shop;
+    const { attempts, winner, input, origin } = this.journal.row;
+    for (const { index, sandbox } of attempts) {
+      if (sandbox === null) continue;
+      const stays = input.keep === "all" || (input.keep === "winner" && index === winner);
+      if (stays) void clones.release(sandbox, LIMITS.defaultIdleMs);
+      else {
+        clones.discard(sandbox);
+        this.journal.changeAttempt(index, { sandbox: null, snapshot: null });
+      }
+    }
+    if (origin === null) return;
+    if (input.keep === "all") return clones.rest(origin.sandbox);
+    clones.discard(origin.sandbox);
+    this.journal.change({ origin: null });
+  }
+
+  #cancelled(): void {
+    const { attempts, origin } = this.journal.row;
+    const ended = attempts.filter(({ state }) => state === "done" || state === "failed").length;
+    for (const { sandbox } of attempts) if (sandbox !== null) void this.#shop.clones.release(sandbox, LIMITS.defaultIdleMs);
+    if (origin !== null) this.#shop.clones.rest(origin.sandbox);
+    const reason = `It was cancelled when ${ended} of ${attempts.length} attempts had ended.`;
+    this.journal.change({ state: "cancelled", reason, endedAt: new Date().toISOString() }, "experiment.ended");
+  }
+
+  /** Ends what runs: politely, or at once. Resolves when it has ended. */
+  async cancel(now: boolean): Promise<void> {
+    this.#cancel.abort();
+    if (now) this.#kill.abort();
+    await this.#ended;
+  }
+
+  /** Lets go of everything as it is; the next server goes on from what is written. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.journal.close();
+    this.#cancel.abort();
+    this.#kill.abort();
+    await this.#ended;
+  }
+}
