@@ -28,6 +28,9 @@ export interface ListOption extends OptionBase {
 export type OptionDeclaration = FlagOption | ValueOption | ListOption;
 export type OptionDeclarations = Readonly<Record<string, OptionDeclaration>>;
 
+/** Paths, or what a server that runs knows: names and ids. A source is anything that can be promoted. */
+export type Offered = "path" | "sandbox" | "experiment" | "promotion" | "source";
+
 export interface PositionalDeclaration {
   /** In capitals, as in usage. */
   readonly name: string;
@@ -36,7 +39,7 @@ export interface PositionalDeclaration {
   /** Takes all that is left, options among it too when it is a command line. */
   readonly rest?: "values" | "command-line";
   /** What completion offers. */
-  readonly completes?: "sandbox" | "path" | readonly string[];
+  readonly completes?: Offered | readonly string[];
 }
 
 type ValueOf<Option extends OptionDeclaration> = Option extends FlagOption

@@ -1,10 +1,17 @@
 /** Completion scripts, generated from the declarations. Names of sandboxes are asked of a server that runs; none is started. */
-import { COMMON_OPTIONS, type CommandDeclaration, type OptionDeclarations } from "./command.ts";
+import { COMMON_OPTIONS, type CommandDeclaration, type Offered, type OptionDeclarations } from "./command.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-const NAMES = "VIV_NO_START=1 viv ls --quiet 2>/dev/null";
+const ask = (list: string): string => `VIV_NO_START=1 viv ${list} --quiet 2>/dev/null`;
+const NAMES: Readonly<Record<Offered, string | undefined>> = {
+  path: undefined,
+  sandbox: ask("ls"),
+  experiment: ask("experiments"),
+  promotion: ask("promotions"),
+  source: ["ls", "experiments", "promotions"].map(ask).join("; "),
+};
 
 function optionsOf(declaration: CommandDeclaration): OptionDeclarations {
   return { ...declaration.options, ...COMMON_OPTIONS };
@@ -25,7 +32,10 @@ function offers(declaration: CommandDeclaration): string {
   const kinds = declaration.positionals.map((positional) => positional.completes).filter((each) => each !== undefined);
   const words = kinds.filter((each) => typeof each !== "string").flat();
   const parts = [...optionWords(declaration), ...words];
-  const dynamic = kinds.includes("sandbox") ? `$(${NAMES})` : "";
+  const dynamic = kinds
+    .filter((each) => typeof each === "string")
+    .flatMap((kind) => (NAMES[kind] === undefined ? [] : [`$(${NAMES[kind]})`]))
+    .join(" ");
   return `"${parts.join(" ")} ${dynamic}"`;
 }
 
@@ -90,9 +100,12 @@ function fishOffers(declaration: CommandDeclaration, when: string): string[] {
     lines.push(`complete -c viv -n ${when} -l ${name}${short}${option.type === "flag" ? "" : " -r"} -d ${quote(option.summary, "fish")}`);
   }
   for (const { completes } of declaration.positionals) {
-    if (completes === "sandbox") lines.push(`complete -c viv -n ${when} -a '(${NAMES})'`);
-    else if (completes === "path") lines.push(`complete -c viv -n ${when} -F`);
-    else if (completes !== undefined) lines.push(`complete -c viv -n ${when} -a ${quote(completes.join(" "), "fish")}`);
+    if (completes === undefined) continue;
+    if (completes === "path") lines.push(`complete -c viv -n ${when} -F`);
+    else
+      lines.push(
+        `complete -c viv -n ${when} -a ${typeof completes === "string" ? `'(${NAMES[completes] ?? ""})'` : quote(completes.join(" "), "fish")}`,
+      );
   }
   return lines;
 }

@@ -18,7 +18,7 @@ export const EXIT_CODES = [
   ["130", "cancelled"],
 ] as const;
 
-const NAME_COLUMNS = 10;
+const NAME_COLUMNS = 11;
 
 /** "-u, --user USER". */
 export function optionLabel(name: string, option: OptionDeclaration): string {

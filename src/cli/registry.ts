@@ -46,8 +46,20 @@ export const GROUPS = [
       "files watch": () => import("./commands/files/watch.ts"),
       snapshot: () => import("./commands/snapshot.ts"),
       snapshots: () => import("./commands/snapshots.ts"),
+      refresh: () => import("./commands/refresh.ts"),
       rollback: () => import("./commands/rollback.ts"),
       fork: () => import("./commands/fork.ts"),
+    },
+  },
+  {
+    title: "Experiments and promotion",
+    commands: {
+      try: () => import("./commands/try.ts"),
+      experiments: () => import("./commands/experiments.ts"),
+      experiment: () => import("./commands/experiment.ts"),
+      promote: () => import("./commands/promote.ts"),
+      promotions: () => import("./commands/promotions.ts"),
+      undo: () => import("./commands/undo.ts"),
     },
   },
   {

@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import { fields, table, type Column } from "./table.ts";
 import { clean, cleanJson } from "./text.ts";
 
-type Colour = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+export type Colour = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 const CODES: Readonly<Record<Colour, readonly [number, number]>> = {
   bold: [1, 22],
   dim: [2, 22],
@@ -12,11 +12,11 @@ const CODES: Readonly<Record<Colour, readonly [number, number]>> = {
   yellow: [33, 39],
   cyan: [36, 39],
 };
-const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+export const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const SAY_AFTER_MS = 1000;
 const FRAME_MS = 100;
 
-type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
 export interface ScreenSettings {
   readonly stdout: Output;
@@ -45,6 +45,18 @@ export class Screen {
 
   get terminal(): boolean {
     return this.#stdout.isTTY === true;
+  }
+
+  /** Size of a terminal on which remarks can be drawn over; undefined where they stay as they are. */
+  get canvas(): { readonly columns: number; readonly rows: number } | undefined {
+    if (this.#json || this.#stderr.isTTY !== true || this.#steady) return undefined;
+    return { columns: this.#stderr.columns || 80, rows: this.#stderr.rows || 24 };
+  }
+
+  /** Draws remarks over the last `over` lines. Lines too long are cut by the terminal instead of wrapped. */
+  draw(lines: readonly string[], over: number): void {
+    const up = over === 0 ? "" : `\x1b[${over}A`;
+    this.#stderr.write(`\x1b[?7l\r${up}${lines.map((line) => `${line}\x1b[K\n`).join("")}\x1b[J\x1b[?7h`);
   }
 
   /** A line of the result. The caller cleans what came from a sandbox. */
@@ -84,6 +96,11 @@ export class Screen {
 
   paint(colour: Colour, text: string): string {
     return this.#paint(this.#colours, colour, text);
+  }
+
+  /** The same for remarks. */
+  paintRemark(colour: Colour, text: string): string {
+    return this.#paint(this.#errorColours, colour, text);
   }
 
   error(error: { readonly code: string; readonly message: string; readonly remedy: string }): void {

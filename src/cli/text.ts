@@ -18,6 +18,19 @@ export function clean(text: string): string {
   });
 }
 
+/** Latin letters in disguise: full-width and mathematical ones. */
+const DISGUISED = /[\uff01-\uff5e\u{1d400}-\u{1d7ff}]/gu;
+const WORD = /[\p{L}\p{M}]+/gu;
+const LATIN = /\p{Script=Latin}/u;
+const LOOKS_LATIN = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/gu;
+
+/** A path from a sandbox. A word that mixes Latin letters with their look-alikes poses as another, so those are escapes, too. */
+export function cleanPath(path: string): string {
+  const escape = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+  const plain = clean(path).replace(DISGUISED, escape);
+  return plain.replace(WORD, (word) => (LATIN.test(word) ? word.replace(LOOKS_LATIN, escape) : word));
+}
+
 /** JSON on which a terminal can't choke either: the same value, with escapes for what clean() would escape. */
 export function cleanJson(value: unknown, indent?: number): string {
   return (JSON.stringify(value, null, indent) ?? "null").replace(UNSAFE, (character) => {

@@ -122,7 +122,8 @@ function readBounded(file: string): string | undefined {
   }
 }
 
-function parseConfig<Schema extends z.ZodType>(file: string, text: string, schema: Schema): z.output<Schema> {
+/** JSON with comments, as its schema wants it; an error names the line. */
+export function parseConfig<Schema extends z.ZodType>(file: string, text: string, schema: Schema): z.output<Schema> {
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   const [first] = errors;

@@ -47,7 +47,8 @@ export function createInput(
   };
 }
 
-function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+/** An environment as the API takes it. */
+export function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined));
 }
 

@@ -1,0 +1,52 @@
+import { resolve } from "node:path";
+import { command } from "../command.ts";
+import type { Experiment } from "../../schema/experiment.ts";
+import { shortId } from "../references.ts";
+import type { Screen } from "../screen.ts";
+import { ago } from "../text.ts";
+
+function paintState(screen: Screen, cell: string, { state, winner }: Experiment): string {
+  if (state === "done") return winner === null ? cell : screen.paint("green", cell);
+  if (state === "failed") return screen.paint("red", cell);
+  return screen.paint(state === "cancelled" ? "dim" : "yellow", cell);
+}
+
+function winnerText({ attempts, winner }: Experiment): string {
+  return attempts.find(({ index }) => index === winner)?.name ?? "-";
+}
+
+export default command({
+  name: "experiments",
+  summary: "List experiments",
+  examples: [
+    ["viv experiments", "the latest ones"],
+    ["viv experiments --all --json", "all of them, for programs"],
+  ],
+  options: {
+    all: { type: "flag", short: "a", summary: "Also those that ended long ago" },
+    project: { type: "text", short: "p", value: "PATH", summary: "Only those of this project" },
+    quiet: { type: "flag", short: "q", summary: "Print ids only" },
+  },
+  positionals: [],
+  async run({ options, json, screen, cwd, client }) {
+    const project = options.project === undefined ? {} : { project: resolve(cwd, options.project) };
+    const { experiments } = await (await client()).call("listExperiments", { all: options.all, ...project });
+    if (json) return screen.json({ experiments });
+    if (options.quiet) {
+      for (const { id } of experiments) screen.print(id);
+      return;
+    }
+    if (experiments.length === 0) return screen.say("No experiments. Start one with `viv try`.");
+    const several = new Set(experiments.map((each) => each.project)).size > 1;
+    screen.table(experiments, [
+      { title: "ID", value: ({ id }) => shortId(id) },
+      { title: "WHEN", value: ({ createdAt }) => ago(createdAt) },
+      ...(several ? [{ title: "PROJECT", value: (each: Experiment) => each.project, shrinks: true }] : []),
+      { title: "STATE", value: ({ state }) => state, paint: (cell, each) => paintState(screen, cell, each) },
+      { title: "ATTEMPTS", value: ({ attempts }) => String(attempts.length), right: true },
+      { title: "WINNER", value: winnerText },
+      { title: "PROMOTED", value: ({ promotion }) => (promotion === null ? "-" : shortId(promotion)) },
+      { title: "RESULT", value: ({ reason }) => reason ?? "", shrinks: true },
+    ]);
+  },
+});

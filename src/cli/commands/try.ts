@@ -1,0 +1,67 @@
+import { command, type Invocation } from "../command.ts";
+import { shortId } from "../references.ts";
+import { TRY_OPTIONS, tryInput } from "../try-input.ts";
+import { usageError } from "../values.ts";
+import { askWinner, exitCode, heading, Interrupts, report, runToEnd, CANCELLED } from "../watch-experiment.ts";
+import { promotionExit, settle } from "../promote-run.ts";
+import { printSettled } from "../promotion-view.ts";
+
+async function run({ options, rest, json, screen, cwd, env, client }: Invocation<typeof TRY_OPTIONS>): Promise<number> {
+  const input = await tryInput(options, rest, { cwd, env });
+  const canAsk = !json && !options.detach && process.stdin.isTTY && process.stderr.isTTY;
+  if (input.pick === "ask" && !canAsk)
+    throw usageError(
+      "--pick ask needs a terminal to ask on.",
+      "Use --pick auto, or --pick none and choose later with `viv experiment ID pick NAME`.",
+    );
+  const interrupts = new Interrupts();
+  try {
+    const around = { client: await client(), screen, env };
+    const started = await screen.during("Starting", around.client.call("startExperiment", input));
+    if (options.detach) {
+      if (json) screen.json(started);
+      else if (!screen.terminal) screen.print(started.id);
+      else screen.print(`${heading(started)}\nFollow it with: viv experiment ${shortId(started.id)} --follow`);
+      return 0;
+    }
+    screen.say(heading(started));
+    let experiment = await runToEnd(around, interrupts, started);
+    interrupts.end();
+    if (experiment.state === "choosing" && canAsk && !interrupts.happened) {
+      await report(around, experiment);
+      const attempt = await askWinner(experiment);
+      if (attempt === undefined) {
+        screen.say(`\nNone is chosen. Choose later with: viv experiment ${shortId(experiment.id)} pick NAME`);
+        return exitCode(experiment);
+      }
+      experiment = await around.client.call("pickWinner", { experiment: experiment.id, attempt });
+    }
+    const promotion = experiment.promotion === null ? undefined : await settle(around, experiment.promotion);
+    if (json) screen.json(experiment);
+    else await report(around, experiment);
+    if (promotion !== undefined && !json) printSettled(screen, promotion);
+    if (interrupts.happened) return CANCELLED;
+    return exitCode(experiment) || (promotion === undefined ? 0 : promotionExit(promotion));
+  } finally {
+    interrupts.end();
+  }
+}
+
+export default command({
+  name: "try",
+  summary: "Try several approaches at once, each in its own clone, and compare them",
+  details:
+    "Each COMMAND is a line for the shell and runs in a clone of the project as it is now; nothing of it reaches the real project. The checks then judge each attempt in a fresh copy of what it left, and the project as it is, too (the baseline). A winner's command ended with 0, all its checks pass, also with its change alone in a fresh clone, and it changed something; among several the rules decide. The exit code is 0 with a winner, or with --pick none when all ran, else 1. Ctrl-C stops cleanly and keeps what was done; a second one kills. With --json the experiment is printed as one object when it is over.",
+  examples: [
+    ["viv try 'npm update' './fix.sh' 'git revert --no-edit HEAD' --check 'npm test'", "which of the three makes the tests pass?"],
+    [
+      "viv try -a patch='git apply fix.patch' -a revert='git revert --no-edit HEAD' -c 'make test' --promote",
+      "with names, and the winner into the project",
+    ],
+    ["viv try 'sed -i s/-O1/-O2/ Makefile' 'sed -i s/-O1/-O3/ Makefile' --check make --measure ./bench.sh", "which is faster?"],
+    ["viv try -f attempts.json --detach", "from a file, in the background"],
+  ],
+  options: TRY_OPTIONS,
+  positionals: [{ name: "COMMAND", summary: "A line for the shell, quoted as one word; one per approach", optional: true, rest: "values" }],
+  run,
+});

@@ -1,0 +1,150 @@
+/** Follows something on the server: looks at it again whenever an event says that it moved, also over a restart. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Client } from "../client/client.ts";
+import { findPaths, type Environment } from "../config/paths.ts";
+import { VivError } from "../schema/errors.ts";
+import type { VivEvent } from "../schema/event.ts";
+import { connect } from "./connect.ts";
+import type { Screen } from "./screen.ts";
+import { isListening } from "./start.ts";
+
+/** Events say when to look; this is for the one that was lost. */
+const LOOK_AGAIN_MS = 5000;
+const RETRY_MS = 100;
+/** How long a server that somebody stopped, or that must not be started, may take to come back. */
+const AWAY_MS = 60_000;
+
+export interface Followed<State> {
+  readonly look: () => Promise<State>;
+  /** Whether an event is about it. */
+  readonly concerns: (event: VivEvent) => boolean;
+  readonly isOver: (state: State) => boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface Surroundings {
+  readonly client: Client;
+  readonly screen: Screen;
+  readonly env: Environment;
+  /** A remark that does not disturb what is drawn meanwhile. */
+  readonly say: (line: string) => void;
+}
+
+/** Its states, until it is over or the signal comes. */
+export async function* follow<State>(around: Surroundings, followed: Followed<State>): AsyncGenerator<State, void, void> {
+  const { isOver, look, signal } = followed;
+  const changes = new Changes(around.client, followed.concerns);
+  const abort = (): void => changes.end();
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    for (;;) {
+      if (signal?.aborted === true) return;
+      let state: State;
+      try {
+        await changes.begin();
+        state = await look();
+      } catch (error) {
+        if (!isAway(error)) throw error;
+        await bringBack(around, changes.stopped);
+        continue;
+      }
+      yield state;
+      if (isOver(state)) return;
+      await changes.next();
+    }
+  } finally {
+    signal?.removeEventListener("abort", abort);
+    changes.end();
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof VivError && error.code === "server_unreachable";
+}
+
+/** A server that died is started again, as by any command that needs one; one that was stopped on purpose is waited for. */
+async function bringBack({ screen, env, say }: Surroundings, stopped: boolean): Promise<void> {
+  const { socket } = findPaths(env);
+  const waiting = stopped || Boolean(env["VIV_NO_START"]);
+  say(waiting ? "viv: the server is away; waiting for it to come back." : "viv: the server is away; starting it again.");
+  if (!waiting) {
+    (await connect(screen, env)).close();
+    return;
+  }
+  const deadline = performance.now() + AWAY_MS;
+  while (!(await isListening(socket))) {
+    if (performance.now() > deadline)
+      throw new VivError("server_unreachable", "The server has gone away and did not come back.", {
+        remedy: "Work under way goes on where it can once the server is there again: `viv up`.",
+      });
+    await delay(RETRY_MS);
+  }
+}
+
+/** Listens in the background; several changes between two looks are one. */
+class Changes {
+  /** Whether the server said that it stops. */
+  stopped = false;
+  readonly #client: Client;
+  readonly #concerns: (event: VivEvent) => boolean;
+  readonly #end = new AbortController();
+  #begun = false;
+  #changed = false;
+  #wake: (() => void) | undefined;
+
+  constructor(client: Client, concerns: (event: VivEvent) => boolean) {
+    this.#client = client;
+    this.#concerns = concerns;
+  }
+
+  /** Once it has begun, nothing is missed. */
+  async begin(): Promise<void> {
+    if (this.#begun) return;
+    const { newest } = await this.#client.call("listEvents", { limit: 1 });
+    this.#begun = true;
+    void this.#listen(newest);
+  }
+
+  async next(): Promise<void> {
+    if (!this.#changed && !this.#end.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LOOK_AGAIN_MS);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#wake = undefined;
+    this.#changed = false;
+  }
+
+  end(): void {
+    this.#end.abort();
+    this.#wake?.();
+  }
+
+  async #listen(from: number): Promise<void> {
+    const { signal } = this.#end;
+    let after = from;
+    while (!signal.aborted) {
+      try {
+        for await (const event of this.#client.events(after, { signal })) {
+          after = event.sequence;
+          this.stopped = event.type === "server.stopped";
+          if (this.#concerns(event)) this.#notify();
+        }
+      } catch {
+        // Whatever broke the stream, the next look meets it too, and tells.
+      }
+      if (signal.aborted) return;
+      this.#notify();
+      await delay(RETRY_MS);
+    }
+  }
+
+  #notify(): void {
+    this.#changed = true;
+    this.#wake?.();
+  }
+}

@@ -1,0 +1,47 @@
+/** Lines that are drawn over in place while something goes on, where the terminal can do that. */
+import { FRAMES, type Screen } from "./screen.ts";
+
+const REDRAW_MS = 100;
+/** Room left for the prompt line and what was said above. */
+const SPARE_ROWS = 2;
+
+export class LiveLines {
+  readonly #screen: Screen;
+  /** The lines as they are now; the frame stands before what moves. */
+  readonly #render: (frame: string) => readonly string[];
+  readonly #timer: NodeJS.Timeout | undefined;
+  #drawn = 0;
+  #frame = 0;
+
+  constructor(screen: Screen, render: (frame: string) => readonly string[]) {
+    this.#screen = screen;
+    this.#render = render;
+    if (screen.canvas !== undefined) this.#timer = setInterval(() => this.redraw(), REDRAW_MS);
+  }
+
+  redraw(): void {
+    const { canvas } = this.#screen;
+    if (canvas === undefined) return;
+    const lines = this.#render(FRAMES[this.#frame++ % FRAMES.length] ?? "");
+    const room = Math.max(1, canvas.rows - SPARE_ROWS);
+    const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `  and ${lines.length - room + 1} more`];
+    this.#screen.draw(shown, this.#drawn);
+    this.#drawn = shown.length;
+  }
+
+  /** A remark above the lines. */
+  say(line: string): void {
+    if (this.#drawn > 0) this.#screen.draw([], this.#drawn);
+    this.#drawn = 0;
+    this.#screen.say(line);
+    this.redraw();
+  }
+
+  /** Ends the drawing; the lines go, or stay as they were last. */
+  end(options: { readonly keep: boolean }): void {
+    clearInterval(this.#timer);
+    if (options.keep) this.redraw();
+    else if (this.#drawn > 0) this.#screen.draw([], this.#drawn);
+    this.#drawn = 0;
+  }
+}
