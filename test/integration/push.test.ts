@@ -1,0 +1,170 @@
+/** PROM-6: one branch goes to a real remote, by path and over HTTP, with the user's own login, and nothing is forced. */
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { push, type PushRequest } from "../../src/promotion/push.ts";
+import { BranchLab, createBranch } from "../support/branch-lab.ts";
+import { GitHttp } from "../support/git-http.ts";
+
+let lab: BranchLab;
+let remote: string;
+
+beforeEach(async () => {
+  lab = new BranchLab();
+  remote = join(lab.place, "remotes/owner/repo.git");
+  mkdirSync(remote, { recursive: true });
+  lab.gitIn(remote, "init", "-q", "--bare");
+  lab.write({ a: "one\n" });
+  const parent = lab.commit("first");
+  lab.git("remote", "add", "origin", remote);
+  lab.git("push", "-q", "origin", "main");
+  await createBranch(lab.request(parent, [lab.change("a", "one\n", "two\n")]));
+});
+afterEach(() => lab.close());
+
+const request = (more: Partial<PushRequest> = {}): PushRequest => ({
+  project: lab.project,
+  remote: "origin",
+  branch: "fix/it",
+  variables: lab.variables,
+  ...more,
+});
+const onRemote = (): string => lab.gitIn(remote, "for-each-ref", "--format=%(refname:short) %(objectname)");
+
+describe("a push to a path", () => {
+  test("PROM-6: the branch and nothing else arrives, and a second push changes nothing", async () => {
+    lab.git("tag", "-a", "v1", "-m", "v1", "fix/it");
+    lab.git("config", "push.followTags", "true");
+    lab.git("config", "remote.origin.push", "+refs/heads/*:refs/heads/*");
+    lab.git("branch", "private");
+    const before = lab.fingerprint();
+    const commit = lab.git("rev-parse", "fix/it");
+    expect(await push(request())).toEqual({ address: remote, branch: "fix/it", commit, unchanged: false });
+    expect(onRemote()).toBe(`fix/it ${commit}\nmain ${lab.git("rev-parse", "main")}`);
+    expect(await push(request())).toMatchObject({ unchanged: true });
+    expect(await push(request({ remote: `file://${remote}` }))).toMatchObject({ unchanged: true });
+    const tracking = (row: string): boolean => row.includes("refs/remotes/");
+    expect(lab.fingerprint().filter((row) => !tracking(row))).toEqual(before.filter((row) => !tracking(row)));
+  });
+
+  test("PROM-6: a remote that has other commits on the branch is told, and keeps them", async () => {
+    const other = join(lab.place, "other");
+    lab.gitIn(lab.place, "clone", "-q", remote, other);
+    lab.gitIn(other, "commit", "-q", "--allow-empty", "-m", "theirs");
+    lab.gitIn(other, "push", "-q", "origin", "HEAD:refs/heads/fix/it");
+    const before = onRemote();
+    // Settings that would force it do not.
+    lab.git("config", "remote.origin.push", "+refs/heads/*:refs/heads/*");
+    await expect(push(request())).rejects.toMatchObject({
+      code: "push_refused",
+      message: expect.stringContaining("nothing is forced") as string,
+    });
+    expect(onRemote()).toBe(before);
+    lab.git("push", "-q", "--force", "origin", "fix/it");
+    expect(onRemote()).not.toBe(before);
+  });
+
+  test("PROM-6: what the remote's own rules refuse is told with their words", async () => {
+    writeFileSync(join(remote, "hooks/pre-receive"), "#!/bin/sh\necho no branches today >&2\nexit 1\n");
+    chmodSync(join(remote, "hooks/pre-receive"), 0o755);
+    await expect(push(request())).rejects.toMatchObject({
+      code: "push_refused",
+      message: expect.stringContaining("pre-receive hook declined") as string,
+    });
+  });
+
+  test("HG-01 PROM-6: hooks of the repository don't run on a push; with plain git they do", async () => {
+    const marker = join(lab.place, "marker");
+    for (const hook of ["pre-push", "reference-transaction"]) {
+      writeFileSync(join(lab.project, ".git/hooks", hook), `#!/bin/sh\ntouch ${marker}\n`);
+      chmodSync(join(lab.project, ".git/hooks", hook), 0o755);
+    }
+    await push(request());
+    expect(existsSync(marker)).toBe(false);
+    lab.git("push", "-q", "origin", "HEAD:refs/heads/plain");
+    expect(existsSync(marker)).toBe(true);
+  });
+
+  test("HG-08 PROM-6: an address that runs a program is refused, also where the settings hide it", async () => {
+    const marker = join(lab.place, "marker");
+    const evil = `ext::sh -c touch% ${marker}`;
+    await expect(push(request({ remote: evil }))).rejects.toMatchObject({ code: "invalid_input" });
+    lab.git("config", "protocol.ext.allow", "always");
+    lab.git("config", "remote.evil.url", evil);
+    await expect(push(request({ remote: "evil" }))).rejects.toMatchObject({ code: "invalid_input" });
+    lab.git("config", `url.${evil}.insteadOf`, "https://rewritten.example/");
+    await expect(push(request({ remote: "https://rewritten.example/" }))).rejects.toMatchObject({ code: "push_refused" });
+    lab.git("config", "remote.helper.url", remote);
+    lab.git("config", "remote.helper.vcs", "ext");
+    await push(request({ remote: "helper" })).catch(() => undefined);
+    expect(existsSync(marker)).toBe(false);
+    expect(() => lab.git("push", "evil", "main")).toThrow();
+    expect(existsSync(marker)).toBe(true);
+  });
+
+  test.each(["--output=x", "-c", "a..b", "@{-1}", "a\nb", "main:other", "+main"])(
+    "HG-06 PROM-6: the branch %j is refused",
+    async (branch) => {
+      await expect(push(request({ branch }))).rejects.toMatchObject({ code: "invalid_input" });
+    },
+  );
+
+  test("PROM-6: a branch or remote that is not there is told", async () => {
+    await expect(push(request({ branch: "none" }))).rejects.toMatchObject({ code: "not_found" });
+    await expect(push(request({ remote: "none" }))).rejects.toMatchObject({ code: "not_found" });
+    await expect(push(request({ remote: join(lab.place, "nowhere") }))).rejects.toMatchObject({ code: "push_refused" });
+    await expect(push(request({ project: lab.home }))).rejects.toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("a push over HTTP", () => {
+  let server: GitHttp;
+  afterEach(() => server.close());
+
+  test("PROM-6: it goes with the login that the user's credential helper knows", async () => {
+    server = await GitHttp.open(join(lab.place, "remotes"), "ada:s3cret-password");
+    const url = `${server.url}/owner/repo.git`;
+    lab.git("remote", "add", "http", url);
+    const refused = push(request({ remote: "http" }));
+    await expect(refused).rejects.toMatchObject({ code: "push_refused", message: expect.stringContaining("login") as string });
+    execFileSync("git", ["config", "--global", "credential.helper", "store"], { env: lab.environment });
+    writeFileSync(
+      join(lab.home, ".git-credentials"),
+      `${url.replace("http://", "http://ada:s3cret-password@")}\n`.replace("/owner/repo.git", ""),
+    );
+    expect(await push(request({ remote: "http" }))).toMatchObject({ address: url, unchanged: false });
+    expect(onRemote()).toContain("fix/it");
+    expect(server.logins.length).toBeGreaterThan(0);
+  });
+
+  test("PROM-6: a login in the address is in no answer and no error", async () => {
+    server = await GitHttp.open(join(lab.place, "remotes"), "ada:s3cret-password");
+    const url = `${server.url.replace("http://", "http://ada:s3cret-password@")}/owner/repo.git`;
+    const answer = await push(request({ remote: url }));
+    expect(JSON.stringify(answer)).not.toContain("s3cret");
+    const failed = await push(request({ remote: url.replace("repo.git", "none.git") })).catch((error: unknown) => error as Error);
+    expect(failed).toMatchObject({ code: "push_refused" });
+    expect(`${(failed as Error).message} ${JSON.stringify(failed)} ${(failed as Error).stack}`).not.toContain("s3cret");
+  });
+
+  test("PROM-6: a remote that never answers is given up, and can be cancelled", async () => {
+    server = await GitHttp.open(join(lab.place, "remotes"));
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/owner/repo.git`;
+    try {
+      await expect(push(request({ remote: url, timeoutMs: 500 }))).rejects.toMatchObject({ code: "timeout" });
+      const controller = new AbortController();
+      const connected = new Promise((resolve) => silent.once("connection", resolve));
+      const waiting = push(request({ remote: url, signal: controller.signal }));
+      await connected;
+      controller.abort();
+      await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
+    } finally {
+      silent.close();
+    }
+  });
+});
