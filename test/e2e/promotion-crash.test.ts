@@ -1,0 +1,108 @@
+/** F-39 and the promise of promotion: after a kill -9 at any point the project is before or after, never between. */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+const POINTS = ["staged", "journalled", "half", "applied", "synced", "committed", "cleaned"].map((point) => `promote.${point}`);
+const FILES = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`src/${index % 7}/${index}.txt`, `${index}\n`]));
+const CHANGE =
+  "for f in src/*/*.txt; do echo changed >> $f; done; rm -r src/3 src/4/4.txt; mkdir -p new/x; for i in 1 2 3; do echo $i > new/x/$i; done; chmod +x src/1/1.txt; ln -s 2 new/x/l";
+const SOAK_ROUNDS = process.env["VIV_SOAK"] === undefined ? 3 : 100;
+
+describe("a server killed while it promotes", needs("root"), () => {
+  let server: TestServer;
+  let sandbox: string;
+  let before: string;
+  let after: string;
+
+  /** Names, types, modes and contents of everything but the repository. */
+  const fingerprint = (): string => {
+    const list =
+      "find . -path ./.git -prune -o -printf '%P %y %m %l\\n' | sort; find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 cat";
+    return createHash("sha256")
+      .update(execFileSync("sh", ["-c", list], { cwd: server.project }))
+      .digest("hex");
+  };
+  const leftovers = (): string => execFileSync("sh", ["-c", "find . -name '*vivarium-*'"], { cwd: server.project, encoding: "utf8" });
+
+  async function dieAt(point: string, work: () => Promise<unknown>): Promise<void> {
+    await server.down();
+    await server.up({ VIV_CRASH_AT: point });
+    await expect(work()).rejects.toMatchObject({ code: "server_unreachable" });
+    await server.died();
+    await server.up();
+  }
+
+  /** The project is one of both, the record says which, and nothing is pending. Returns whether the change is there. */
+  async function expectSettled(): Promise<boolean> {
+    const { promotions } = await server.client.call("listPromotions", { project: server.project });
+    expect(promotions.filter(({ pending }) => pending)).toEqual([]);
+    expect(leftovers()).toBe("");
+    const now = fingerprint();
+    expect([before, after]).toContain(now);
+    const standing = promotions.filter(({ kind, state }) => kind === "promotion" && state === "applied").length;
+    expect(standing).toBe(now === after ? 1 : 0);
+    return now === after;
+  }
+
+  beforeAll(async () => {
+    server = await TestServer.start({ config: { spares: false }, files: FILES });
+    sandbox = (await server.create({ idleMs: 0 })).id;
+    before = fingerprint();
+    await server.sh(sandbox, CHANGE);
+    expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "applied" });
+    after = fingerprint();
+    await server.client.call("undoPromotion", { project: server.project });
+    expect(fingerprint()).toBe(before);
+  });
+  afterAll(async () => server?.remove());
+
+  for (const point of ["promotion.begun", ...POINTS]) {
+    test(`at ${point} leaves the project before or after, and says which`, async () => {
+      await dieAt(point, () => server.client.call("promote", { sandbox }));
+      const applied = await expectSettled();
+      expect(applied).toBe(["promote.committed", "promote.cleaned"].includes(point));
+      if (!applied) expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "applied" });
+      expect(fingerprint()).toBe(after);
+      await dieAt(point === "promotion.begun" ? "promotion.undo" : point, () =>
+        server.client.call("undoPromotion", { project: server.project }),
+      );
+      if (await expectSettled()) await server.client.call("undoPromotion", { project: server.project });
+      expect(fingerprint()).toBe(before);
+    });
+  }
+
+  test(`at ${SOAK_ROUNDS} moments by chance leaves the project before or after`, { timeout: 60_000 + SOAK_ROUNDS * 10_000 }, async () => {
+    for (let round = 0; round < SOAK_ROUNDS; round += 1) {
+      const work = server.client.call("promote", { sandbox }).catch(() => undefined);
+      await delay(Math.random() * 250);
+      await server.kill();
+      await work;
+      await server.up();
+      if (await expectSettled()) await server.client.call("undoPromotion", { project: server.project });
+      expect(fingerprint()).toBe(before);
+    }
+  });
+
+  test("F-40: an edit made while it is down wins over bringing back what was written", async () => {
+    await server.down();
+    await server.up({ VIV_CRASH_AT: "promote.half" });
+    await expect(server.client.call("promote", { sandbox })).rejects.toThrow();
+    await server.died();
+    const file = "src/1/1.txt";
+    appendFileSync(join(server.project, file), "mine\n");
+    await server.up();
+    const text = execFileSync("cat", [file], { cwd: server.project, encoding: "utf8" });
+    expect(text).toContain("mine\n");
+    const { promotions } = await eventually(
+      () => server.client.call("listPromotions", { project: server.project }),
+      (answer) => answer.promotions.every(({ pending }) => !pending),
+    );
+    expect(promotions[0]).toMatchObject({ state: "failed" });
+  });
+});
