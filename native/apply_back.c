@@ -56,6 +56,16 @@ static void exchange_back(struct apply *apply, const struct apply_entry *entry, 
   if (apply_move(apply->staging, slot, parent, name, RENAME_EXCHANGE) != 0) refuse_errno(apply->answer, "back", entry->path);
 }
 
+/* Whoever opened the file while it was in place for a moment may have written to it since. The newer of the two versions stays. */
+static void return_edit(struct apply *apply, const struct apply_entry *entry, int parent, const char *name, const char *slot) {
+  struct stat staged, present;
+  if (fstatat(apply->staging, slot, &staged, AT_SYMLINK_NOFOLLOW) != 0) return;
+  bool there = fstatat(parent, name, &present, AT_SYMLINK_NOFOLLOW) == 0;
+  apply_conflict(apply, "kept", EDITED, entry->path);
+  if (there && apply_nanoseconds(present.st_mtim) > apply_nanoseconds(staged.st_mtim)) return;
+  if (apply_move(apply->staging, slot, parent, name, there ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) refuse_errno(apply->answer, "back", entry->path);
+}
+
 static void bring_back(struct apply *apply, const struct apply_entry *entry) {
   char slot[SLOT_MAX];
   const char *name;
@@ -63,7 +73,8 @@ static void bring_back(struct apply *apply, const struct apply_entry *entry) {
   uint64_t staged = apply_inode(apply->staging, slot);
   bool taken = entry->kind == TAKE_FILE || entry->kind == TAKE_FOLDER;
   bool done = taken ? staged != 0 : entry->inode != 0 && staged != entry->inode;
-  if (!done) return;
+  bool edited = !done && entry->new.mode != 0 && !untouched(apply, entry, slot);
+  if (!done && !edited) return;
   int parent = apply_parent(apply, entry->path, &name);
   if (parent < 0) {
     /* The user took the folder away: what was in it went with it. */
@@ -73,7 +84,8 @@ static void bring_back(struct apply *apply, const struct apply_entry *entry) {
       apply_conflict(apply, "kept", "lies in a folder that is gone", entry->path);
     return;
   }
-  if (taken) move_back(apply, entry, parent, name, slot);
+  if (edited) return_edit(apply, entry, parent, name, slot);
+  else if (taken) move_back(apply, entry, parent, name, slot);
   else if (entry->kind == CHANGE) exchange_back(apply, entry, parent, name, slot);
   else withdraw(apply, entry, parent, name, slot);
   close(parent);

@@ -16,27 +16,46 @@ struct birth {
   gid_t gid;
   mode_t allowed;
   bool setgid; /* its folder hands its group on */
+  ssize_t list; /* bytes of the access list that its folder hands on; none: -1 */
+  char access[4096];
 };
 
-static struct birth birth_in(const struct apply *apply, const char *path) {
-  struct stat project, folder;
-  fstat(apply->project, &project);
-  struct birth birth = {.uid = project.st_uid, .gid = project.st_gid, .allowed = (project.st_mode & 0775) | 0700};
+/* The folder above a path that is there already; later ones are made like it. */
+static int nearest_folder(const struct apply *apply, const char *path) {
   char parent[PATH_MAX];
   snprintf(parent, sizeof parent, "%s", path);
-  int fd = -1;
-  for (char *slash = strrchr(parent, '/'); slash != NULL && fd < 0; slash = strrchr(parent, '/')) {
+  for (char *slash = strrchr(parent, '/'); slash != NULL; slash = strrchr(parent, '/')) {
     *slash = '\0';
-    fd = open_beneath(apply->project, parent, O_PATH | O_DIRECTORY);
+    int fd = open_beneath(apply->project, parent, O_RDONLY | O_DIRECTORY);
+    if (fd >= 0) return fd;
   }
-  if (fd < 0) folder = project;
-  else if (fstat(fd, &folder) != 0) folder = project;
+  return fcntl(apply->project, F_DUPFD_CLOEXEC, 0);
+}
+
+static void birth_in(const struct apply *apply, const char *path, struct birth *birth) {
+  struct stat project = {0}, folder = {0};
+  int fd = nearest_folder(apply, path);
+  fstat(apply->project, &project);
+  fstat(fd, &folder);
+  birth->uid = project.st_uid;
+  birth->setgid = (folder.st_mode & S_ISGID) != 0;
+  birth->gid = birth->setgid ? folder.st_gid : project.st_gid;
+  birth->allowed = (project.st_mode & 0775) | 0700;
+  birth->list = fgetxattr(fd, "system.posix_acl_default", birth->access, sizeof birth->access);
   if (fd >= 0) close(fd);
-  if (folder.st_mode & S_ISGID) {
-    birth.gid = folder.st_gid;
-    birth.setgid = true;
+}
+
+/* With an access list, that says which bits are allowed. */
+static int bear(int fd, const struct birth *birth, mode_t wanted) {
+  struct stat status;
+  if (fchownat(fd, "", birth->uid, birth->gid, AT_EMPTY_PATH) != 0) {
+    /* Only root can give away. Others own what they make, in a group they are in. */
+    if (errno != EPERM || geteuid() == 0) return -1;
+    if (fchownat(fd, "", (uid_t)-1, birth->gid, AT_EMPTY_PATH) != 0 && errno != EPERM) return -1;
   }
-  return birth;
+  if (birth->list <= 0) return fchmod(fd, wanted & birth->allowed);
+  if (fsetxattr(fd, "system.posix_acl_access", birth->access, (size_t)birth->list, 0) != 0 || fstat(fd, &status) != 0) return -1;
+  return fchmod(fd, wanted & status.st_mode);
 }
 
 /* Executable or not follows the change; where it is to be, whoever may read may execute. */
@@ -68,14 +87,6 @@ static int copy_attributes(int source, int target) {
   return 0;
 }
 
-/* Root gives everything to whom it belongs. Others own what they make; a group they are not in stays as it is. */
-static int give(int fd, uid_t uid, gid_t gid, bool exact) {
-  if (fchownat(fd, "", uid, gid, AT_EMPTY_PATH) == 0) return 0;
-  if (errno != EPERM || exact) return -1;
-  if (fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH) == 0 || errno == EPERM) return 0;
-  return -1;
-}
-
 static int set_times(int folder, const char *slot, const struct apply_entry *entry) {
   if (entry->mode < 0) return 0;
   int64_t part = entry->mtime % NANOSECONDS;
@@ -95,44 +106,50 @@ static int open_present(const struct apply *apply, const struct apply_entry *ent
   return fd;
 }
 
+/* As what is there now. */
+static int inherit(int present, const struct stat *now, int fd, bool executable) {
+  if (fchown(fd, now->st_uid, now->st_gid) != 0 || copy_attributes(present, fd) != 0) return -1;
+  return fchmod(fd, executes(now->st_mode) == executable ? now->st_mode & 0777 : with_execution(now->st_mode, executable));
+}
+
 static int dress(const struct apply *apply, const struct apply_entry *entry, int fd) {
   struct stat now;
-  int present = open_present(apply, entry, &now);
+  struct birth birth;
+  int present = open_present(apply, entry, &now), result;
   bool executable = entry->new.mode == 0100755;
-  struct birth birth = birth_in(apply, entry->path);
-  mode_t mode = 0;
-  int result;
-  if (present >= 0) result = give(fd, now.st_uid, now.st_gid, true);
-  else result = give(fd, birth.uid, birth.gid, geteuid() == 0);
-  if (result == 0 && present >= 0 && S_ISREG(now.st_mode)) {
-    result = copy_attributes(present, fd);
-    mode = executes(now.st_mode) == executable ? now.st_mode & 0777 : with_execution(now.st_mode, executable);
-  } else mode = (executable ? 0777 : 0666) & birth.allowed;
-  if (entry->mode >= 0 && executes((mode_t)entry->mode) == executable) mode = (mode_t)entry->mode & 0777;
-  if (result == 0) result = fchmod(fd, mode);
+  if (present >= 0 && S_ISREG(now.st_mode)) result = inherit(present, &now, fd, executable);
+  else {
+    birth_in(apply, entry->path, &birth);
+    result = bear(fd, &birth, executable ? 0777 : 0666);
+  }
+  if (result == 0 && entry->mode >= 0 && executes((mode_t)entry->mode) == executable) result = fchmod(fd, (mode_t)entry->mode & 0777);
   int error = errno;
   if (present >= 0) close(present);
   errno = error;
   return result;
 }
 
+static int own_link(const struct apply *apply, const struct apply_entry *entry, const char *slot) {
+  struct stat now;
+  struct birth birth;
+  int present = open_present(apply, entry, &now);
+  birth_in(apply, entry->path, &birth);
+  if (present >= 0) close(present);
+  uid_t uid = present >= 0 ? now.st_uid : birth.uid;
+  gid_t gid = present >= 0 ? now.st_gid : birth.gid;
+  int result = fchownat(apply->staging, slot, uid, gid, AT_SYMLINK_NOFOLLOW);
+  return result != 0 && errno == EPERM && geteuid() != 0 ? 0 : result;
+}
+
 static int stage_link(const struct apply *apply, const struct apply_entry *entry, const char *slot, int content) {
   char target[PATH_MAX];
-  struct stat status, now;
+  struct stat status;
   if (fstat(content, &status) != 0) return -1;
   bool fits = status.st_size > 0 && status.st_size < (off_t)sizeof target;
   errno = EINVAL;
   if (!fits || read_all(content, target, (size_t)status.st_size) != 0 || memchr(target, '\0', (size_t)status.st_size) != NULL) return -1;
   target[status.st_size] = '\0';
-  if (symlinkat(target, apply->staging, slot) != 0) return -1;
-  int present = open_present(apply, entry, &now), fd = openat(apply->staging, slot, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  struct birth birth = birth_in(apply, entry->path);
-  int result = fd < 0 ? -1 : present >= 0 ? give(fd, now.st_uid, now.st_gid, true) : give(fd, birth.uid, birth.gid, geteuid() == 0);
-  int error = errno;
-  if (present >= 0) close(present);
-  if (fd >= 0) close(fd);
-  errno = error;
-  return result;
+  return symlinkat(target, apply->staging, slot) != 0 ? -1 : own_link(apply, entry, slot);
 }
 
 static int stage_file(const struct apply *apply, const struct apply_entry *entry, const char *slot, int content) {
@@ -157,11 +174,14 @@ static int stage_content(const struct apply *apply, const struct apply_entry *en
 }
 
 static int stage_folder(const struct apply *apply, const struct apply_entry *entry, const char *slot) {
-  struct birth birth = birth_in(apply, entry->path);
+  struct birth birth;
+  birth_in(apply, entry->path, &birth);
   if (mkdirat(apply->staging, slot, 0700) != 0) return -1;
   int fd = open_beneath(apply->staging, slot, O_RDONLY | O_DIRECTORY);
-  int result = fd < 0 ? -1 : give(fd, birth.uid, birth.gid, geteuid() == 0);
-  if (result == 0) result = fchmod(fd, birth.allowed | (birth.setgid ? S_ISGID : 0));
+  int result = fd < 0 ? -1 : bear(fd, &birth, 0777);
+  struct stat status;
+  if (result == 0 && birth.list > 0) result = fsetxattr(fd, "system.posix_acl_default", birth.access, (size_t)birth.list, 0);
+  if (result == 0 && birth.setgid && (result = fstat(fd, &status)) == 0) result = fchmod(fd, (status.st_mode & 0777) | S_ISGID);
   int error = errno;
   if (fd >= 0) close(fd);
   errno = error;

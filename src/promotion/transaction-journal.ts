@@ -44,7 +44,7 @@ export class TransactionJournal {
     const place = this.place(id);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await mkdir(place, { mode: 0o700 });
-    await writeDurably(join(place, "list"), list);
+    await writeFile(join(place, "list"), list, { mode: 0o600 });
     await writeDurably(join(place, "begun"), Buffer.from(JSON.stringify(begun)));
     await syncFolder(place);
     await syncFolder(this.#folder);

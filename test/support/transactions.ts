@@ -1,5 +1,5 @@
 /** Projects to apply changes to, and exact descriptions of them. */
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
@@ -20,29 +20,38 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { CellHost } from "../../src/host/cell-host.ts";
+import type { FieldList, Fields } from "../../src/host/frames.ts";
 import type { MergedChange } from "../../src/merge/three-way.ts";
-import { type ApplyRequest, Transactions } from "../../src/promotion/transaction.ts";
+import { type ApplyRequest, type LateEdit, Transactions } from "../../src/promotion/transaction.ts";
+import { expect } from "vitest";
 import { CELL } from "./storage.ts";
 
 /** What a path holds: text of a file, `*` before that of an executable one, `->` before the target of a link. */
 type Held = string | null;
 
+/** Where nothing waits for a disk that others keep busy. */
+const MEMORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
 export class TransactionLab {
-  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-transaction-")));
-  readonly project = join(this.folder, "project");
-  readonly state = join(this.folder, "state");
-  readonly contents = join(this.folder, "contents");
+  readonly folder: string;
+  readonly project: string;
+  readonly state: string;
+  readonly contents: string;
   readonly reached: string[] = [];
   readonly at = new Map<string, () => void>();
   host: CellHost;
   transactions: Transactions;
   #changes: MergedChange[] = [];
 
-  constructor(cell = CELL) {
+  constructor(where: "memory" | "disk" = "memory") {
+    this.folder = realpathSync(mkdtempSync(join(where === "memory" ? MEMORY : tmpdir(), "viv-transaction-")));
+    this.project = join(this.folder, "project");
+    this.state = join(this.folder, "state");
+    this.contents = join(this.folder, "contents");
     mkdirSync(join(this.project, ".git"), { recursive: true });
     mkdirSync(this.contents);
     chmodSync(this.project, 0o755);
-    this.host = new CellHost({ program: cell });
+    this.host = new CellHost({ program: CELL });
     this.transactions = this.#open();
   }
 
@@ -127,6 +136,16 @@ export class TransactionLab {
     return spawnSync(process.execPath, [join(import.meta.dirname, "transaction-child.ts"), file], { stdio: "inherit" }).signal;
   }
 
+  expectHeld(after: Readonly<Record<string, Held>>): void {
+    for (const [name, held] of Object.entries(after)) expect(this.holds(name), JSON.stringify(name)).toBe(held);
+  }
+
+  async expectUnchanged(before: ReadonlyMap<string, string>, ...except: readonly string[]): Promise<void> {
+    const rest = (seen: ReadonlyMap<string, string>): unknown => new Map([...seen].filter(([name]) => !except.includes(name)));
+    expect(rest(this.seen())).toEqual(rest(before));
+    expect(await this.leftovers()).toEqual([]);
+  }
+
   async leftovers(): Promise<string[]> {
     return [...[...this.seen().keys()].filter((name) => name.includes("vivarium-")), ...(await this.transactions.pending())];
   }
@@ -194,4 +213,39 @@ export function everyKind(lab: TransactionLab): Record<string, Held> {
     "untouched/file": "stays\n",
     "untouched/run": "*stays\n",
   };
+}
+
+/** A cell host whose steps can be told to go wrong. */
+export class FaultyHost extends CellHost {
+  readonly #more: Readonly<Record<string, FieldList>>;
+  readonly #dieBefore: string | undefined;
+  readonly #dieAfter: string | undefined;
+
+  constructor(more: Readonly<Record<string, FieldList>>, die: { before?: string; after?: string } = {}) {
+    super({ program: CELL });
+    this.#more = more;
+    this.#dieBefore = die.before;
+    this.#dieAfter = die.after;
+  }
+
+  override async request(operation: string, fields: FieldList = []): Promise<Fields> {
+    if (operation === this.#dieBefore) process.kill(this.pid ?? 0, "SIGKILL");
+    const reply = await super.request(operation, [...(this.#more[operation] ?? []), ...fields]);
+    if (operation === this.#dieAfter) process.kill(this.pid ?? 0, "SIGKILL");
+    return reply;
+  }
+}
+
+/** Its step ends right after a rename, and it ends itself before anything can be brought back. */
+export function dyingHost(entry: number): FaultyHost {
+  return new FaultyHost({ "apply.carry": [["halt", String(entry)]] }, { before: "apply.back" });
+}
+
+/** Also while a step that has answered is still ending. */
+export function unmount(folder: string): void {
+  execFileSync("umount", ["-l", folder]);
+}
+
+export function words(conflicts: readonly LateEdit[]): string[] {
+  return conflicts.map(({ path, what }) => `${path.toString()} ${what}`).toSorted();
 }
