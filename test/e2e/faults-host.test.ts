@@ -122,9 +122,8 @@ describe("a machine that runs out of memory", needs("root"), () => {
     const { processId } = await server.client.call("inspectSandbox", { sandbox: walled.id });
     expect(score(processId ?? 0)).toBe(CALLER);
     for (const user of ["root", "nobody"]) {
-      const seen = await server.sh(walled.id, "cat /proc/self/oom_score_adj; echo -1 > /proc/self/oom_score_adj", { user });
+      const seen = await server.sh(walled.id, "echo -1 > /proc/$$/oom_score_adj; cat /proc/$$/oom_score_adj", { user });
       expect(seen.stdout).toBe(`${CALLER}\n`);
-      expect(seen.stderr).toContain("ermission denied");
     }
     await server.client.call("trust", { project: server.project });
     const unwalled = await server.create();
