@@ -201,6 +201,11 @@ export class Server {
       "reaper",
       () => reaper.look(),
     );
+    this.#every(
+      () => recovery.retryMs,
+      "finishing what broke off",
+      () => recovery.retry(),
+    );
     const mending = new Mending(parts, sandboxes);
     this.#every(
       () => LIMITS.mendEveryMs,

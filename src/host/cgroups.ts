@@ -241,8 +241,8 @@ export class Cgroups {
     for (const mount of this.#folders()) {
       for (const folder of [join(mount, this.#prefix, "cells"), join(mount, this.#prefix)]) {
         // Sandboxes that this server could not take over still have their groups: they stay for the next one.
-        await removeGroup(folder, 20).catch((error: NodeJS.ErrnoException) => {
-          if (error.code !== "EBUSY") throw error;
+        await removeGroup(folder, 20).catch((error: unknown) => {
+          if (!(error instanceof VivError) || error.code !== "busy") throw error;
         });
       }
     }
@@ -273,10 +273,19 @@ async function removeGroup(folder: string, attempts: number): Promise<void> {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === "ENOENT") return;
-      if (code !== "EBUSY" || attempt >= attempts) throw error;
+      if (code !== "EBUSY") throw error;
+      if (attempt >= attempts) throw held(folder, error);
       await wait(Math.min(attempt, 25));
     }
   }
+}
+
+function held(folder: string, cause: unknown): VivError {
+  const by = readFileSync(join(folder, "cgroup.procs"), "utf8").trim().split("\n").filter(Boolean).slice(0, 5).join(", ");
+  return new VivError("busy", `The group ${folder} is still in use${by === "" ? "" : ` by process ${by}`}.`, {
+    cause,
+    remedy: "Move or end the process that is in it; the removal then finishes by itself.",
+  });
 }
 
 /** In v2 an ordinary user may only work below a group that was delegated to it; root works at the top. */

@@ -1,5 +1,5 @@
 /** Processes below another one, as /proc shows them. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 export interface ProcessUse {
   readonly pid: number;
@@ -67,6 +67,22 @@ export function isWaitingForDisk(pid: number | undefined): boolean {
     // It has ended, or there is no /proc: either way it waits for nothing that is known.
     return false;
   }
+}
+
+/** Process 1 of every pid namespace inside this one that holds a folder open. */
+export function firstProcessesHolding(folder: string): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        if (!/^NSpid:\t\d+\t(\d+\t)*1$/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))) return false;
+        return readdirSync(`/proc/${pid}/fd`).some((number) => readlinkSync(`/proc/${pid}/fd/${number}`) === folder);
+      } catch {
+        // It has ended, or is not ours to look at.
+        return false;
+      }
+    })
+    .map(Number);
 }
 
 /** All processes below `root`, without it. Orphans of a pid namespace belong to its process 1, so none escapes. */

@@ -13,6 +13,8 @@ import { advance, isFinal } from "./state.ts";
 type Keep = (row: SandboxRow, expiresAt: string) => Promise<unknown>;
 
 export class Ending {
+  /** Ends that were begun; what stays here while nobody works at it broke off. */
+  readonly unfinished = new Set<string>();
   readonly #parts: Parts;
   readonly #registry: Registry;
   readonly #commands: Commands;
@@ -33,7 +35,9 @@ export class Ending {
 
   /** From any point of a stop to its end. */
   async finishStop(row: SandboxRow, keep: Keep, end: { outcome: Outcome; reason: string | null }): Promise<SandboxRow> {
+    this.unfinished.add(row.id);
     await this.#endProcesses(row, LIMITS.stopGraceMs, "cancelled");
+    this.unfinished.delete(row.id);
     this.#parts.reach("stop.stopped");
     await this.#keepOrFail(row, keep);
     this.#parts.reach("stop.snapshot");
@@ -67,6 +71,7 @@ export class Ending {
     const { store, reach } = this.#parts;
     const { volumes, capture } = this.#parts.backends.of(row);
     const removing = { ...row, removing: true };
+    this.unfinished.add(row.id);
     await store.change((change) => change.putSandbox(removing));
     reach("remove.begun");
     await this.#endProcesses(removing, 0, "cancelled");
@@ -87,6 +92,7 @@ export class Ending {
       };
     });
     this.#registry.release(row);
+    this.unfinished.delete(row.id);
     for (const base of unused) await capture.forget(base);
     return { projectInUse };
   }

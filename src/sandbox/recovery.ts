@@ -2,6 +2,7 @@
 import { describe } from "../host/log.ts";
 import type { Walls } from "../drivers/drivers.ts";
 import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { basesInUse } from "./bases.ts";
 import type { LiveSandbox } from "./live.ts";
@@ -18,6 +19,8 @@ export class Recovery {
   readonly #parts: Parts;
   readonly #sandboxes: Sandboxes;
   readonly #registry: Registry;
+
+  #retryMs: number = LIMITS.retryEveryMs;
 
   constructor(parts: Parts, sandboxes: Sandboxes, registry: Registry) {
     this.#parts = parts;
@@ -53,6 +56,11 @@ export class Recovery {
 
   async #recoverOne(row: SandboxRow): Promise<void> {
     const { ending } = this.#sandboxes;
+    if (!this.#parts.backends.has(row.driver)) {
+      // Nothing can be told about it until a server comes that has its driver: it is left to run.
+      this.#parts.log.warn("the driver of a sandbox is not available", { sandbox: row.id, driver: row.driver });
+      return;
+    }
     if (row.removing || row.state === "creating" || row.state === "pending") {
       await this.#adopt(row);
       await ending.remove(row);
@@ -91,6 +99,19 @@ export class Recovery {
         }),
       );
     }
+  }
+
+  /** Milliseconds until ends that broke off are tried again: longer each time, up to the reconciler's own pace. */
+  get retryMs(): number {
+    return this.#retryMs;
+  }
+
+  /** Finishes what broke off while this server ran, as when somebody else held a group. */
+  async retry(): Promise<void> {
+    const { unfinished } = this.#sandboxes.ending;
+    const waiting = [...unfinished].filter((id) => !this.#parts.locks.busy(id));
+    if (waiting.length > 0) await this.#finishBroken();
+    this.#retryMs = waiting.some((id) => unfinished.has(id)) ? Math.min(this.#retryMs * 2, LIMITS.reconcileEveryMs) : LIMITS.retryEveryMs;
   }
 
   /** Takes a sandbox over whose processes still run. */

@@ -97,6 +97,16 @@ describe("the cell of a server", needs("root"), () => {
     expect((await server.client.call("listSandboxes", {})).sandboxes).toHaveLength(1);
   });
 
+  test("F-27: that can make no walls any more makes none, and sandboxes go on until one comes that can", async () => {
+    await server.down();
+    replace(cell, "#!/bin/sh\ncase $1 in --version) echo 1 ;; probe) echo overlay=1 ;; *) exit 1 ;; esac\n");
+    await server.up({ VIV_CELL: cell });
+    await expect(server.create()).rejects.toMatchObject({ code: "no_walls" });
+    await expect(server.sh(box.id, "echo alive")).rejects.toMatchObject({ code: expect.stringMatching(/^(no_walls|not_running)$/) });
+    await restore();
+    await expectUntouched();
+  });
+
   test("F-27: that is replaced during a run is not the one that works: the server goes on with what it loaded", async () => {
     rmSync(cell);
     replace(cell, "#!/bin/sh\ntouch /tmp/never\nexit 1\n");

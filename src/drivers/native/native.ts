@@ -6,6 +6,7 @@ import type { CellHost } from "../../host/cell-host.ts";
 import { CellError } from "../../host/cell-host.ts";
 import type { Cgroups } from "../../host/cgroups.ts";
 import { readMounts } from "../../host/mounts.ts";
+import { firstProcessesHolding } from "../../host/processes.ts";
 import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
@@ -37,6 +38,8 @@ export interface NativeOptions {
   readonly cgroups: Cgroups | undefined;
   readonly masks: Masks;
 }
+
+const UNKNOWN_END_MS = 3_000;
 
 export class NativeDriver implements Driver {
   readonly name = "native";
@@ -177,12 +180,24 @@ export class NativeDriver implements Driver {
   }
 
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
-    // A launch whose server died before it wrote down the process id: process 1 still answers at its socket.
-    if (!this.#ending.has(sandbox) && existsSync(this.#socket(sandbox))) await new CellClient(this.#socket(sandbox)).stop(0);
+    if (!this.#ending.has(sandbox) && existsSync(this.#socket(sandbox))) await this.#endUnknown(sandbox);
     await this.#options.cgroups?.remove(sandbox);
     await rm(this.#runFolder(sandbox), { recursive: true, force: true });
     if (logs === "remove") await rm(this.#logFolder(sandbox), { recursive: true, force: true });
     this.#ending.delete(sandbox);
+  }
+
+  /** A launch whose server died before it wrote down the process id: process 1 answers at its socket, or is known by its log. */
+  async #endUnknown(sandbox: string): Promise<void> {
+    const ended = new CellClient(this.#socket(sandbox)).stop(0);
+    const wait = () => within(ended, UNKNOWN_END_MS, `The end of sandbox ${sandbox}`);
+    try {
+      await wait();
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "timeout") throw error;
+      for (const pid of firstProcessesHolding(this.#logFolder(sandbox))) process.kill(pid, "SIGKILL");
+      await wait();
+    }
   }
 
   async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
