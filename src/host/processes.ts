@@ -62,7 +62,7 @@ export function isWaitingForDisk(pid: number | undefined): boolean {
   if (pid === undefined) return false;
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return /^ D /.test(text.slice(text.lastIndexOf(")") + 1));
+    return text.slice(text.lastIndexOf(")") + 1).startsWith(" D ");
   } catch {
     // It has ended, or there is no /proc: either way it waits for nothing that is known.
     return false;
