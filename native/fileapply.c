@@ -16,6 +16,8 @@ struct applying {
   const char *name;         /* in `path` */
   int file;                 /* what its content goes to, -1: it has none */
   bool executable;
+  int64_t since;            /* what was changed after this time, in milliseconds, is left alone; 0: nothing is */
+  struct output late;       /* what was left alone */
 };
 
 static void fail(struct applying *applying, int error, const char *step) __attribute__((noreturn));
@@ -76,6 +78,16 @@ static void leave(struct applying *applying) {
   applying->folder = -1;
 }
 
+/* Whether something stands there that somebody changed meanwhile. A folder is that if there is something in it. */
+static bool is_late(struct applying *applying) {
+  struct stat stat;
+  if (applying->since == 0 || fstatat(applying->folder, applying->name, &stat, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  int64_t changed = (int64_t)stat.st_ctim.tv_sec * 1000 + stat.st_ctim.tv_nsec / 1000000;
+  bool late = S_ISDIR(stat.st_mode) ? unlinkat(applying->folder, applying->name, AT_REMOVEDIR) != 0 : changed > applying->since;
+  if (late && applying->late.length < FRAME_MAX / 2) put(&applying->late, "late", "%s", applying->path);
+  return late;
+}
+
 /* Of the mode only the executable bit travels; whoever may read an executable file may run it. */
 static mode_t mode_for(const struct stat *before, bool executable) {
   mode_t mode = before != NULL && S_ISREG(before->st_mode) ? before->st_mode & 0777 : 0644;
@@ -84,6 +96,12 @@ static mode_t mode_for(const struct stat *before, bool executable) {
 
 static void finish_file(struct applying *applying) {
   if (applying->file < 0) return;
+  if (is_late(applying)) {
+    remove_aside();
+    close(applying->file);
+    applying->file = -1;
+    return leave(applying);
+  }
   struct stat stat;
   bool existed = fstatat(applying->folder, applying->name, &stat, AT_SYMLINK_NOFOLLOW) == 0;
   if (existed && S_ISDIR(stat.st_mode) && remove_tree(applying->folder, applying->name) != 0) fail(applying, errno, "replace");
@@ -105,16 +123,22 @@ static void make_link(struct applying *applying, const struct fields *step) {
   const char *target = field(step, "target");
   if (target == NULL) job_fail(applying->job, EINVAL, "target", NULL, NULL);
   find_place(applying, field(step, "path"), true);
+  if (is_late(applying)) return leave(applying);
   if (remove_tree(applying->folder, applying->name) != 0 && errno != ENOENT) fail(applying, errno, "replace");
   if (symlinkat(target, applying->folder, applying->name) != 0) fail(applying, errno, "link");
   give_away(applying->folder, applying->name);
   leave(applying);
 }
 
+/* It is not what was to go. */
+static bool is_folder(const struct applying *applying) {
+  struct stat stat;
+  return fstatat(applying->folder, applying->name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(stat.st_mode);
+}
+
 static void remove_one(struct applying *applying, const struct fields *step) {
-  if (find_place(applying, field(step, "path"), false) && unlinkat(applying->folder, applying->name, 0) != 0) {
-    /* A folder stands there now: it is not what was to go. */
-    if (errno != ENOENT && errno != EISDIR) fail(applying, errno, "remove");
+  if (find_place(applying, field(step, "path"), false) && !is_folder(applying) && !is_late(applying)) {
+    if (unlinkat(applying->folder, applying->name, 0) != 0 && errno != ENOENT) fail(applying, errno, "remove");
   }
   leave(applying);
 }
@@ -136,12 +160,24 @@ static void begin_step(struct applying *applying, const struct fields *step) {
   else job_fail(applying->job, EINVAL, "request", NULL, "do= is not known");
 }
 
+static void finish(struct applying *applying) {
+  struct output output = {0};
+  put(&output, "ok", "1");
+  if (applying->late.length > 0) put_bytes(&output, applying->late.data, applying->late.length);
+  if (output.length <= CHUNK_MAX) job_send(applying->job, REPLY, output.data, output.length);
+  else {
+    flush(applying->job);
+    send_output(applying->job->fd, REPLY, &output);
+  }
+}
+
 void file_apply(struct job *job) {
   static char chunk[CHUNK_MAX];
   static struct applying applying = {.folder = -1, .file = -1};
   applying.job = job;
   applying.root = open(job->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (applying.root < 0) job_fail(job, errno, "open", NULL, NULL);
+  field_number(job->request, "since_ms", &applying.since);
   job_reply(job);
   for (;;) {
     uint8_t kind;
@@ -153,7 +189,7 @@ void file_apply(struct job *job) {
     }
     if (kind != ENTRY && kind != END) break;
     finish_file(&applying);
-    if (kind == END) return job_reply(job);
+    if (kind == END) return finish(&applying);
     begin_step(&applying, &(struct fields){chunk, length});
   }
   remove_aside();

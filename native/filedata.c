@@ -74,6 +74,7 @@ static int aside_folder = -1;
 
 void remove_aside(void) {
   if (aside_folder >= 0) unlinkat(aside_folder, aside, 0);
+  aside_folder = -1;
 }
 
 /* The clock, or the end of the sandbox. */

@@ -67,6 +67,8 @@ export class ProjectCapture implements Capture {
     if (followed === undefined || followed.key !== JSON.stringify(request)) return this.#begin(request);
     const dirty = await Promise.all(followed.watches.map((watch) => watch.drain()));
     if (identify(followed.roots) !== followed.identity) return this.#begin(request);
+    // What was shared live and is gone can't be; nobody watches the inside of such a folder.
+    if (!followed.live.every(({ path }) => isFolder(path))) return this.#begin(request);
     if (dirty.every((folders) => folders.length === 0)) return followed.base;
     if (dirty.some((folders) => folders === "all" || folders.length > MANY_FOLDERS)) return this.#begin(request);
     return this.#follow(request, followed, dirty);

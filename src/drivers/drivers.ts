@@ -92,6 +92,8 @@ export interface CommandLog {
 
 export interface Usage {
   readonly memoryBytes: number | null;
+  /** The most it ever was; absent where nobody keeps it. */
+  readonly peakMemoryBytes?: number | null;
   readonly cpuMs: number | null;
   readonly processes: number | null;
   /** Times the kernel refused memory or killed for it, refused a process: counters that only grow. */
@@ -118,8 +120,11 @@ export interface FileOperations {
   move(path: string, to: string, user: string, replace: boolean): Promise<void>;
   remove(path: string, user: string, recursive: boolean): Promise<void>;
   mkdir(path: string, user: string, parents: boolean): Promise<void>;
-  /** Changes a tree step by step, never through a link. Each step is complete or not done; those done stay when one fails. */
-  apply(folder: string, user: string, steps: AsyncIterable<FileStep>): Promise<void>;
+  /**
+   * Changes a tree step by step, never through a link. Each step is complete or not done; those done stay when one fails.
+   * What changed after the time `since` is left alone, and told.
+   */
+  apply(folder: string, user: string, steps: AsyncIterable<FileStep>, since?: number): Promise<string[]>;
   watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncIterable<FileChange>;
 }
 

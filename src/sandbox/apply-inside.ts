@@ -12,6 +12,7 @@ const READ_BYTES = 64 * 1024;
 /**
  * Brings `changes` into the sandbox's project as the user given. `contents` is a folder of ours with one file per object id.
  * Folders that lose their last file go, as with git. What was done stays when a step fails.
+ * What changed inside after the time `since` is left alone, and its paths are returned.
  */
 export async function applyInside(
   files: FileOperations,
@@ -19,21 +20,26 @@ export async function applyInside(
   user: string,
   changes: readonly MergedChange[],
   contents: string,
-): Promise<void> {
-  if (changes.length > 0) await files.apply(project, user, stepsOf(changes, contents));
+  since?: number,
+): Promise<string[]> {
+  return changes.length === 0 ? [] : files.apply(project, user, stepsOf(changes, contents), since);
 }
 
-/** What goes makes room first; folders are looked at last, when it is known what came into them. */
+/** What goes makes room first; other folders are looked at last, when it is known what came into them. */
 async function* stepsOf(changes: readonly MergedChange[], contents: string): AsyncGenerator<FileStep, void, void> {
   const gone = changes.filter((change) => change.new === null).map(({ path }) => decodePath(path));
   for (const path of gone) yield { do: "remove", path };
+  const emptied = foldersAbove(gone);
+  const written = new Set(changes.filter((change) => change.new !== null).map(({ path }) => decodePath(path)));
+  const inTheWay = emptied.filter((folder) => written.has(folder) || foldersAbove([folder]).some((above) => written.has(above)));
+  for (const path of inTheWay) yield { do: "prune", path };
   for (const { path, new: now } of changes) {
     if (now === null) continue;
     const content = join(contents, now.id);
     if (now.mode === LINK) yield { do: "link", path: decodePath(path), target: decodePath(await readFile(content)) };
     else yield { do: "file", path: decodePath(path), executable: now.mode === EXECUTABLE, body: read(content) };
   }
-  for (const path of foldersAbove(gone)) yield { do: "prune", path };
+  for (const path of emptied) yield { do: "prune", path };
 }
 
 async function* read(path: string): AsyncGenerator<Buffer, void, void> {

@@ -5,6 +5,7 @@ import { isRunning } from "../host/processes.ts";
 import type { CommandResult } from "../schema/command.ts";
 import type { CreateInput } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
+import type { RefreshReport } from "../schema/files.ts";
 import { Sandbox, type SandboxDetail, type Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { comparedBase } from "./bases.ts";
@@ -13,6 +14,7 @@ import { Damage } from "./damage.ts";
 import { Creation } from "./creation.ts";
 import { Ending } from "./ending.ts";
 import type { Parts } from "./parts.ts";
+import { Refreshing } from "./refresh.ts";
 import { startServices } from "./services.ts";
 import type { Registry } from "./registry.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -25,6 +27,7 @@ export class Sandboxes {
   readonly creation: Creation;
   readonly ending: Ending;
   readonly snapshots: Snapshots;
+  readonly #refreshing: Refreshing;
 
   constructor(parts: Parts, registry: Registry) {
     this.#parts = parts;
@@ -33,6 +36,7 @@ export class Sandboxes {
     this.creation = new Creation(parts, registry);
     this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
+    this.#refreshing = new Refreshing(parts, registry, this.commands, this.snapshots);
   }
 
   /** The row of an id or a name. */
@@ -184,6 +188,11 @@ export class Sandboxes {
       await startServices(this.#parts, this.commands, back);
       return shown(back);
     });
+  }
+
+  async refresh(reference: string, temporary: string): Promise<RefreshReport> {
+    const row = await this.find(reference);
+    return this.#locked(row, (now) => this.#refreshing.refresh(now, temporary));
   }
 
   async removeSnapshot(reference: string, snapshot: string): Promise<void> {

@@ -105,6 +105,37 @@ export const Staleness = z
   .meta({ id: "Staleness" });
 export type Staleness = z.infer<typeof Staleness>;
 
+export const RefreshConflict = z
+  .object({
+    path: z.string().describe("Path relative to the project."),
+    kind: z.string().describe("content, binary, mode, type, delete/edit, directory/file, rename, late edit, ..."),
+    message: z.string().describe("What happened on both sides, and what is there now."),
+    reality: z.string().nullable().describe("Where reality's version lies beside the sandbox's; null if it does not."),
+  })
+  .describe("A place where the sandbox's change and reality's can't both be kept.");
+export type RefreshConflict = z.infer<typeof RefreshConflict>;
+
+export const RefreshReport = z
+  .object({
+    id: z.string().describe("Id of the sandbox."),
+    name: z.string().describe("Its name."),
+    takenAt: z.string().describe("ISO time of the reality that it stands on now."),
+    snapshot: z.string().nullable().describe("Snapshot of the state before; null if nothing had moved."),
+    changes: z
+      .array(
+        z.object({
+          path: z.string().describe("Path relative to the project."),
+          status: z.enum(["added", "changed", "deleted"]).describe("What was done inside."),
+        }),
+      )
+      .describe("What was brought in, the first 1,000."),
+    files: z.number().int().describe("How many there are."),
+    conflicts: z.array(RefreshConflict).describe("What is left to be settled inside."),
+  })
+  .describe("What a refresh did.")
+  .meta({ id: "RefreshReport" });
+export type RefreshReport = z.infer<typeof RefreshReport>;
+
 export const SandboxStatus = Staleness.extend({
   id: z.string().describe("Id of the sandbox."),
   name: z.string().describe("Its name."),

@@ -25,6 +25,7 @@ export const ROUTES = {
   diffSandbox: { method: "get", path: "/sandboxes/{sandbox}/diff" },
   diffSystem: { method: "get", path: "/sandboxes/{sandbox}/diff/system" },
   sandboxStatus: { method: "get", path: "/sandboxes/{sandbox}/status" },
+  refreshSandbox: { method: "post", path: "/sandboxes/{sandbox}/refresh" },
   staleness: { method: "get", path: "/sandboxes/{sandbox}/staleness" },
   runCommand: { method: "post", path: "/sandboxes/{sandbox}/run" },
   listCommands: { method: "get", path: "/sandboxes/{sandbox}/commands" },

@@ -9,17 +9,35 @@ import type { FileStep } from "../drivers.ts";
 const SLASH = Buffer.from("/");
 const join = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, SLASH, name]);
 
-export async function applyStep(root: string, step: FileStep): Promise<void> {
+/** False: something stands there that changed after the time `since`, and is left alone. */
+export async function applyStep(root: string, step: FileStep, since: number): Promise<boolean> {
   const names = step.path.split("/");
   if (names.some((name) => name === "" || name === "." || name === "..")) throw new VivError("invalid_input", `${step.path}: not a path`);
   const last = encodePath(names.pop() ?? "");
   const folder = await findFolder(Buffer.from(root), names, step.do === "file" || step.do === "link");
-  if (folder === undefined) return;
+  if (folder === undefined) return true;
   const place = join(folder, last);
-  if (step.do === "prune") await ignoring(["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR", "EBUSY"], rmdir(place));
-  else if (step.do === "remove") await ignoring(["ENOENT", "EISDIR", "EPERM"], unlink(place));
+  if (step.do === "prune") {
+    await ignoring(NOT_PRUNED, rmdir(place));
+    return true;
+  }
+  const found = await statusOf(place);
+  if (step.do === "remove" && found?.isDirectory() === true) return true;
+  if (found !== undefined && (await isLate(place, found, since))) return false;
+  if (step.do === "remove") await ignoring(["ENOENT"], unlink(place));
   else if (step.do === "link") await replaceByLink(place, encodePath(step.target));
   else await replaceByFile(folder, place, step);
+  return true;
+}
+
+const NOT_PRUNED = ["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR", "EBUSY"];
+
+/** A folder is late if there is something in it. */
+async function isLate(place: Buffer, found: Stats, since: number): Promise<boolean> {
+  if (!Number.isFinite(since)) return false;
+  if (!found.isDirectory()) return found.ctimeMs > since;
+  await ignoring(NOT_PRUNED, rmdir(place));
+  return (await statusOf(place)) !== undefined;
 }
 
 /** Undefined where there is none and none is to be made. */

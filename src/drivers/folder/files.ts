@@ -96,10 +96,12 @@ export class FolderFiles implements FileOperations {
     });
   }
 
-  apply(folder: string, user: string, steps: AsyncIterable<FileStep>): Promise<void> {
+  apply(folder: string, user: string, steps: AsyncIterable<FileStep>, since = Number.POSITIVE_INFINITY): Promise<string[]> {
     return this.#doing(folder, user, async () => {
       const root = await this.#paths.resolve(folder, { follow: true });
-      for await (const step of steps) await applyStep(root, step);
+      const late: string[] = [];
+      for await (const step of steps) if (!(await applyStep(root, step, since))) late.push(step.path);
+      return late;
     });
   }
 

@@ -64,7 +64,7 @@ async function upload(socket: Socket, frames: AsyncIterable<Buffer>, answer: Pro
 }
 
 /** A request that goes on with frames of the client: a reply, the frames, another reply. */
-async function send(socket: Socket, subject: Subject, following: AsyncIterable<Buffer>): Promise<void> {
+async function send(socket: Socket, subject: Subject, following: AsyncIterable<Buffer>): Promise<Fields> {
   const frames = framesOf(socket, subject);
   const ready = await frames.next();
   if (ready.done === true) throw lost(subject);
@@ -79,6 +79,7 @@ async function send(socket: Socket, subject: Subject, following: AsyncIterable<B
   const done = await answer;
   if (done.done === true || done.value.kind !== KIND.reply) throw lost(subject);
   await frames.return();
+  return new Fields(done.value.payload);
 }
 
 export class CellFiles implements FileOperations {
@@ -128,8 +129,10 @@ export class CellFiles implements FileOperations {
     await send(openSocket(this.#socket, "file.write", fields), { name: path, user }, dataFrames(body));
   }
 
-  async apply(folder: string, user: string, steps: AsyncIterable<FileStep>): Promise<void> {
-    await send(openSocket(this.#socket, "file.apply", common(folder, user)), { name: folder, user }, stepFrames(steps));
+  async apply(folder: string, user: string, steps: AsyncIterable<FileStep>, since = 0): Promise<string[]> {
+    const socket = openSocket(this.#socket, "file.apply", [...common(folder, user), ["since_ms", String(since)]]);
+    const answer = await send(socket, { name: folder, user }, stepFrames(steps));
+    return answer.rawAll("late").map(decodePath);
   }
 
   async move(path: string, to: string, user: string, replace: boolean): Promise<void> {
