@@ -1,6 +1,6 @@
 /** F of the threat list about the host: out of inodes or memory, without cgroups, a stopped storage, another version. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -47,6 +47,19 @@ describe.each(STORAGES)("a disk without inodes under %s", needs("root"), (storag
   });
 });
 
+/** Damages the pool so that it can't be mounted; the answer undoes it. */
+function hideSuperblock(file: string): () => void {
+  const [at, magic] = [0x10040, Buffer.alloc(8)];
+  const fd = openSync(file, "r+");
+  readSync(fd, magic, 0, magic.length, at);
+  expect(magic.toString()).toBe("_BHRfS_M");
+  writeSync(fd, Buffer.alloc(8), 0, magic.length, at);
+  return () => {
+    writeSync(fd, magic, 0, magic.length, at);
+    closeSync(fd);
+  };
+}
+
 describe("storage that was stopped", needs("root", "btrfs"), () => {
   let disk: SmallDisk;
   beforeAll(async () => {
@@ -75,6 +88,7 @@ describe("storage that was stopped", needs("root", "btrfs"), () => {
     await eventually(stopped, (is) => is);
     await server.kill();
     disk.free();
+    const whole = hideSuperblock(join(server.paths.home, "pool.img"));
     await server.up();
     await expect(server.create()).rejects.toMatchObject({ code: "storage_stopped" });
     const lost = await eventually(
@@ -83,6 +97,10 @@ describe("storage that was stopped", needs("root", "btrfs"), () => {
       20_000,
     );
     expect(lost).toMatchObject({ outcome: "lost", reason: expect.stringContaining("full or failed") });
+    await eventually(stopped, (is) => !is);
+    // It is unmounted and can't be mounted: nothing goes to the folder it lies in.
+    await expect(server.create()).rejects.toMatchObject({ code: "storage_stopped" });
+    whole();
     const after = await eventually(
       () => server.create().catch(() => undefined),
       (made) => made !== undefined,
@@ -94,6 +112,19 @@ describe("storage that was stopped", needs("root", "btrfs"), () => {
     const { events } = await server.client.call("listEvents", { limit: 1000 });
     expect(events.some(({ type }) => type === "storage.mended")).toBe(true);
   }, 60_000);
+
+  test("F-18: that can't be opened at all keeps the server from starting, in clear words, and is left as it is", async () => {
+    const { server } = disk;
+    for (const { id } of (await server.client.call("listSandboxes", {})).sandboxes)
+      await server.client.call("removeSandbox", { sandbox: id });
+    await server.down();
+    const whole = hideSuperblock(join(server.paths.home, "pool.img"));
+    const refused = await server.second();
+    whole();
+    expect(refused).toMatchObject({ code: 5, log: expect.stringMatching(/pool\.img can't be mounted.*storage_damaged.*btrfs check/) });
+    await server.up();
+    expect((await server.sh((await server.create()).id, "cat hello.txt")).stdout).toBe("hello\n");
+  });
 });
 
 describe("a machine that runs out of memory", needs("root"), () => {
@@ -122,7 +153,7 @@ describe("a machine that runs out of memory", needs("root"), () => {
     const { processId } = await server.client.call("inspectSandbox", { sandbox: walled.id });
     expect(score(processId ?? 0)).toBe(CALLER);
     for (const user of ["root", "nobody"]) {
-      const seen = await server.sh(walled.id, "echo -1 > /proc/$$/oom_score_adj; cat /proc/$$/oom_score_adj", { user });
+      const seen = await server.sh(walled.id, "echo -1 > /proc/$$/oom_score_adj; cat /proc/$$/oom_score_adj", { user, cwd: "/" });
       expect(seen.stdout).toBe(`${CALLER}\n`);
     }
     await server.client.call("trust", { project: server.project });

@@ -7,6 +7,7 @@ import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { growPool, isBrokenPool, makePoolFile, mountedPool, mountPool, unmountPool } from "../../host/pool-file.ts";
+import { describe } from "../../host/log.ts";
 import { mountOf, readMounts } from "../../host/mounts.ts";
 import { VivError } from "../../schema/errors.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
@@ -64,12 +65,23 @@ export class Pool {
         throw new VivError("disk_full", `${this.#home} has no room for a pool of ${SMALLEST_BYTES / 1024 ** 2} MiB.`);
       await makePoolFile(file, Math.floor(bytes / 4096) * 4096);
     }
-    await mountPool(file, this.path);
+    await this.#attach(file);
   }
 
-  /** Whether the kernel has set it read-only. */
+  async #attach(file: string): Promise<void> {
+    try {
+      await mountPool(file, this.path);
+    } catch (cause) {
+      throw new VivError("storage_damaged", `The storage of sandboxes in ${file} can't be mounted: ${describe(cause)}.`, {
+        cause,
+        remedy: "Look at it with `btrfs check`, or move it aside: the next server makes a new one.",
+      });
+    }
+  }
+
+  /** Whether the kernel has set it read-only, or it could not be mounted anew after that. */
   isStopped(): boolean {
-    return isBrokenPool(this.path);
+    return isBrokenPool(this.path) || (this.#file !== undefined && mountedPool(this.path) === undefined);
   }
 
   /** Errors of the disk that the file system has met. */
@@ -80,15 +92,15 @@ export class Pool {
 
   /** A broken pool is whole again when it is mounted anew, once the host has space for what it writes then. */
   canBeMended(): boolean {
-    return this.#file !== undefined && isBrokenPool(this.path) && spareHostBytes(this.#home) > 0;
+    return this.#file !== undefined && this.isStopped() && spareHostBytes(this.#home) > 0;
   }
 
   async mend(): Promise<void> {
     if (this.#file === undefined) return;
     const deadline = performance.now() + MEND_MS;
     for (;;) {
-      await unmountPool(this.path);
-      await mountPool(this.#file, this.path);
+      if (mountedPool(this.path) !== undefined) await unmountPool(this.path);
+      await this.#attach(this.#file);
       if (!isBrokenPool(this.path)) return;
       // The kernel gives the same broken file system again until the last mount namespace that knew it is gone.
       if (performance.now() > deadline)
