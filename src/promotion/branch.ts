@@ -148,7 +148,7 @@ async function publishCommits({ store, project, branch, parent, commit, user }: 
   const { stdout } = await store.git(["rev-list", "--objects", commit, `^${parent}`]);
   const count = stdout.toString("latin1").split("\n").length - 1;
   const pack = store.stream(["-c", "pack.compression=-1", "pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"], range);
-  const take = count > MOST_LOOSE_OBJECTS ? ["index-pack", "--stdin", "--strict"] : ["unpack-objects", "-q", "--strict"];
+  const take = count > MOST_LOOSE_OBJECTS ? ["index-pack", "--stdin"] : ["unpack-objects", "-q"];
   const taking = await project.ask(take, { input: pack });
   if (taking.code !== 0) throw new VivError("internal", `The repository did not take the new objects: ${lastLine(taking.stderr)}.`);
   const env = { GIT_COMMITTER_NAME: user.name, GIT_COMMITTER_EMAIL: user.email };

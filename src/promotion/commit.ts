@@ -2,13 +2,12 @@
  * A change of a sandbox as a tree on a commit of the real repository. The sandbox began with what lay in the folder, uncommitted
  * edits of the user included; where it changed a file that the user had edited, only its own part goes on the commit.
  */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { mergeTrees, type Conflict, type StoredFile } from "../merge/merge.ts";
 import type { GitStore } from "../merge/store.ts";
 import type { MergedChange } from "../merge/three-way.ts";
-import { VivError } from "../schema/errors.ts";
-import { filesOf, isSame, treeWith, type PathChange } from "./index-file.ts";
+import { filesOf, isSame, treeWith } from "./index-file.ts";
+import { withCommittedLineEnds } from "./line-ends.ts";
+import { locate, type Located } from "./located.ts";
 import { requirePlainPaths, requireUnfiltered, requireUnfilteredByUser } from "./refusals.ts";
 import type { Identity, ProjectGit } from "./project-git.ts";
 
@@ -32,22 +31,21 @@ export interface ChangedTree {
   readonly conflicts: readonly Conflict[];
 }
 
-interface Located extends PathChange {
-  readonly from: StoredFile | null;
-}
-
 const OURS = "committed";
 const THEIRS = "sandbox";
 
 export async function changeOnParent(store: GitStore, project: ProjectGit, prefix: Buffer, request: ChangeRequest): Promise<ChangedTree> {
-  const { parent } = request;
+  const { parent, contents } = request;
   const files = await filesOf(store, parent);
-  const changes = await locate(store, prefix, request);
-  requirePlainPaths(changes, files);
-  await requireUnfilteredByUser(project, prefix, changes);
+  const seen = await locate(store, prefix, request.changes, contents);
+  requirePlainPaths(seen, files);
+  await requireUnfilteredByUser(project, prefix, seen);
   await treeWith(store, parent, []);
-  await requireUnfiltered(store, changes);
-  const edited = changes.filter(({ path, from }) => !isSame(files.get(path.toString("latin1")), from));
+  await requireUnfiltered(store, seen);
+  const isEdited = ({ path, from }: Located): boolean => !isSame(files.get(path.toString("latin1")), from);
+  const other = await withCommittedLineEnds(store, contents, seen.filter(isEdited), files);
+  const changes = [...seen.filter((change) => !isEdited(change)), ...other];
+  const edited = other.filter(isEdited);
   const { tree, conflicts } =
     edited.length === 0 ? { tree: await treeWith(store, parent, changes), conflicts: [] } : await merge(store, parent, changes, edited);
   if (conflicts.length === 0) {
@@ -73,30 +71,6 @@ async function merge(store: GitStore, parent: string, changes: readonly Located[
     await store.git(["update-ref", `refs/heads/${name}`, commit]);
   }
   return mergeTrees(store, OURS, THEIRS);
-}
-
-/** Paths in the repository, contents in the store. */
-async function locate(store: GitStore, prefix: Buffer, { changes, contents }: ChangeRequest): Promise<Located[]> {
-  const sides = changes.flatMap((change) => [change.old, change.new].filter((side) => side !== null));
-  const ids = await bringIn(store, [...new Set(sides.map(({ id }) => id))], contents);
-  const stored = (side: StoredFile | null): StoredFile | null =>
-    side === null ? null : { mode: side.mode, id: ids.get(side.id) ?? side.id };
-  return changes.map((change) => ({
-    path: Buffer.concat([prefix, change.path]),
-    from: stored(change.old),
-    to: stored(change.new),
-  }));
-}
-
-/** An old content that is not there is one that nobody edited: the commit has it. */
-async function bringIn(store: GitStore, ids: readonly string[], folder: string): Promise<Map<string, string>> {
-  const there = ids.filter((id) => /^[0-9a-f]+$/.test(id) && existsSync(join(folder, id)));
-  if (there.length === 0) return new Map();
-  const list = Buffer.from(there.map((id) => `${join(folder, id)}\n`).join(""));
-  const { stdout } = await store.git(["hash-object", "-w", "--no-filters", "--stdin-paths"], { input: [list] });
-  const written = stdout.toString().trim().split("\n");
-  if (written.length !== there.length) throw new VivError("internal", `git wrote ${written.length} of ${there.length} contents.`);
-  return new Map(there.map((id, index) => [id, written[index] ?? id]));
 }
 
 export interface CommitRequest {

@@ -5,6 +5,7 @@
  */
 import type { GitStore } from "../merge/store.ts";
 import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 import { openBundle } from "./bundle.ts";
 import { cleanText, oneLine } from "./commit-message.ts";
 import { commitTree, type ChangedTree } from "./commit.ts";
@@ -42,6 +43,8 @@ interface Replay {
 
 const MOST_COMMITS = 200;
 const MOST_BUNDLE_BYTES = 512 * 1024 ** 2;
+/** No forge takes a longer one. */
+const MOST_FILE_BYTES = 100 * 1024 ** 2;
 const MOST_NAME_CHARACTERS = 100;
 
 export async function keepCommits(request: ReplayRequest): Promise<Replay> {
@@ -121,7 +124,21 @@ async function treeOf(store: GitStore, parent: string, commit: string, { paths, 
     .filter((path) => !edited.has(path) && !isSame(files.get(path), there.get(path)))
     .map((path): PathChange => ({ path: Buffer.from(path, "latin1"), to: there.get(path) ?? null }));
   requirePlainPaths(changes, files);
+  await requireModest(store, changes);
   return treeWith(store, parent, changes);
+}
+
+/** A small pack can hold contents of any length. */
+async function requireModest(store: GitStore, changes: readonly PathChange[]): Promise<void> {
+  const ids = changes.flatMap(({ to }) => to?.id ?? []);
+  if (ids.length === 0) return;
+  const { stdout } = await store.git(["cat-file", "--batch-check=%(objectsize)"], { input: [Buffer.from(`${ids.join("\n")}\n`)] });
+  const sizes = stdout.toString().trim().split("\n").map(Number);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (sizes.some((size) => !(size <= MOST_FILE_BYTES)) || total > LIMITS.maxPatchBytes)
+    throw new VivError("too_large", "The commits made inside hold contents that are longer than a replay takes.", {
+      remedy: "Promote without `--keep-commits`: the files are the same.",
+    });
 }
 
 async function catCommit(store: GitStore, id: string): Promise<string> {

@@ -103,6 +103,27 @@ describe("a branch", () => {
     expect(lab.git("log", "-1", "--format=%B", commit)).toContain("- binary (added, binary)");
   });
 
+  test("PROM-6: a file that lies with CRLF in the checkout and LF in the commit keeps the commit's line ends", async () => {
+    const crlf = (text: string): string => text.replaceAll("\n", "\r\n");
+    lab.git("config", "core.autocrlf", "true");
+    lab.write({ clean: crlf(lines()), edited: crlf(lines()), exact: "no line end" });
+    const parent = lab.commit("first");
+    expect(lab.show(`${parent}:clean`).toString()).toBe(lines());
+    const now = lines([29, "the sandbox's"]);
+    const commit = await made(
+      lab.request(parent, [
+        lab.change("clean", crlf(lines()), crlf(now)),
+        lab.change("edited", crlf(lines([0, "the user's"])), crlf(lines([0, "the user's"], [29, "the sandbox's"]))),
+        lab.change("exact", "no line end", "one\r\n"),
+        lab.change("new", null, "new\r\n"),
+      ]),
+    );
+    expect(lab.show(`${commit}:clean`).toString()).toBe(now);
+    expect(lab.show(`${commit}:edited`).toString()).toBe(now);
+    expect(lab.show(`${commit}:exact`).toString()).toBe("one\r\n");
+    expect(lab.show(`${commit}:new`).toString()).toBe("new\r\n");
+  });
+
   test("PROM-6: hundreds of files arrive as one pack", async () => {
     lab.write({ a: "a\n" });
     const parent = lab.commit("first");
@@ -113,7 +134,7 @@ describe("a branch", () => {
     expect(readdirSync(join(lab.project, ".git/objects/pack")).filter((name) => name.endsWith(".pack"))).toHaveLength(1);
   });
 
-  test("PROM-6: detached HEAD, worktrees, folders of a repository, shallow clones and SHA-256 are all fine", async () => {
+  test("PROM-6: detached HEAD, worktrees, folders of a repository, shallow, partial and shared clones and SHA-256 are all fine", async () => {
     lab.write({ "sub/a": "a\n", b: "b\n" });
     const first = lab.commit("first");
     lab.write({ b: "c\n" });
@@ -132,10 +153,13 @@ describe("a branch", () => {
     expect(lab.show("from-folder:sub/a").toString()).toBe("f\n");
     expect(lab.list("from-folder")).toEqual(["100644 b", "100644 sub/a"]);
 
-    const shallow = join(lab.place, "shallow");
-    lab.gitIn(lab.place, "clone", "-q", "--depth=1", "--no-local", `file://${lab.project}`, shallow);
-    await made(lab.request(parent, [lab.change("b", "c\n", "g\n")], { project: shallow, branch: "from-shallow" }));
-    expect(lab.gitIn(shallow, "show", "from-shallow:b")).toBe("g");
+    lab.git("config", "uploadpack.allowFilter", "true");
+    for (const kind of ["--depth=1", "--filter=blob:none", "--shared"]) {
+      const clone = join(lab.place, `clone${kind}`);
+      lab.gitIn(lab.place, "clone", "-q", kind, kind === "--shared" ? lab.project : `file://${lab.project}`, clone);
+      await made(lab.request(parent, [lab.change("b", "c\n", "g\n")], { project: clone, branch: "from-clone" }));
+      expect(lab.gitIn(clone, "show", "from-clone:b")).toBe("g");
+    }
 
     const wide = new BranchLab(["--object-format=sha256"]);
     others.push(wide);
@@ -311,21 +335,12 @@ describe("a hostile or special repository", () => {
       await expect(createBranch(lab.request(parent, [change]))).rejects.toThrow(/in a submodule/);
   });
 
-  test.each([
-    ".git/config",
-    "a/.GIT/hooks/x",
-    "git~1/x",
-    ".git\u200c/config",
-    ".git./x",
-    "a/.git",
-    ".git::$INDEX_ALLOCATION/x",
-    "a//b",
-    "../x",
-    "./x",
-  ])("HG-10 PROM-6: the path %j is refused", async (path) => {
+  test("HG-10 PROM-6: paths that some file system takes for .git, or that lead out, are refused", async () => {
     lab.write({ a0: "a\n" });
     const parent = lab.commit("first");
-    await expect(createBranch(lab.request(parent, [lab.change(path, null, "x")]))).rejects.toMatchObject({ code: "unsupported" });
+    const evil = [".git/config", "a/.GIT/hooks/x", "git~1/x", ".git\u200c/config", ".git./x", "a/.git", ".git::$INDEX_ALLOCATION/x"];
+    for (const path of [...evil, "a//b", "../x", "./x", "/x", ""])
+      await expect(createBranch(lab.request(parent, [lab.change(path, null, "x")])), path).rejects.toMatchObject({ code: "unsupported" });
   });
 
   test("PROM-6: a project of somebody else gets its objects as its owner", needs("root"), async () => {

@@ -16,7 +16,7 @@ describe("the name of a branch", () => {
     [{ message: "fix(parser)!: Parse `$(rm -rf /)`; ../../x" }, "fix/parse-rm-rf-x"],
     [{ kind: "chore", message: "\u0645\u0631\u062d\u0628\u0627" }, "chore/change"],
     [{ message: "" }, "fix/change"],
-    [{ message: `${"word ".repeat(20)}` }, `fix/${"word-".repeat(10).slice(0, -1)}`],
+    [{ message: "word ".repeat(20) }, `fix/${"word-".repeat(10).slice(0, -1)}`],
     [{ message: "x".repeat(300) }, `fix/${"x".repeat(50)}`],
   ] as const)("PROM-6: %j is %s", async (words, name) => {
     expect(await branchName(words)).toBe(name);
