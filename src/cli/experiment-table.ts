@@ -123,7 +123,8 @@ export function nextSteps(experiment: Experiment, names: ReadonlyMap<string, str
     const best = kept.filter(looksGood).toSorted(byRank)[0] ?? kept[0];
     if (best !== undefined) steps.push([`viv diff ${sandbox(best) ?? ""}`, `what ${best.name} changed`]);
     steps.push([`viv experiment ${id}`, "all of it, with the end of each output"]);
-    if (kept.some(looksGood)) steps.push([`viv experiment ${id} pick NAME`, "choose one yourself"]);
+    if (kept.some((attempt) => looksGood(attempt) && (attempt.diff?.files ?? 0) > 0))
+      steps.push([`viv experiment ${id} pick NAME`, "choose one yourself"]);
   }
   return steps;
 }

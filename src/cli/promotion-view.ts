@@ -28,8 +28,10 @@ function printChanges(screen: Screen, plan: PromotionPlan, most = Number.POSITIV
 }
 
 function printConflicts(screen: Screen, plan: PromotionPlan): void {
-  for (const { path, kind, message } of plan.conflicts)
-    screen.print(`${screen.paint("red", "conflict")}  ${cleanPath(path)}: ${clean(message)} (${clean(kind)})`);
+  for (const { path, kind, message } of plan.conflicts) {
+    const more = message.includes(kind) ? "" : ` (${clean(kind)})`;
+    screen.print(`${screen.paint("red", "conflict")}  ${cleanPath(path)}: ${clean(message)}${more}`);
+  }
 }
 
 function printRisks(screen: Screen, plan: PromotionPlan): void {
@@ -102,7 +104,11 @@ export function printSettled(screen: Screen, promotion: Promotion): void {
   printFailedChecks(screen, promotion.stages);
   const what = promotion.kind === "undo" ? "The undo failed" : "The promotion failed";
   screen.print(screen.paint("red", clean(`${what}: ${promotion.reason ?? "no reason is known."}`)));
-  screen.say("What it had written is taken back.");
+  if (promotion.stages.some((stage) => stage.state === "rolled-back")) screen.say("What it had written is taken back.");
+  if (promotion.kind === "promotion" && (plan?.conflicts.length ?? 0) > 0 && promotion.sandboxName !== null)
+    screen.say(
+      `\nBring today's project into the sandbox with \`viv refresh ${promotion.sandboxName}\`, settle it there, and promote again.`,
+    );
 }
 
 function printApplied(screen: Screen, promotion: Promotion): void {

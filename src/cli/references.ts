@@ -25,9 +25,13 @@ export async function findId(client: Client, kind: Kind, text: string): Promise<
   const remedy = `Look at \`${list}\` for those that exist.`;
   if (first === undefined) throw new VivError("not_found", `There is no ${kind} ${JSON.stringify(text)}.`, { remedy });
   if (found.length > 1)
-    throw new VivError("usage", `${JSON.stringify(text)} is the beginning of ${found.length} ids: ${found.join(", ")}.`, {
-      remedy: "Type more of it.",
-    });
+    throw new VivError(
+      "usage",
+      `${JSON.stringify(text)} is the beginning of ${found.length} ids: ${found.slice(0, 3).join(", ")}${found.length > 3 ? ", ..." : ""}.`,
+      {
+        remedy: "Type more of it.",
+      },
+    );
   return first;
 }
 

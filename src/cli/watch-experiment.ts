@@ -98,7 +98,7 @@ export async function runToEnd(around: Watching, interrupts: Interrupts, first: 
 export function exitCode(experiment: Experiment): number {
   if (experiment.state === "cancelled") return CANCELLED;
   if (experiment.winner !== null) return 0;
-  const allRan = experiment.state === "done" && experiment.attempts.every(({ state }) => state === "done");
+  const allRan = experiment.state === "done" && experiment.attempts.every((attempt) => attempt.exitCode !== null);
   return experiment.pick === "none" && allRan ? 0 : NO_WINNER;
 }
 
@@ -144,7 +144,10 @@ export async function report(around: Watching, experiment: Experiment): Promise<
 
 /** "exp1a2b3c: 3 attempts at ..., judged by `npm test`." */
 export function heading(experiment: Experiment): string {
-  const judged = experiment.checks.length === 0 ? "no checks" : `judged by ${experiment.checks.map((check) => `\`${check}\``).join(", ")}`;
+  const judged =
+    experiment.checks.length === 0
+      ? "without checks, so nothing judges them"
+      : `judged by ${experiment.checks.map((check) => `\`${check}\``).join(", ")}`;
   const count = experiment.attempts.length;
   return clean(`${shortId(experiment.id)}: ${count === 1 ? "one attempt" : `${count} attempts`} on ${experiment.project}, ${judged}.`);
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Experiment } from "../../src/schema/experiment.ts";
 import { LabServer, result, type Result } from "../support/cli-lab-server.ts";
-import { ended, experimentOf, Lab, verdict } from "../support/cli-lab.ts";
+import { ended, experimentOf, Lab, plan, promotionOf, verdict } from "../support/cli-lab.ts";
 
 const lab = new Lab();
 const server = new LabServer(lab);
@@ -58,7 +58,7 @@ describe("viv try", () => {
     writeFileSync(file, '{ "attempts": [{ "name": "one", "command": "true" }], "repeat": 2, "setup": "no", /* why not */ }');
     const options = ["--setup", "npm ci", "--max-parallel", "2", "--timeout", "90s", "--check-timeout", "1m", "--keep", "winner"];
     const rules = ["--rank", "checks,diff", "--include", "dist", "--protect", "spec/**", "--ignore-exit", "--measure", "wc -c <a"];
-    const { code } = await run("try", "make", "-f", file, ...APPROACHES, ...options, ...rules, "--maximise", "--priority=-5", "--promote");
+    const { code } = await run("try", "make", "-f", file, ...APPROACHES, ...options, ...rules, "--maximise", "--priority=-5");
     expect(code).toBe(0);
     expect(lab.called("startExperiment")[0]).toMatchObject({
       project: server.home,
@@ -79,7 +79,6 @@ describe("viv try", () => {
       include: ["dist"],
       protect: ["spec/**"],
       ignoreExit: true,
-      promote: true,
       priority: -5,
       measure: { command: "wc -c <a", goal: "max" },
     });
@@ -109,6 +108,20 @@ describe("viv try", () => {
     lab.onStart = ({ id }) => lab.move(id, { state: "done", reason: "No attempt passes all checks." }, { 1: ended(), 2: ended() });
     expect(await run("try", "a", "b", "--check", "false")).toMatchObject({ code: 1, out: expect.stringContaining("No attempt passes") });
     expect(await run("try", "a", "b", "--pick", "none")).toMatchObject({ code: 0 });
+  });
+
+  test("EXP-4: shows the promotion of the winner with --promote, and ends with 1 where it could not be", async () => {
+    lab.onStart = (experiment) => {
+      const { id } = lab.keep(promotionOf({ state: "applying" }));
+      firstWins(lab.move(experiment.id, { promotion: id }));
+      lab.keep(promotionOf({ id, plan: plan({ files: 1 }) }));
+    };
+    const { code, out, err } = await run("try", ...APPROACHES, "--promote");
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("1 file promoted into /project.") });
+    expect(err).not.toContain("viv promote");
+    expect(lab.called("startExperiment")).toMatchObject([{ promote: true }]);
+    lab.onStart = firstWins;
+    expect(await run("try", ...APPROACHES, "--promote")).toMatchObject({ code: 1 });
   });
 
   test("prints one JSON object and nothing else with --json", async () => {

@@ -162,4 +162,12 @@ describe("viv promotions and viv undo", () => {
     expect(out).toMatch(/^prm\w{6} +now +\/project +box +3 +dev +applied$/m);
     expect(out).toMatch(/interrupted: A check failed\.$/m);
   });
+
+  test("status warns of a promotion that is not finished, and of no other", async () => {
+    lab.keep(promotionOf());
+    expect(await run("status")).toMatchObject({ code: 0, err: "" });
+    const { id } = lab.keep(promotionOf({ state: "applying", pending: true }));
+    expect(await run("status")).toMatchObject({ code: 0, err: expect.stringContaining(`Promotion ${id} is not finished`) });
+    expect(JSON.parse((await run("status", "--json")).out)).toMatchObject({ running: true, pendingPromotions: [id] });
+  });
 });

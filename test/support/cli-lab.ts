@@ -5,6 +5,7 @@ import type { EventType, VivEvent } from "../../src/schema/event.ts";
 import type { Attempt, Experiment, ExperimentInput, Verdict } from "../../src/schema/experiment.ts";
 import { newId } from "../../src/schema/ids.ts";
 import type { Promotion, PromotionPlan } from "../../src/schema/promotion.ts";
+import type { ServerStatus } from "../../src/schema/server.ts";
 import { sandbox, scriptedEngine } from "./cli-engine.ts";
 
 const at = (): string => new Date().toISOString();
@@ -120,6 +121,23 @@ export function promotionOf(more: Partial<Promotion> = {}): Promotion {
   };
 }
 
+const STATUS: ServerStatus = {
+  version: "0.0.0",
+  pid: 1,
+  startedAt: at(),
+  home: "/state",
+  log: "/state/log",
+  listen: null,
+  driver: "native",
+  mode: "root",
+  storage: "btrfs",
+  limitsHeld: "hard",
+  sandboxes: {},
+  memory: { totalBytes: 1, freeBytes: 1 },
+  disk: { totalBytes: 1, freeBytes: 1 },
+  newestEvent: 0,
+};
+
 export class Lab {
   readonly experiments = new Map<string, Experiment>();
   readonly promotions = new Map<string, Promotion>();
@@ -215,6 +233,7 @@ export class Lab {
     const note = (name: string, input: object): void => void this.calls.push({ name, input: { ...input } });
     return {
       listSandboxes: async () => ({ sandboxes: [this.box] }),
+      status: async () => STATUS,
       listEvents: async () => ({ events: [], oldest: 1, newest: this.#events.length }),
       startExperiment: async (input) => {
         note("startExperiment", input);

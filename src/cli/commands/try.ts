@@ -6,6 +6,8 @@ import { askWinner, exitCode, heading, Interrupts, report, runToEnd, CANCELLED }
 import { promotionExit, settle } from "../promote-run.ts";
 import { printSettled } from "../promotion-view.ts";
 
+const NOT_PROMOTED = 1;
+
 async function run({ options, rest, json, screen, cwd, env, client }: Invocation<typeof TRY_OPTIONS>): Promise<number> {
   const input = await tryInput(options, rest, { cwd, env });
   const canAsk = !json && !options.detach && process.stdin.isTTY && process.stderr.isTTY;
@@ -41,7 +43,9 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
     else await report(around, experiment);
     if (promotion !== undefined && !json) printSettled(screen, promotion);
     if (interrupts.happened) return CANCELLED;
-    return exitCode(experiment) || (promotion === undefined ? 0 : promotionExit(promotion));
+    if (promotion !== undefined) return promotionExit(promotion);
+    // A winner that was to be promoted and was not is no success.
+    return exitCode(experiment) || (input.promote === true ? NOT_PROMOTED : 0);
   } finally {
     interrupts.end();
   }
