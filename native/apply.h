@@ -65,6 +65,8 @@ void apply_carry_entries(struct apply *apply, size_t from, size_t to);
 
 /* apply_back.c */
 void apply_bring_back(struct apply *apply);
+/* What was displaced goes back to its place, unless the user has put something newer there. 0 or -1. */
+int apply_exchange_back(struct apply *apply, const struct apply_entry *entry, int parent, const char *name, const char *slot);
 
 /* apply_verify.c */
 void apply_verify_entries(struct apply *apply);

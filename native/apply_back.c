@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define EXCHANGES_MAX 1000
+
 static const char EDITED[] = "was edited meanwhile; the edit stays";
 
 /* Whether what was taken back is as it was staged. Without the content, its size and time tell. */
@@ -42,18 +44,41 @@ static void withdraw(struct apply *apply, const struct apply_entry *entry, int p
   if (apply_move(apply->staging, slot, parent, name, RENAME_NOREPLACE) != 0 && errno != EEXIST) refuse_errno(apply->answer, "back", entry->path);
 }
 
+/* Which file it is, and in which version; a rename changes neither. */
+struct version {
+  uint64_t inode;
+  int64_t size, mtime;
+};
+
+static struct version version_at(int folder, const char *name) {
+  struct stat status;
+  if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return (struct version){0};
+  return (struct version){status.st_ino, status.st_size, apply_nanoseconds(status.st_mtim)};
+}
+
+static bool same_version(struct version left, struct version right) {
+  return left.inode == right.inode && left.size == right.size && left.mtime == right.mtime;
+}
+
+/* Between a look and an exchange the user may write to the file in place, or put another there: whatever an exchange brings out that is
+   not as it was looked at is newer than what it brought in, unless that has been written to since. */
+int apply_exchange_back(struct apply *apply, const struct apply_entry *entry, int parent, const char *name, const char *slot) {
+  struct version in_place = {entry->inode, entry->staged_size, entry->staged_mtime};
+  if (!same_version(version_at(parent, name), in_place)) return 0;
+  for (int tries = 0; tries < EXCHANGES_MAX; tries++) {
+    struct version staged = version_at(apply->staging, slot);
+    if (apply_move(apply->staging, slot, parent, name, RENAME_EXCHANGE) != 0) return errno == ENOENT ? 0 : -1; /* gone: the user's doing */
+    if (same_version(version_at(apply->staging, slot), in_place) || !same_version(version_at(parent, name), staged)) return 0;
+    in_place = staged;
+  }
+  return 0;
+}
+
 static void exchange_back(struct apply *apply, const struct apply_entry *entry, int parent, const char *name, const char *slot) {
-  if (apply_inode(parent, name) != entry->inode) {
-    apply_conflict(apply, "kept", EDITED, entry->path);
-    return;
-  }
-  if (apply_move(apply->staging, slot, parent, name, RENAME_EXCHANGE) != 0) {
-    refuse_errno(apply->answer, "back", entry->path);
-    return;
-  }
-  if (apply_inode(apply->staging, slot) == entry->inode && untouched(apply, entry, slot)) return;
-  apply_conflict(apply, "kept", EDITED, entry->path);
-  if (apply_move(apply->staging, slot, parent, name, RENAME_EXCHANGE) != 0) refuse_errno(apply->answer, "back", entry->path);
+  enum match match = apply_compare(apply, parent, name, &entry->new);
+  bool edited = match != SAME && match != FAILED;
+  if (!edited && apply_exchange_back(apply, entry, parent, name, slot) != 0) refuse_errno(apply->answer, "back", entry->path);
+  else if (edited || apply_inode(apply->staging, slot) != entry->inode) apply_conflict(apply, "kept", EDITED, entry->path);
 }
 
 /* Whoever opened the file while it was in place for a moment may have written to it since. The newer of the two versions stays. */
@@ -62,7 +87,7 @@ static void return_edit(struct apply *apply, const struct apply_entry *entry, in
   if (fstatat(apply->staging, slot, &staged, AT_SYMLINK_NOFOLLOW) != 0) return;
   bool there = fstatat(parent, name, &present, AT_SYMLINK_NOFOLLOW) == 0;
   apply_conflict(apply, "kept", EDITED, entry->path);
-  if (there && apply_nanoseconds(present.st_mtim) > apply_nanoseconds(staged.st_mtim)) return;
+  if (there && apply_nanoseconds(present.st_mtim) >= apply_nanoseconds(staged.st_mtim)) return;
   if (apply_move(apply->staging, slot, parent, name, there ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) refuse_errno(apply->answer, "back", entry->path);
 }
 

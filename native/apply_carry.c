@@ -23,13 +23,9 @@ static bool is_folder(int parent, const char *name) {
 }
 
 /* Where something else has come to the place since, that is the newest and stays. */
-static int put_back(const struct apply *apply, const struct apply_entry *entry, const struct place *place) {
-  if (entry->kind == TAKE_FILE)
-    return apply_move(apply->staging, place->slot, place->parent, place->name, RENAME_NOREPLACE) == 0 || errno == EEXIST ? 0 : -1;
-  if (apply_inode(place->parent, place->name) != entry->inode) return 0;
-  if (apply_move(apply->staging, place->slot, place->parent, place->name, RENAME_EXCHANGE) != 0) return -1;
-  if (apply_inode(apply->staging, place->slot) == entry->inode) return 0;
-  return apply_move(apply->staging, place->slot, place->parent, place->name, RENAME_EXCHANGE);
+static int put_back(struct apply *apply, const struct apply_entry *entry, const struct place *place) {
+  if (entry->kind == CHANGE) return apply_exchange_back(apply, entry, place->parent, place->name, place->slot);
+  return apply_move(apply->staging, place->slot, place->parent, place->name, RENAME_NOREPLACE) == 0 || errno == EEXIST ? 0 : -1;
 }
 
 /* What was displaced must be what the change was made for. Otherwise it goes back at once: the user's bytes are what stays. */

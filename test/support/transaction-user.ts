@@ -1,15 +1,12 @@
-/** Run by transaction-late.test.ts: a user who writes a file again and again, in place or by renames, until told to stop. Prints the last text. */
+/** Run by transaction-late.test.ts: a user who, at every line of input, writes a file many times in a row, then prints the last text. */
 import { renameSync, writeFileSync } from "node:fs";
 
+const WRITES = 150;
 const [file = "", how = ""] = process.argv.slice(2);
 let count = 0;
-let stopped = false;
-process.stdin.on("data", () => {
-  stopped = true;
-});
 
-function write(): void {
-  for (let round = 0; round < 20; round++) {
+process.stdin.on("data", () => {
+  for (let round = 0; round < WRITES; round++) {
     count += 1;
     if (how === "in place") writeFileSync(file, `user ${count}`);
     else {
@@ -17,10 +14,6 @@ function write(): void {
       renameSync(`${file}.tmp`, file);
     }
   }
-  if (!stopped) setImmediate(write);
-  else {
-    process.stdin.destroy();
-    process.stdout.write(`user ${count}`);
-  }
-}
-write();
+  process.stdout.write(`user ${count}`);
+});
+process.stdout.write("ready");
