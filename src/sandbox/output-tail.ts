@@ -26,7 +26,19 @@ export class OutputTail {
     const held = this.#held[chunk.stream];
     held.chunks.push(chunk.data);
     held.bytes += chunk.data.length;
-    if (held.chunks.length > MOST_CHUNKS || held.bytes > 2 * this.#most) this.#join(held);
+    this.#dropWhole(held);
+    if (held.chunks.length > MOST_CHUNKS) this.#join(held);
+  }
+
+  /** What lies wholly before the last bytes goes as it came, without a copy of what stays. */
+  #dropWhole(held: Held): void {
+    let [first] = held.chunks;
+    while (first !== undefined && held.bytes - first.length >= this.#most) {
+      held.chunks.shift();
+      held.bytes -= first.length;
+      this.#truncated ||= first.length > 0;
+      [first] = held.chunks;
+    }
   }
 
   /** One chunk of what is wanted, so that neither bytes nor chunks pile up. */

@@ -13,11 +13,13 @@ export async function timesOf(count: number, work: (index: number) => Promise<un
   return times;
 }
 
-/** Milliseconds of each run while a time goes by, with a short rest between them. */
-export async function timesDuring(milliseconds: number, work: () => Promise<unknown>): Promise<number[]> {
+/** Milliseconds of each run until something else is over, with a short rest between them. */
+export async function timesUntil(over: Promise<unknown>, work: () => Promise<unknown>): Promise<number[]> {
   const times: number[] = [];
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end) {
+  const stop = new AbortController();
+  const end = (): void => stop.abort();
+  over.then(end, end);
+  while (!stop.signal.aborted) {
     times.push(...(await timesOf(1, work)));
     await delay(2);
   }
@@ -28,6 +30,18 @@ export async function timesDuring(milliseconds: number, work: () => Promise<unkn
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** How much longer than alone a program takes on this machine now, since others want its processors, too: 1 when none do. */
+export function contention(): number {
+  const began = performance.now();
+  const before = process.cpuUsage();
+  const spent = (): number => {
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  while (spent() < 200) continue;
+  return Math.max(1, (performance.now() - began) / spent());
 }
 
 /** What a process holds: resident memory and open descriptors. */
