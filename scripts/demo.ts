@@ -1,123 +1,103 @@
-/** The demo: clone this machine, wreck the clone, see that reality is untouched, roll back, fork, throw away. */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+/** The demo: a project with a bug, three approaches at once, the best one promoted to it, and taken back. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { startServer } from "../src/cli/start.ts";
-import { Client } from "../src/client/client.ts";
-import { findPaths } from "../src/config/paths.ts";
-import { VivError } from "../src/schema/errors.ts";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
+const root = fileURLToPath(new URL("..", import.meta.url));
 const place = mkdtempSync(join(tmpdir(), "vivarium-demo-"));
 const project = join(place, "shop");
-const paths = findPaths({ ...process.env, VIV_HOME: join(place, "state"), VIV_CONFIG: join(place, "config.json") });
+const config = join(place, "config.json");
+const env = {
+  ...process.env,
+  PATH: `${dirname(process.execPath)}:${process.env["PATH"] ?? ""}`,
+  VIV_HOME: join(place, "state"),
+  VIV_CONFIG: config,
+};
+const began = performance.now();
+
 const bold = (text: string): string => (process.stdout.isTTY ? `\x1b[1m${text}\x1b[0m` : text);
 const say = (text = ""): void => void process.stdout.write(`${text}\n`);
+const step = (title: string, what: string): void => say(`\n${bold(title)}\n${what}\n`);
 
-async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
-  const began = performance.now();
-  const result = await work();
-  say(`  ${what.padEnd(58)} ${(performance.now() - began).toFixed(1).padStart(8)} ms`);
-  return result;
+/** Runs the command line as a person would, and shows what they would see. */
+function viv(...args: string[]): void {
+  say(`$ viv ${args.map(quoted).join(" ")}`);
+  const { status } = spawnSync(join(root, "bin/viv"), args, { cwd: project, env, stdio: "inherit" });
+  if (status !== 0) throw new Error(`viv ${args[0] ?? ""} ended with ${status ?? "a signal"}`);
 }
 
-function makeProject(): void {
-  mkdirSync(join(project, "src"), { recursive: true });
-  writeFileSync(join(project, "src/price.js"), "export const price = (net) => net * 1.19;\n");
-  writeFileSync(join(project, "README.md"), "# Shop\n");
-  writeFileSync(join(project, "notes.txt"), "uncommitted, and still in every clone\n");
-  const git = (...args: string[]): void =>
-    void execFileSync("git", ["-c", "user.name=demo", "-c", "user.email=demo@example.com", ...args], { cwd: project, stdio: "ignore" });
-  git("init");
-  git("add", "src", "README.md");
-  git("commit", "-m", "A shop");
+function quiet(...args: string[]): string {
+  return execFileSync(join(root, "bin/viv"), args, { cwd: project, env, encoding: "utf8" });
 }
 
-const inReality = (): string => `${readdirSync(project).length} entries in the project, ${readdirSync("/usr").length} in /usr`;
+function quoted(word: string): string {
+  return /^[\w./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
 
-function isAlive(pid: number): boolean {
+function testsPass(): boolean {
+  return spawnSync("npm", ["test"], { cwd: project, env, stdio: "ignore" }).status === 0;
+}
+
+function expectTests(pass: boolean): void {
+  const found = testsPass();
+  say(`$ npm test    # in the real project: ${found ? "passes" : "fails"}`);
+  if (found !== pass) throw new Error(`the tests should ${pass ? "pass" : "fail"} now`);
+}
+
+function show(): void {
+  step("1. A project with a bug", "Its last commit brought discounts, and a test that fails: half a cent is rounded down.");
+  execFileSync("bash", [join(root, "examples/three-way-bug-fix/make.sh"), project], { env, stdio: "ignore" });
+  expectTests(false);
+
+  step(
+    "2. Three approaches at once",
+    "Each runs in a clone of this machine: same files, same programs, uncommitted work included. The same check judges each.",
+  );
+  const cents = "return Math.round((Math.round(total(items) * 100) * (100 - percent)) / 100) / 100;";
+  viv(
+    "try",
+    "--attempt",
+    "upgrade=npm install --offline --no-audit --no-fund ./vendor/money-round-1.1.0.tgz",
+    "--attempt",
+    `patch=sed -i 's|return round(total.*|${cents}|' src/cart.js`,
+    "--attempt",
+    "revert=git -c user.name=me -c user.email=me@example.com revert --no-edit HEAD",
+    "--check",
+    "npm test",
+    "--setup",
+    "npm ci --offline --no-audit --no-fund",
+  );
+
+  step("3. Reality has not noticed", "Nothing of all that has touched the project.");
+  expectTests(false);
+
+  step("4. Promote the winner", "Its change, and only that, is written into the project: all of it or nothing.");
+  const { experiments } = JSON.parse(quiet("experiments", "--json")) as { experiments: { id: string }[] };
+  viv("promote", experiments[0]?.id ?? "", "--message", "Round discounted prices in cents");
+  expectTests(true);
+
+  step("5. Undo", "One command takes it back, exactly.");
+  viv("undo");
+  expectTests(false);
+  if (execFileSync("git", ["status", "--porcelain"], { cwd: project }).length > 0) throw new Error("the project is not as it was");
+}
+
+function main(): void {
+  writeFileSync(config, "{}");
   try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
-    throw error;
-  }
-}
-
-async function run(client: Client, sandbox: string, line: string): Promise<string> {
-  const result = await client.call("runCommand", { sandbox, command: ["/bin/sh", "-c", line] });
-  return result.stdout.trim();
-}
-
-async function show(client: Client): Promise<void> {
-  const status = await client.call("status", {});
-  const walled = status.driver === "native";
-  if (!walled)
-    say(bold("UNWALLED: this machine can't put walls around a sandbox; `viv doctor` says what would. A copy of the folder is used.\n"));
-  const before = inReality();
-
-  say(bold("1. Clone this machine: same files, same packages, uncommitted work included"));
-  const first = await timed("first clone of the project", () => client.call("createSandbox", { project, unwalled: !walled }));
-  await client.call("removeSandbox", { sandbox: first.id });
-  const box = await timed("clone again: nothing changed, so nothing is copied", () =>
-    client.call("createSandbox", { project, name: "demo", unwalled: !walled }),
-  );
-  say(`  inside: ${await run(client, box.id, "cat notes.txt")}`);
-  if (walled)
-    say(`  inside: ${await run(client, box.id, '. /etc/os-release && echo "$PRETTY_NAME, $(ls /usr/bin | wc -l) programs in /usr/bin"')}`);
-  await timed("snapshot, to come back to", () => client.call("createSnapshot", { sandbox: box.id, name: "good" }));
-
-  say(bold("\n2. Wreck it"));
-  const wreck = walled ? "rm -rf ./* ./.git /usr 2>/dev/null; echo done" : "rm -rf ./* ./.git; echo done";
-  await timed(walled ? "rm -rf of the project and of /usr, inside" : "rm -rf of the project, in the copy", () =>
-    run(client, box.id, wreck),
-  );
-  if (walled)
-    say(
-      `  inside: ${await run(client, box.id, "ls").catch((error: unknown) => (error instanceof VivError ? error.message : String(error)))}`,
-    );
-  say(`  reality before: ${before}`);
-  say(`  reality now:    ${inReality()}`);
-  if (before !== inReality()) throw new Error("reality has changed");
-
-  say(bold("\n3. Roll back, and fork"));
-  await timed("rollback to the snapshot: the whole system, not just files", () =>
-    client.call("rollback", { sandbox: box.id, snapshot: "good" }),
-  );
-  say(`  inside: ${await run(client, box.id, "cat src/price.js")}`);
-  const { sandboxes } = await timed("fork into three", () => client.call("forkSandbox", { sandbox: box.id, count: 3 }));
-  const rates = ["1.07", "1.19", "1.25"];
-  await timed("each fork goes its own way, at once", () =>
-    Promise.all(sandboxes.map((fork, index) => run(client, fork.id, `sed -i 's/1.19/${rates[index] ?? "1"}/' src/price.js`))),
-  );
-  for (const fork of sandboxes) say(`  ${fork.name.padEnd(14)} ${await run(client, fork.id, "cat src/price.js")}`);
-
-  say(bold("\n4. Throw away"));
-  await timed("destroy all four", () => Promise.all([box, ...sandboxes].map(({ id }) => client.call("removeSandbox", { sandbox: id }))));
-  say(`  reality:        ${inReality()}`);
-  say(`\nYour turn: cd into a project of yours and run ${bold("viv create")} (bin/viv in this checkout).`);
-}
-
-async function main(): Promise<number> {
-  makeProject();
-  await startServer(paths, { env: process.env, report: say });
-  const client = new Client({ socket: paths.socket });
-  const { pid } = await client.call("status", {});
-  try {
-    await show(client);
-    return 0;
+    show();
+    say(`\nAll of this took ${((performance.now() - began) / 1000).toFixed(1)} s.`);
+    say(`Your turn: in a project of yours, ${bold("viv try 'one way' 'another way' --check 'npm test'")} (bin/viv in this checkout).`);
   } finally {
-    await client.call("prune", { all: true }).catch(() => undefined);
-    await client.call("shutdown", {});
-    client.close();
-    // Its storage is unmounted when it has ended, and not before.
-    while (isAlive(pid)) await delay(10);
+    quiet("prune", "--all");
+    quiet("down");
   }
 }
 
 try {
-  process.exitCode = await main();
+  main();
 } finally {
   rmSync(place, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
 }

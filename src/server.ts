@@ -21,12 +21,10 @@ import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
 import { protectFromOom } from "./host/oom.ts";
 import { freeRanges } from "./host/subids.ts";
-import { Clones } from "./experiments/clones.ts";
 import { Experiments } from "./experiments/experiments.ts";
-import { Verification } from "./experiments/verification.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
-import { Promotions } from "./promotion/promotions.ts";
+import { Promotions, type PromotionParts } from "./promotion/promotions.ts";
 import { Transactions } from "./promotion/transaction.ts";
 import { freeMemory } from "./sandbox/admission.ts";
 import { Live } from "./sandbox/live.ts";
@@ -219,10 +217,12 @@ export class Server {
     );
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
-    const promotions = this.#promotions(parts, registry, sandboxes, cell, temporary);
-    await promotions?.recover();
     const experiments = new Experiments(parts, sandboxes, temporary);
     this.#closers.push(() => experiments.close());
+    const { verification } = experiments;
+    const promotions = this.#promotions({ parts, registry, sandboxes, verification, temporary }, cell);
+    await promotions?.recover();
+    if (promotions !== undefined) experiments.onWinner = (winner) => promotions.promoteWinner(winner);
     await experiments.resume();
     const best = parts.backends.all()[0];
     const limits = best?.driver.capabilities.limits === "hard" ? "hard" : "watched";
@@ -249,23 +249,13 @@ export class Server {
   }
 
   /** Writing to real projects takes the cell, walls or not. */
-  #promotions(parts: Parts, registry: Registry, sandboxes: Sandboxes, cell: string | undefined, temporary: string): Promotions | undefined {
+  #promotions(all: Omit<PromotionParts, "transactions" | "folder">, cell: string | undefined): Promotions | undefined {
+    const { home } = this.#options.paths;
     const host = this.#host ?? (cell === undefined ? undefined : this.#cellHost(cell, new Exits()));
     if (host === undefined) return undefined;
-    const clones = new Clones(parts, sandboxes);
-    const promotions = new Promotions({
-      parts,
-      registry,
-      sandboxes,
-      verification: new Verification(parts, sandboxes, clones),
-      transactions: new Transactions(host, join(this.#options.paths.home, "transactions"), parts.reach),
-      folder: join(this.#options.paths.home, "promotions"),
-      temporary,
-    });
-    this.#closers.push(
-      () => clones.close(),
-      () => promotions.close(),
-    );
+    const transactions = new Transactions(host, join(home, "transactions"), all.parts.reach);
+    const promotions = new Promotions({ ...all, transactions, folder: join(home, "promotions") });
+    this.#closers.push(() => promotions.close());
     return promotions;
   }
 

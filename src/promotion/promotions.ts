@@ -11,7 +11,7 @@ import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { Promotion, type PromoteInput, type PromotionPlan } from "../schema/promotion.ts";
-import type { PromotionRow } from "../store/store.ts";
+import type { ExperimentRow, PromotionRow } from "../store/store.ts";
 import { Branching } from "./branching.ts";
 import { Journey, type Road } from "./journey.ts";
 import { describeChange, prepare, type Prepared } from "./plan.ts";
@@ -76,6 +76,13 @@ export class Promotions {
       const target = input.branch === undefined ? targetOf(stations, input.to) : stations.length - 1;
       return shown(await this.#go(row, source, stations, target, env));
     });
+  }
+
+  /** Promotes what an experiment chose; the id of the promotion, or why it did not come to its end. */
+  async promoteWinner({ id, input }: ExperimentRow): Promise<string> {
+    const promotion = await this.promote({ experiment: id, allowRisky: false, env: input.env });
+    if (promotion.state === "applied") return promotion.id;
+    throw new VivError("illegal_transition", promotion.reason ?? `Promotion ${promotion.id} is ${promotion.state}.`);
   }
 
   /** Stages of the config, or of a branch that was asked for. */
