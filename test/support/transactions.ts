@@ -3,8 +3,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
-  chownSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -43,8 +43,8 @@ export class TransactionLab {
   transactions: Transactions;
   #changes: MergedChange[] = [];
 
-  constructor(where: "memory" | "disk" = "memory") {
-    this.folder = realpathSync(mkdtempSync(join(where === "memory" ? MEMORY : tmpdir(), "viv-transaction-")));
+  constructor(where: "memory" | "disk" = "memory", parent = where === "memory" ? MEMORY : tmpdir()) {
+    this.folder = realpathSync(mkdtempSync(join(parent, "viv-transaction-")));
     this.project = join(this.folder, "project");
     this.state = join(this.folder, "state");
     this.contents = join(this.folder, "contents");
@@ -116,7 +116,7 @@ export class TransactionLab {
   }
 
   give(uid: number, gid: number): void {
-    for (const name of ["", ...this.seen().keys()]) chownSync(join(this.project, name), uid, gid);
+    for (const name of ["", ...this.seen().keys()]) lchownSync(join(this.project, name), uid, gid);
   }
 
   /** What `apply` must make of the project. */
