@@ -317,6 +317,8 @@ describe("a hostile or special repository", () => {
     // The user took the attribute away in the checkout alone: the commit still has it.
     lab.write({ ".gitattributes": "" });
     await refused(["big.bin", null, "x"]);
+    // So does it where the change takes it away.
+    await refused(["big.bin", null, "x"], [".gitattributes", "", "# nothing\n"]);
     await made(lab.request(parent, [lab.change("a", "a\n", "b\n")]));
     expect(existsSync(marker())).toBe(false);
     lab.write({ "big.info": "x" });

@@ -1,6 +1,6 @@
 /** PROM-6: one branch goes to a real remote, by path and over HTTP, with the user's own login, and nothing is forced. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -116,6 +116,23 @@ describe("a push to a path", () => {
     await expect(push(request({ remote: join(lab.place, "nowhere") }))).rejects.toMatchObject({ code: "push_refused" });
     await expect(push(request({ project: lab.home }))).rejects.toMatchObject({ code: "not_found" });
   });
+});
+
+test("PROM-6: a push over ssh goes with the user's own ssh command, agent and home", async () => {
+  const said = join(lab.place, "said");
+  const ssh = join(lab.place, "ssh");
+  // The far end is this machine: the last argument is what ssh would run there.
+  writeFileSync(
+    ssh,
+    `#!/bin/sh\necho "$* HOME=$HOME SSH_AUTH_SOCK=$SSH_AUTH_SOCK SECRET=$SECRET" > ${said}\nfor last; do :; done\nexec sh -c "$last"\n`,
+  );
+  chmodSync(ssh, 0o755);
+  lab.git("config", "core.sshCommand", ssh);
+  lab.git("remote", "add", "far", `git@far.example:${remote}`);
+  const variables = { ...lab.variables, SSH_AUTH_SOCK: "/run/agent", SECRET: "kept" };
+  expect(await push(request({ remote: "far", variables }))).toMatchObject({ address: `git@far.example:${remote}`, unchanged: false });
+  expect(onRemote()).toContain("fix/it");
+  expect(readFileSync(said, "utf8")).toContain(`HOME=${lab.home} SSH_AUTH_SOCK=/run/agent SECRET=\n`);
 });
 
 describe("a push over HTTP", () => {
