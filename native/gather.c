@@ -107,10 +107,15 @@ static unsigned mode_of(struct gather_side side) {
   return S_ISDIR(mode) ? 040000 : 1;
 }
 
+/* Whether whoever runs it would become somebody else. */
+static const char *privilege_of(struct gather_side side) {
+  return side.path != NULL && S_ISREG(side.status->st_mode) && (side.status->st_mode & (S_ISUID | S_ISGID)) != 0 ? ":s" : "";
+}
+
 bool gather_change(struct gathering *gathering, char what, const char *type, struct gather_side old, struct gather_side new, const char *path) {
   if (gathering->listed > LIST_MAX || gathering->error != 0) return false;
   long long old_mark = put_blob(gathering, old), new_mark = put_blob(gathering, new);
-  int count = fprintf(gathering->list, "%c%c%s%c%o:%lld%c%o:%lld%c%s", what, PART, type, PART, mode_of(old), old_mark, PART, mode_of(new), new_mark, PART, path);
+  int count = fprintf(gathering->list, "%c%c%s%c%o:%lld%c%o:%lld%s%c%s", what, PART, type, PART, mode_of(old), old_mark, PART, mode_of(new), new_mark, privilege_of(new), PART, path);
   fputc('\0', gathering->list);
   gathering->listed += count + 1;
   return true;

@@ -17,6 +17,8 @@ export interface ChangeSet {
   readonly changes: ReadonlyMap<string, StoredChange>;
   /** Folders in which something came or went and something is untouched. */
   readonly kept: readonly Buffer[];
+  /** Folders that came (true) or went, by path as latin1: git knows none, but an empty one is there all the same. */
+  readonly folders?: ReadonlyMap<string, boolean>;
 }
 
 /** A merge needs every content. */
@@ -31,7 +33,13 @@ export async function storeChanges(store: GitStore, gathered: Gathered): Promise
     const stored = { path: change.path, old: entryOf(change, "old", contents), new: entryOf(change, "new", contents) };
     if (stored.old !== null || stored.new !== null) changes.set(change.path.toString("latin1"), stored);
   }
-  return { changes, kept: gathered.kept };
+  return { changes, kept: gathered.kept, folders: foldersOf(gathered) };
+}
+
+function foldersOf({ changes }: Gathered): Map<string, boolean> {
+  const isFolder = (side: GatheredChange["old"]): boolean => side?.mode === "40000";
+  const moved = changes.filter((change) => isFolder(change.old) !== isFolder(change.new));
+  return new Map(moved.map(({ path, new: now }) => [path.toString("latin1"), isFolder(now)]));
 }
 
 function entryOf(change: GatheredChange, side: "old" | "new", contents: ReadonlyMap<number, string>): TreeEntry | null {
@@ -53,8 +61,12 @@ export async function changesBetween(gather: Gather, store: GitStore, { back, fo
 }
 
 /** The same way backwards. What is kept is kept both ways. */
-function turn({ changes, kept }: ChangeSet): ChangeSet {
-  return { changes: new Map([...changes].map(([key, { path, old, new: now }]) => [key, { path, old: now, new: old }])), kept };
+function turn({ changes, kept, folders = new Map<string, boolean>() }: ChangeSet): ChangeSet {
+  return {
+    changes: new Map([...changes].map(([key, { path, old, new: now }]) => [key, { path, old: now, new: old }])),
+    kept,
+    folders: new Map([...folders].map(([key, came]) => [key, !came])),
+  };
 }
 
 /** One after the other; what ends as it began is no change. */
@@ -65,5 +77,7 @@ function chain(first: ChangeSet, second: ChangeSet): ChangeSet {
     if (old?.mode === change.new?.mode && old?.content === change.new?.content) changes.delete(key);
     else changes.set(key, { path: change.path, old, new: change.new });
   }
-  return { changes, kept: [...first.kept, ...second.kept] };
+  const folders = new Map(first.folders);
+  for (const [key, came] of second.folders ?? []) if (!folders.delete(key)) folders.set(key, came);
+  return { changes, kept: [...first.kept, ...second.kept], folders };
 }

@@ -25,8 +25,17 @@ export async function ignoredPaths(
   const exclude = await rules.exclude();
   const { stdout } = await store.git(
     [
-      ...["-C", rules.folder, "--work-tree=.", "-c", "core.bare=false", "-c", `core.excludesFile=${exclude}`],
-      ...["check-ignore", "--no-index", "-z", "--stdin"],
+      "-C",
+      rules.folder,
+      "--work-tree=.",
+      "-c",
+      "core.bare=false",
+      "-c",
+      `core.excludesFile=${exclude}`,
+      "check-ignore",
+      "--no-index",
+      "-z",
+      "--stdin",
     ],
     // A path that begins with a colon would be a pattern.
     { okCodes: [0, 1], input: paths.flatMap((path) => [HERE, path, Buffer.of(0)]) },

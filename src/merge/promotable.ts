@@ -22,12 +22,15 @@ export interface PromotableRequest {
 
 export interface LeftOut {
   readonly path: Buffer;
-  readonly why: "ignored" | "special" | "not asked for";
+  /** git: a file system may take its name for a repository's own folder. */
+  readonly why: "ignored" | "special" | "git" | "not asked for";
 }
 
 export interface Promotable {
   readonly changes: ChangeSet;
   readonly leftOut: readonly LeftOut[];
+  /** Of the changes, files that are setuid or setgid inside; those bits are not part of a change. */
+  readonly privileged: readonly Buffer[];
 }
 
 /** Brings the promotable change into the store, with every content. */
@@ -47,12 +50,13 @@ export async function promotable(store: GitStore, request: PromotableRequest): P
   const chosen = files.filter((change) => {
     const key = change.path.toString("latin1");
     const isIgnored = ignored.has(key) && !held.has(key) && !included(key);
-    const why = isSpecial(change) ? "special" : isIgnored ? "ignored" : asked(key) ? undefined : "not asked for";
+    const why = isSpecial(change) ? "special" : isGit(change) ? "git" : isIgnored ? "ignored" : asked(key) ? undefined : "not asked for";
     if (why !== undefined) leftOut.push({ path: change.path, why });
     return why === undefined;
   });
   const changes = await storeChanges(store, { ...gathered, changes: chosen });
-  return { changes: { ...changes, kept: [...changes.kept, ...leftOut.flatMap(({ path }) => foldersAbove(path))] }, leftOut };
+  const privileged = chosen.filter((change) => change.new?.privileged === true).map(({ path }) => path);
+  return { changes: { ...changes, kept: [...changes.kept, ...leftOut.flatMap(({ path }) => foldersAbove(path))] }, leftOut, privileged };
 }
 
 /** What must be written to a clone of the base to become the changed state. */
@@ -69,6 +73,18 @@ function isFolder({ old, new: now }: GatheredChange): boolean {
 /** Devices, sockets and pipes are nothing that git or a promotion knows. */
 function isSpecial({ old, new: now }: GatheredChange): boolean {
   return old?.mode === "other" || now?.mode === "other";
+}
+
+/** Characters that HFS+ leaves out when it compares names. */
+const UNSEEN = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
+/** As NTFS sees it: short names, trailing dots and spaces, streams. */
+const GIT_NAME = /^(\.git|git~\d+)[. ]*(:.*)?$/i;
+
+function isGit({ path }: GatheredChange): boolean {
+  return path
+    .toString()
+    .split(/[/\\]/)
+    .some((part) => GIT_NAME.test(part.replace(UNSEEN, "")));
 }
 
 /** Whether a path is one of these or lies below one. */

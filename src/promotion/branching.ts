@@ -68,14 +68,14 @@ export class Branching {
     const asked = row.input?.branch ?? NOTHING_ASKED;
     const message = row.message ?? `Change of ${row.sandboxName ?? "a sandbox"}`;
     const { kind, ticket } = asked;
-    const name = asked.name ?? (await branchName({ kind, message, ...(ticket === undefined ? {} : { ticket }) }));
+    const branch = asked.name ?? (await branchName({ kind, message, ...(ticket === undefined ? {} : { ticket }) }));
     const request: BranchRequest = {
       project: row.project,
       temporary: this.#all.temporary,
       parent: how.parent,
       changes: how.prepared.own,
       contents: how.prepared.contents,
-      branch: name,
+      branch,
       message,
       checks: how.checks.map((name) => ({ name, passed: true })),
       variables: how.env,
@@ -92,8 +92,8 @@ export class Branching {
 
   async #publish(row: PromotionRow, request: BranchRequest, how: Making): Promise<Branched> {
     const prepared = await prepareBranch(request);
-    if (prepared.outcome === "conflict") return this.#conflict(row, prepared, how).finally(() => prepared.close());
     try {
+      if (prepared.outcome === "conflict") return await this.#conflict(row, prepared, how);
       await prepared.publish();
     } finally {
       await prepared.close();

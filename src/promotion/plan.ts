@@ -47,7 +47,7 @@ export async function prepare(parts: Parts, registry: Registry, temporary: strin
   const backend = parts.backends.of(row);
   const store = await GitStore.open(temporary);
   try {
-    const { changes: own, leftOut } = await promotableOf(parts, row, source.snapshot, store, source);
+    const { changes: own, leftOut, privileged } = await promotableOf(parts, row, source.snapshot, store, source);
     const view = await openProject(parts.store, row.project, parts.state);
     const reality = await withToday(parts, registry, view, backend, async (today) =>
       changesBetween(backend.gather, store, await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT)),
@@ -61,7 +61,8 @@ export async function prepare(parts: Parts, registry: Registry, temporary: strin
     await mkdir(contents, { mode: 0o700 });
     const mine = asMerged(own);
     await writeContents(store, idsOf([...merged.changes, ...mine]), contents);
-    const risks = [...(await findRisks(merged.changes, contents)), ...leftOut.filter(isSpecial).map(specialRisk)];
+    const found = await findRisks(merged.changes, contents);
+    const risks = [...found, ...privileged.map(privilegedRisk), ...leftOut.flatMap(leftOutRisk)];
     const notes = await notesOf(parts, source);
     return { plan: describePlan(merged, moved, risks, leftOut, notes), changes: merged.changes, own: mine, contents };
   } finally {
@@ -111,12 +112,17 @@ export function describeConflict({ kind, paths, message }: Conflict): PlanConfli
   return { path: decodePath(paths[0] ?? Buffer.alloc(0)), kind, message };
 }
 
-function isSpecial({ why }: LeftOut): boolean {
-  return why === "special";
+function privilegedRisk(path: Buffer): Risk {
+  return { path: decodePath(path), kind: "setuid", why: "It is setuid or setgid inside; it is promoted without that." };
 }
 
-function specialRisk({ path }: LeftOut): Risk {
-  return { path: decodePath(path), kind: "special", why: "It is no file, folder or link; it is not promoted." };
+/** What is left out is no danger, but tells something about who made it. */
+function leftOutRisk({ path, why }: LeftOut): Risk[] {
+  const kinds = {
+    special: "It is no file, folder or link; it is not promoted.",
+    git: "Its name imitates git's own folder; it is not promoted.",
+  };
+  return why === "special" || why === "git" ? [{ path: decodePath(path), kind: why, why: kinds[why] }] : [];
 }
 
 async function notesOf(parts: Parts, { row, snapshot }: Source): Promise<string[]> {

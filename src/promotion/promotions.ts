@@ -8,19 +8,19 @@ import { openProject, type ProjectView } from "../sandbox/projects.ts";
 import type { Registry } from "../sandbox/registry.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { VivError } from "../schema/errors.ts";
-import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { Promotion, type PromoteInput, type PromotionPlan } from "../schema/promotion.ts";
+import type { PromoteInput, Promotion, PromotionPlan } from "../schema/promotion.ts";
 import type { ExperimentRow, PromotionRow } from "../store/store.ts";
 import { Branching } from "./branching.ts";
 import { Journey, type Road } from "./journey.ts";
-import { describeChange, prepare, type Prepared } from "./plan.ts";
+import { prepare, type Prepared } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
 import { Records } from "./record.ts";
+import { asFound, newRow, shown } from "./rows.ts";
 import { findSource, type Origin } from "./source.ts";
-import { startOf, stationsOf, targetOf, type Station } from "./stages.ts";
-import { runOutside } from "./outside.ts";
+import { stationsOf, targetOf, type Station } from "./stages.ts";
 import type { Transactions } from "./transaction.ts";
+import { Undoing } from "./undoing.ts";
 import { Writing } from "./writing.ts";
 
 export interface PromotionParts {
@@ -42,6 +42,7 @@ export class Promotions {
   readonly #writing: Writing;
   readonly #journey: Journey;
   readonly #branching: Branching;
+  readonly #undoing: Undoing;
   readonly #stopping = new AbortController();
 
   constructor(all: PromotionParts) {
@@ -50,6 +51,7 @@ export class Promotions {
     this.#writing = new Writing(all.parts, all.transactions, this.#records, all.temporary);
     this.#journey = new Journey(all.verification, this.#writing, this.#stopping.signal);
     this.#branching = new Branching(all, this.#stopping.signal);
+    this.#undoing = new Undoing(all, this.#records, this.#writing);
   }
 
   /** What a promotion would do; nothing is kept of it. */
@@ -155,14 +157,13 @@ export class Promotions {
   }
 
   async #takeBackAfter(failed: PromotionRow, reason: string): Promise<string> {
-    const undo = await this.#undo(failed, `Its checks failed: ${reason}`);
+    const undo = await this.#undoing.take(failed, `Its checks failed: ${reason}`);
     if (undo.state === "applied") return "The folder is as it was before.";
     return `The folder could not be brought back: ${undo.reason ?? "unknown"}`;
   }
 
   /** Takes back a promotion, or the last one of a project. */
   async undo(id: string | undefined, project: string | undefined): Promise<Promotion> {
-    const { parts } = this.#all;
     const meant = id === undefined ? await this.#last(project) : await this.#find(id);
     return this.#alone(meant.project, async () => {
       const row = await this.#find(meant.id);
@@ -175,60 +176,10 @@ export class Promotions {
           },
         );
       await requireSettled(row.project);
-      const said = await this.#undoStages(row, parts);
-      const undo = await this.#undo(row, said);
+      const said = await this.#undoing.stages(row);
+      const undo = await this.#undoing.take(row, said);
       return shown(undo);
     });
-  }
-
-  /** Later stages that know how to go back do so first, the last one first. */
-  async #undoStages(row: PromotionRow, parts: Parts): Promise<string | null> {
-    const view = await openProject(parts.store, row.project, parts.state);
-    const stations = stationsOf(view.config, []);
-    const said: string[] = [];
-    for (const result of row.stages.toReversed()) {
-      const station = stations.find(({ name }) => name === result.name);
-      if (result.state !== "passed" || station === undefined || typeof station.apply !== "object") continue;
-      if (station.rollback === undefined) {
-        said.push(`Stage ${station.name} has no rollback and stands.`);
-        continue;
-      }
-      const check = await runOutside(row.project, station.rollback, {}, { VIV_PROMOTION: row.id, VIV_STAGE: station.name });
-      said.push(
-        check.passed ? `Stage ${station.name} was rolled back.` : `The rollback of stage ${station.name} ended with ${check.exitCode}.`,
-      );
-    }
-    return said.length === 0 ? null : said.join(" ");
-  }
-
-  async #undo(written: PromotionRow, reason: string | null): Promise<PromotionRow> {
-    const { parts } = this.#all;
-    const row: PromotionRow = { ...newUndo(written), reason };
-    await parts.store.change((change) => change.putPromotion(row));
-    parts.reach("promotion.undo");
-    await this.#records.fresh(row.id);
-    const { changes, conflicts } = await this.#writing.takeBack(row, written);
-    const undone = conflicts.length === 0;
-    const [first] = conflicts;
-    const ended: PromotionRow = {
-      ...row,
-      writing: false,
-      state: undone ? "applied" : "failed",
-      reason: undone ? reason : `${first?.path ?? ""} was edited since and can't be merged; nothing was taken back.`,
-      plan: { ...emptyPlan, changes: changes.slice(0, LIMITS.listedChanges).map(describeChange), files: changes.length, conflicts },
-      endedAt: new Date().toISOString(),
-    };
-    await parts.store.change(async (change) => {
-      await change.putPromotion(ended);
-      const now = await change.promotion(written.id);
-      if (undone && now !== undefined && now.state === "applied") await change.putPromotion({ ...now, state: "undone" });
-      await change.event(undone ? "promotion.undone" : "promotion.failed", written.sandbox, {
-        promotion: written.id,
-        undo: row.id,
-        project: row.project,
-      });
-    });
-    return ended;
   }
 
   async #last(project: string | undefined): Promise<PromotionRow> {
@@ -265,37 +216,12 @@ export class Promotions {
     for (const row of await store.promotions({ open: true })) {
       if (row.state === "waiting" && !row.writing) continue;
       try {
-        await this.#alone(row.project, () => this.#settle(row));
+        await this.#alone(row.project, () => this.#undoing.settle(row));
       } catch (error) {
         log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: describe(error) });
       }
     }
     await this.#forgetOld();
-  }
-
-  async #settle(row: PromotionRow): Promise<void> {
-    const end = row.writing ? await this.#writing.recover(row) : "before";
-    const endedAt = new Date().toISOString();
-    const open = row.stages.findIndex(({ state }) => state === "running");
-    const interrupted = "The server ended while it was under way";
-    const stages = row.stages.map((result, index) =>
-      index === open
-        ? { ...result, state: end === "after" ? ("passed" as const) : ("failed" as const), reason: `${interrupted}.`, endedAt }
-        : result,
-    );
-    const wasWritten = end === "after" || row.state === "applied";
-    const reason =
-      end === "after" ? `${interrupted}; the change is in the folder, its checks were not run.` : `${interrupted}; nothing stays of it.`;
-    await this.#all.parts.store.change(async (change) => {
-      await change.putPromotion({ ...row, stages, writing: false, state: wasWritten ? "applied" : "failed", reason, endedAt });
-      const undone = row.undoes === null || end === "before" ? undefined : await change.promotion(row.undoes);
-      if (undone !== undefined) await change.putPromotion({ ...undone, state: "undone" });
-      await change.event(end === "after" ? "promotion.applied" : "promotion.failed", row.sandbox, {
-        promotion: row.id,
-        project: row.project,
-        reason,
-      });
-    });
   }
 
   /** Contents for an undo are not kept for ever. */
@@ -313,71 +239,4 @@ export class Promotions {
   close(): void {
     this.#stopping.abort();
   }
-}
-
-const emptyPlan: PromotionPlan = {
-  hash: "",
-  changes: [],
-  files: 0,
-  moved: false,
-  movedPaths: 0,
-  conflicts: [],
-  risks: [],
-  leftOut: [],
-  notes: [],
-};
-
-function newRow(source: Origin, input: Omit<PromoteInput, "env">, stations: readonly Station[]): PromotionRow {
-  return {
-    id: newId("promotion"),
-    kind: "promotion",
-    project: source.row.project,
-    sandbox: source.row.id,
-    sandboxName: source.row.name,
-    experiment: source.experiment?.id ?? null,
-    undoes: null,
-    message: input.message ?? null,
-    state: "planning",
-    reason: null,
-    plan: null,
-    stages: startOf(stations),
-    branch: null,
-    pending: false,
-    createdAt: new Date().toISOString(),
-    endedAt: null,
-    input,
-    snapshot: source.snapshot,
-    approved: [],
-    verified: null,
-    writing: false,
-  };
-}
-
-function newUndo(written: PromotionRow): PromotionRow {
-  return {
-    ...written,
-    id: newId("promotion"),
-    kind: "undo",
-    undoes: written.id,
-    state: "planning",
-    plan: null,
-    stages: [],
-    createdAt: new Date().toISOString(),
-    endedAt: null,
-    input: null,
-    approved: [],
-    verified: null,
-    writing: false,
-  };
-}
-
-function asFound(row: PromotionRow): Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include"> {
-  const { only, include } = row.input ?? {};
-  const from = row.experiment === null ? { sandbox: row.sandbox ?? "" } : { experiment: row.experiment };
-  return { ...from, ...(only === undefined ? {} : { only }), ...(include === undefined ? {} : { include }) };
-}
-
-/** What the API shows of a row. */
-function shown(row: PromotionRow): Promotion {
-  return Promotion.parse({ ...row, pending: row.writing && row.state !== "applying" ? true : row.writing });
 }

@@ -30,7 +30,7 @@ export const RUNS_BY_ITSELF: readonly PathRule[] = [
     why: "Package managers take settings and scripts from it.",
   },
   { pattern: /(^|\/)\.yarn\//, why: "The package manager itself lies in it." },
-  { pattern: /(^|\/)(gnu)?makefile([.-][^/]*)?$|\.mk$/, why: "make runs it." },
+  { pattern: /(^|\/)(gnu)?makefile(\.\w+)?$|\.mk$/, why: "make runs it." },
   {
     pattern: /(^|\/)(justfile|\.justfile|taskfile[^/]*\.ya?ml|rakefile|gemfile|build\.rs|setup\.py|noxfile\.py|tasks\.py|dodo\.py)$/,
     why: "Build tools run it.",
@@ -90,5 +90,5 @@ export const SECRETS: readonly { readonly pattern: RegExp; readonly what: string
 ];
 
 /** Characters that make text look different from what it is. */
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 export const HIDDEN_TEXT = /[\u202a-\u202e\u2066-\u2069\u200b\u2060\u180e]|\u001b|\r(?!\n)/;

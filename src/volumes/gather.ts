@@ -14,6 +14,8 @@ export interface GatheredSide {
   readonly mode: GitMode;
   /** Number of its content in the blobs; 0 for a folder, and for what is too large or can't be read. */
   readonly mark: number;
+  /** Setuid or setgid; told of the new side alone. */
+  readonly privileged?: boolean;
 }
 
 export interface GatheredChange {
@@ -102,7 +104,7 @@ function add(changes: Map<string, GatheredChange>, change: GatheredChange): void
 }
 
 function readSide(text: Buffer | undefined): GatheredSide | null {
-  const [mode = "", mark = ""] = (text?.toString() ?? "").split(":");
+  const [mode = "", mark = "", more] = (text?.toString() ?? "").split(":");
   const known = MODES[mode];
-  return known === undefined ? null : { mode: known, mark: Number(mark) };
+  return known === undefined ? null : { mode: known, mark: Number(mark), ...(more === "s" ? { privileged: true } : {}) };
 }

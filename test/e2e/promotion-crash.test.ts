@@ -67,7 +67,7 @@ describe("a server killed while it promotes", needs("root"), () => {
       await dieAt(point, () => server.client.call("promote", { sandbox }));
       const applied = await expectSettled();
       expect(applied).toBe(["promote.committed", "promote.cleaned"].includes(point));
-      if (!applied) expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "applied" });
+      if (!applied) await server.client.call("promote", { sandbox });
       expect(fingerprint()).toBe(after);
       await dieAt(point === "promotion.begun" ? "promotion.undo" : point, () =>
         server.client.call("undoPromotion", { project: server.project }),

@@ -1,6 +1,6 @@
 /** Changes of sandboxes on their way into a real project, and back. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
@@ -30,7 +30,7 @@ for (const storage of ["btrfs", "plain"] as const) {
 
     test("brings files, modes, links and deletions into the folder, and back with one undo", async () => {
       const before = git("status", "--porcelain");
-      const mtime = statSync(path("a.txt")).mtimeNs;
+      const mtime = statSync(path("a.txt"), { bigint: true }).mtimeNs;
       const { id } = await server.create();
       await server.sh(
         id,
@@ -64,7 +64,7 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect(git("status", "--porcelain")).toBe(before);
       expect(readFileSync(path("b.txt"), "utf8")).toBe("b\n");
       expect(existsSync(path("new"))).toBe(false);
-      expect(statSync(path("a.txt")).mtimeNs).toBe(mtime);
+      expect(statSync(path("a.txt"), { bigint: true }).mtimeNs).toBe(mtime);
     });
   });
 }
