@@ -61,7 +61,7 @@ static int open_folder(struct applying *applying, char *path, bool make) {
   return at;
 }
 
-/* False: there is nothing, and nothing to do. */
+/* False with errno: there is no such place. */
 static bool find_place(struct applying *applying, const char *path, bool make) {
   if (path == NULL || strlen(path) >= sizeof applying->path || !is_path(path)) job_fail(applying->job, EINVAL, "path", NULL, NULL);
   strcpy(applying->path, path);
@@ -69,7 +69,7 @@ static bool find_place(struct applying *applying, const char *path, bool make) {
   applying->name = slash == NULL ? applying->path : slash + 1;
   applying->folder = open_folder(applying, applying->path, make);
   if (applying->folder >= 0) return true;
-  if (make || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)) fail(applying, errno, "path");
+  if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) fail(applying, errno, "path");
   return false;
 }
 
@@ -114,7 +114,7 @@ static void finish_file(struct applying *applying) {
 }
 
 static void begin_file(struct applying *applying, const struct fields *step) {
-  find_place(applying, field(step, "path"), true);
+  if (!find_place(applying, field(step, "path"), true)) fail(applying, errno, "path");
   applying->executable = field_flag(step, "executable");
   applying->file = open_aside(applying->job, applying->folder);
 }
@@ -122,7 +122,7 @@ static void begin_file(struct applying *applying, const struct fields *step) {
 static void make_link(struct applying *applying, const struct fields *step) {
   const char *target = field(step, "target");
   if (target == NULL) job_fail(applying->job, EINVAL, "target", NULL, NULL);
-  find_place(applying, field(step, "path"), true);
+  if (!find_place(applying, field(step, "path"), true)) fail(applying, errno, "path");
   if (is_late(applying)) return leave(applying);
   if (remove_tree(applying->folder, applying->name) != 0 && errno != ENOENT) fail(applying, errno, "replace");
   if (symlinkat(target, applying->folder, applying->name) != 0) fail(applying, errno, "link");
@@ -143,6 +143,14 @@ static void remove_one(struct applying *applying, const struct fields *step) {
   leave(applying);
 }
 
+/* What stands there, or where a folder above should be, stays. */
+static void make_folder(struct applying *applying, const struct fields *step) {
+  if (!find_place(applying, field(step, "path"), true)) return;
+  if (mkdirat(applying->folder, applying->name, 0777) == 0) give_away(applying->folder, applying->name);
+  else if (errno != EEXIST) fail(applying, errno, "folder");
+  leave(applying);
+}
+
 /* A folder goes if nothing is left in it, and if it can: it may be a mount. */
 static void prune(struct applying *applying, const struct fields *step) {
   if (find_place(applying, field(step, "path"), false)) unlinkat(applying->folder, applying->name, AT_REMOVEDIR);
@@ -156,6 +164,7 @@ static void begin_step(struct applying *applying, const struct fields *step) {
   if (strcmp(what, "file") == 0) begin_file(applying, step);
   else if (strcmp(what, "link") == 0) make_link(applying, step);
   else if (strcmp(what, "remove") == 0) remove_one(applying, step);
+  else if (strcmp(what, "folder") == 0) make_folder(applying, step);
   else if (strcmp(what, "prune") == 0) prune(applying, step);
   else job_fail(applying->job, EINVAL, "request", NULL, "do= is not known");
 }

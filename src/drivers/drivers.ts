@@ -108,6 +108,8 @@ export type FileStep =
   /** Replaces whatever is there, makes the folders above. A file that is replaced keeps its owner and the rest of its mode. */
   | { readonly do: "file"; readonly path: string; readonly executable: boolean; readonly body: AsyncIterable<Uint8Array> }
   | { readonly do: "link"; readonly path: string; readonly target: string }
+  /** A folder with those above it; one that is there stays, anything else there too. */
+  | { readonly do: "folder"; readonly path: string }
   /** A folder, if it is empty. */
   | { readonly do: "prune"; readonly path: string };
 

@@ -2,9 +2,12 @@
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileOperations, FileStep } from "../drivers/drivers.ts";
+import type { StoredFile } from "../merge/merge.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 
+/** A folder, where a change names one: git itself knows none. */
+export const FOLDER = "040000";
 const LINK = "120000";
 const EXECUTABLE = "100755";
 const READ_BYTES = 64 * 1024;
@@ -27,19 +30,24 @@ export async function applyInside(
 
 /** What goes makes room first; other folders are looked at last, when it is known what came into them. */
 async function* stepsOf(changes: readonly MergedChange[], contents: string): AsyncGenerator<FileStep, void, void> {
-  const gone = changes.filter((change) => change.new === null).map(({ path }) => decodePath(path));
-  for (const path of gone) yield { do: "remove", path };
-  const emptied = foldersAbove(gone);
+  const went = changes.filter((change) => change.new === null);
+  const gone = went.filter(({ old }) => old?.mode !== FOLDER).map(({ path }) => decodePath(path));
+  const emptied = deepestFirst([
+    ...went.filter(({ old }) => old?.mode === FOLDER).map(({ path }) => decodePath(path)),
+    ...foldersAbove(gone),
+  ]);
   const written = new Set(changes.filter((change) => change.new !== null).map(({ path }) => decodePath(path)));
   const inTheWay = emptied.filter((folder) => written.has(folder) || foldersAbove([folder]).some((above) => written.has(above)));
+  for (const path of gone) yield { do: "remove", path };
   for (const path of inTheWay) yield { do: "prune", path };
-  for (const { path, new: now } of changes) {
-    if (now === null) continue;
-    const content = join(contents, now.id);
-    if (now.mode === LINK) yield { do: "link", path: decodePath(path), target: decodePath(await readFile(content)) };
-    else yield { do: "file", path: decodePath(path), executable: now.mode === EXECUTABLE, body: read(content) };
-  }
+  for (const { path, new: now } of changes) if (now !== null) yield await stepTo(decodePath(path), now, contents);
   for (const path of emptied) yield { do: "prune", path };
+}
+
+async function stepTo(path: string, { mode, id }: StoredFile, contents: string): Promise<FileStep> {
+  if (mode === FOLDER) return { do: "folder", path };
+  if (mode === LINK) return { do: "link", path, target: decodePath(await readFile(join(contents, id))) };
+  return { do: "file", path, executable: mode === EXECUTABLE, body: read(join(contents, id)) };
 }
 
 async function* read(path: string): AsyncGenerator<Buffer, void, void> {
@@ -55,11 +63,14 @@ async function* read(path: string): AsyncGenerator<Buffer, void, void> {
   }
 }
 
-/** Deepest first. */
 function foldersAbove(paths: readonly string[]): string[] {
   const folders = new Set<string>();
   for (const path of paths) {
     for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) folders.add(path.slice(0, end));
   }
-  return [...folders].toSorted((one, other) => other.split("/").length - one.split("/").length);
+  return [...folders];
+}
+
+function deepestFirst(paths: readonly string[]): string[] {
+  return [...new Set(paths)].toSorted((one, other) => other.split("/").length - one.split("/").length);
 }

@@ -11,7 +11,7 @@ import { VivError } from "../schema/errors.ts";
 import type { RefreshConflict, RefreshReport } from "../schema/files.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { SandboxRow } from "../store/store.ts";
-import { applyInside } from "./apply-inside.ts";
+import { applyInside, FOLDER } from "./apply-inside.ts";
 import { basesOf, comparedBase, dropUnused, openBase } from "./bases.ts";
 import type { Commands } from "./commands.ts";
 import type { Backend, Parts } from "./parts.ts";
@@ -69,7 +69,7 @@ export class Refreshing {
   async #onto(work: Work): Promise<RefreshReport> {
     const { row, today, reality } = work;
     const report = { id: row.id, name: row.name, takenAt: today.takenAt };
-    if (reality.changes.size === 0) {
+    if (reality.changes.size === 0 && (reality.folders?.size ?? 0) === 0) {
       if (today.id !== comparedBase(row)) await this.#finish(work, row, 0, 0);
       return { ...report, snapshot: null, changes: [], files: 0, conflicts: [] };
     }
@@ -80,14 +80,15 @@ export class Refreshing {
     const { changes, conflicts } = await this.#merge(work, snapshot.id);
     const contents = await work.store.place("contents");
     await writeContents(work.store, idsOf(changes), contents);
-    const left = await this.#bring(work, snapshot.id, changes, contents, since);
-    const brought = changes.filter(({ path }) => !left.some((late) => late.path === decodePath(path)));
+    const left = await this.#bring(work, snapshot.id, [...changes, ...folderChanges(reality)], contents, since);
+    const late = new Set(left.map(({ path }) => path));
+    const brought = changes.filter(({ path }) => !late.has(decodePath(path)));
     return {
       ...report,
       snapshot: snapshot.id,
       changes: brought.slice(0, MOST_TOLD).map(told),
       files: brought.length,
-      conflicts: [...conflicts, ...left],
+      conflicts: [...conflicts.filter(({ path }) => !late.has(path)), ...left],
     };
   }
 
@@ -159,6 +160,16 @@ async function mergeSettled(store: GitStore, own: ChangeSet, reality: ChangeSet)
 
 function idsOf(changes: readonly MergedChange[]): string[] {
   return changes.flatMap((change) => (change.new === null ? [] : [change.new.id]));
+}
+
+/** Folders that came and went in reality; the ones that are not empty come and go with their files. */
+function folderChanges({ folders = new Map<string, boolean>() }: ChangeSet): MergedChange[] {
+  const folder = { mode: FOLDER, id: "" };
+  return [...folders].map(([key, came]) => ({
+    path: Buffer.from(key, "latin1"),
+    old: came ? null : folder,
+    new: came ? folder : null,
+  }));
 }
 
 function told({ path, old, new: now }: MergedChange): RefreshReport["changes"][number] {

@@ -21,7 +21,7 @@ import type { FileOperations, FileStep } from "../../src/drivers/drivers.ts";
 import { FolderFiles } from "../../src/drivers/folder/files.ts";
 import { CopyPaths } from "../../src/drivers/folder/paths.ts";
 import type { MergedChange } from "../../src/merge/three-way.ts";
-import { applyInside } from "../../src/sandbox/apply-inside.ts";
+import { applyInside, FOLDER } from "../../src/sandbox/apply-inside.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 
@@ -122,6 +122,19 @@ for (const driver of ["native", "folder"] as const) {
         "in a folder\n",
       ]);
       expect([readlinkSync(join(project, "b")), readlinkSync(join(project, "f"))]).toEqual(["target", "c"]);
+    });
+
+    test("empty folders come and go, and where something else stands it stays", async () => {
+      for (const folder of ["empty", "full"]) mkdirSync(join(project, folder));
+      for (const path of ["full/file", "file"]) writeFileSync(join(project, path), "before\n");
+      symlinkSync("/etc", join(project, "link"));
+      const folder = { mode: FOLDER, id: "" };
+      const comes = (path: string): MergedChange => ({ path: Buffer.from(path), old: null, new: folder });
+      const goes = (path: string): MergedChange => ({ path: Buffer.from(path), old: folder, new: null });
+      await apply(goes("empty"), goes("full"), goes("file"), ...["new/deep", "full", "file", "file/below", "link/viv-apply"].map(comes));
+      expect(readdirSync(project).toSorted()).toEqual(["file", "full", "link", "new"]);
+      expect([text("file"), text("full/file"), ...readdirSync(join(project, "new"))]).toEqual(["before\n", "before\n", "deep"]);
+      expect(existsSync("/etc/viv-apply")).toBe(false);
     });
 
     test("names and targets may be any bytes", async () => {

@@ -14,11 +14,11 @@ export async function applyStep(root: string, step: FileStep, since: number): Pr
   const names = step.path.split("/");
   if (names.some((name) => name === "" || name === "." || name === "..")) throw new VivError("invalid_input", `${step.path}: not a path`);
   const last = encodePath(names.pop() ?? "");
-  const folder = await findFolder(Buffer.from(root), names, step.do === "file" || step.do === "link");
+  const folder = await findFolder(Buffer.from(root), names, step.do !== "remove" && step.do !== "prune", step.do === "folder");
   if (folder === undefined) return true;
   const place = join(folder, last);
-  if (step.do === "prune") {
-    await ignoring(NOT_PRUNED, rmdir(place));
+  if (step.do === "prune" || step.do === "folder") {
+    await (step.do === "prune" ? ignoring(NOT_PRUNED, rmdir(place)) : ignoring(["EEXIST"], mkdir(place)));
     return true;
   }
   const found = await statusOf(place);
@@ -41,13 +41,13 @@ async function isLate(place: Buffer, found: Stats, since: number): Promise<boole
 }
 
 /** Undefined where there is none and none is to be made. */
-async function findFolder(root: Buffer, names: readonly string[], make: boolean): Promise<Buffer | undefined> {
+async function findFolder(root: Buffer, names: readonly string[], make: boolean, lenient: boolean): Promise<Buffer | undefined> {
   let folder = root;
   for (const name of names) {
     folder = join(folder, encodePath(name));
     const found = await statusOf(folder);
     if (found === undefined && make) await mkdir(folder);
-    else if (found?.isDirectory() !== true && make) throw new VivError("invalid_input", `${folder.toString()}: not a folder`);
+    else if (found?.isDirectory() !== true && make && !lenient) throw new VivError("invalid_input", `${folder.toString()}: not a folder`);
     else if (found?.isDirectory() !== true) return undefined;
   }
   return folder;
