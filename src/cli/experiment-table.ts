@@ -91,8 +91,8 @@ function some(items: readonly string[], most = 3): string {
   return rest > 0 ? `${items.slice(0, most).join(", ")} and ${rest} more` : items.join(", ");
 }
 
-/** The comparison, the notes, and the sentence of the choice. */
-export function printOutcome(screen: Screen, experiment: Experiment): void {
+/** The comparison, and the notes. */
+export function printTable(screen: Screen, experiment: Experiment): void {
   const attempts = experiment.attempts.toSorted(byRank);
   const rows: Row[] = attempts.map((attempt) => ({ attempt }));
   if (experiment.baseline !== null && experiment.checks.length > 0) rows.push({ baseline: experiment.baseline });
@@ -100,6 +100,10 @@ export function printOutcome(screen: Screen, experiment: Experiment): void {
   const notes = attempts.flatMap((attempt) => notesOf(attempt).map((note) => ({ name: attempt.name, note })));
   if (notes.length > 0) screen.print();
   for (const { name, note } of notes) screen.print(`${screen.paint("yellow", clean(name))}: ${clean(note)}`);
+}
+
+/** The sentence of the choice. */
+export function printChoice(screen: Screen, experiment: Experiment): void {
   if (experiment.reason !== null) {
     screen.print();
     screen.print(screen.paint(experiment.winner === null ? "yellow" : "green", clean(experiment.reason)));

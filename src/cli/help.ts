@@ -75,6 +75,7 @@ export async function printOverview(screen: Screen): Promise<void> {
   screen.print("  viv exec try -- make test   # runs inside, in this folder, as you");
   screen.print("  viv diff try                # what it changed; reality is as it was");
   screen.print("  viv rm try");
+  screen.print("  viv try './a.sh' './b.sh' --check 'make test'   # several ways at once: which one works?");
   screen.print("\nEvery command takes --help and --json. `viv help exit-codes` lists the exit codes.");
 }
 

@@ -49,14 +49,14 @@ class StageProgress {
     this.#lines.end({ keep: true });
   }
 
+  /** Stages that were not begun may never be meant to. */
   #render(frame: string): string[] {
-    if (this.#promotion === undefined) return [`${frame} planning`];
-    return this.#promotion.stages
-      .filter(({ state }) => state !== "not-set-up")
-      .map((stage) => {
-        const [mark, colour] = STAGE_MARKS[stage.state];
-        return `${this.#screen.paintRemark(colour, stage.state === "running" ? frame : mark)} ${stageText(stage)}`;
-      });
+    const begun = (this.#promotion?.stages ?? []).filter(({ state }) => state !== "not-set-up" && state !== "pending");
+    if (begun.length === 0) return this.#promotion === undefined || UNDER_WAY.has(this.#promotion.state) ? [`${frame} planning`] : [];
+    return begun.map((stage) => {
+      const [mark, colour] = STAGE_MARKS[stage.state];
+      return `${this.#screen.paintRemark(colour, stage.state === "running" ? frame : mark)} ${stageText(stage)}`;
+    });
   }
 }
 

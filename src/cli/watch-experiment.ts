@@ -4,7 +4,7 @@ import { VivError } from "../schema/errors.ts";
 import type { Experiment } from "../schema/experiment.ts";
 import type { VivEvent } from "../schema/event.ts";
 import type { Invocation } from "./command.ts";
-import { nextSteps, printOutcome } from "./experiment-table.ts";
+import { nextSteps, printChoice, printTable } from "./experiment-table.ts";
 import { follow } from "./follow.ts";
 import { Progress } from "./progress.ts";
 import { shortId } from "./references.ts";
@@ -130,8 +130,13 @@ export async function askWinner(experiment: Experiment): Promise<number | undefi
 
 /** The comparison, and what to do next. */
 export async function report(around: Watching, experiment: Experiment): Promise<void> {
-  const { screen, client } = around;
-  printOutcome(screen, experiment);
+  printTable(around.screen, experiment);
+  await reportChoice(around, experiment);
+}
+
+/** The choice alone, and what to do next. */
+export async function reportChoice({ screen, client }: Watching, experiment: Experiment): Promise<void> {
+  printChoice(screen, experiment);
   if (experiment.state === "choosing") return;
   const { sandboxes } = await client.call("listSandboxes", {});
   const steps = nextSteps(experiment, new Map(sandboxes.map(({ id, name }) => [id, name])));

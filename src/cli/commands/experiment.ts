@@ -1,11 +1,11 @@
 import type { Client } from "../../client/client.ts";
 import type { Experiment } from "../../schema/experiment.ts";
 import { command, type Invocation } from "../command.ts";
-import { printAttempt, printHead, printOutcome } from "../experiment-table.ts";
+import { printAttempt, printChoice, printHead, printTable } from "../experiment-table.ts";
 import { Progress } from "../progress.ts";
 import { findId } from "../references.ts";
 import { usageError } from "../values.ts";
-import { CANCELLED, exitCode, heading, Interrupts, report, runToEnd, watchExperiment } from "../watch-experiment.ts";
+import { CANCELLED, exitCode, heading, Interrupts, report, reportChoice, runToEnd, watchExperiment } from "../watch-experiment.ts";
 
 const ACTIONS = ["show", "cancel", "retry", "pick", "rm"] as const;
 type Action = (typeof ACTIONS)[number];
@@ -31,7 +31,8 @@ async function show({ options: chosen, json, screen, env, server, id, attempt }:
   const chosenOnes = attempt === undefined ? experiment.attempts : [findAttempt(experiment, attempt)];
   if (attempt === undefined) {
     printHead(screen, experiment);
-    printOutcome(screen, experiment);
+    printTable(screen, experiment);
+    printChoice(screen, experiment);
   }
   for (const each of chosenOnes) printAttempt(screen, each);
   return 0;
@@ -90,7 +91,7 @@ async function pick({ json, screen, env, server, id, attempt }: Call): Promise<n
   const { index } = findAttempt(await server.call("inspectExperiment", { experiment: id }), attempt);
   const experiment = await server.call("pickWinner", { experiment: id, attempt: index });
   if (json) screen.json(experiment);
-  else await report({ client: server, screen, env }, experiment);
+  else await reportChoice({ client: server, screen, env }, experiment);
   return 0;
 }
 

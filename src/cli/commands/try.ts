@@ -1,8 +1,9 @@
+import type { Experiment } from "../../schema/experiment.ts";
 import { command, type Invocation } from "../command.ts";
 import { shortId } from "../references.ts";
 import { TRY_OPTIONS, tryInput } from "../try-input.ts";
 import { usageError } from "../values.ts";
-import { askWinner, exitCode, heading, Interrupts, report, runToEnd, CANCELLED } from "../watch-experiment.ts";
+import { askWinner, CANCELLED, exitCode, heading, Interrupts, report, reportChoice, runToEnd, type Watching } from "../watch-experiment.ts";
 import { promotionExit, settle } from "../promote-run.ts";
 import { printSettled } from "../promotion-view.ts";
 
@@ -27,21 +28,14 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
       return 0;
     }
     screen.say(heading(started));
-    let experiment = await runToEnd(around, interrupts, started);
+    const ended = await runToEnd(around, interrupts, started);
     interrupts.end();
-    if (experiment.state === "choosing" && canAsk && !interrupts.happened) {
-      await report(around, experiment);
-      const attempt = await askWinner(experiment);
-      if (attempt === undefined) {
-        screen.say(`\nNone is chosen. Choose later with: viv experiment ${shortId(experiment.id)} pick NAME`);
-        return exitCode(experiment);
-      }
-      experiment = await around.client.call("pickWinner", { experiment: experiment.id, attempt });
-    }
+    const asking = ended.state === "choosing" && canAsk && !interrupts.happened;
+    if (!json) await report(around, ended);
+    const experiment = asking ? await choose(around, ended) : ended;
     const promotion = experiment.promotion === null ? undefined : await settle(around, experiment.promotion);
     if (json) screen.json(experiment);
-    else await report(around, experiment);
-    if (promotion !== undefined && !json) printSettled(screen, promotion);
+    else if (promotion !== undefined) printSettled(screen, promotion);
     if (interrupts.happened) return CANCELLED;
     if (promotion !== undefined) return promotionExit(promotion);
     // A winner that was to be promoted and was not is no success.
@@ -49,6 +43,17 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
   } finally {
     interrupts.end();
   }
+}
+
+async function choose(around: Watching, experiment: Experiment): Promise<Experiment> {
+  const attempt = await askWinner(experiment);
+  if (attempt === undefined) {
+    around.screen.say(`\nNone is chosen. Choose later with: viv experiment ${shortId(experiment.id)} pick NAME`);
+    return experiment;
+  }
+  const chosen = await around.client.call("pickWinner", { experiment: experiment.id, attempt });
+  await reportChoice(around, chosen);
+  return chosen;
 }
 
 export default command({
