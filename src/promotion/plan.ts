@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { changesBetween } from "../merge/change-set.ts";
+import { changesBetween, type ChangeSet } from "../merge/change-set.ts";
 import { writeContents } from "../merge/contents.ts";
 import type { Conflict } from "../merge/merge.ts";
 import { asMerged, type LeftOut } from "../merge/promotable.ts";
@@ -27,6 +27,8 @@ export interface Source {
   readonly snapshot: string;
   readonly include: readonly string[];
   readonly only?: readonly string[] | undefined;
+  /** What it is merged with: today's reality, or nothing, for a branch on the commit that the clone saw. */
+  readonly onto: "reality" | "base";
 }
 
 export interface Prepared {
@@ -44,14 +46,10 @@ const PROJECT_SLOT = 0;
 /** `folder` is an empty one of ours; contents come to lie in it. */
 export async function prepare(parts: Parts, registry: Registry, temporary: string, source: Source, folder: string): Promise<Prepared> {
   const { row } = source;
-  const backend = parts.backends.of(row);
   const store = await GitStore.open(temporary);
   try {
     const { changes: own, leftOut, privileged } = await promotableOf(parts, row, source.snapshot, store, source);
-    const view = await openProject(parts.store, row.project, parts.state);
-    const reality = await withToday(parts, registry, view, backend, async (today) =>
-      changesBetween(backend.gather, store, await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT)),
-    );
+    const reality = source.onto === "base" ? NOTHING : await movedSince(parts, registry, row, store);
     const moved = reality.changes.size;
     const merged: ThreeWay =
       moved === 0
@@ -68,6 +66,16 @@ export async function prepare(parts: Parts, registry: Registry, temporary: strin
   } finally {
     await store.close();
   }
+}
+
+const NOTHING: ChangeSet = { changes: new Map(), kept: [] };
+
+async function movedSince(parts: Parts, registry: Registry, row: SandboxRow, store: GitStore): Promise<ChangeSet> {
+  const backend = parts.backends.of(row);
+  const view = await openProject(parts.store, row.project, parts.state);
+  return withToday(parts, registry, view, backend, async (today) =>
+    changesBetween(backend.gather, store, await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT)),
+  );
 }
 
 function idsOf(changes: readonly MergedChange[]): string[] {

@@ -61,10 +61,15 @@ export function newUndo(written: PromotionRow): PromotionRow {
   };
 }
 
-export function asFound(row: PromotionRow): Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include"> {
-  const { only, include } = row.input ?? {};
+export function asFound(row: PromotionRow): Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include" | "branch"> {
+  const { only, include, branch } = row.input ?? {};
   const from = row.experiment === null ? { sandbox: row.sandbox ?? "" } : { experiment: row.experiment };
-  return { ...from, ...(only === undefined ? {} : { only }), ...(include === undefined ? {} : { include }) };
+  return {
+    ...from,
+    ...(only === undefined ? {} : { only }),
+    ...(include === undefined ? {} : { include }),
+    ...(branch === undefined ? {} : { branch }),
+  };
 }
 
 /** What the API shows of a row. */

@@ -10,12 +10,13 @@ export interface Origin extends Source {
   readonly experiment: ExperimentRow | null;
 }
 
-type Asked = Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include">;
+type Asked = Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include" | "branch">;
 
 export async function findSource(parts: Parts, sandboxes: Sandboxes, asked: Asked): Promise<Origin> {
   if ((asked.sandbox === undefined) === (asked.experiment === undefined))
     throw new VivError("invalid_input", "Name either a sandbox or an experiment.");
-  const meant = { only: asked.only, include: asked.include ?? [] };
+  const onto = asked.branch === undefined ? ("reality" as const) : ("base" as const);
+  const meant = { only: asked.only, include: asked.include ?? [], onto };
   if (asked.experiment === undefined) {
     const row = await sandboxes.find(asked.sandbox ?? "");
     return { row, snapshot: await frozen(sandboxes, row), experiment: null, ...meant };
@@ -37,7 +38,7 @@ export async function findSource(parts: Parts, sandboxes: Sandboxes, asked: Aske
       remedy: `Run it again with \`viv experiment ${experiment.id} retry\`.`,
     });
   const row = await sandboxes.find(winner.sandbox);
-  return { row, snapshot: winner.snapshot, experiment, only: asked.only, include: [...experiment.input.include, ...meant.include] };
+  return { row, snapshot: winner.snapshot, experiment, ...meant, include: [...experiment.input.include, ...meant.include] };
 }
 
 /** A state that nothing changes any more. */
