@@ -122,6 +122,11 @@ describe("viv try", () => {
     expect(lab.called("startExperiment")).toMatchObject([{ promote: true }]);
     lab.onStart = firstWins;
     expect(await run("try", ...APPROACHES, "--promote")).toMatchObject({ code: 1 });
+    lab.onStart = (experiment) => {
+      lab.keep(promotionOf({ experiment: experiment.id, state: "waiting", reason: "It is risky." }));
+      firstWins(experiment);
+    };
+    expect(await run("try", ...APPROACHES, "--promote")).toMatchObject({ code: 4, out: expect.stringContaining("waits: It is risky.") });
   });
 
   test("prints one JSON object and nothing else with --json", async () => {
