@@ -38,7 +38,8 @@ export class Decision {
   async choose(): Promise<Choice> {
     const row = this.#journal.row;
     const options = rankingOptions(row);
-    for (const attempt of row.attempts) this.#journal.changeAttempt(attempt.index, { fewerTests: fewerTests(attempt, row.baseline) });
+    for (const attempt of row.attempts)
+      this.#journal.changeAttempt(attempt.index, { fewerTests: fewerTests(attempt, row.baseline), needs: needsWithoutChange(attempt) });
     const order = rank(this.#journal.row.attempts, options);
     for (const [place, { index }] of order.entries()) this.#journal.changeAttempt(index, { rank: place + 1 });
     const able = order.filter((attempt) => obstacle(attempt, options) === null).map(({ index }) => this.#journal.attempt(index));
@@ -163,6 +164,11 @@ export function rankingOptions({ rules, input }: ExperimentRow): RankingOptions 
 function isBetter(verdict: Verdict | null, limit: number, goal: "min" | "max"): boolean {
   if (verdict === null || verdict.measure === null) return false;
   return goal === "min" ? verdict.measure < limit : verdict.measure > limit;
+}
+
+/** What passes and changes nothing that can be promoted passes by its side changes alone. */
+function needsWithoutChange({ checked, diff, sideChanges, needs }: Attempt): string[] {
+  return checked?.passed === true && diff?.files === 0 ? [...sideChanges] : needs;
 }
 
 /** Said when fewer tests ran than on the untouched project. */

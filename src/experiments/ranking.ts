@@ -38,12 +38,13 @@ export function failedTests({ checks }: Verdict): number {
 /** Why an attempt can't win, or null if it can: the rules only put those that can in order. */
 export function obstacle(attempt: Attempt, { ignoreExit }: Pick<RankingOptions, "ignoreExit">): string | null {
   if (attempt.state === "cancelled") return "it was cancelled";
-  if (attempt.exitCode === null || attempt.snapshot === null) return attempt.reason ?? "it did not come to its end";
+  if (attempt.exitCode === null) return attempt.reason ?? "it did not come to its end";
   if (attempt.exitCode !== 0 && !ignoreExit) return `its command ended with ${attempt.exitCode}`;
   if (attempt.checked === null) return "its checks did not come to their end";
   if (!attempt.checked.passed) return failureOf(attempt.checked);
   if (attempt.diff === null || attempt.diff.files === 0) return "it changes nothing that can be promoted";
   if (attempt.flags.includes(ONLY_PROTECTED)) return "it changes nothing but protected files";
+  if (attempt.snapshot === null) return "what it left is gone";
   return null;
 }
 

@@ -9,6 +9,7 @@ import { judging } from "./input.ts";
 import { Journal } from "./journal.ts";
 import { makeOrigin } from "./origin.ts";
 import type { Queue } from "./queue.ts";
+import { obstacle } from "./ranking.ts";
 
 /** Work that ends an experiment comes before attempts of others. */
 const FINISHING = 1_000;
@@ -17,6 +18,31 @@ const FINISHING = 1_000;
 export type OnWinner = (row: ExperimentRow) => Promise<string>;
 
 export const FINAL: ReadonlySet<string> = new Set(["done", "failed", "cancelled"]);
+
+/** Attempts that got a turn and are not running yet: the baseline has time until they are. */
+class Begun {
+  readonly #all = Promise.withResolvers<void>();
+  #expected = 0;
+
+  get all(): Promise<void> {
+    return this.#all.promise;
+  }
+
+  resolve(): void {
+    this.#all.resolve();
+  }
+
+  /** To be called when the attempt runs, or never will. */
+  expect(): () => void {
+    this.#expected += 1;
+    let isAwaited = true;
+    return () => {
+      if (isAwaited) this.#expected -= 1;
+      isAwaited = false;
+      if (this.#expected === 0) this.resolve();
+    };
+  }
+}
 
 export class Run {
   readonly journal: Journal;
@@ -66,11 +92,11 @@ export class Run {
   async #all(): Promise<void> {
     const { journal } = this;
     if (journal.row.origin === null) await this.makeOrigin(true);
-    const running = Promise.withResolvers<void>();
+    const begun = new Begun();
     const waiting = journal.row.attempts.filter(({ state }) => !FINAL.has(state));
-    const baseline = running.promise.then(() => this.#baseline());
-    await Promise.all(waiting.map(({ index }) => this.#attempt(index, () => running.resolve())));
-    running.resolve();
+    const baseline = begun.all.then(() => this.#baseline());
+    await Promise.all(waiting.map(({ index }) => this.#attempt(index, begun)));
+    begun.resolve();
     await baseline;
     if (this.#closed) return;
     if (this.#cancel.signal.aborted) return this.#cancelled();
@@ -101,11 +127,14 @@ export class Run {
     }
   }
 
-  async #attempt(index: number, onRunning: () => void): Promise<void> {
-    const { priority, maxParallel, keep } = this.journal.row.input;
-    const attempt = new AttemptRun(this.#shop, this.journal, index, this.#ends, onRunning);
+  async #attempt(index: number, begun: Begun): Promise<void> {
+    const { priority, maxParallel } = this.journal.row.input;
     try {
-      await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => attempt.run());
+      await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => {
+        const isRunning = begun.expect();
+        return new AttemptRun(this.#shop, this.journal, index, this.#ends, isRunning).run().finally(isRunning);
+      });
+      if (!this.#closed) this.#letGo(index);
     } catch (error) {
       if (!(error instanceof VivError) || error.code !== "cancelled") throw error;
       if (!this.#closed)
@@ -115,7 +144,15 @@ export class Run {
           endedAt: new Date().toISOString(),
         });
     }
-    void keep;
+  }
+
+  /** One that can't win and is not to be kept goes at once: it may be in the way of one that waits. */
+  #letGo(index: number): void {
+    const { input, attempts } = this.journal.row;
+    const attempt = attempts.find((each) => each.index === index);
+    if (input.keep === "all" || this.#cancel.signal.aborted || attempt?.sandbox == null || obstacle(attempt, input) === null) return;
+    this.#shop.clones.discard(attempt.sandbox);
+    this.journal.changeAttempt(index, { sandbox: null, snapshot: null });
   }
 
   /** The same checks on the untouched clone: was it broken before? */

@@ -27,6 +27,7 @@ export const EVERYTHING = { fileBytes: LIMITS.maxPatchFileBytes, totalBytes: LIM
 /** Brings gathered changes with all their contents into a store. */
 export async function storeChanges(store: GitStore, gathered: Gathered): Promise<ChangeSet> {
   requireWhole(gathered);
+  if (gathered.changes.length === 0) return { changes: new Map(), kept: gathered.kept };
   const { contents } = await store.write([], gathered.blobs);
   const changes = new Map<string, StoredChange>();
   for (const change of gathered.changes) {
