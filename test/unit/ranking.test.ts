@@ -9,10 +9,10 @@ import { DEFAULT_RULES, type Attempt, type Verdict } from "../../src/schema/expe
 const OPTIONS: RankingOptions = { rules: DEFAULT_RULES, goal: "min", ignoreExit: false };
 
 function verdict(...passed: readonly boolean[]): Verdict {
-  const checks = passed.map((good, index) => ({
+  const checks = passed.map((isGood, index) => ({
     command: `check-${index}`,
-    passed: good,
-    exitCode: good ? 0 : 1,
+    passed: isGood,
+    exitCode: isGood ? 0 : 1,
     runs: 1,
     flaky: false,
     wallMs: 1,
@@ -64,7 +64,7 @@ describe("ranking", () => {
       good(3, { diff: { files: 0, added: 0, removed: 0 } }),
       good(4, { state: "cancelled" }),
       good(5, { flags: [ONLY_PROTECTED] }),
-      good(6, { checked: { ...verdict(), passed: false, setup: { ...verdict(false).checks[0]!, command: "npm ci" } } }),
+      good(6, { checked: { ...verdict(), passed: false, setup: verdict(false).checks[0] ?? null } }),
     ];
     expect(order([...bad, good(7)], { rules: ["diff"] })[0]).toBe(7);
     expect(bad.map((attempt) => obstacle(attempt, OPTIONS))).toEqual([
@@ -73,7 +73,7 @@ describe("ranking", () => {
       "it changes nothing that can be promoted",
       "it was cancelled",
       "it changes nothing but protected files",
-      "the setup `npm ci` ended with 1",
+      "the setup `check-0` ended with 1",
     ]);
     expect(obstacle(good(1, { exitCode: 3 }), { ignoreExit: true })).toBeNull();
   });

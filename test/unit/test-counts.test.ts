@@ -86,7 +86,7 @@ describe("tests counted in output", () => {
   });
 
   test("EXP-2: TAP without a runner's summary is counted by its lines", () => {
-    expect(countTests("TAP version 14\nok 1 - a\n    not ok 1 - inner\nnot ok 2 - b\nok 3 # SKIP later\nnot ok 4 # TODO\n1..4\n")).toEqual({
+    expect(countTests("TAP version 14\nok 1 - a\n    not ok 1 - inner\nnot ok 2 - b\nok 3 # SKIP later\nnot ok 4 # todo\n1..4\n")).toEqual({
       format: "tap",
       passed: 1,
       failed: 1,
