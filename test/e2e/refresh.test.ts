@@ -1,6 +1,17 @@
 /** CLONE-6: today's reality brought into a sandbox. */
 import { randomBytes } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -55,6 +66,14 @@ for (const storage of ["btrfs", "plain"] as const) {
     const differences = async (sandbox = box): Promise<string[]> =>
       (await server.client.call("diffSandbox", { sandbox })).entries.map(({ status, path }) => `${status} ${path}`);
     const conflictsOf = ({ conflicts }: RefreshReport): string[] => conflicts.map(({ kind, path }) => `${kind} ${path}`).toSorted();
+
+    const shelves = (...names: string[]): string => join(server.paths.home, storage === "btrfs" ? "pool" : "volumes", ...names);
+    const listed = (name: string): string[] => readdirSync(shelves(name)).toSorted();
+    /** On plain storage a project's next base stands on the layers of its last one. */
+    const layersOfTip = (): string[] => {
+      const last = readFileSync(shelves("tips", listed("tips")[0] ?? "", "base"), "utf8");
+      return (JSON.parse(readFileSync(shelves("bases", last, "layers.json"), "utf8")) as string[]).toSorted();
+    };
 
     /** Reality moves on in every way that meets no change of the sandbox, and in one that merges. */
     const move = (): void => {
@@ -222,6 +241,21 @@ for (const storage of ["btrfs", "plain"] as const) {
       }
       await server.client.call("stopSandbox", { sandbox: box });
       expect(await differences()).toEqual(["changed mine.txt"]);
+    });
+
+    test("a promotion after it takes the sandbox's own changes alone, and bases that nobody needs are gone", async () => {
+      await inside("echo inside > mine.txt");
+      move();
+      await refresh();
+      put("later.txt", "1\n");
+      const plan = await server.client.call("planPromotion", { sandbox: box });
+      expect(plan.changes.map(({ path }) => path)).toEqual(["mine.txt"]);
+      expect([plan.conflicts, plan.movedPaths]).toEqual([[], 1]);
+      await refresh();
+      await server.client.call("prune", { all: true });
+      await server.down();
+      await server.up();
+      await expect.poll(() => listed("bases")).toEqual(storage === "btrfs" ? [] : layersOfTip());
     });
 
     test("folders and files take each other's place, and names may be any bytes", async () => {
