@@ -44,6 +44,7 @@ describe("a project's config that nobody trusted", () => {
     expect(config).toEqual({
       limits: { cpus: 1 },
       mask: [],
+      checks: [],
       expose: [],
       env: { pass: [], set: {}, drop: ["B"] },
       services: {},

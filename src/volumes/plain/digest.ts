@@ -1,6 +1,6 @@
 /** One number for everything in a folder: names, kinds, modes, owners, times, links, attributes and contents. */
 import { createHash } from "node:crypto";
-import { runToStream } from "../../host/run.ts";
+import { runChecked, runToStream } from "../../host/run.ts";
 import { HOUR_MS, overAllModes } from "./trees.ts";
 
 /**
@@ -13,6 +13,8 @@ export async function digestOf(folder: string): Promise<string> {
     "--file=-",
     "--sort=name",
     "--sparse",
+    // The others put the number of the process into a name.
+    "--sparse-version=0.0",
     "--numeric-owner",
     "--format=posix",
     "--pax-option=exthdr.name=%d/%f,delete=atime,delete=ctime",
@@ -22,6 +24,8 @@ export async function digestOf(folder: string): Promise<string> {
     `--directory=${folder}`,
     ".",
   ];
+  // Where a file has holes is settled when it is written back, and not before.
+  await runChecked("sync", ["--file-system", folder], { timeoutMs: HOUR_MS });
   const hash = createHash("sha256");
   for await (const chunk of runToStream(...overAllModes("tar", options), { timeoutMs: HOUR_MS })) hash.update(chunk as Buffer);
   return hash.digest("hex");
