@@ -43,11 +43,20 @@ export interface CaptureRequest {
   readonly data: readonly string[];
 }
 
+/** Folders of a base that are shared live with reality. */
+export interface SharedFolders {
+  /** Whether one moved since the last call, or since they are watched; undefined where that can't be told. */
+  moved(): Promise<boolean | undefined>;
+  close(): Promise<void>;
+}
+
 export interface Capture {
   /** A base that equals reality now: the last one if nothing changed, otherwise a new one. Serialised per project. */
   base(request: CaptureRequest, signal?: AbortSignal): Promise<Base>;
   /** What changed in reality since a base was taken. */
   staleness(base: Base, request: CaptureRequest): Promise<Staleness>;
+  /** Watches the folders that a base shares live; `key` is the caller's own. Null where a base shares none. */
+  shared(base: Base, key: string): Promise<SharedFolders | null>;
   /** Tells that no sandbox needs this base any more. */
   forget(base: string): Promise<void>;
   close(): Promise<void>;

@@ -10,11 +10,12 @@ import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { LiveFolder } from "../schema/sandbox.ts";
 import type { Tip, Volumes } from "../volumes/volumes.ts";
-import type { Base, Capture, CaptureRequest } from "./capture.ts";
+import type { Base, Capture, CaptureRequest, SharedFolders } from "./capture.ts";
 import { likeReality } from "./gitconfig.ts";
 import { chooseLive } from "./ignored.ts";
 import { makeReport } from "./report.ts";
 import { findRoots, type Roots } from "./roots.ts";
+import { WatchedFolders } from "./shared.ts";
 import { compareWithReality } from "./staleness.ts";
 import { type Synced, syncRoot } from "./syncing.ts";
 import { type Dirty, Watching } from "./watching.ts";
@@ -198,6 +199,15 @@ export class ProjectCapture implements Capture {
       this.#volumes.manifests(base.id),
       await findRoots(request.path, request.data),
       skipped(request, base.live),
+    );
+  }
+
+  async shared({ live }: Base, key: string): Promise<SharedFolders | null> {
+    if (live.length === 0) return null;
+    return WatchedFolders.open(
+      this.#host,
+      key,
+      live.map(({ path }) => path),
     );
   }
 

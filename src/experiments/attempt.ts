@@ -1,5 +1,4 @@
 /** The way of one attempt: a clone, its command, a frozen state, and the checks in a fresh fork of that. */
-import type { Base } from "../capture/capture.ts";
 import { describe } from "../host/log.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Attempt } from "../schema/experiment.ts";
@@ -14,7 +13,7 @@ import type { Journal } from "./journal.ts";
 import { runLine, tailOf } from "./line.ts";
 import { isTestConfiguration, protectionOf, splitProtected, type Split } from "./protection.ts";
 import { ONLY_PROTECTED } from "./ranking.ts";
-import { fingerprint } from "./shared-folders.ts";
+import type { Shared } from "./shared-folders.ts";
 import { sideChanges } from "./side-changes.ts";
 import type { Verification } from "./verification.ts";
 
@@ -43,10 +42,12 @@ export class AttemptRun {
   readonly #journal: Journal;
   readonly #index: number;
   readonly #ends: Ends;
+  readonly #shared: Shared;
   readonly #onRunning: () => void;
 
-  constructor(shop: Workshop, journal: Journal, index: number, ends: Ends, onRunning: () => void) {
+  constructor(shop: Workshop, journal: Journal, index: number, ends: Ends, shared: Shared, onRunning: () => void) {
     this.#shop = shop;
+    this.#shared = shared;
     this.#onRunning = onRunning;
     this.#journal = journal;
     this.#index = index;
@@ -80,15 +81,10 @@ export class AttemptRun {
   async #once(): Promise<boolean> {
     const { origin } = this.#journal.row;
     if (origin === null) throw new VivError("internal", "The experiment has no frozen reality to start from.");
-    const { parts, sandboxes } = this.#shop;
-    const base = await parts.store.base((await sandboxes.find(origin.sandbox)).base);
-    if (base === undefined) throw new VivError("internal", "The base of the experiment is gone.");
     if (this.#now.snapshot === null) {
-      const before = fingerprint(base);
-      const row = await this.#clone(origin);
-      await before;
+      const [before, row] = await Promise.all([this.#shared.mark(), this.#clone(origin)]);
       await this.#command(row);
-      if (!(await this.#freeze(row, base, await before))) return false;
+      if (!(await this.#freeze(row, before))) return false;
     }
     if (this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled; the state it left is kept.");
     else await this.#judge();
@@ -130,9 +126,9 @@ export class AttemptRun {
   }
 
   /** False if what it read of shared folders was not one state. */
-  async #freeze(row: SandboxRow, base: Base, before: string): Promise<boolean> {
+  async #freeze(row: SandboxRow, before: string): Promise<boolean> {
     const { sandboxes, parts } = this.#shop;
-    const [{ id }, after] = await Promise.all([sandboxes.snapshot(row.id, undefined), fingerprint(base)]);
+    const [{ id }, after] = await Promise.all([sandboxes.snapshot(row.id, undefined), this.#shared.mark()]);
     const moved = before !== after;
     if (moved && this.#now.reruns < MOST_RERUNS && !this.#ends.cancel.aborted) return false;
     if (moved) this.#flag("A folder that is shared live with reality kept moving while it ran.");

@@ -10,6 +10,7 @@ import { Journal } from "./journal.ts";
 import { makeOrigin } from "./origin.ts";
 import type { Queue } from "./queue.ts";
 import { obstacle } from "./ranking.ts";
+import { Shared } from "./shared-folders.ts";
 
 /** Work that ends an experiment comes before attempts of others. */
 const FINISHING = 1_000;
@@ -92,16 +93,32 @@ export class Run {
   async #all(): Promise<void> {
     const { journal } = this;
     if (journal.row.origin === null) await this.makeOrigin(true);
-    const begun = new Begun();
-    const waiting = journal.row.attempts.filter(({ state }) => !FINAL.has(state));
-    const baseline = begun.all.then(() => this.#baseline());
-    await Promise.all(waiting.map(({ index }) => this.#attempt(index, begun)));
-    begun.resolve();
-    await baseline;
+    const shared = await this.#openShared();
+    try {
+      await this.#attempts(shared);
+    } finally {
+      await shared.close();
+    }
     if (this.#closed) return;
     if (this.#cancel.signal.aborted) return this.#cancelled();
     const { winner, reason, state } = await this.#decision().choose();
     await this.#settle(winner, reason, state);
+  }
+
+  async #openShared(): Promise<Shared> {
+    const { parts, sandboxes } = this.#shop;
+    const { origin, id } = this.journal.row;
+    if (origin === null) throw new VivError("internal", "The experiment has no frozen reality to start from.");
+    return Shared.open(parts, await sandboxes.find(origin.sandbox), id);
+  }
+
+  async #attempts(shared: Shared): Promise<void> {
+    const begun = new Begun();
+    const waiting = this.journal.row.attempts.filter(({ state }) => !FINAL.has(state));
+    const baseline = begun.all.then(() => this.#baseline());
+    await Promise.all(waiting.map(({ index }) => this.#attempt(index, shared, begun)));
+    begun.resolve();
+    await baseline;
   }
 
   /** Freezes reality; `patiently` waits for room. */
@@ -127,12 +144,12 @@ export class Run {
     }
   }
 
-  async #attempt(index: number, begun: Begun): Promise<void> {
+  async #attempt(index: number, shared: Shared, begun: Begun): Promise<void> {
     const { priority, maxParallel } = this.journal.row.input;
     try {
       await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => {
         const isRunning = begun.expect();
-        return new AttemptRun(this.#shop, this.journal, index, this.#ends, isRunning).run().finally(isRunning);
+        return new AttemptRun(this.#shop, this.journal, index, this.#ends, shared, isRunning).run().finally(isRunning);
       });
       if (!this.#closed) this.#letGo(index);
     } catch (error) {

@@ -1,6 +1,6 @@
 /** What an approach may try so that it looks better than it is, and what its checks see of that. */
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { attempt, Lab } from "../support/experiments.ts";
 import { eventually, TestServer } from "../support/server.ts";
@@ -182,11 +182,17 @@ describe("judging an attempt", needs("root"), () => {
       writeFileSync(join(modules, `package-${index}`, "index.js"), "");
     }
     chmodSync(modules, 0o755);
-    const started = await lab.start(["sleep 1; ls node_modules | wc -l"]);
+    const deep = join(modules, "package-0", "lib", "deep", "down.js");
+    mkdirSync(dirname(deep), { recursive: true });
+    writeFileSync(deep, "before\n");
+    const started = await lab.start(["cat node_modules/package-0/lib/deep/down.js; sleep 1; ls node_modules | wc -l", "sleep 0.1"]);
+    await lab.until(started.id, "b", "done");
     await lab.until(started.id, "a", "running");
-    mkdirSync(join(modules, "installed-meanwhile"));
+    writeFileSync(deep, "after\n");
     const ended = await lab.end(started.id);
-    expect(attempt(ended, "a")).toMatchObject({ state: "done", reruns: 1, output: "2101\n" });
+    expect(attempt(ended, "a")).toMatchObject({ state: "done", reruns: 1, output: "after\n2100\n", flags: [] });
+    // What had ended before it moved is not run again.
+    expect(attempt(ended, "b")).toMatchObject({ state: "done", reruns: 0 });
     await lab.remove(ended.id);
   });
 });

@@ -121,6 +121,11 @@ export class FolderCapture implements Capture {
     return new Set(Array.isArray(list) ? list.filter((path) => typeof path === "string") : []);
   }
 
+  /** Everything is copied. */
+  async shared(): Promise<null> {
+    return null;
+  }
+
   async forget(base: string): Promise<void> {
     const current = [...this.#last.values()].some((last) => last.base.id === base);
     if (current) this.#forgotten.add(base);
