@@ -40,7 +40,7 @@ export function obstacle(attempt: Attempt, { ignoreExit }: Pick<RankingOptions, 
   if (attempt.state === "cancelled") return "it was cancelled";
   if (attempt.exitCode === null) return attempt.reason ?? "it did not come to its end";
   if (attempt.exitCode !== 0 && !ignoreExit) return `its command ended with ${attempt.exitCode}`;
-  if (attempt.checked === null) return "its checks did not come to their end";
+  if (attempt.checked === null) return attempt.reason ?? "its checks did not come to their end";
   if (!attempt.checked.passed) return failureOf(attempt.checked);
   if (attempt.diff === null || attempt.diff.files === 0) return "it changes nothing that can be promoted";
   if (attempt.flags.includes(ONLY_PROTECTED)) return "it changes nothing but protected files";

@@ -20,7 +20,8 @@ export async function sideChanges(
   leftOut: readonly LeftOut[],
   temporary: string,
 ): Promise<string[]> {
-  const { volumes, gather, takeOut } = parts.backends.of(row);
+  const { driver, volumes, gather, takeOut } = parts.backends.of(row);
+  if (!driver.capabilities.walled) return byFolder(leftOut);
   const sides = await volumes.sides({ snapshot }, row.base, "system");
   const { packages, etc, folders } = await diffSystem({ gather, temporary }, takeOut, sides);
   const base = await parts.store.base(row.base);
