@@ -11,7 +11,8 @@ import type { Clones } from "./clones.ts";
 import { commandTimeoutMs, judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { runLine, tailOf } from "./line.ts";
-import { isTestConfiguration, protectionOf, splitProtected, type Split } from "./protection.ts";
+import { splitChange } from "./manifest.ts";
+import { isTestConfiguration, protectionOf } from "./protection.ts";
 import { ONLY_PROTECTED } from "./ranking.ts";
 import type { Shared } from "./shared-folders.ts";
 import { sideChanges } from "./side-changes.ts";
@@ -190,19 +191,15 @@ export class AttemptRun {
     else this.#end("failed", reason ?? `Its command ended with ${exitCode}.`);
   }
 
-  #split(change: AttemptChange): Split {
-    return splitProtected(change.changes, protectionOf(this.#journal.row.protect));
-  }
-
   async #putBack(fork: SandboxRow, change: AttemptChange): Promise<void> {
-    const { putBack } = this.#split(change);
+    const { putBack } = await splitChange(change, this.#journal.row.protect);
     if (putBack.length > 0) await this.#shop.verification.apply(fork, putBack, await change.contents(putBack));
   }
 
   /** What it changed, while the checks run. */
   async #tell(row: SandboxRow, snapshot: string, change: AttemptChange): Promise<void> {
     const protection = protectionOf(this.#journal.row.protect);
-    const { free, changed } = this.#split(change);
+    const { free, changed } = await splitChange(change, this.#journal.row.protect);
     const special = change.leftOut.filter(({ why }) => why === "special").map(({ path }) => decodePath(path));
     const left = special.filter((path) => protection.protects(path, false));
     this.#change({

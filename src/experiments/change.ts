@@ -18,6 +18,10 @@ export interface AttemptChange {
   diff(): Promise<DiffStat>;
   /** Writes the contents that these changes bring into a folder that goes with close(). */
   contents(of: readonly MergedChange[]): Promise<string>;
+  /** A content as text. */
+  text(id: string): Promise<string>;
+  /** Keeps a text of ours among the contents; answers with its id. */
+  hold(text: string): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -36,6 +40,8 @@ export async function changeOf(
       leftOut,
       diff: () => diffStat(store, [...changes.changes.values()]),
       contents: (of) => contentsOf(store, of),
+      text: async (id) => (await store.git(["cat-file", "blob", id])).stdout.toString("utf8"),
+      hold: async (text) => (await store.git(["hash-object", "-w", "--stdin"], { input: [Buffer.from(text)] })).stdout.toString().trim(),
       close: () => store.close(),
     };
   } catch (error) {

@@ -6,7 +6,7 @@ import type { Ends, Workshop } from "./attempt.ts";
 import { changeOf } from "./change.ts";
 import { judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
-import { protectionOf, splitProtected } from "./protection.ts";
+import { splitChange } from "./manifest.ts";
 import { failureOf, obstacle, rank, title, whyItWon, type RankingOptions } from "./ranking.ts";
 import { needsOf } from "./side-changes.ts";
 
@@ -135,7 +135,7 @@ export class Decision {
     const signal = AbortSignal.any([this.#ends.kill, this.#ends.cancel]);
     const change = await changeOf(parts, await sandboxes.find(sandbox), snapshot, input.include, temporary);
     try {
-      const { free } = splitProtected(change.changes, protectionOf(protect));
+      const { free } = await splitChange(change, protect);
       const contents = await change.contents(free);
       const verified = await verification.passes(
         () => clones.fork(origin.sandbox, origin.snapshot, clones.labels(id, `verify-${index}`), signal),

@@ -212,10 +212,17 @@ export class Run {
 
   async #promote(): Promise<void> {
     try {
-      this.journal.change({ promotion: await this.#onWinner(this.journal.row) });
+      this.journal.change({ promotion: await this.#onWinner(await this.#withEnvironment()) });
     } catch (error) {
       this.journal.change({ reason: `${this.journal.row.reason ?? ""} It could not be promoted: ${describe(error)}` });
     }
+  }
+
+  /** The caller's environment, as far as it may be kept, is with the origin. */
+  async #withEnvironment(): Promise<ExperimentRow> {
+    const { row } = this.journal;
+    const origin = row.origin === null ? undefined : await this.#shop.parts.store.sandbox(row.origin.sandbox);
+    return origin === undefined ? row : { ...row, input: { ...row.input, env: origin.env } };
   }
 
   /** What was asked to stay does, and ends like any sandbox that nobody works with; the rest goes. */

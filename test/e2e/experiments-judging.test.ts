@@ -60,6 +60,27 @@ describe("judging an attempt", needs("root"), () => {
     await lab.remove(ended.id);
   });
 
+  test("EXP-2: scripts and test runners of package.json are the original ones, the rest of it is the attempt's", async () => {
+    const line = (script: string): string => `sh -c "$(sed -n 's/.*"test": "\\([^"]*\\)".*/\\1/p' ${script})"`;
+    const put = (json: string): string => `echo '${json}' > package.json`;
+    writeFileSync(join(server.project, "package.json"), '{"name":"p",\n"scripts":{\n"test": "grep -q right value"\n}}\n');
+    const ended = await lab.run(
+      [
+        put('{"name":"p","scripts":{"test": "true"}}'),
+        `${put('{"name":"p","version":"2.0.0","scripts":{"test": "true"}}')}; echo right > value`,
+        `${put('{"name":"p","version":"3.0.0",\n"scripts":{\n"test": "grep -q right value"\n}}')}; echo right > value; seq 30 > notes`,
+      ],
+      { checks: [line("package.json")] },
+    );
+    expect(attempt(ended, "a")).toMatchObject({ protectedChanged: ["package.json"], checked: { passed: false } });
+    expect(attempt(ended, "a").flags).toContain("It changes nothing but protected files.");
+    expect(attempt(ended, "b")).toMatchObject({ protectedChanged: ["package.json"], checked: { passed: true } });
+    expect(attempt(ended, "c")).toMatchObject({ protectedChanged: [] });
+    expect(ended.winner).toBe(3);
+    writeFileSync(join(server.project, "package.json"), "{}\n");
+    await lab.remove(ended.id);
+  });
+
   test("EXP-2: files named as protected are, with what is added to them", async () => {
     const ended = await lab.run(["echo right > value; echo x > conf-local; mkdir -p lib/deep; echo y > lib/deep/z"], {
       checks: ["test ! -e conf-local", "test ! -e lib", CHECK],

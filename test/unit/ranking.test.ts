@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { newAttempt } from "../../src/experiments/input.ts";
+import { withOriginalTests } from "../../src/experiments/manifest.ts";
 import { protectionOf, splitProtected } from "../../src/experiments/protection.ts";
 import { parallelByMachine, Queue } from "../../src/experiments/queue.ts";
 import { obstacle, ONLY_PROTECTED, rank, whyItWon, type RankingOptions } from "../../src/experiments/ranking.ts";
@@ -205,5 +206,28 @@ describe("the queue", () => {
     expect(parallelByMachine(16, 64 * 1024 ** 3)).toBe(64);
     expect(parallelByMachine(16, 1024 ** 3)).toBe(4);
     expect(parallelByMachine(1, 256 * 1024 ** 2)).toBe(2);
+  });
+});
+
+describe("a manifest", () => {
+  const judge = (old: unknown, now: unknown): unknown => {
+    const text = withOriginalTests(JSON.stringify(old), JSON.stringify(now));
+    return text === null || text === "original" ? text : JSON.parse(text);
+  };
+
+  test("EXP-2: is judged with its original scripts and test runners", () => {
+    const old = { name: "p", scripts: { test: "vitest", build: "tsc" }, jest: { bail: 1 } };
+    expect(judge(old, { ...old, dependencies: { a: "2" } })).toBeNull();
+    expect(judge(old, { ...old, scripts: { ...old.scripts, lint: "oxlint" } })).toBeNull();
+    expect(judge(old, { ...old, scripts: { test: "true" } })).toBe("original");
+    expect(judge(old, { ...old, jest: undefined })).toBe("original");
+    expect(judge(old, { ...old, mocha: {}, scripts: { ...old.scripts, pretest: "rm -r test" } })).toBe("original");
+    expect(judge(old, { ...old, version: "2", scripts: { ...old.scripts, test: "true", lint: "x" } })).toEqual({
+      ...old,
+      version: "2",
+      scripts: { ...old.scripts, lint: "x" },
+    });
+    expect(withOriginalTests("{", "{}")).toBeNull();
+    expect(withOriginalTests("{}", "[]")).toBeNull();
   });
 });
