@@ -172,6 +172,17 @@ describe("a hostile change", needs("root", "btrfs"), () => {
     expect(risks(await server.client.call("planPromotion", { sandbox }))).toEqual(["secret key.txt", "secret new.txt", "secret url.txt"]);
   });
 
+  test("PM-09: what is too large is refused, and nothing of it is seen; twenty thousand files are not", { timeout: 120_000 }, async () => {
+    const large = await changed("truncate -s 5G large; echo small > small.txt");
+    await expect(promote(large)).rejects.toMatchObject({ code: "too_large" });
+    expect(git("status", "--porcelain")).toBe("");
+    const many = await changed("mkdir many; cd many; seq 20000 | split -l 1 -a 4 -");
+    const promotion = await promote(many);
+    expect(promotion).toMatchObject({ state: "applied", plan: { files: 20_000 } });
+    expect(promotion.plan?.changes.length).toBe(10_000);
+    expect(readdirSync(path("many")).length).toBe(20_000);
+  });
+
   test("PM-10 PM-11: odd names and hidden text are told, and bytes written are the bytes of the plan", async () => {
     const sandbox = await changed(
       String.raw`printf x > "$(printf 'new\nline')"; printf x > -rf; printf x > "$(printf 'bidi\342\200\256txt')"; printf x > "$(printf 'p\320\260ypal.js')"; printf 'a = 1 \342\200\256 ;' > trojan.js; printf 'real\rfake' > cr.txt; printf '\000bin' > bin; printf x > "$(printf 'bad\377utf')"`,
