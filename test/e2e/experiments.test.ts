@@ -170,3 +170,28 @@ describe("an experiment", needs("root"), () => {
     expect(existsSync(join(server.project, "cache"))).toBe(false);
   });
 });
+
+describe("an experiment elsewhere", needs("root"), () => {
+  const lines = ["echo right > value; echo true > test/check.sh", "true"];
+
+  for (const [where, files, config] of [
+    ["on plain storage", {}, { storage: "plain" }],
+    ["without walls", { "vivarium.json": '{"driver": "folder"}' }, {}],
+  ] as const) {
+    test(`EXP-2: ${where} ends the same way`, async () => {
+      const server = await TestServer.start({ files: { ...FILES, ...files }, config: { ...config, spares: false } });
+      const lab = new Lab(server);
+      try {
+        await server.client.call("trust", { project: server.project, dryRun: false });
+        const ended = await lab.run(lines, { checks: [CHECK] });
+        expect(ended).toMatchObject({ state: "done", winner: 1, baseline: { passed: false } });
+        expect(attempt(ended, "a")).toMatchObject({ protectedChanged: ["test/check.sh"], verified: { passed: true } });
+        expect(attempt(ended, "b").checked?.passed).toBe(false);
+        expect(readFileSync(join(server.project, "value"), "utf8")).toBe("wrong\n");
+        await lab.remove(ended.id);
+      } finally {
+        await server.remove();
+      }
+    });
+  }
+});
