@@ -21,8 +21,8 @@ async function withManifest(change: AttemptChange, split: Split, one: MergedChan
   const [old, now] = [await change.text(one.old.id), await change.text(one.new.id)];
   const judged = withOriginalTests(old, now);
   if (judged === null) return split;
-  const judgedFile = judged === "original" ? one.old : { mode: one.new.mode, id: await change.hold(judged) };
-  const free = split.free.flatMap((each) => (each !== one ? [each] : judged === "original" ? [] : [{ ...one, new: judgedFile }]));
+  const judgedFile = judged === old ? one.old : { mode: one.new.mode, id: await change.hold(judged) };
+  const free = split.free.flatMap((each) => (each !== one ? [each] : judged === old ? [] : [{ ...one, new: judgedFile }]));
   return {
     free,
     putBack: [...split.putBack, { path: one.path, old: one.new, new: judgedFile }],
@@ -30,14 +30,14 @@ async function withManifest(change: AttemptChange, split: Split, one: MergedChan
   };
 }
 
-/** The new manifest with the old scripts and test runners; null where it has them, "original" where nothing else changed. */
-export function withOriginalTests(oldText: string, newText: string): string | "original" | null {
+/** The new manifest with the old scripts and test runners; null where it has them, the old one where nothing else changed. */
+export function withOriginalTests(oldText: string, newText: string): string | null {
   const [old, now] = [readObject(oldText), readObject(newText)];
   if (old === null || now === null) return null;
   const judged: Record<string, unknown> = { ...now, scripts: originalScripts(old["scripts"], now["scripts"]) };
   for (const key of RUNNERS) judged[key] = old[key];
   if (same(judged, now)) return null;
-  return same(judged, old) ? "original" : `${JSON.stringify(judged, null, 2)}\n`;
+  return same(judged, old) ? oldText : `${JSON.stringify(judged, null, 2)}\n`;
 }
 
 /** Scripts that were there are as they were, and nothing new runs before or after them. */
