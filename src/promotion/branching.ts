@@ -1,7 +1,7 @@
 /** A change as a branch: committed on the HEAD that the clone saw, checked as exactly that commit, pushed, and offered for merging. */
 import { readFile } from "node:fs/promises";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
-import { headOf } from "../sandbox/status.ts";
+import { headsOf, requireCommit } from "../sandbox/heads.ts";
 import type { CheckResult } from "../schema/check.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -58,9 +58,8 @@ export class Branching {
   ): Promise<Branched> {
     const { apply } = station;
     if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, env);
-    const parent = (await headOf(this.#all.parts, source.row, { snapshot: source.snapshot })).before;
-    if (parent === null)
-      throw new VivError("unsupported", "The clone saw no commit to put a branch on.", { remedy: "Commit once, then clone again." });
+    const { parts, temporary } = this.#all;
+    const parent = requireCommit(await headsOf(parts, source.row, source.snapshot, temporary));
     return this.#make(row, source, { parent, prepared, checks: station.checks, setup, env });
   }
 

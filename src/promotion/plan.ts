@@ -13,7 +13,7 @@ import type { Parts } from "../sandbox/parts.ts";
 import { openProject } from "../sandbox/projects.ts";
 import { promotableOf } from "../sandbox/promotable-of.ts";
 import type { Registry } from "../sandbox/registry.ts";
-import { headOf } from "../sandbox/status.ts";
+import { headsOf } from "../sandbox/heads.ts";
 import { withToday } from "../sandbox/today.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { decodePath } from "../schema/path-bytes.ts";
@@ -60,8 +60,9 @@ export async function prepare(parts: Parts, registry: Registry, temporary: strin
     const mine = asMerged(own);
     await writeContents(store, idsOf([...merged.changes, ...mine]), contents);
     const found = await findRisks(merged.changes, contents);
-    const risks = [...found, ...privileged.map(privilegedRisk), ...leftOut.flatMap(leftOutRisk)];
-    const notes = await notesOf(parts, source);
+    const { moved: committed, submodules } = await headsOf(parts, row, source.snapshot, temporary);
+    const risks = [...found, ...privileged.map(privilegedRisk), ...submodules.map(submoduleRisk), ...leftOut.flatMap(leftOutRisk)];
+    const notes = committed ? [COMMITS_STAY] : [];
     return { plan: describePlan(merged, moved, risks, leftOut, notes), changes: merged.changes, own: mine, contents };
   } finally {
     await store.close();
@@ -120,6 +121,12 @@ export function describeConflict({ kind, paths, message }: Conflict): PlanConfli
   return { path: decodePath(paths[0] ?? Buffer.alloc(0)), kind, message };
 }
 
+const COMMITS_STAY = "Commits made inside are not carried: the files are. `--branch --keep-commits` replays them.";
+
+function submoduleRisk(path: string): Risk {
+  return { path, kind: "submodule", why: "The submodule is on another commit inside; its files are promoted, the commit is not." };
+}
+
 function privilegedRisk(path: Buffer): Risk {
   return { path: decodePath(path), kind: "setuid", why: "It is setuid or setgid inside; it is promoted without that." };
 }
@@ -131,9 +138,4 @@ function leftOutRisk({ path, why }: LeftOut): Risk[] {
     git: "Its name imitates git's own folder; it is not promoted.",
   };
   return why === "special" || why === "git" ? [{ path: decodePath(path), kind: why, why: kinds[why] }] : [];
-}
-
-async function notesOf(parts: Parts, { row, snapshot }: Source): Promise<string[]> {
-  const { before, now } = await headOf(parts, row, { snapshot });
-  return before === now ? [] : ["Commits made inside are not carried: the files are. `--branch --keep-commits` replays them."];
 }

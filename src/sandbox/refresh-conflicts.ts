@@ -11,10 +11,7 @@ export interface Settled {
 }
 
 /** Git marks texts and keeps what stands in each other's way under two names; everything else stays as the sandbox has it. */
-export function settle({ changes, conflicts: all }: ThreeWay): Settled {
-  const conflicts = all.filter(
-    ({ kind, paths }) => kind !== "content" || !all.some((other) => other.kind === "binary" && isSame(other, paths)),
-  );
+export function settle({ changes, conflicts }: ThreeWay): Settled {
   const left = conflicts.filter(({ kind }) => kind === "binary" || kind === "delete/edit");
   const stays = new Set(left.flatMap(({ paths }) => paths.slice(0, 1).map((path) => path.toString("latin1"))));
   const beside = left.flatMap(({ paths: [path], theirs }) =>
@@ -42,11 +39,6 @@ export function settleLate(paths: readonly string[], reality: ChangeSet): Settle
     };
   });
   return { changes: found.flatMap(({ changes }) => changes), conflicts: found.map(({ conflict }) => conflict) };
-}
-
-/** Of a file that is no text git tells both that it is none and that its content clashes. */
-function isSame({ paths: [one] }: Conflict, [other]: readonly Buffer[]): boolean {
-  return one !== undefined && other !== undefined && one.equals(other);
 }
 
 function besideOf(path: Buffer): Buffer {

@@ -179,6 +179,27 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect(loser?.plan?.conflicts).toMatchObject([{ path: "a.txt" }]);
   });
 
+  test("PROM-5: files of a submodule are files, and one that is on another commit is risky", async () => {
+    const module = join(server.place, "module");
+    execFileSync("git", ["init", "-q", module]);
+    writeFileSync(join(module, "m.txt"), "m\n");
+    for (const args of [
+      ["add", "."],
+      ["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-q", "-m", "m"],
+    ])
+      execFileSync("git", ["-C", module, ...args]);
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", module, "lib");
+    git("commit", "-q", "-m", "with a submodule");
+    const files = await changed("echo more >> lib/m.txt");
+    const plain = await server.client.call("planPromotion", { sandbox: files });
+    expect([plain.changes.map((change) => change.path), plain.risks]).toEqual([["lib/m.txt"], []]);
+    const moved = await changed("cd lib && echo more >> m.txt && git -c user.name=x -c user.email=x@x commit -qam moved");
+    const plan = await server.client.call("planPromotion", { sandbox: moved });
+    expect(plan.risks).toMatchObject([{ path: "lib", kind: "submodule" }]);
+    git("reset", "-q", "--hard", "HEAD~1");
+    rmSync(path("lib"), { recursive: true, force: true });
+  });
+
   test("nothing to promote is said", async () => {
     const sandbox = await changed("true");
     expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "failed", reason: "There is nothing to promote." });
