@@ -3,6 +3,7 @@
  * `--quick` takes fewer rounds, `--strict` ends with 1 if a limit is missed.
  */
 import { parseArgs } from "node:util";
+import { changesGroup } from "./changes.ts";
 import { cloneGroup } from "./clone.ts";
 import { createGroup } from "./create.ts";
 import { ioGroup } from "./io.ts";
@@ -11,8 +12,9 @@ import { manyGroup } from "./many.ts";
 import { toJson, toTable, verdictOf } from "./report.ts";
 import { isKey, KEYS, type Group, type Key, type Outcome, type Settings } from "./rows.ts";
 import { snapshotGroup } from "./snapshots.ts";
+import { tryGroup } from "./try.ts";
 
-const GROUPS: readonly Group[] = [createGroup, cloneGroup, snapshotGroup, ioGroup, manyGroup, leaksGroup];
+const GROUPS: readonly Group[] = [createGroup, cloneGroup, snapshotGroup, ioGroup, manyGroup, tryGroup, changesGroup, leaksGroup];
 const WRONG_USE = 2;
 
 interface Arguments {

@@ -1,15 +1,15 @@
 /** Creating a sandbox against the peers that start a process behind walls; running in one against a plain spawn. */
-import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { compare, pairCount, rested, round, series, timed } from "./measure.ts";
+import { find, INSTALL } from "./peers.ts";
 import type { Absent, Group, Measured, Series, Settings } from "./rows.ts";
 import { BenchServer } from "./server.ts";
 import { Spawner } from "./spawner.ts";
 
 const PAIRS = 100;
 const TRUE = "/bin/true";
-const INSTALL = "`npm run bench:setup` installs it";
 
 export const createGroup: Group = {
   keys: ["create_vs_bwrap", "create_vs_runc", "exec_vs_spawn"],
@@ -30,22 +30,6 @@ export const createGroup: Group = {
     });
   },
 };
-
-/** Debian keeps runc where only root's PATH looks. */
-function find(program: string): string | undefined {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/sbin"];
-  return folders.map((folder) => join(folder, program)).find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    // Whatever the reason, it can't be run.
-    return false;
-  }
-}
 
 async function withSpawner(spawner: Spawner, work: () => Promise<Measured>): Promise<Measured> {
   try {

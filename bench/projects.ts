@@ -40,3 +40,10 @@ export function changeFiles(folder: string, files: number, count: number): void 
     appendFileSync(join(folder, projectFile(Math.floor((index * files) / count))), `// ${performance.now()}\n`);
   }
 }
+
+/** A shell line that appends to `count` files, spread over the project, wherever it runs. */
+export function changingLine(files: number, count: number): string {
+  const step = Math.floor(files / count);
+  const each = `folder=int($1/${FILES_PER_FOLDER}); printf "src/part-%d/module-%d/file-%d.ts\\n", int(folder/${FOLDERS_PER_PART}), folder%${FOLDERS_PER_PART}, $1%${FILES_PER_FOLDER}`;
+  return `seq 0 ${step} ${step * (count - 1)} | awk '{${each}}' | while read -r file; do echo "// changed" >>"$file"; done`;
+}

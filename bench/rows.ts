@@ -3,7 +3,7 @@
 export interface RowDeclaration {
   readonly what: string;
   /** "x" is a ratio within one run. */
-  readonly unit: "x" | "MiB" | "ms" | "";
+  readonly unit: "x" | "MiB" | "ms" | "s" | "";
   /** The figure must not be over this; null for a figure that only informs. */
   readonly limit: number | null;
 }
@@ -22,6 +22,10 @@ const DECLARED = {
   idle_mib: { what: "memory of one idle sandbox", unit: "MiB", limit: 2 },
   burst_100: { what: "failures among 100 creates at once", unit: "", limit: 0 },
   server_mib: { what: "memory of the server with 100 idle sandboxes", unit: "MiB", limit: 150 },
+  try_overhead: { what: "viv try of 3 attempts of sleep 1 with a check, over the plain command", unit: "s", limit: 0.35 },
+  try_scaling: { what: "8 attempts of sleep 2, against 1", unit: "x", limit: 1.3 },
+  diff_vs_git: { what: "diff of 5,000 of 50,000 files, against git diff --no-index", unit: "x", limit: 0.5 },
+  promote_vs_rsync: { what: "promote 5,000 files, against rsync -a", unit: "x", limit: 3 },
   leaks: { what: "things left after creating and destroying", unit: "", limit: 0 },
 } as const satisfies Record<string, RowDeclaration>;
 

@@ -31,7 +31,7 @@ export class BenchServer {
   private constructor(place: string) {
     this.place = place;
     this.project = join(place, "small");
-    this.paths = findPaths({ VIV_HOME: join(place, "state"), VIV_CONFIG: join(place, "config.json") });
+    this.paths = findPaths(this.env);
     this.#client = new Client({ socket: this.paths.socket });
   }
 
@@ -81,6 +81,21 @@ export class BenchServer {
 
   call<Name extends OperationName>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>> {
     return this.#client.call(name, input, AbortSignal.timeout(CALL_MS));
+  }
+
+  /** What a `viv` of this server needs in its environment. */
+  get env(): Readonly<Record<string, string>> {
+    return { VIV_HOME: join(this.place, "state"), VIV_CONFIG: join(this.place, "config.json") };
+  }
+
+  /** Runs an experiment to its end, which an event tells. */
+  async experiment(input: InputOf<"startExperiment">): Promise<OutputOf<"inspectExperiment">> {
+    const { newest } = await this.call("listEvents", { limit: 1 });
+    const signal = AbortSignal.timeout(CALL_MS);
+    const { id } = await this.call("startExperiment", input);
+    for await (const { type, data } of this.#client.events(newest, { signal }))
+      if (type === "experiment.ended" && data["experiment"] === id) return this.call("inspectExperiment", { experiment: id });
+    throw new Error(`the experiment ${id} did not end`);
   }
 
   get pid(): number {

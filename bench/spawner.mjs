@@ -5,9 +5,9 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-function run({ command, cwd, stdio }) {
+function run({ command, cwd, stdio, env }) {
   const began = performance.now();
-  const child = spawn(command[0], command.slice(1), { cwd, stdio });
+  const child = spawn(command[0], command.slice(1), { cwd, stdio, env: { ...process.env, ...env } });
   return new Promise((resolve) => {
     child.once("error", (error) => resolve({ error: error.message }));
     child.once("exit", (code, signal) => resolve({ ms: performance.now() - began, code, signal }));

@@ -17,7 +17,9 @@ export interface SpawnOptions {
   readonly cwd?: string;
   /** "pipe" is what child_process.spawn does by itself; "ignore" is cheaper, and fair to peers that need no pipe. */
   readonly stdio?: "pipe" | "ignore";
-  readonly allowFailure?: boolean;
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly okCodes?: readonly number[];
 }
 
 export class Spawner {
@@ -36,14 +38,15 @@ export class Spawner {
 
   /** Milliseconds from the start of a program to its end. */
   async run(command: readonly string[], options: SpawnOptions = {}): Promise<number> {
-    const { cwd = "/", stdio = "ignore", allowFailure = false } = options;
+    const { cwd = "/", stdio = "ignore", env = {}, okCodes = [0] } = options;
     const answered = Promise.race([once(this.#lines, "line"), this.#ended]);
-    this.#child.stdin?.write(`${JSON.stringify({ command, cwd, stdio })}\n`);
+    this.#child.stdin?.write(`${JSON.stringify({ command, cwd, stdio, env })}\n`);
     const [line] = (await answered) ?? [];
     if (typeof line !== "string") throw new Error("the spawner has ended");
     const { ms, code, signal, error } = JSON.parse(line) as Answer;
     if (ms === undefined) throw new Error(`${command[0] ?? ""}: ${error ?? "no answer"}`);
-    if (code !== 0 && !allowFailure) throw new Error(`${command.join(" ")} ended with ${signal ?? `exit code ${code ?? ""}`}`);
+    if (typeof code !== "number" || !okCodes.includes(code))
+      throw new Error(`${command.join(" ")} ended with ${signal ?? `exit code ${code ?? ""}`}`);
     return ms;
   }
 

@@ -8,8 +8,9 @@ cd "$root"
 missing=()
 command -v bwrap >/dev/null || missing+=(bubblewrap)
 PATH=$PATH:/usr/sbin command -v runc >/dev/null || missing+=(runc)
+command -v rsync >/dev/null || missing+=(rsync)
 if [ ${#missing[@]} -eq 0 ]; then
-  echo "bubblewrap and runc are installed."
+  echo "bubblewrap, runc and rsync are installed."
   exit 0
 fi
 mkdir -p .cache
