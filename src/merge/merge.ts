@@ -76,7 +76,13 @@ export async function mergeTrees(store: GitStore, ours: string, theirs: string):
   if (code === 0) return { tree, conflicts: [] };
   const stages = readStages(parts);
   const messages = readMessages(parts).filter(({ type }) => type.startsWith("CONFLICT"));
-  return { tree, conflicts: [...fromMessages(messages, stages), ...fromStages(messages, stages)] };
+  const conflicts = [...fromMessages(messages, stages), ...fromStages(messages, stages)];
+  return { tree, conflicts: conflicts.filter((conflict) => !isToldTwice(conflict, conflicts)) };
+}
+
+/** Of a file that is no text git tells both that it is none and that its content clashes. */
+function isToldTwice({ kind, paths: [path] }: Conflict, all: readonly Conflict[]): boolean {
+  return kind === "content" && path !== undefined && all.some((other) => other.kind === "binary" && other.paths[0]?.equals(path) === true);
 }
 
 /** The pieces between NUL bytes, one after the other. */

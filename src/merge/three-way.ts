@@ -38,13 +38,8 @@ export async function mergeSides(store: GitStore, ours: MergeSide, theirs: Merge
   const changes = await differences(store, trees[1] ?? "", tree);
   return {
     changes: changes.filter(({ path }) => !marker.is(path)),
-    conflicts: conflicts.filter((conflict) => !conflict.paths.every((path) => marker.is(path)) && !isToldTwice(conflict, conflicts)),
+    conflicts: conflicts.filter(({ paths }) => !paths.every((path) => marker.is(path))),
   };
-}
-
-/** Of a file that is no text git tells both that it is none and that its content clashes. */
-function isToldTwice({ kind, paths: [path] }: Conflict, all: readonly Conflict[]): boolean {
-  return kind === "content" && path !== undefined && all.some((other) => other.kind === "binary" && other.paths[0]?.equals(path) === true);
 }
 
 type Entry = readonly [key: string, entry: TreeEntry | null];
