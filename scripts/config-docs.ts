@@ -40,6 +40,7 @@ const CHOSEN: Readonly<Record<string, string>> = {
   "limits.disk": `${LIMITS.defaultDiskBytes / GIB}g`,
   "limits.processes": String(LIMITS.defaultProcesses),
   "services.NAME.readyTimeout": "30s",
+  "services.NAME.every": "10m",
   "capture.limit": `${LIMITS.maxCapturedBytes / GIB}g`,
   idle: `${LIMITS.defaultIdleMs / 60_000}m`,
   driver: "native",

@@ -8,6 +8,18 @@ export interface CapturedRoot {
   readonly path: string;
   /** Its number: roots/<n> of a volume. */
   readonly slot: number;
+  /** Its content is not reality's folder of that path, and never becomes stale. */
+  readonly taken?: true;
+}
+
+/** A folder with data of a service. */
+export interface DataFolder {
+  /** Absolute path in reality and inside. */
+  readonly path: string;
+  /** Folder whose content it has inside; the one of reality if left out. */
+  readonly source?: string;
+  /** What the user should know about it, a sentence. */
+  readonly note?: string;
 }
 
 export interface LiveRoot extends LiveFolder {
@@ -39,8 +51,8 @@ export interface CaptureRequest {
   readonly live: readonly string[];
   /** Bytes to capture at most. */
   readonly limitBytes: number;
-  /** Further folders to capture whole (data of services). */
-  readonly data: readonly string[];
+  /** Further folders to capture whole. */
+  readonly data: readonly DataFolder[];
 }
 
 /** Folders of a base that are shared live with reality. */

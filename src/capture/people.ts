@@ -5,6 +5,7 @@ import { join } from "node:path";
 export interface Person {
   readonly name: string;
   readonly uid: number;
+  readonly gid: number;
   readonly home: string;
 }
 
@@ -15,9 +16,9 @@ const NOBODY = 65_534;
 export function parsePeople(passwd: string): Person[] {
   const people: Person[] = [];
   for (const line of passwd.split("\n")) {
-    const [name, , uid, , , home] = line.split(":");
+    const [name, , uid, gid, , home] = line.split(":");
     if (name === undefined || uid === undefined || !home?.startsWith("/")) continue;
-    people.push({ name, uid: Number(uid), home });
+    people.push({ name, uid: Number(uid), gid: Number(gid), home });
   }
   return people;
 }

@@ -14,7 +14,7 @@ import type { Base, Capture, CaptureRequest, SharedFolders } from "./capture.ts"
 import { likeReality } from "./gitconfig.ts";
 import { chooseLive } from "./ignored.ts";
 import { makeReport } from "./report.ts";
-import { findRoots, type Roots } from "./roots.ts";
+import { findRoots, type Root, type Roots } from "./roots.ts";
 import { WatchedFolders } from "./shared.ts";
 import { compareWithReality } from "./staleness.ts";
 import { type Synced, syncRoot } from "./syncing.ts";
@@ -109,7 +109,7 @@ export class ProjectCapture implements Capture {
     const watches = roots.roots.map((root) => new Watching(this.#host, `${request.project}.${root.slot}`));
     const parts = { key: JSON.stringify(request), roots, live, watches, identity: identify(roots) };
     // Watching begins first, so that what changes during the comparison is found by the next one.
-    for (const [index, root] of roots.roots.entries()) await watches[index]?.start(root.path, index === 0 ? skipped(request, live) : []);
+    for (const [index, root] of roots.roots.entries()) await watches[index]?.start(root.source, index === 0 ? skipped(request, live) : []);
     const synced = await this.#syncAll(request, parts);
     const followed = { ...parts, synced, base: await this.#freeze(request, { ...parts, synced }, synced) };
     this.#followed.set(request.project, followed);
@@ -160,10 +160,10 @@ export class ProjectCapture implements Capture {
   }
 
   /** Every layer shows the root's top folder as it is. */
-  async #untouched(tip: Tip, root: { path: string; slot: number }): Promise<undefined> {
+  async #untouched(tip: Tip, root: Root): Promise<undefined> {
     const target = join(tip.folder, "roots", String(root.slot));
     await mkdir(target, { recursive: true, mode: 0o755 });
-    await likeReality(root.path, target);
+    await likeReality(root.source, target);
   }
 
   async #freeze(
@@ -176,7 +176,7 @@ export class ProjectCapture implements Capture {
     const takenAt = new Date().toISOString();
     await this.#volumes.freeze(request.project, id);
     const report = makeReport(request.path, parts, now, before?.readOnly ?? []);
-    const roots = parts.roots.roots.map(({ path, slot }) => ({ path, slot }));
+    const roots = parts.roots.roots.map(({ path, slot, kind }) => ({ path, slot, ...(kind === "taken" ? { taken: true as const } : {}) }));
     return {
       id,
       project: request.project,
@@ -259,7 +259,7 @@ function needsNewChoice(request: CaptureRequest, now: readonly (Synced | undefin
 
 function identify({ roots }: Roots): string {
   return roots
-    .map(({ path }) => lstatSync(path, { throwIfNoEntry: false }))
+    .map(({ source }) => lstatSync(source, { throwIfNoEntry: false }))
     .map((found) => `${found?.dev}:${found?.ino}`)
     .join();
 }

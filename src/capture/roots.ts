@@ -2,12 +2,17 @@
 import { existsSync, lstatSync } from "node:fs";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import type { DataFolder } from "./capture.ts";
 import { isWithin } from "./project.ts";
 
 export interface Root {
+  /** Where it is inside. */
   readonly path: string;
+  /** The folder that is captured. */
+  readonly source: string;
   readonly slot: number;
-  readonly kind: "project" | "git" | "data";
+  /** taken: a copy made for this, which stands still. */
+  readonly kind: "project" | "git" | "data" | "taken";
 }
 
 export interface Roots {
@@ -18,16 +23,19 @@ export interface Roots {
 /** Folders that hold a machine's secrets: a `.git` file is content of the project and must not open them. */
 const NEVER = ["/etc", "/proc", "/sys", "/dev", "/run", "/boot"];
 
-export async function findRoots(project: string, data: readonly string[]): Promise<Roots> {
-  const roots: Root[] = [{ path: project, slot: 0, kind: "project" }];
-  const notes: string[] = [];
-  const add = (path: string, kind: Root["kind"]): void => {
-    if (!roots.some((root) => isWithin(path, root.path))) roots.push({ path, slot: roots.length, kind });
-  };
-  for (const folder of await gitFolders(project, notes)) add(folder, "git");
-  for (const folder of data) {
-    if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) add(folder, "data");
-    else notes.push(`The data folder ${folder} does not exist, so it is empty inside.`);
+export async function findRoots(project: string, data: readonly DataFolder[]): Promise<Roots> {
+  const roots: Root[] = [{ path: project, source: project, slot: 0, kind: "project" }];
+  const notes = [...new Set(data.flatMap(({ note }) => note ?? []))];
+  const add = (path: string, kind: Root["kind"], source = path): void => void roots.push({ path, source, slot: roots.length, kind });
+  const isCovered = (path: string): boolean => roots.some((root) => isWithin(path, root.path));
+  for (const folder of await gitFolders(project, notes)) if (!isCovered(folder)) add(folder, "git");
+  // A folder is mounted before what lies in it.
+  for (const { path, source } of data.toSorted((one, other) => one.path.length - other.path.length)) {
+    if (roots.some((root) => root.path === path)) continue;
+    if (source !== undefined) add(path, "taken", source);
+    else if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
+      notes.push(`The data folder ${path} does not exist, so it is empty inside.`);
+    else if (!isCovered(path)) add(path, "data");
   }
   return { roots, notes };
 }

@@ -22,8 +22,9 @@ export async function compareWithReality(
   const changes = new Map<string, Change>();
   const project = base.roots.find((root) => root.slot === 0)?.path ?? "/";
   let cut = false;
-  for (const { path, slot } of base.roots) {
-    const root = roots.find((found) => found.path === path) ?? { path, slot, kind: "data" as const };
+  for (const { path, slot, taken } of base.roots) {
+    if (taken === true) continue;
+    const root = roots.find((found) => found.path === path) ?? { kind: "data" as const };
     const reply = await host.request("compare", [
       ["source", path],
       ["manifest", `${manifests}${slot}`],

@@ -47,30 +47,30 @@ export async function syncRoot(host: CellHost, request: SyncRequest): Promise<Sy
   const synced = root.kind === "data" ? await syncUntilStill(host, request, target) : summary(await sync(host, request, target), false);
   for (const path of request.skip) await leaveOutFile(target, path);
   if (root.kind === "git" && synced.changed > 0) {
-    for (const path of await gitFolderConfigs(root.path)) await writeGitConfig(root.path, path, target);
+    for (const path of await gitFolderConfigs(root.source)) await writeGitConfig(root.source, path, target);
   }
-  await likeReality(root.path, target);
+  await likeReality(root.source, target);
   return synced;
 }
 
 /** The fields that decide what is captured; a comparison must use the same ones. */
-export function scopeFields(root: Root, skip: readonly string[]): (readonly [string, string])[] {
+export function scopeFields(root: Pick<Root, "kind">, skip: readonly string[]): (readonly [string, string])[] {
   const scope = skip.map((path) => ["skip", path] as const);
-  if (root.kind === "data") return scope;
+  if (root.kind === "data" || root.kind === "taken") return scope;
   const hooks = root.kind === "git" ? [["skip", "hooks"] as const] : [];
   return [...scope, ...hooks, ["file_limit", String(LIMITS.maxCapturedFileBytes)], ["git", "1"]];
 }
 
 async function sync(host: CellHost, { tip, root, skip, dirty }: SyncRequest, target: string): Promise<Fields> {
   const reply = await host.request("sync", [
-    ["source", root.path],
+    ["source", root.source],
     ["target", target],
     ["mode", tip.mode],
     ["manifest", `${tip.manifests}${root.slot}`],
     ...scopeFields(root, skip),
     ...(dirty === "all" ? [] : dirty.map((folder) => ["dirty", folder] as const)),
   ]);
-  for (const path of reply.all("gitconfig")) await writeGitConfig(root.path, path, target);
+  for (const path of reply.all("gitconfig")) await writeGitConfig(root.source, path, target);
   return reply;
 }
 
@@ -81,7 +81,7 @@ async function syncUntilStill(host: CellHost, request: SyncRequest, target: stri
   let reply = await sync(host, request, target);
   for (let pass = 1; pass < MOST_PASSES; pass += 1) {
     const moved = await host.request("compare", [
-      ["source", request.root.path],
+      ["source", request.root.source],
       ["manifest", manifest],
       ...scopeFields(request.root, request.skip),
     ]);

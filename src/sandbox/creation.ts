@@ -14,8 +14,9 @@ import type { VolumePaths, VolumeSource } from "../volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { openBase } from "./bases.ts";
 import type { Backend, Parts } from "./parts.ts";
-import { captureRequest, openProject, pathsOutside, type ProjectView } from "./projects.ts";
+import { openProject, pathsOutside, type ProjectView } from "./projects.ts";
 import type { Registry, Reservation } from "./registry.ts";
+import { captureBase } from "./service-data.ts";
 import { Spares, type Kind } from "./spares.ts";
 import { advance } from "./state.ts";
 import { forgetUnused } from "./today.ts";
@@ -88,7 +89,7 @@ export class Creation {
     backend: Backend,
     limits: SandboxRow["limits"],
   ): Promise<{ base: Base; row: Unnamed }> {
-    const base = await backend.capture.base(captureRequest(view));
+    const base = await captureBase(this.#parts, view, backend, "fresh");
     return { base, row: this.#compose(input, view, backend, base, limits) };
   }
 

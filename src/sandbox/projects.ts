@@ -1,6 +1,6 @@
 /** A project as its path and its config say: what is captured, hidden and shown. */
 import { relative, resolve } from "node:path";
-import type { CaptureRequest } from "../capture/capture.ts";
+import type { CaptureRequest, DataFolder } from "../capture/capture.ts";
 import { findProject } from "../capture/project.ts";
 import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
 import { newId } from "../schema/ids.ts";
@@ -27,16 +27,25 @@ async function addProject(store: Store, path: string): Promise<ProjectRow> {
   });
 }
 
-export function captureRequest(view: ProjectView): CaptureRequest {
-  const { capture, services } = view.config;
+/** With the folders of services as they are in reality, unless others are given. */
+export function captureRequest(view: ProjectView, data: readonly DataFolder[] = dataFolders(view, false)): CaptureRequest {
+  const { capture } = view.config;
+  const elsewhere = dataFolders(view, true).map(({ path }) => path);
   return {
     project: view.row.id,
     path: view.row.path,
-    exclude: [...capture.exclude, ...pathsInside(view, view.config.mask)],
+    exclude: [...capture.exclude, ...pathsInside(view, [...view.config.mask, ...elsewhere])],
     live: capture.live,
     limitBytes: capture.limit ?? LIMITS.maxCapturedBytes,
-    data: Object.values(services).flatMap((service) => service.data),
+    data,
   };
+}
+
+/** Of the services whose data is taken by a line of their own, or of the others. */
+function dataFolders({ config }: ProjectView, taken: boolean): { path: string }[] {
+  return Object.values(config.services)
+    .filter(({ take }) => (take !== undefined) === taken)
+    .flatMap(({ data }) => data.map((path) => ({ path })));
 }
 
 /** Of the paths of a config, those below the project, relative to it: what is hidden there is not captured. */

@@ -3,8 +3,9 @@ import type { Base } from "../capture/capture.ts";
 import { describe } from "../host/log.ts";
 import { dropUnused } from "./bases.ts";
 import type { Backend, Parts } from "./parts.ts";
-import { captureRequest, type ProjectView } from "./projects.ts";
+import type { ProjectView } from "./projects.ts";
 import type { Registry } from "./registry.ts";
+import { captureBase } from "./service-data.ts";
 
 /** Runs work with a base of the project as it is now. */
 export async function withToday<T>(
@@ -14,7 +15,7 @@ export async function withToday<T>(
   backend: Backend,
   work: (base: Base) => Promise<T>,
 ): Promise<T> {
-  const base = await backend.capture.base(captureRequest(view));
+  const base = await captureBase(parts, view, backend, "last");
   const release = registry.hold(base.id);
   try {
     return await work(base);

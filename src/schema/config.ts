@@ -30,10 +30,28 @@ const Service = z
     data: z
       .array(z.string().startsWith("/"))
       .default([])
-      .describe("Folders of reality with its data, captured consistently and writable inside."),
+      .describe("Folders of reality with its data, writable inside: copied file by file, or by `take`."),
+    take: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("Line run in reality that writes a copy of a running service's data into the empty folder `$VIV_DATA`."),
+    takeUser: z.string().min(1).optional().describe("User in reality that runs it; the project's owner if left out."),
+    every: Duration.default(600_000).describe("Age from which a copy is taken anew for the next clone; 0 for each clone."),
+    load: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("Line run inside once it is ready, which brings the copy in `$VIV_DATA` into the service; once in a clone."),
     ports: z.array(z.number().int().min(1).max(65_535)).default([]).describe("Ports it listens on; the clone is ready when all answer."),
-    readyTimeout: Duration.default(30_000).describe("How long to wait for the ports."),
+    ready: z.string().min(1).optional().describe("Line run inside until it succeeds, for a service that answers before it can be used."),
+    readyTimeout: Duration.default(30_000).describe("How long to wait for the ports and for ready."),
   })
+  .refine(({ take, data }) => take === undefined || data.length > 0, {
+    path: ["take"],
+    message: "needs a folder in data, where the copy appears",
+  })
+  .refine(({ take, load, takeUser }) => take !== undefined || (load ?? takeUser) === undefined, { message: "load and takeUser need take" })
   .describe("A service that is started inside each clone.");
 export type Service = z.infer<typeof Service>;
 

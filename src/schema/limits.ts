@@ -59,6 +59,8 @@ export const LIMITS = {
   /** Experiments and promotions. */
   attemptTimeoutMs: 10 * 60_000,
   stageTimeoutMs: 30 * 60_000,
+  /** Copying data of a service, and bringing it into one. */
+  serviceDataMs: 10 * 60_000,
   /** Characters of a command's or check's output that are kept with its result. */
   keptCheckOutput: 16_384,
   /** How often a promotion is planned anew when reality moves under it. */

@@ -109,7 +109,7 @@ const suite = (storage: "btrfs" | "plain"): void => {
     const project = lab.folder();
     const data = lab.folder();
     writeFileSync(join(data, "table"), "rows");
-    const request = requestFor(project, { data: [data, "/nonexistent/data"] });
+    const request = requestFor(project, { data: [{ path: data }, { path: "/nonexistent/data" }] });
     const base = await lab.capture.base(request);
     expect(base.roots).toEqual([
       { path: project, slot: 0 },

@@ -4,6 +4,7 @@ import { accessSync, constants, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestOptions } from "vitest";
+import { postgresPrograms } from "./postgres.ts";
 
 declare module "vitest" {
   interface TaskMeta {
@@ -21,6 +22,7 @@ const PROBES = {
   bwrap: () => program("bwrap"),
   runc: () => program("runc"),
   chromium: () => program("chromium"),
+  postgres: () => (postgresPrograms() === undefined ? "postgresql is not installed" : undefined),
   btrfs: probeBtrfs,
   "user-namespaces": probeUserNamespaces,
   "cgroup-v2": probeCgroup,

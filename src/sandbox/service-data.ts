@@ -1,0 +1,87 @@
+/**
+ * The base of a project with the data of its services (CLONE-7): what a service's `take` line copied, or the folders of
+ * reality file by file, which is right for a service that is stopped. Data in use is never shown as it is.
+ */
+import { lstatSync } from "node:fs";
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Base, DataFolder } from "../capture/capture.ts";
+import { likeReality } from "../capture/gitconfig.ts";
+import { listeningPorts } from "../host/listening.ts";
+import type { Service } from "../schema/config.ts";
+import type { Backend, Parts } from "./parts.ts";
+import { captureRequest, type ProjectView } from "./projects.ts";
+import { removeTree, takeData, type Take } from "./service-takes.ts";
+
+/**
+ * Copies are made and captured one at a time per project: a copy stays until the next one. Whoever does not look at the
+ * data is content with the last one, however old.
+ */
+export async function captureBase(parts: Parts, view: ProjectView, { driver, capture }: Backend, data: "fresh" | "last"): Promise<Base> {
+  const services = Object.entries(view.config.services);
+  // Without walls no service is started.
+  if (services.length === 0 || driver.name !== "native") return capture.base(captureRequest(view));
+  const asked = data === "fresh" ? Date.now() : 0;
+  return parts.locks.run(`services:${view.row.id}`, async () => {
+    const folder = join(parts.state, "services", view.row.id);
+    const folders: DataFolder[] = [];
+    for (const [name, service] of services) {
+      const own = join(folder, name);
+      folders.push(...(service.take === undefined ? copied(name, service) : await taken(parts, view, { name, service, own, asked })));
+    }
+    await forgetOthers(folder, view.config.services);
+    return capture.base(captureRequest(view, folders));
+  });
+}
+
+function copied(name: string, { data, ports }: Service): DataFolder[] {
+  const open = listeningPorts();
+  const answered = ports.find((port) => open.has(port));
+  if (answered === undefined || data.length === 0) return data.map((path) => ({ path }));
+  const note =
+    `The service ${name} is running (port ${answered}), so the copy of its files may not fit together: ` +
+    "stop it before cloning, or say in `take` how a running one is copied.";
+  return data.map((path) => ({ path, note }));
+}
+
+interface TakeRequest {
+  readonly name: string;
+  readonly service: Service;
+  /** The service's folder in the state folder. */
+  readonly own: string;
+  /** Milliseconds since the epoch; 0 is content with any copy. */
+  readonly asked: number;
+}
+
+async function taken(parts: Parts, view: ProjectView, { name, service, own, asked }: TakeRequest): Promise<DataFolder[]> {
+  const take = await takeData(own, view.row.path, service, asked - service.every);
+  const { failure } = take;
+  if (failure !== undefined) {
+    const event = { project: view.row.path, service: name, reason: failure };
+    await parts.store.change((change) => change.event("service.failed", null, event));
+  }
+  const [first, ...others] = service.data;
+  const note = failure === undefined ? {} : { note: explain(name, take, failure) };
+  const shown = first === undefined ? [] : [{ path: first, source: take.folder ?? (await emptyFolder(own, first, 0)), ...note }];
+  const empty = others.map(async (path, index) => ({ path, source: await emptyFolder(own, path, index + 1) }));
+  return [...shown, ...(await Promise.all(empty))];
+}
+
+function explain(name: string, { folder, at }: Take, failure: string): string {
+  const instead = folder === null ? "they are empty inside" : `those of ${new Date(at).toISOString()} are used`;
+  return `The data of the service ${name} could not be taken, so ${instead}: ${failure}`;
+}
+
+/** With reality's owner and mode, so that the service can fill it. */
+async function emptyFolder(own: string, path: string, index: number): Promise<string> {
+  const folder = join(own, `empty-${index}`);
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) await likeReality(path, folder);
+  return folder;
+}
+
+async function forgetOthers(folder: string, services: Readonly<Record<string, Service>>): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const gone = (await readdir(folder)).filter((name) => services[name]?.take === undefined);
+  for (const name of gone) await removeTree(join(folder, name));
+}
