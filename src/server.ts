@@ -41,6 +41,7 @@ import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
+import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
 import { FolderVolumes } from "./volumes/folder/volumes.ts";
 import { gatherWith } from "./volumes/gather.ts";
 import { openVolumes } from "./volumes/open.ts";
@@ -178,7 +179,7 @@ export class Server {
       () => capture.close(),
       () => driver.close(),
     );
-    return { driver, volumes, capture, gather: gatherCopies, takeOut: async () => false };
+    return { driver, volumes, capture, gather: gatherCopies, takeOut: takeOutOfCopy };
   }
 
   async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string): Promise<Engine> {

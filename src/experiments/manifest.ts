@@ -8,15 +8,18 @@ const MANIFEST = /^(?!(.*\/)?node_modules\/)(.*\/)?package\.json$/;
 /** Keys that configure a test runner. */
 const RUNNERS = ["jest", "vitest", "mocha", "ava", "nyc", "c8", "tap"];
 
+/** A change whose contents can be read, and added to. */
+export type Splittable = Pick<AttemptChange, "changes" | "text" | "hold">;
+
 /** Takes the changes of protected files out of a change; of a manifest, by default, those of scripts and test runners. */
-export async function splitChange(change: AttemptChange, patterns: readonly string[] | null): Promise<Split> {
+export async function splitChange(change: Splittable, patterns: readonly string[] | null): Promise<Split> {
   let split = splitProtected(change.changes, protectionOf(patterns));
   if (patterns !== null) return split;
   for (const one of split.free.filter(({ path }) => MANIFEST.test(decodePath(path)))) split = await withManifest(change, split, one);
   return split;
 }
 
-async function withManifest(change: AttemptChange, split: Split, one: MergedChange): Promise<Split> {
+async function withManifest(change: Splittable, split: Split, one: MergedChange): Promise<Split> {
   if (one.old === null || one.new === null) return split;
   const [old, now] = [await change.text(one.old.id), await change.text(one.new.id)];
   const judged = withOriginalTests(old, now);

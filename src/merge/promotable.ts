@@ -23,7 +23,7 @@ export interface PromotableRequest {
 export interface LeftOut {
   readonly path: Buffer;
   /** git: a file system may take its name for a repository's own folder. */
-  readonly why: "ignored" | "special" | "git" | "not asked for";
+  readonly why: "ignored" | "special" | "git" | "protected" | "not asked for";
 }
 
 export interface Promotable {

@@ -20,6 +20,7 @@ import { decodePath } from "../schema/path-bytes.ts";
 import type { PlanConflict, PlannedChange, PromotionPlan, Risk } from "../schema/promotion.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { findRisks } from "./risk.ts";
+import { withoutProtected } from "./unprotected.ts";
 
 /** A state of a sandbox, frozen, and what of it is meant. */
 export interface Source {
@@ -27,6 +28,8 @@ export interface Source {
   readonly snapshot: string;
   readonly include: readonly string[];
   readonly only?: readonly string[] | undefined;
+  /** Of a winner: files that the experiment protected, null for tests and what configures them. */
+  readonly protect?: readonly string[] | null;
   /** What it is merged with: today's reality, or nothing, for a branch on the commit that the clone saw. */
   readonly onto: "reality" | "base";
 }
@@ -48,7 +51,9 @@ export async function prepare(parts: Parts, registry: Registry, temporary: strin
   const { row } = source;
   const store = await GitStore.open(temporary);
   try {
-    const { changes: own, leftOut, privileged } = await promotableOf(parts, row, source.snapshot, store, source);
+    const all = await promotableOf(parts, row, source.snapshot, store, source);
+    const { protect } = source;
+    const { changes: own, leftOut, privileged } = protect === undefined ? all : await withoutProtected(store, all, protect);
     const reality = source.onto === "base" ? NOTHING : await movedSince(parts, registry, row, store);
     const moved = reality.changes.size;
     const merged: ThreeWay =

@@ -63,6 +63,7 @@ export class Promotions {
       return (await prepare(parts, registry, temporary, source, folder)).plan;
     } finally {
       await rm(folder, { recursive: true, force: true });
+      if (source.isOwn) await sandboxes.removeSnapshot(source.row.id, source.snapshot);
     }
   }
 
@@ -81,7 +82,12 @@ export class Promotions {
   }
 
   /** Promotes what an experiment chose; the id of the promotion, or why it did not come to its end. */
-  async promoteWinner({ id, input }: ExperimentRow): Promise<string> {
+  async promoteWinner({ id, input, project }: ExperimentRow): Promise<string> {
+    // After a crash between the promotion and its record it is asked for again.
+    const earlier = (await this.#all.parts.store.promotions({ project })).find(
+      (row) => row.experiment === id && row.kind === "promotion" && row.state === "applied",
+    );
+    if (earlier !== undefined) return earlier.id;
     const promotion = await this.promote({ experiment: id, allowRisky: false, env: input.env });
     if (promotion.state === "applied") return promotion.id;
     throw new VivError("illegal_transition", promotion.reason ?? `Promotion ${promotion.id} is ${promotion.state}.`);
@@ -104,7 +110,7 @@ export class Promotions {
           remedy: "Look at `viv promotions`.",
         });
       await requireSettled(row.project);
-      const source = { ...(await findSource(parts, sandboxes, asFound(row))), snapshot: row.snapshot };
+      const source = await findSource(parts, sandboxes, asFound(row), row.snapshot);
       const stations = this.#stations(await openProject(parts.store, row.project, parts.state), row.input, source);
       if (stations.map(({ name }) => name).join() !== row.stages.map(({ name }) => name).join())
         throw new VivError("illegal_transition", "The stages of the config are others than when it began.", { remedy: "Promote again." });
@@ -151,15 +157,20 @@ export class Promotions {
       return await this.#journey.go(row, road);
     } catch (error) {
       const now = (await parts.store.promotion(row.id)) ?? row;
-      await road.save({ ...now, state: "failed", reason: describe(error), endedAt: new Date().toISOString() }, "promotion.failed");
+      const state = now.written ? "applied" : "failed";
+      const ended = { ...now, state, writing: now.writing && !now.written, endedAt: new Date().toISOString() } as const;
+      await road.save(
+        { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` },
+        "promotion.failed",
+      );
       throw error;
     }
   }
 
-  async #takeBackAfter(failed: PromotionRow, reason: string): Promise<string> {
+  async #takeBackAfter(failed: PromotionRow, reason: string): Promise<{ undone: boolean; said: string }> {
     const undo = await this.#undoing.take(failed, `Its checks failed: ${reason}`);
-    if (undo.state === "applied") return "The folder is as it was before.";
-    return `The folder could not be brought back: ${undo.reason ?? "unknown"}`;
+    if (undo.state === "applied") return { undone: true, said: "The folder is as it was before." };
+    return { undone: false, said: `The folder could not be brought back: ${undo.reason ?? "unknown"}` };
   }
 
   /** Takes back a promotion, or the last one of a project. */
@@ -167,14 +178,7 @@ export class Promotions {
     const meant = id === undefined ? await this.#last(project) : await this.#find(id);
     return this.#alone(meant.project, async () => {
       const row = await this.#find(meant.id);
-      if (row.state !== "applied" || row.branch !== null)
-        throw new VivError(
-          "illegal_transition",
-          `Promotion ${row.id} is ${row.branch === null ? row.state : "a branch"} and can't be undone.`,
-          {
-            remedy: row.branch === null ? "Look at `viv promotions`." : `Remove the branch with \`git branch -D ${row.branch.name}\`.`,
-          },
-        );
+      requireUndoable(row);
       await requireSettled(row.project);
       const said = await this.#undoing.stages(row);
       const undo = await this.#undoing.take(row, said);
@@ -187,7 +191,7 @@ export class Promotions {
     const { parts } = this.#all;
     const view = await openProject(parts.store, project, parts.state);
     const rows = await parts.store.promotions({ project: view.row.path });
-    const row = rows.find(({ kind, state, branch }) => kind === "promotion" && state === "applied" && branch === null);
+    const row = rows.find(({ state, written }) => state === "applied" && written);
     if (row === undefined)
       throw new VivError("not_found", `Nothing was promoted to ${view.row.path} that could be undone.`, {
         remedy: "Look at `viv promotions --all`.",
@@ -239,4 +243,18 @@ export class Promotions {
   close(): void {
     this.#stopping.abort();
   }
+}
+
+function requireUndoable(row: PromotionRow): void {
+  const { id, kind, state, branch } = row;
+  if (state === "applied" && row.written) return;
+  const [what, remedy] =
+    branch !== null
+      ? ["a branch", `Remove the branch with \`git branch -D ${branch.name}\`.`]
+      : kind === "undo"
+        ? ["an undo", "Promote the sandbox again."]
+        : state === "applied"
+          ? ["not in the folder", "Look at `viv promotions`."]
+          : [state, "Look at `viv promotions`."];
+  throw new VivError("illegal_transition", `Promotion ${id} is ${what} and can't be undone.`, { remedy });
 }

@@ -8,18 +8,22 @@ import type { Source } from "./plan.ts";
 
 export interface Origin extends Source {
   readonly experiment: ExperimentRow | null;
+  /** Whether the snapshot was taken for this, and nobody else knows of it. */
+  readonly isOwn: boolean;
 }
 
 type Asked = Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include" | "branch">;
 
-export async function findSource(parts: Parts, sandboxes: Sandboxes, asked: Asked): Promise<Origin> {
+/** `snapshot` is one taken before, of which a promotion goes on. */
+export async function findSource(parts: Parts, sandboxes: Sandboxes, asked: Asked, snapshot?: string): Promise<Origin> {
   if ((asked.sandbox === undefined) === (asked.experiment === undefined))
     throw new VivError("invalid_input", "Name either a sandbox or an experiment.");
   const onto = asked.branch === undefined ? ("reality" as const) : ("base" as const);
   const meant = { only: asked.only, include: asked.include ?? [], onto };
   if (asked.experiment === undefined) {
     const row = await sandboxes.find(asked.sandbox ?? "");
-    return { row, snapshot: await frozen(sandboxes, row), experiment: null, ...meant };
+    const state = snapshot ?? (await frozen(sandboxes, row));
+    return { row, snapshot: state, experiment: null, isOwn: state !== row.currentSnapshot, ...meant };
   }
   const experiment = await parts.store.experiment(asked.experiment);
   if (experiment === undefined)
@@ -38,7 +42,15 @@ export async function findSource(parts: Parts, sandboxes: Sandboxes, asked: Aske
       remedy: `Run it again with \`viv experiment ${experiment.id} retry\`.`,
     });
   const row = await sandboxes.find(winner.sandbox);
-  return { row, snapshot: winner.snapshot, experiment, ...meant, include: [...experiment.input.include, ...meant.include] };
+  return {
+    row,
+    snapshot: snapshot ?? winner.snapshot,
+    experiment,
+    isOwn: false,
+    ...meant,
+    protect: experiment.protect,
+    include: [...experiment.input.include, ...meant.include],
+  };
 }
 
 /** A state that nothing changes any more. */

@@ -72,6 +72,16 @@ describe("the winner of an experiment", needs("root", "btrfs"), () => {
     expect(readFileSync(path("code.txt"), "utf8")).toBe(moved);
   });
 
+  test("EXP-3: is promoted without its edits of protected files, since it was judged without them", async () => {
+    const { id } = await experiment({
+      attempts: [{ command: "sed -i 's/bug/head/' code.txt; echo 'no matter' > rule.txt" }],
+      protect: ["rule.txt"],
+    });
+    const promotion = await server.client.call("promote", { experiment: id });
+    expect(promotion).toMatchObject({ state: "applied", plan: { files: 1, leftOut: [{ path: "rule.txt", why: "protected" }] } });
+    expect(readFileSync(path("rule.txt"), "utf8")).toBe(FILES["rule.txt"]);
+  });
+
   test("EXP-3: is promoted at once when that was asked for, and nothing is without a winner", async () => {
     const { promotion } = await experiment({ promote: true });
     expect(await server.client.call("inspectPromotion", { promotion: promotion ?? "" })).toMatchObject({ state: "applied" });
