@@ -3,11 +3,12 @@ import type { Verification } from "../experiments/verification.ts";
 import type { CheckResult } from "../schema/check.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
-import type { StageResult } from "../schema/promotion.ts";
+import type { PromotionPlan, StageResult } from "../schema/promotion.ts";
 import type { PromotionRow } from "../store/store.ts";
 import { runOutside } from "./outside.ts";
 import type { Prepared } from "./plan.ts";
 import type { Station } from "./stages.ts";
+import type { LateEdit } from "./transaction.ts";
 import { lateConflicts, type Writing } from "./writing.ts";
 
 /** What came of carrying out a stage. */
@@ -30,7 +31,7 @@ export interface Road {
   /** Plans anew, into the promotion's own folder. */
   readonly plan: () => Promise<Prepared>;
   /** The way back of what was written, as an undo of its own. */
-  readonly takeBack: (row: PromotionRow, reason: string) => Promise<string>;
+  readonly takeBack: (row: PromotionRow, reason: string) => Promise<{ readonly undone: boolean; readonly said: string }>;
   readonly branch: (row: PromotionRow, prepared: Prepared, station: Station) => Promise<Applied>;
   readonly save: (
     row: PromotionRow,
@@ -39,7 +40,20 @@ export interface Road {
 }
 
 /** Reality moved between plan and write: there is another plan to be made. */
-class Moved extends Error {}
+class Moved extends Error {
+  /** The plan that can't be carried out, with what stands in its way. */
+  readonly plan: PromotionPlan | null;
+
+  constructor(plan: PromotionPlan | null, late: readonly LateEdit[]) {
+    super("reality moved");
+    this.plan = plan === null ? null : { ...plan, conflicts: lateConflicts(late) };
+  }
+
+  get reason(): string {
+    const { path, message } = this.plan?.conflicts[0] ?? { path: "The project", message: "It changes while it is written." };
+    return `${path} can't be written: ${message.charAt(0).toLowerCase()}${message.slice(1)} Nothing was applied.`;
+  }
+}
 
 export class Journey {
   readonly #verification: Verification;
@@ -58,7 +72,7 @@ export class Journey {
         return await this.#attempt(row, road);
       } catch (error) {
         if (!(error instanceof Moved)) throw error;
-        if (tries === LIMITS.promotionTries) return this.#end(row, road, "Files of the project change while they are written.");
+        if (tries === LIMITS.promotionTries) return this.#end({ ...row, plan: error.plan }, road, error.reason);
         row = { ...row, plan: null, verified: null, stages: row.stages.map(reset) };
       }
     }
@@ -132,11 +146,8 @@ export class Journey {
     if (apply === "verify") return this.#verify(row, station, prepared, road);
     if (apply === "folder") {
       const late = await this.#writing.write(row, { ...prepared, changes: prepared.changes });
-      if (late.length > 0) {
-        if (row.plan !== null) row = { ...row, plan: { ...row.plan, conflicts: lateConflicts(late) } };
-        throw new Moved();
-      }
-      return { row: { ...row, state: "applying", writing: false }, checks: [] };
+      if (late.length > 0) throw new Moved(row.plan, late);
+      return { row: { ...row, state: "applying", writing: false, written: true }, checks: [] };
     }
     return road.branch(row, prepared, station);
   }
@@ -175,12 +186,14 @@ export class Journey {
       said.push(check.passed ? "It was rolled back." : `Its rollback ended with ${check.exitCode}.`);
     }
     const written = writtenIndex(now, road, index);
+    let stands = now.written || isWritten(now, road);
     if (written >= 0) {
-      const how = await road.takeBack(now, failure);
-      now = stage(stage(now, written, { state: "rolled-back" }), index, { state: "rolled-back" });
-      said.push(how);
+      const back = await road.takeBack(now, failure);
+      if (back.undone) now = { ...stage(stage(now, written, { state: "rolled-back" }), index, { state: "rolled-back" }), written: false };
+      stands = !back.undone;
+      said.push(back.said);
     }
-    return this.#end(now, road, said.join(" "), written < 0 && isWritten(now, road));
+    return this.#end(now, road, said.join(" "), stands);
   }
 
   async #end(row: PromotionRow, road: Road, reason: string, stands = false): Promise<PromotionRow> {

@@ -40,6 +40,7 @@ export function newRow(source: Origin, input: Omit<PromoteInput, "env">, station
     approved: [],
     verified: null,
     writing: false,
+    written: false,
   };
 }
 
@@ -58,6 +59,7 @@ export function newUndo(written: PromotionRow): PromotionRow {
     approved: [],
     verified: null,
     writing: false,
+    written: false,
   };
 }
 

@@ -63,7 +63,7 @@ export class Undoing {
     await parts.store.change(async (change) => {
       await change.putPromotion(ended);
       const now = await change.promotion(written.id);
-      if (undone && now !== undefined && now.state === "applied") await change.putPromotion({ ...now, state: "undone" });
+      if (undone && now !== undefined) await change.putPromotion(takenBack(now));
       await change.event(undone ? "promotion.undone" : "promotion.failed", written.sandbox, {
         promotion: written.id,
         undo: row.id,
@@ -74,7 +74,10 @@ export class Undoing {
   }
 
   /** Brings what was cut short to its end; the record says which. */
-  async settle(row: PromotionRow): Promise<void> {
+  async settle(found: PromotionRow): Promise<void> {
+    const row = await this.#all.parts.store.promotion(found.id);
+    // The undo of a promotion is newer, comes first, and may have ended it.
+    if (row === undefined || row.state === "undone") return;
     const end = row.writing ? await this.#writing.recover(row) : "before";
     const endedAt = new Date().toISOString();
     const open = row.stages.findIndex(({ state }) => state === "running");
@@ -84,18 +87,28 @@ export class Undoing {
         ? { ...result, state: end === "after" ? ("passed" as const) : ("failed" as const), reason: `${interrupted}.`, endedAt }
         : result,
     );
-    const wasWritten = end === "after" || row.state === "applied";
-    const reason =
-      end === "after" ? `${interrupted}; the change is in the folder, its checks were not run.` : `${interrupted}; nothing stays of it.`;
+    const written = row.written || (row.kind === "promotion" && end === "after");
+    const stands = written || end === "after" || row.branch !== null || row.state === "applied";
+    const reason = `${interrupted}; ${whatStays(row, written || end === "after")}`;
     await this.#all.parts.store.change(async (change) => {
-      await change.putPromotion({ ...row, stages, writing: false, state: wasWritten ? "applied" : "failed", reason, endedAt });
+      await change.putPromotion({ ...row, stages, writing: false, written, state: stands ? "applied" : "failed", reason, endedAt });
       const undone = row.undoes === null || end === "before" ? undefined : await change.promotion(row.undoes);
-      if (undone !== undefined) await change.putPromotion({ ...undone, state: "undone" });
-      await change.event(end === "after" ? "promotion.applied" : "promotion.failed", row.sandbox, {
+      if (undone !== undefined) await change.putPromotion(takenBack(undone));
+      await change.event(stands ? "promotion.applied" : "promotion.failed", row.sandbox, {
         promotion: row.id,
         project: row.project,
         reason,
       });
     });
   }
+}
+
+/** A promotion whose files are as before; one that goes on to fail for its own reason says so itself. */
+function takenBack(row: PromotionRow): PromotionRow {
+  return { ...row, written: false, state: row.state === "applied" ? "undone" : row.state };
+}
+
+function whatStays({ branch }: PromotionRow, inFolder: boolean): string {
+  if (inFolder) return "the change is in the folder, its checks did not come to their end.";
+  return branch === null ? "nothing stays of it." : `the branch ${branch.name} is there.`;
 }

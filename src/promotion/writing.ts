@@ -35,6 +35,7 @@ export class Writing {
     try {
       const { conflicts } = await this.#transactions.apply(restore === undefined ? request : { ...request, restore });
       if (conflicts.length > 0) await this.#mark(row, false);
+      else if (row.kind === "promotion") await this.#mark(row, true, true);
       return conflicts;
     } catch (error) {
       // Where everything could be brought back, nothing is pending; else a recovery goes on with it.
@@ -84,10 +85,10 @@ export class Writing {
     await this.#records.remove(id);
   }
 
-  async #mark(row: PromotionRow, writing: boolean): Promise<void> {
+  async #mark(row: PromotionRow, writing: boolean, written = false): Promise<void> {
     await this.#parts.store.change(async (change) => {
       const now = (await change.promotion(row.id)) ?? row;
-      await change.putPromotion({ ...now, writing, state: writing ? "applying" : now.state });
+      await change.putPromotion({ ...now, writing, written: now.written || written, state: writing ? "applying" : now.state });
     });
   }
 }

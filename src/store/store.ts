@@ -64,6 +64,8 @@ export interface PromotionRow extends Promotion {
   readonly verified: string | null;
   /** Set once the project is being written to, until that is known to have ended. */
   readonly writing: boolean;
+  /** Whether the change lies in the project's folder, and an undo has something to take back. */
+  readonly written: boolean;
 }
 
 export interface ProjectRow {

@@ -1,0 +1,96 @@
+/** Promotions of an unlucky machine, a careless user and a hostile sandbox: the record says what lies in the folder. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { OutputOf } from "../../src/schema/contracts.ts";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+/** Runs in reality alone: a clone has no such variable. */
+const inReality = (line: string): string => `test -z "$VIV_STAGE" || { ${line}; }`;
+
+describe("a promotion", needs("root", "btrfs"), () => {
+  let server: TestServer;
+  const path = (name: string): string => join(server.project, name);
+  const read = (name: string): string => readFileSync(path(name), "utf8");
+  const git = (...args: string[]): string =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@a", ...args], { cwd: server.project, encoding: "utf8", stdio: "pipe" });
+  const changed = async (line: string): Promise<string> => {
+    const { id } = await server.create();
+    expect((await server.sh(id, line)).end?.exitCode).toBe(0);
+    return id;
+  };
+  const newest = async (): Promise<OutputOf<"promote">> => {
+    const { promotions } = await server.client.call("listPromotions", { project: server.project });
+    const found = promotions.find(({ kind }) => kind === "promotion");
+    if (found === undefined) throw new Error("there is no promotion");
+    return found;
+  };
+  const undo = (): Promise<OutputOf<"undoPromotion">> => server.client.call("undoPromotion", { project: server.project });
+
+  beforeAll(async () => {
+    server = await TestServer.start({ files: { "a.txt": "a\n", "b.txt": "b\n", "dir/x": "x\n", ".gitignore": "*.log\n" } });
+    git("add", ".");
+    git("commit", "-q", "-m", "first");
+  });
+  afterAll(async () => server?.remove());
+  beforeEach(() => {
+    git("reset", "-q", "--hard", "HEAD");
+    git("clean", "-qfdx");
+  });
+
+  test("PROM-4: a server killed while the folder is tested says that the change lies there, and undoes it", async () => {
+    const sandbox = await changed("echo changed > a.txt");
+    const flag = join(server.place, "flag");
+    const promoted = server.client.call("promote", { sandbox, to: "dev-tested", checks: [inReality(`touch ${flag}; sleep 100`)] });
+    const cut = expect(promoted).rejects.toMatchObject({ code: "server_unreachable" });
+    await eventually(() => existsSync(flag), Boolean, 60_000);
+    await server.kill();
+    await cut;
+    await server.up();
+    expect(read("a.txt")).toBe("changed\n");
+    expect(await newest()).toMatchObject({ state: "applied", pending: false });
+    expect((await undo()).state).toBe("applied");
+    expect([read("a.txt"), (await newest()).state]).toEqual(["a\n", "undone"]);
+  });
+
+  test("PROM-3: one whose way back is blocked by an edit stands, and says so", async () => {
+    const sandbox = await changed("echo changed > a.txt; echo new > new.txt");
+    const promotion = await server.client.call("promote", {
+      sandbox,
+      to: "dev-tested",
+      checks: [inReality("echo mine > a.txt; exit 1")],
+    });
+    expect(promotion.state).toBe("applied");
+    expect(promotion.reason).toContain("could not be brought back: a.txt was edited since");
+    expect([read("a.txt"), read("new.txt")]).toEqual(["mine\n", "new\n"]);
+    writeFileSync(path("a.txt"), "changed\n");
+    expect((await undo()).state).toBe("applied");
+    expect([read("a.txt"), existsSync(path("new.txt"))]).toEqual(["a\n", false]);
+  });
+
+  test("PROM-4: an undo takes back the last one that lies in the folder, not one that was only verified", async () => {
+    await server.client.call("promote", { sandbox: await changed("echo changed > a.txt") });
+    const verified = await server.client.call("promote", { sandbox: await changed("echo changed > b.txt"), to: "verified" });
+    expect(verified.state).toBe("applied");
+    await expect(server.client.call("undoPromotion", { promotion: verified.id })).rejects.toMatchObject({ code: "illegal_transition" });
+    const undone = await undo();
+    expect([read("a.txt"), read("b.txt")]).toEqual(["a\n", "b\n"]);
+    await expect(server.client.call("undoPromotion", { promotion: undone.id })).rejects.toMatchObject({ code: "illegal_transition" });
+  });
+
+  test("PROM-3: a file in place of a folder that holds ignored files is refused by name", async () => {
+    writeFileSync(path("dir/mine.log"), "mine\n");
+    const promotion = await server.client.call("promote", { sandbox: await changed("rm -r dir; echo file > dir") });
+    expect(promotion).toMatchObject({ state: "failed", plan: { conflicts: [{ path: "dir", kind: "late edit" }] } });
+    expect(promotion.reason).toContain("dir can't be written: it is a folder that holds other files");
+    expect(readdirSync(path("dir")).toSorted()).toEqual(["mine.log", "x"]);
+  });
+
+  test("PROM-3: looking at a plan leaves no snapshot behind", async () => {
+    const sandbox = await changed("echo changed > a.txt");
+    for (let times = 0; times < 3; times += 1) await server.client.call("planPromotion", { sandbox });
+    expect((await server.client.call("listSnapshots", { sandbox })).snapshots).toEqual([]);
+  });
+});
