@@ -36,7 +36,7 @@ export async function git(folder: string, args: readonly string[]): Promise<RunR
 }
 
 /** What the owner ignores in every repository is not worth capturing either. */
-function ignoreFileOf(uid: number): string {
+export function ignoreFileOf(uid: number): string {
   const home = readPeople().find((person) => person.uid === uid)?.home;
   const file = home === undefined ? "" : join(home, ".config/git/ignore");
   return file !== "" && existsSync(file) ? file : "/dev/null";

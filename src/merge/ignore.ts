@@ -1,16 +1,25 @@
 /** Which changed paths the ignore rules of the frozen base leave out. A sandbox's own rules count for nothing. */
-import { mkdir, readFile, rename } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Sides } from "../volumes/volumes.ts";
 import type { GitStore } from "./store.ts";
 import type { TakeOut } from "./system.ts";
 
 const SLASH = 0x2f;
-const HERE = Buffer.from("./");
 /** Rules of folders deeper than that can't be laid out for git. */
 const MOST_PATH_BYTES = 2048;
 /** How many files are asked for at once. */
 const AT_ONCE = 32;
+
+/** Rules that lie outside the base. */
+export interface OuterRules {
+  /** Where the project lies in its repository, with a slash at the end; empty at the top. */
+  readonly prefix: string;
+  /** Contents of the rule files of the folders above the project, the topmost first. */
+  readonly above: readonly Buffer[];
+  /** Those of no folder. */
+  readonly excludes: Buffer;
+}
 
 /** Of the paths, those that the rules ignore, as latin1. */
 export async function ignoredPaths(
@@ -18,15 +27,17 @@ export async function ignoredPaths(
   takeOut: TakeOut,
   { old }: Pick<Sides, "old">,
   paths: readonly Buffer[],
+  outer: OuterRules,
 ): Promise<Set<string>> {
   if (paths.length === 0) return new Set();
-  const rules = new Rules(await store.place("rules"), takeOut, old);
+  const rules = new Rules(await store.place("rules"), takeOut, old, outer);
   await rules.lay(foldersOf(paths));
   const exclude = await rules.exclude();
+  const here = Buffer.from(`./${outer.prefix}`);
   const { stdout } = await store.git(
     [
       "-C",
-      rules.folder,
+      rules.top,
       "--work-tree=.",
       "-c",
       "core.bare=false",
@@ -38,10 +49,10 @@ export async function ignoredPaths(
       "--stdin",
     ],
     // A path that begins with a colon would be a pattern.
-    { okCodes: [0, 1], input: paths.flatMap((path) => [HERE, path, Buffer.of(0)]) },
+    { okCodes: [0, 1], input: paths.flatMap((path) => [here, path, Buffer.of(0)]) },
   );
   const answers = stdout.toString("latin1").split("\0").slice(0, -1);
-  return new Set(answers.map((path) => path.slice(HERE.length)));
+  return new Set(answers.map((path) => path.slice(here.length)));
 }
 
 /** Every folder above one of the paths, the topmost as "". */
@@ -61,18 +72,24 @@ function foldersOf(paths: readonly Buffer[]): Set<string> {
 
 /** The rule files of a base, laid out in a folder of ours as in the project. */
 class Rules {
+  /** Of the repository; the project's are in `folder` below it. */
+  readonly top: string;
   readonly folder: string;
   readonly #takeOut: TakeOut;
   readonly #layers: readonly string[];
+  readonly #outer: OuterRules;
   #taken = 0;
 
-  constructor(folder: string, takeOut: TakeOut, layers: readonly string[]) {
-    this.folder = folder;
+  constructor(top: string, takeOut: TakeOut, layers: readonly string[], outer: OuterRules) {
+    this.top = top;
+    this.folder = join(top, outer.prefix);
     this.#takeOut = takeOut;
     this.#layers = layers;
+    this.#outer = outer;
   }
 
   async lay(folders: ReadonlySet<string>): Promise<void> {
+    await this.#layAbove();
     const waiting = [...folders];
     const next = async (): Promise<void> => {
       for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
@@ -86,16 +103,26 @@ class Rules {
     await Promise.all(Array.from({ length: AT_ONCE }, next));
   }
 
-  /** Rules that the repository has beside the tree. */
+  async #layAbove(): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const names = this.#outer.prefix.split("/");
+    for (const [depth, content] of this.#outer.above.entries())
+      await writeFile(join(this.top, ...names.slice(0, depth), ".gitignore"), content);
+  }
+
+  /** Rules that the repository has beside the tree; later lines win, and those of the repository are more telling. */
   async exclude(): Promise<string> {
     const taken = await this.#take(".git/info/exclude");
-    return taken !== undefined && (await readFile(taken)).length > 0 ? taken : "/dev/null";
+    const own = taken === undefined ? Buffer.alloc(0) : await readFile(taken);
+    const file = `${this.top}-exclude`;
+    await writeFile(file, Buffer.concat([this.#outer.excludes, Buffer.from("\n"), own]));
+    return file;
   }
 
   async #take(file: string): Promise<string | undefined> {
     for (const layer of this.#layers) {
       this.#taken += 1;
-      const target = `${this.folder}-${this.#taken}`;
+      const target = `${this.top}-${this.#taken}`;
       if (await this.#takeOut(layer, file, target)) return target;
     }
     return undefined;

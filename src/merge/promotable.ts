@@ -2,7 +2,7 @@
 import type { Gather, GatheredChange } from "../volumes/gather.ts";
 import type { Sides } from "../volumes/volumes.ts";
 import { EVERYTHING, storeChanges, type ChangeSet } from "./change-set.ts";
-import { ignoredPaths } from "./ignore.ts";
+import { ignoredPaths, type OuterRules } from "./ignore.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 import type { TakeOut } from "./system.ts";
 import type { MergedChange } from "./three-way.ts";
@@ -12,6 +12,8 @@ export interface PromotableRequest {
   readonly gather: Gather;
   readonly takeOut: TakeOut;
   readonly sides: Sides;
+  /** Ignore rules that are not in the base. */
+  readonly outer: () => Promise<OuterRules>;
   /** Paths that the rules ignore and the project's git holds all the same, as latin1. */
   readonly tracked: () => Promise<ReadonlySet<string>>;
   /** Ignored paths that count all the same, and what is below them; relative to the project. */
@@ -42,6 +44,7 @@ export async function promotable(store: GitStore, request: PromotableRequest): P
     request.takeOut,
     { old: request.sides.before?.base ?? request.sides.old },
     files.map(({ path }) => path),
+    await request.outer(),
   );
   const held = [...ignored].length === 0 ? new Set<string>() : await request.tracked();
   const included = below(request.include);

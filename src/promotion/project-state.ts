@@ -15,7 +15,6 @@ const UNFINISHED = [
 export async function requireSettled(project: string): Promise<void> {
   if (!lstatSync(project, { throwIfNoEntry: false })?.isDirectory())
     throw new VivError("project_not_found", `The project ${project} does not exist any more.`);
-  if (!existsSync(join(project, ".git"))) return;
   const { code, stdout } = await git(project, ["rev-parse", "--git-dir"]);
   if (code !== 0) return;
   const folder = resolve(project, stdout.toString().trim());

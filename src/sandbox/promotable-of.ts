@@ -1,12 +1,12 @@
 /** The promotable change of a sandbox, taken from a frozen state of it. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { git } from "../capture/git.ts";
 import { promotable, type Promotable } from "../merge/promotable.ts";
 import type { GitStore } from "../merge/store.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { comparedBase } from "./bases.ts";
 import type { Parts } from "./parts.ts";
+import { outerRules } from "./surroundings.ts";
 
 const PROJECT_SLOT = 0;
 
@@ -22,6 +22,7 @@ export async function promotableOf(
     gather,
     takeOut,
     sides: await volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT),
+    outer: () => outerRules(row.project),
     tracked: () => trackedThoughIgnored(row.project),
     ...options,
   });
@@ -29,7 +30,7 @@ export async function promotableOf(
 
 /** Files that the ignore rules name and git holds all the same: those were never ignored. */
 async function trackedThoughIgnored(project: string): Promise<ReadonlySet<string>> {
-  if (!existsSync(join(project, ".git"))) return new Set();
+  if (!existsSync(project)) return new Set();
   const { code, stdout } = await git(project, ["ls-files", "--cached", "--ignored", "--exclude-standard", "-z"]);
   return new Set(code === 0 ? stdout.toString("latin1").split("\0").slice(0, -1) : []);
 }
