@@ -4,11 +4,11 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-task=${1:?usage: with-setup.sh demo|test|bench|check|format|build [ARGUMENT...]}
+task=${1:?usage: with-setup.sh demo|test|soak|bench|check|format|build [ARGUMENT...]}
 shift
 
 if ! bash scripts/setup.sh >&2; then
-  [ "$task" != test ] || echo "0 passed, 1 failed, 0 skipped"
+  case $task in test | soak) echo "0 passed, 1 failed, 0 skipped" ;; esac
   exit 1
 fi
 
@@ -22,12 +22,13 @@ export PATH="$(dirname "$node"):$root/node_modules/.bin:$(outer_path)"
 case $task in
   demo) program=scripts/demo.ts ;;
   test) program=scripts/test.ts ;;
+  soak) program=scripts/soak.ts ;;
   bench) program=bench/bench.ts ;;
   check) program=scripts/check.ts ;;
   build) program=scripts/build.ts ;;
   format) exec oxfmt "$@" ;;
   *)
-    echo "There is no task '$task': demo, test, bench, check, format and build exist." >&2
+    echo "There is no task '$task': demo, test, soak, bench, check, format and build exist." >&2
     exit 2
     ;;
 esac

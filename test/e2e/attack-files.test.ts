@@ -11,8 +11,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { all, attackHost, attackInside, compile, outcomes, withFiles } from "../support/attacks.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { rounds } from "../support/soak.ts";
 
-const RACES = 10_000;
+const RACES = rounds(10_000, 50_000);
 /** The kernel's settings and secrets, written and read by the same lines inside and in the control. */
 const SETTINGS = [
   "/proc/sys/kernel/core_pattern",
@@ -113,33 +114,37 @@ describe("files of the host", needs("root", "compiler"), () => {
     }
   });
 
-  test("FS-04: no byte gets out while a folder is swapped for a link under the file API", async () => {
-    const target = join(server.place, "target");
-    mkdirSync(target);
-    await server.sh(box, `mkdir -p race/real; ln -s ${target} race/link; mkdir -p ${target}`);
-    const swap = await server.client.call("runCommand", {
-      sandbox: box,
-      command: [join(server.project, "swap"), "race/real", "race/link"],
-      background: true,
-    });
-    const results = { written: 0, refused: 0 };
-    let next = 0;
-    const upload = async (): Promise<void> => {
-      // One name for each of many tries: what counts is where it lands.
-      for (let index = next++; index < RACES; index = next++)
-        await server.client.writeFile(box, `race/real/f${index % 200}`, Readable.from([Buffer.from(CANARY)])).then(
-          () => (results.written += 1),
-          () => (results.refused += 1),
-        );
-    };
-    await Promise.all(Array.from({ length: 16 }, upload));
-    expect(results.written).toBeGreaterThan(RACES / 4);
-    expect(results.written + results.refused).toBe(RACES);
-    const landed = await server.sh(box, `ls ${target} | wc -l; ls race/real/ race/link/ | wc -l`);
-    expect(Number(landed.stdout.split("\n")[0]), "the race is won inside, where it hurts nobody").toBeGreaterThan(0);
-    expect(readdirSync(target)).toEqual([]);
-    await server.client.call("killCommand", { sandbox: box, command: swap.id, signal: "KILL" });
-  }, 120_000);
+  test(
+    "FS-04: no byte gets out while a folder is swapped for a link under the file API",
+    async () => {
+      const target = join(server.place, "target");
+      mkdirSync(target);
+      await server.sh(box, `mkdir -p race/real; ln -s ${target} race/link; mkdir -p ${target}`);
+      const swap = await server.client.call("runCommand", {
+        sandbox: box,
+        command: [join(server.project, "swap"), "race/real", "race/link"],
+        background: true,
+      });
+      const results = { written: 0, refused: 0 };
+      let next = 0;
+      const upload = async (): Promise<void> => {
+        // One name for each of many tries: what counts is where it lands.
+        for (let index = next++; index < RACES; index = next++)
+          await server.client.writeFile(box, `race/real/f${index % 200}`, Readable.from([Buffer.from(CANARY)])).then(
+            () => (results.written += 1),
+            () => (results.refused += 1),
+          );
+      };
+      await Promise.all(Array.from({ length: 16 }, upload));
+      expect(results.written).toBeGreaterThan(RACES / 4);
+      expect(results.written + results.refused).toBe(RACES);
+      const landed = await server.sh(box, `ls ${target} | wc -l; ls race/real/ race/link/ | wc -l`);
+      expect(Number(landed.stdout.split("\n")[0]), "the race is won inside, where it hurts nobody").toBeGreaterThan(0);
+      expect(readdirSync(target)).toEqual([]);
+      await server.client.call("killCommand", { sandbox: box, command: swap.id, signal: "KILL" });
+    },
+    RACES * 12,
+  );
 
   test("FS-04: the same race is lost by who writes from the host", async () => {
     const place = mkdtempSync(join(tmpdir(), "viv-race-"));

@@ -7,18 +7,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { rounds, SOAKING } from "../support/soak.ts";
 
 const POINTS = ["staged", "journalled", "half", "applied", "synced", "committed", "cleaned"].map((point) => `promote.${point}`);
 const FILES = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`src/${index % 7}/${index}.txt`, `${index}\n`]));
 const CHANGE =
   "for f in src/*/*.txt; do echo changed >> $f; done; rm -r src/3 src/4/4.txt; mkdir -p new/x; for i in 1 2 3; do echo $i > new/x/$i; done; chmod +x src/1/1.txt; ln -s 2 new/x/l";
-const SOAK_ROUNDS = process.env["VIV_SOAK"] === undefined ? 3 : 100;
+const KILLS = rounds(3, 100);
 
 describe("a server killed while it promotes", needs("root"), () => {
   let server: TestServer;
   let sandbox: string;
   let before: string;
   let after: string;
+  let promotionMs: number;
 
   /** Names, types, modes and contents of everything but the repository. */
   const fingerprint = (): string => {
@@ -55,7 +57,9 @@ describe("a server killed while it promotes", needs("root"), () => {
     sandbox = (await server.create({ idleMs: 0 })).id;
     before = fingerprint();
     await server.sh(sandbox, CHANGE);
+    const began = performance.now();
     expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "applied" });
+    promotionMs = performance.now() - began;
     after = fingerprint();
     await server.client.call("undoPromotion", { project: server.project });
     expect(fingerprint()).toBe(before);
@@ -77,16 +81,22 @@ describe("a server killed while it promotes", needs("root"), () => {
     });
   }
 
-  test(`at ${SOAK_ROUNDS} moments by chance leaves the project before or after`, { timeout: 60_000 + SOAK_ROUNDS * 10_000 }, async () => {
-    for (let round = 0; round < SOAK_ROUNDS; round += 1) {
+  test(`at ${KILLS} moments by chance leaves the project before or after`, { timeout: 60_000 + KILLS * 10_000 }, async () => {
+    const ended = { before: 0, after: 0 };
+    for (let round = 0; round < KILLS; round += 1) {
       const work = server.client.call("promote", { sandbox }).catch(() => undefined);
-      await delay(Math.random() * 250);
+      await delay(Math.random() * promotionMs * 1.2);
       await server.kill();
       await work;
       await server.up();
-      if (await expectSettled()) await server.client.call("undoPromotion", { project: server.project });
+      const applied = await expectSettled();
+      ended[applied ? "after" : "before"] += 1;
+      if (applied) await server.client.call("undoPromotion", { project: server.project });
       expect(fingerprint()).toBe(before);
     }
+    if (!SOAKING) return;
+    console.log(`${KILLS} kills: ${ended.before} ended before, ${ended.after} after`);
+    expect(Math.min(ended.before, ended.after), "moments that never meet one of the ends prove little").toBeGreaterThan(0);
   });
 
   test("F-40: an edit made while it is down wins over bringing back what was written", async () => {

@@ -11,6 +11,7 @@ import { everythingOf } from "../support/machine.ts";
 import { percentile, timesUntil, timesOf, writtenTo } from "../support/measure.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { rounds } from "../support/soak.ts";
 
 const MIB = 1024 ** 2;
 const SMALL: Limits = { cpus: 1, memoryBytes: 256 * MIB, diskBytes: 1024 * MIB, processes: 64 };
@@ -104,7 +105,7 @@ describe("a storm in one sandbox", needs("root", "btrfs", "compiler"), () => {
 });
 
 describe("many short lives", needs("root", "btrfs"), () => {
-  const rounds = Number(process.env["VIV_SOAK"] ?? 60);
+  const lives = rounds(60, 1000);
   let server: TestServer;
   beforeAll(async () => {
     server = await TestServer.start();
@@ -131,7 +132,7 @@ describe("many short lives", needs("root", "btrfs"), () => {
   }
 
   test(
-    `F-09: ${rounds} of them leave no mount, group, namespace, loop device, subvolume, descriptor or file`,
+    `F-09: ${lives} of them leave no mount, group, namespace, loop device, subvolume, descriptor or file`,
     async () => {
       for (let round = 0; round < 10; round += 1) await life(round);
       const before = await remains();
@@ -140,14 +141,14 @@ describe("many short lives", needs("root", "btrfs"), () => {
       // Each of these is counted: one living sandbox shows in all of them.
       for (const kind of ["groups", "insides", "volumes", "files"] as const) expect(alive[kind], kind).toBeGreaterThan(before[kind]);
       await server.client.call("removeSandbox", { sandbox: id });
-      for (let round = 0; round < rounds; round += 1) await life(round);
+      for (let round = 0; round < lives; round += 1) await life(round);
       await remains();
       await eventually(
         () => everythingOf(server),
         (after) => Object.entries(after).every(([kind, count]) => count <= before[kind as keyof typeof after]),
       );
     },
-    60_000 + rounds * 1_000,
+    60_000 + lives * 1_000,
   );
 });
 

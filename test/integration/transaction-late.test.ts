@@ -6,7 +6,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LateEdit } from "../../src/promotion/transaction.ts";
 import { needs } from "../support/skip.ts";
+import { rounds } from "../support/soak.ts";
 import { dyingHost, everyKind, TransactionLab, words } from "../support/transactions.ts";
+
+const RACES = rounds(40, 1000);
 
 describe("a transaction", needs("linux"), () => {
   let lab: TransactionLab;
@@ -117,31 +120,35 @@ describe("a transaction", needs("linux"), () => {
       expect(lab.holds("a")).toBe("mine");
     });
 
-    test.each(["in place", "by renames"])("made many times %s while files are exchanged has the last word", async (how) => {
-      lab.change("a", "old", "new");
-      lab.change("b", "old", null);
-      const user = spawn(process.execPath, [join(import.meta.dirname, "../support/transaction-user.ts"), lab.path("a"), how]);
-      await once(user.stdout, "data");
-      const found = { conflicts: 0, applied: 0 };
-      try {
-        for (let round = 0; round < 40; round++) {
-          lab.put("a", "old");
-          lab.put("b", "old");
-          const last = once(user.stdout, "data");
-          const point = ["promote.journalled", "promote.half", "promote.applied"][round % 3] ?? "";
-          lab.at.clear();
-          lab.at.set(point, () => user.stdin.write("\n"));
-          const { conflicts } = await lab.transactions.apply(lab.request(`t${round}`));
-          const written = String((await last)[0]);
-          expect(lab.holds("a"), `in round ${round}`).toBe(written);
-          expect(lab.holds("b")).toBe(conflicts.length > 0 ? "old" : null);
-          found[conflicts.length > 0 ? "conflicts" : "applied"] += 1;
+    test.each(["in place", "by renames"])(
+      "made many times %s while files are exchanged has the last word",
+      async (how) => {
+        lab.change("a", "old", "new");
+        lab.change("b", "old", null);
+        const user = spawn(process.execPath, [join(import.meta.dirname, "../support/transaction-user.ts"), lab.path("a"), how]);
+        await once(user.stdout, "data");
+        const found = { conflicts: 0, applied: 0 };
+        try {
+          for (let round = 0; round < RACES; round++) {
+            lab.put("a", "old");
+            lab.put("b", "old");
+            const last = once(user.stdout, "data");
+            const point = ["promote.journalled", "promote.half", "promote.applied"][round % 3] ?? "";
+            lab.at.clear();
+            lab.at.set(point, () => user.stdin.write("\n"));
+            const { conflicts } = await lab.transactions.apply(lab.request(`t${round}`));
+            const written = String((await last)[0]);
+            expect(lab.holds("a"), `in round ${round}`).toBe(written);
+            expect(lab.holds("b")).toBe(conflicts.length > 0 ? "old" : null);
+            found[conflicts.length > 0 ? "conflicts" : "applied"] += 1;
+          }
+        } finally {
+          user.kill();
         }
-      } finally {
-        user.kill();
-      }
-      expect(found.conflicts).toBeGreaterThan(0);
-    });
+        expect(found.conflicts).toBeGreaterThan(0);
+      },
+      30_000 + RACES * 500,
+    );
 
     test("through a descriptor that was open before is found before it would be lost", async () => {
       lab.change("a", "old", "new");
