@@ -3,6 +3,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
+import { Audit } from "./audit/audit.ts";
 import { listen, type Listening } from "./api/listen.ts";
 import { FolderCapture } from "./capture/folder/capture.ts";
 import { ProjectCapture } from "./capture/projects.ts";
@@ -218,10 +219,14 @@ export class Server {
     );
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
+    const audit = new Audit(parts.store, join(this.#options.paths.home, "audit-anchor"), (error, records) =>
+      log.warn("reports were not recorded", { records, error: describe(error) }),
+    );
+    this.#closers.push(() => audit.close());
     const experiments = new Experiments(parts, sandboxes, temporary);
     this.#closers.push(() => experiments.close());
     const { verification } = experiments;
-    const promotions = this.#promotions({ parts, registry, sandboxes, verification, temporary }, cell);
+    const promotions = this.#promotions({ parts, audit, registry, sandboxes, verification, temporary }, cell);
     await promotions?.recover();
     if (promotions !== undefined) experiments.onWinner = (winner) => promotions.promoteWinner(winner);
     await experiments.resume();
@@ -231,6 +236,7 @@ export class Server {
       parts,
       sandboxes,
       recovery,
+      audit,
       experiments,
       promotions,
       events,

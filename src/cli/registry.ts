@@ -70,6 +70,7 @@ export const GROUPS = [
       status: () => import("./commands/status.ts"),
       doctor: () => import("./commands/doctor.ts"),
       trust: () => import("./commands/trust.ts"),
+      audit: () => import("./commands/audit.ts"),
       events: () => import("./commands/events.ts"),
       completion: () => import("./commands/completion.ts"),
       version: () => import("./commands/version.ts"),

@@ -1,5 +1,6 @@
 /** The use cases, bound to the parts that carry them out. */
 import { resolve } from "node:path";
+import type { Audit } from "../audit/audit.ts";
 import type { EventFeed } from "../events/events.ts";
 import { pack, unpack } from "../sandbox/archive.ts";
 import { diffInFull, diffNames, makePatch } from "../merge/diff.ts";
@@ -19,6 +20,7 @@ import type { VivEvent } from "../schema/event.ts";
 import type { Doctor, ServerStatus } from "../schema/server.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Experiments } from "../experiments/experiments.ts";
+import { auditHandlers } from "./audit.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { promotionHandlers } from "./promotions.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
@@ -27,6 +29,7 @@ export interface EngineParts {
   readonly parts: Parts;
   readonly sandboxes: Sandboxes;
   readonly recovery: Recovery;
+  readonly audit: Audit;
   readonly experiments: Experiments;
   /** Absent where there is no cell. */
   readonly promotions: Promotions | undefined;
@@ -143,6 +146,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     },
 
     ...experimentHandlers(engine.experiments),
+    ...auditHandlers(engine.audit, sandboxes),
     ...promotionHandlers(() => required(engine.promotions)),
 
     listEvents: async ({ after, limit, sandbox }) => {

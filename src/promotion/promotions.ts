@@ -1,6 +1,7 @@
 /** The face of this folder: changes of sandboxes on their way into reality, one at a time per project, and back. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Audit } from "../audit/audit.ts";
 import type { Verification } from "../experiments/verification.ts";
 import { describe } from "../host/log.ts";
 import type { Parts } from "../sandbox/parts.ts";
@@ -16,6 +17,7 @@ import { Journey, type Road } from "./journey.ts";
 import { prepare, type Prepared } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
 import { Records } from "./record.ts";
+import { Recording } from "./recording.ts";
 import { asFound, newRow, shown } from "./rows.ts";
 import { findSource, type Origin } from "./source.ts";
 import { stationsOf, targetOf, type Station } from "./stages.ts";
@@ -25,6 +27,7 @@ import { Writing } from "./writing.ts";
 
 export interface PromotionParts {
   readonly parts: Parts;
+  readonly audit: Audit;
   readonly registry: Registry;
   readonly sandboxes: Sandboxes;
   readonly verification: Verification;
@@ -43,6 +46,7 @@ export class Promotions {
   readonly #journey: Journey;
   readonly #branching: Branching;
   readonly #undoing: Undoing;
+  readonly #recording: Recording;
   readonly #stopping = new AbortController();
 
   constructor(all: PromotionParts) {
@@ -51,6 +55,7 @@ export class Promotions {
     this.#writing = new Writing(all.parts, all.transactions, this.#records, all.temporary);
     this.#journey = new Journey(all.verification, this.#writing, this.#stopping.signal);
     this.#branching = new Branching(all, this.#stopping.signal);
+    this.#recording = new Recording(all.audit);
     this.#undoing = new Undoing(all, this.#records, this.#writing);
   }
 
@@ -124,9 +129,11 @@ export class Promotions {
   async #go(row: PromotionRow, source: Origin, stations: readonly Station[], target: number, env: Environment): Promise<PromotionRow> {
     const { parts, registry, temporary } = this.#all;
     await parts.store.change((change) => change.putPromotion(row));
+    await this.#recording.before(row, "promotion.begin", row.approved.length > 0 ? "APPROVED" : "RECORDED");
     parts.reach("promotion.begun");
     const { experiment } = source;
-    const sameChecks = row.input?.checks === undefined && row.input?.only === undefined;
+    const { checks, only, include } = row.input ?? {};
+    const sameChecks = checks === undefined && only === undefined && include === undefined;
     const setup = row.input?.setup ?? experiment?.setup ?? (await openProject(parts.store, row.project, parts.state)).config.setup;
     const road: Road = {
       stations,
@@ -154,7 +161,9 @@ export class Promotions {
         }),
     };
     try {
-      return await this.#journey.go(row, road);
+      const ended = await this.#journey.go(row, road);
+      this.#recording.after(ended);
+      return ended;
     } catch (error) {
       const now = (await parts.store.promotion(row.id)) ?? row;
       const state = now.written ? "applied" : "failed";
@@ -180,6 +189,7 @@ export class Promotions {
       const row = await this.#find(meant.id);
       requireUndoable(row);
       await requireSettled(row.project);
+      await this.#recording.before(row, "promotion.undo", "RECORDED");
       const said = await this.#undoing.stages(row);
       const undo = await this.#undoing.take(row, said);
       return shown(undo);

@@ -70,25 +70,6 @@ export const SUBMODULES = { pattern: /(^|\/)\.gitmodules$/, why: "It names repos
 export const HARMLESS_DOTFILES =
   /^\.(gitignore|gitkeep|keep|editorconfig|nvmrc|node-version|python-version|ruby-version|tool-versions|dockerignore|npmignore|eslintignore|prettierignore|mailmap)$/;
 
-/** Contents that look like a secret; each names what it found. */
-export const SECRETS: readonly { readonly pattern: RegExp; readonly what: string }[] = [
-  { pattern: /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/, what: "a private key" },
-  { pattern: /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/, what: "an access key of AWS" },
-  { pattern: /\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b/, what: "a token of GitHub" },
-  { pattern: /\bglpat-[A-Za-z0-9_-]{20,}\b/, what: "a token of GitLab" },
-  { pattern: /\bnpm_[A-Za-z0-9]{36}\b|:_authToken\s*=\s*(?!\$)[^\s$]{8,}/, what: "a token of npm" },
-  { pattern: /\bxox[abeprs]-[A-Za-z0-9-]{10,}/, what: "a token of Slack" },
-  { pattern: /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{32,}/, what: "a key of a model provider" },
-  { pattern: /\bAIza[0-9A-Za-z_-]{35}\b/, what: "a key of Google" },
-  { pattern: /\b(?:sk|rk)_live_[0-9a-zA-Z]{20,}\b/, what: "a key of Stripe" },
-  { pattern: /\bhf_[A-Za-z0-9]{30,}\b/, what: "a token of Hugging Face" },
-  {
-    pattern: /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@'"<>]+:(?!\$|<|\*|x{3}|password@|pass@|secret@)[^\s/@'"<>]{6,}@[\w.-]+/i,
-    what: "a login in an address",
-  },
-  { pattern: /^\s*machine\s+\S+\s+login\s+\S+\s+password\s+\S+/m, what: "a login of .netrc" },
-];
-
 /** Characters that make text look different from what it is. */
 // oxlint-disable-next-line no-control-regex
 export const HIDDEN_TEXT = /[\u202a-\u202e\u2066-\u2069\u200b\u2060\u180e]|\u001b|\r(?!\n)/;

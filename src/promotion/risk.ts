@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type { MergedChange } from "../merge/three-way.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { Risk } from "../schema/promotion.ts";
-import { GIT_PATHS, HARMLESS_DOTFILES, HIDDEN_TEXT, RUNS_BY_ITSELF, SECRETS, SUBMODULES } from "./risk-rules.ts";
+import { SECRETS } from "../schema/secret-patterns.ts";
+import { GIT_PATHS, HARMLESS_DOTFILES, HIDDEN_TEXT, RUNS_BY_ITSELF, SUBMODULES } from "./risk-rules.ts";
 
 /** Contents are looked into as far as that; what is longer is said to be unseen. */
 const MOST_BYTES = 16 * 1024 ** 2;

@@ -1,5 +1,6 @@
 /** Every operation of the API once: HTTP routes, OpenAPI, client methods and CLI output derive from it. */
 import { z } from "zod";
+import { AUDIT_CONTRACTS } from "./audit.ts";
 import { Command, CommandResult, CommandSpec } from "./command.ts";
 import { Duration } from "./config.ts";
 import { CallerEnvironment, contract, count, Done, flag, none, ProjectPath, type Contract } from "./contract.ts";
@@ -192,6 +193,7 @@ export const CONTRACTS = {
 
   ...EXPERIMENT_CONTRACTS,
   ...PROMOTION_CONTRACTS,
+  ...AUDIT_CONTRACTS,
 
   listEvents: contract(
     ROUTES.listEvents,

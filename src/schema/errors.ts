@@ -53,6 +53,11 @@ export const ERRORS = {
   store_corrupt: { status: 500, exit: 125, remedy: "Restore the database from the backup beside it; running sandboxes are left alone." },
   store_newer: { status: 500, exit: 125, remedy: "Use the version of viv that wrote this state folder, or a newer one." },
   store_busy: { status: 503, exit: 125, remedy: "Try again; something else holds the database." },
+  audit_unavailable: {
+    status: 503,
+    exit: 125,
+    remedy: "Free space on the disk of the state folder; nothing is done that can't be recorded.",
+  },
   timeout: { status: 504, exit: 124, remedy: "Give it more time, or look at what it waits for." },
   cancelled: { status: 499, exit: 130, remedy: "Nothing: it was cancelled on request." },
   cell_incompatible: {

@@ -70,6 +70,11 @@ export const LIMITS = {
   /** Old contents are kept that long for an undo. */
   keptPromotionMs: 90 * 24 * 3_600_000,
 
+  /** Audit. */
+  waitingAuditRecords: 50_000,
+  auditBatch: 500,
+  auditArgumentCharacters: 4_096,
+
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,

@@ -74,4 +74,15 @@ async function experimentsAndPromotions(db: Kysely<unknown>): Promise<void> {
   }
 }
 
-export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions];
+/** Never changed and never trimmed: there is no query that does. */
+async function auditTrail(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("audit")
+    .addColumn("sequence", "integer", (column) => column.primaryKey())
+    .addColumn("sandbox", "text")
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("audit_sandbox").on("audit").columns(["sandbox", "sequence"]).execute();
+}
+
+export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail];

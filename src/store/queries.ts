@@ -1,6 +1,7 @@
 /** Every query of the store, in SQL that all databases understand. */
 import type { Kysely, Selectable } from "kysely";
 import type { Base } from "../capture/capture.ts";
+import type { AuditRecord } from "../schema/audit.ts";
 import type { Command } from "../schema/command.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { Change, EventFilter, ExperimentRow, ProjectRow, PromotionRow, Read, RecordFilter, SandboxRow, SnapshotRow } from "./store.ts";
@@ -97,6 +98,16 @@ export class Queries implements Read {
     if (project !== undefined) asked = asked.where("project", "=", project);
     if (open === true) asked = asked.where("open", "=", 1);
     return (limit === undefined ? asked : asked.limit(limit)).execute();
+  }
+
+  async audit(filter: EventFilter): Promise<AuditRecord[]> {
+    const all = this.db.selectFrom("audit").select("body").where("sequence", ">", filter.after);
+    const asked = filter.sandbox === undefined ? all : all.where("sandbox", "=", filter.sandbox);
+    return bodies(await asked.orderBy("sequence").limit(filter.limit).execute());
+  }
+
+  async newestAudit(): Promise<AuditRecord | undefined> {
+    return body(await this.db.selectFrom("audit").select("body").orderBy("sequence", "desc").limit(1).executeTakeFirst());
   }
 
   async project(id: string): Promise<ProjectRow | undefined> {
@@ -211,6 +222,12 @@ export class Changes extends Queries implements Change {
       .values({ id: row.id, ...columns })
       .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
       .execute();
+  }
+
+  async appendAudit(records: readonly AuditRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const rows = records.map((record) => ({ sequence: record.sequence, sandbox: record.sandbox, body: JSON.stringify(record) }));
+    await this.db.insertInto("audit").values(rows).execute();
   }
 
   async putProject(project: ProjectRow): Promise<void> {

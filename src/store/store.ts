@@ -1,6 +1,7 @@
 /** The database port. State rows and events are written in one transaction; only store/ knows SQL. */
 import type { Base } from "../capture/capture.ts";
 import type { Launched } from "../drivers/drivers.ts";
+import type { AuditRecord } from "../schema/audit.ts";
 import type { Command } from "../schema/command.ts";
 import type { Service } from "../schema/config.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
@@ -78,7 +79,7 @@ export interface ProjectRow {
 export interface EventFilter {
   readonly after: number;
   readonly limit: number;
-  readonly sandbox?: string;
+  readonly sandbox?: string | undefined;
 }
 
 export interface RecordFilter {
@@ -106,6 +107,8 @@ export interface Read {
   promotion(id: string): Promise<PromotionRow | undefined>;
   /** The newest first. */
   promotions(filter: RecordFilter): Promise<PromotionRow[]>;
+  audit(filter: EventFilter): Promise<AuditRecord[]>;
+  newestAudit(): Promise<AuditRecord | undefined>;
   project(id: string): Promise<ProjectRow | undefined>;
   projectByPath(path: string): Promise<ProjectRow | undefined>;
   projects(): Promise<ProjectRow[]>;
@@ -124,6 +127,8 @@ export interface Change extends Read {
   putExperiment(row: ExperimentRow): Promise<void>;
   removeExperiment(id: string): Promise<void>;
   putPromotion(row: PromotionRow): Promise<void>;
+  /** Audit records are only ever added. */
+  appendAudit(records: readonly AuditRecord[]): Promise<void>;
   putProject(project: ProjectRow): Promise<void>;
   removeProject(id: string): Promise<void>;
   event(type: EventType, sandbox: string | null, data?: VivEvent["data"]): Promise<void>;

@@ -48,6 +48,12 @@ interface PromotionTable {
   body: string;
 }
 
+interface AuditTable {
+  sequence: number;
+  sandbox: string | null;
+  body: string;
+}
+
 interface ProjectTable {
   id: string;
   path: string;
@@ -69,6 +75,7 @@ export interface Tables {
   bases: BaseTable;
   experiments: ExperimentTable;
   promotions: PromotionTable;
+  audit: AuditTable;
   projects: ProjectTable;
   events: EventTable;
 }

@@ -1,0 +1,30 @@
+/** The newest hash, kept beside the database: whoever cuts records off its end does not match it any more. */
+import { readFile, rename, writeFile } from "node:fs/promises";
+
+export interface Anchor {
+  readonly sequence: number;
+  readonly hash: string;
+}
+
+export class AnchorFile {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async read(): Promise<Anchor | undefined> {
+    try {
+      const [sequence = "", hash = ""] = (await readFile(this.#path, "utf8")).trim().split(" ");
+      return { sequence: Number(sequence), hash };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  async write({ sequence, hash }: Anchor): Promise<void> {
+    await writeFile(`${this.#path}.new`, `${sequence} ${hash}\n`, { mode: 0o600 });
+    await rename(`${this.#path}.new`, this.#path);
+  }
+}

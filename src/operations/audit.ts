@@ -1,0 +1,36 @@
+/** Use cases of the audit trail. */
+import type { Audit } from "../audit/audit.ts";
+import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import type { Handlers } from "./operations.ts";
+
+type Own = "listAudit" | "verifyAudit" | "reportDecision" | "listDecisions";
+
+const SANDBOX_ID = /^sbx[0-9a-z]{26}$/;
+
+export function auditHandlers(audit: Audit, sandboxes: Sandboxes): Pick<Handlers, Own> {
+  // Records of a removed sandbox are still there under its id.
+  const idOf = async (reference: string): Promise<string> =>
+    SANDBOX_ID.test(reference) ? reference : (await sandboxes.find(reference)).id;
+  return {
+    listAudit: async ({ sandbox, after, limit }) => ({
+      records: await audit.list({ after, limit, ...(sandbox === undefined ? {} : { sandbox: await idOf(sandbox) }) }),
+    }),
+    verifyAudit: () => audit.verify(),
+    listDecisions: async ({ sandbox, after, limit }) => ({ records: await audit.list({ sandbox: await idOf(sandbox), after, limit }) }),
+    reportDecision: async ({ sandbox, decision: { tool, args, ...rest } }) => {
+      const { id, name, currentSnapshot } = await sandboxes.find(sandbox);
+      await audit.record({
+        actor: { kind: "agent", name },
+        action: tool,
+        target: typeof args === "string" ? args : "",
+        arguments: { args: args ?? null, ...(rest as Record<string, never>) },
+        label: "AUTONOMOUS",
+        rule: null,
+        reason: null,
+        sandbox: id,
+        snapshot: currentSnapshot,
+      });
+      return { ok: true };
+    },
+  };
+}
