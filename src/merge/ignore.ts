@@ -1,15 +1,13 @@
 /** Which changed paths the ignore rules of the frozen base leave out. A sandbox's own rules count for nothing. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { TakeOut } from "../volumes/take-out.ts";
 import type { Sides } from "../volumes/volumes.ts";
 import type { GitStore } from "./store.ts";
-import type { TakeOut } from "./system.ts";
 
 const SLASH = 0x2f;
 /** Rules of folders deeper than that can't be laid out for git. */
 const MOST_PATH_BYTES = 2048;
-/** How many files are asked for at once. */
-const AT_ONCE = 32;
 
 /** Rules that lie outside the base. */
 export interface OuterRules {
@@ -90,17 +88,10 @@ class Rules {
 
   async lay(folders: ReadonlySet<string>): Promise<void> {
     await this.#layAbove();
-    const waiting = [...folders];
-    const next = async (): Promise<void> => {
-      for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
-        const file = join(folder, ".gitignore");
-        const taken = await this.#take(file);
-        if (taken === undefined) continue;
-        await mkdir(join(this.folder, dirname(file)), { recursive: true, mode: 0o700 });
-        await rename(taken, join(this.folder, file));
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, next));
+    for (const [file, taken] of await this.#take([...folders].map((folder) => join(folder, ".gitignore")))) {
+      await mkdir(join(this.folder, dirname(file)), { recursive: true, mode: 0o700 });
+      await rename(taken, join(this.folder, file));
+    }
   }
 
   async #layAbove(): Promise<void> {
@@ -112,19 +103,22 @@ class Rules {
 
   /** Rules that the repository has beside the tree; later lines win, and those of the repository are more telling. */
   async exclude(): Promise<string> {
-    const taken = await this.#take(".git/info/exclude");
+    const file = ".git/info/exclude";
+    const taken = (await this.#take([file])).get(file);
     const own = taken === undefined ? Buffer.alloc(0) : await readFile(taken);
-    const file = `${this.top}-exclude`;
-    await writeFile(file, Buffer.concat([this.#outer.excludes, Buffer.from("\n"), own]));
-    return file;
+    const all = `${this.top}-exclude`;
+    await writeFile(all, Buffer.concat([this.#outer.excludes, Buffer.from("\n"), own]));
+    return all;
   }
 
-  async #take(file: string): Promise<string | undefined> {
+  /** Files of the topmost layer that has each, and where they are now. */
+  async #take(files: readonly string[]): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
     for (const layer of this.#layers) {
-      this.#taken += 1;
-      const target = `${this.top}-${this.#taken}`;
-      if (await this.#takeOut(layer, file, target)) return target;
+      const wanted = files.filter((file) => !found.has(file)).map((path) => ({ path, target: `${this.top}-${(this.#taken += 1)}` }));
+      const taken = await this.#takeOut(layer, wanted);
+      for (const { path, target } of wanted) if (taken.has(path)) found.set(path, target);
     }
-    return undefined;
+    return found;
   }
 }

@@ -1,10 +1,10 @@
 /** The part of a sandbox's change that can be promoted: what the base's ignore rules don't leave out, and what was asked for. */
 import type { Gather, GatheredChange } from "../volumes/gather.ts";
+import type { TakeOut } from "../volumes/take-out.ts";
 import type { Sides } from "../volumes/volumes.ts";
 import { EVERYTHING, storeChanges, type ChangeSet } from "./change-set.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
-import type { TakeOut } from "./system.ts";
 import type { MergedChange } from "./three-way.ts";
 import type { StoredFile } from "./merge.ts";
 

@@ -2,11 +2,9 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DiffEntry, PackageChange, SystemDiff } from "../schema/files.ts";
+import type { TakeOut } from "../volumes/take-out.ts";
 import type { Sides } from "../volumes/volumes.ts";
 import { diffNames, type Workplace } from "./diff.ts";
-
-/** Copies one regular file out of a tree, never through a link; false if it is none or too large. */
-export type TakeOut = (root: string, path: string, target: string) => Promise<boolean>;
 
 type Package = SystemDiff["packages"][number];
 
@@ -67,7 +65,8 @@ class Texts {
   async #read(root: string, path: string): Promise<string> {
     this.#taken += 1;
     const target = join(this.#folder, String(this.#taken));
-    return (await this.#takeOut(root, path, target)) ? readFile(target, "utf8") : "";
+    const taken = await this.#takeOut(root, [{ path, target }]);
+    return taken.has(path) ? readFile(target, "utf8") : "";
   }
 }
 

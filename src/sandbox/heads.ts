@@ -25,7 +25,8 @@ export class Heads {
     for (const layer of layers) {
       this.#taken += 1;
       const target = join(this.#folder, String(this.#taken));
-      if (await this.#backend.takeOut(layer, path, target)) return (await readFile(target, "utf8")).trim();
+      const taken = await this.#backend.takeOut(layer, [{ path, target }]);
+      if (taken.has(path)) return (await readFile(target, "utf8")).trim();
     }
     return "";
   }

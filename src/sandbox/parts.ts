@@ -7,6 +7,7 @@ import { VivError } from "../schema/errors.ts";
 import type { DriverName } from "../schema/sandbox.ts";
 import type { Store } from "../store/store.ts";
 import type { Gather } from "../volumes/gather.ts";
+import type { TakeOut } from "../volumes/take-out.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import type { Live } from "./live.ts";
 
@@ -17,8 +18,7 @@ export interface Backend {
   readonly capture: Capture;
   /** Compares a captured folder with what a sandbox made of it, and takes contents out where asked. */
   readonly gather: Gather;
-  /** Copies one regular file out of a tree, never through a link; false if it is none or too large. */
-  readonly takeOut: (root: string, path: string, target: string) => Promise<boolean>;
+  readonly takeOut: TakeOut;
 }
 
 /** The ways to isolate that this machine has. */

@@ -4,10 +4,16 @@ import { open, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { LIMITS } from "../../schema/limits.ts";
+import type { TakeOut } from "../take-out.ts";
 import { isGone } from "./trees.ts";
 
-/** Copies a regular file, never through a link; false if it is none or larger than text is. */
-export async function takeOutOfCopy(root: string, path: string, target: string): Promise<boolean> {
+export const takeOutOfCopy: TakeOut = async (root, files) => {
+  const taken = new Set<string>();
+  for (const { path, target } of files) if (await copyOut(root, path, target)) taken.add(path);
+  return taken;
+};
+
+async function copyOut(root: string, path: string, target: string): Promise<boolean> {
   const source = join(root, path);
   try {
     const folder = await realpath(root);
