@@ -1,6 +1,6 @@
 /** Capture of projects: one tip each that follows reality, frozen into a base whenever something changed. */
-import { lstatSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { existsSync, lstatSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { CellError, type CellHost } from "../host/cell-host.ts";
 import { KeyedLocks } from "../host/locks.ts";
@@ -121,6 +121,7 @@ export class ProjectCapture implements Capture {
     const everything = parts.roots.roots.map((): Dirty => "all");
     const attempt = async (fresh: boolean): Promise<Synced[]> => {
       const tip = await this.#volumes.openTip(request.project, fresh);
+      if (!fresh && (await lacksRoots(tip, parts.roots))) return attempt(true);
       return (await this.#sync(request, tip, parts, everything)).filter((found) => found !== undefined);
     };
     try {
@@ -255,6 +256,14 @@ function needsNewChoice(request: CaptureRequest, now: readonly (Synced | undefin
   if (project?.ignoreChanged === true) return true;
   if ((project?.copiedBytes ?? 0) > LIMITS.liveFolderBytes || (project?.changed ?? 0) > LIMITS.liveFolderEntries) return true;
   return (last[0]?.totalBytes ?? 0) > request.limitBytes && project !== undefined;
+}
+
+/** Every layer of a stack holds every root: one that the layers below don't know can't be added. */
+async function lacksRoots(tip: Tip, { roots }: Roots): Promise<boolean> {
+  const manifest = (slot: number): string => `${tip.manifests}${slot}`;
+  if (tip.mode !== "layer" || !existsSync(manifest(0))) return false;
+  for (let slot = roots.length; existsSync(manifest(slot)); slot += 1) await rm(manifest(slot));
+  return roots.some(({ slot }) => !existsSync(manifest(slot)));
 }
 
 function identify({ roots }: Roots): string {

@@ -1,8 +1,9 @@
 /** A project as its path and its config say: what is captured, hidden and shown. */
 import { relative, resolve } from "node:path";
 import type { CaptureRequest, DataFolder } from "../capture/capture.ts";
-import { findProject } from "../capture/project.ts";
+import { findProject, isWithin } from "../capture/project.ts";
 import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
+import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { ProjectRow, Store } from "../store/store.ts";
@@ -39,6 +40,15 @@ export function captureRequest(view: ProjectView, data: readonly DataFolder[] = 
     limitBytes: capture.limit ?? LIMITS.maxCapturedBytes,
     data,
   };
+}
+
+/** A folder is mounted over what is there, and must not hide the project. */
+export function refuseHiding({ row, config, file }: ProjectView): void {
+  for (const [name, { data, take }] of Object.entries(config.services)) {
+    const path = data.find((folder) => isWithin(row.path, folder) && (folder !== row.path || take !== undefined));
+    if (path === undefined) continue;
+    throw new VivError("config_invalid", `${file ?? ""}: services.${name}.data: ${path} holds the project itself.`);
+  }
 }
 
 /** Of the services whose data is taken by a line of their own, or of the others. */

@@ -3,14 +3,15 @@
  * reality file by file, which is right for a service that is stopped. Data in use is never shown as it is.
  */
 import { lstatSync } from "node:fs";
-import { mkdir, readdir } from "node:fs/promises";
+import { chown, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Base, DataFolder } from "../capture/capture.ts";
 import { likeReality } from "../capture/gitconfig.ts";
+import { readPeople } from "../capture/people.ts";
 import { listeningPorts } from "../host/listening.ts";
 import type { Service } from "../schema/config.ts";
 import type { Backend, Parts } from "./parts.ts";
-import { captureRequest, type ProjectView } from "./projects.ts";
+import { captureRequest, refuseHiding, type ProjectView } from "./projects.ts";
 import { removeTree, takeData, type Take } from "./service-takes.ts";
 
 /**
@@ -21,6 +22,7 @@ export async function captureBase(parts: Parts, view: ProjectView, { driver, cap
   const services = Object.entries(view.config.services);
   // Without walls no service is started.
   if (services.length === 0 || driver.name !== "native") return capture.base(captureRequest(view));
+  refuseHiding(view);
   const asked = data === "fresh" ? Date.now() : 0;
   return parts.locks.run(`services:${view.row.id}`, async () => {
     const folder = join(parts.state, "services", view.row.id);
@@ -62,8 +64,8 @@ async function taken(parts: Parts, view: ProjectView, { name, service, own, aske
   }
   const [first, ...others] = service.data;
   const note = failure === undefined ? {} : { note: explain(name, take, failure) };
-  const shown = first === undefined ? [] : [{ path: first, source: take.folder ?? (await emptyFolder(own, first, 0)), ...note }];
-  const empty = others.map(async (path, index) => ({ path, source: await emptyFolder(own, path, index + 1) }));
+  const shown = first === undefined ? [] : [{ path: first, source: take.folder ?? (await emptyFolder(own, first, service, 0)), ...note }];
+  const empty = others.map(async (path, index) => ({ path, source: await emptyFolder(own, path, service, index + 1) }));
   return [...shown, ...(await Promise.all(empty))];
 }
 
@@ -72,11 +74,13 @@ function explain(name: string, { folder, at }: Take, failure: string): string {
   return `The data of the service ${name} could not be taken, so ${instead}: ${failure}`;
 }
 
-/** With reality's owner and mode, so that the service can fill it. */
-async function emptyFolder(own: string, path: string, index: number): Promise<string> {
+/** With reality's owner and mode, else the service's, so that it can fill it. */
+async function emptyFolder(own: string, path: string, { user }: Service, index: number): Promise<string> {
   const folder = join(own, `empty-${index}`);
   await mkdir(folder, { recursive: true, mode: 0o755 });
+  const person = readPeople().find(({ name, uid }) => name === user || String(uid) === user);
   if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) await likeReality(path, folder);
+  else if (person !== undefined && process.getuid?.() === 0) await chown(folder, person.uid, person.gid);
   return folder;
 }
 

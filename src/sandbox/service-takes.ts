@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import { readPeople } from "../capture/people.ts";
 import { describe } from "../host/log.ts";
 import { runInto } from "../host/run-into.ts";
-import { runChecked, TOOL_PATH } from "../host/run.ts";
+import { run, runChecked, TOOL_PATH } from "../host/run.ts";
 import type { Service } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -115,7 +115,10 @@ async function clear(folder: string, service: Service): Promise<void> {
   }
 }
 
-/** By a program that no link leads astray: something that the line left running may still write there. */
+/**
+ * By a program that no link leads astray: something that a line left running may still write there. What it puts back in
+ * the meantime goes with the next copy.
+ */
 export async function removeTree(path: string): Promise<void> {
-  await runChecked("rm", ["-rf", "--", path], { timeoutMs: LIMITS.serviceDataMs });
+  await run("rm", ["-rf", "--", path], { timeoutMs: LIMITS.serviceDataMs });
 }

@@ -88,14 +88,20 @@ describe("services of a project", needs("root"), () => {
   });
 
   test("CLONE-7: that cannot start leave a sandbox that works, and an event that says why", async () => {
-    const services = { absent: { command: ["/no/such/program"] }, silent: { command: "sleep 60", ports: [PORT + 1], readyTimeout: 200 } };
+    const services = {
+      absent: { command: ["/no/such/program"] },
+      silent: { command: "sleep 60", ports: [PORT + 1], readyTimeout: 200 },
+      broken: { command: "echo the disk is on fire >&2; exit 3", ports: [PORT + 2], readyTimeout: "10m" },
+      unwell: { command: "sleep 60", ready: "exit 1", readyTimeout: 200 },
+      unloaded: { command: "true", data: ["/opt/copy"], take: 'echo 1 > "$VIV_DATA/one"', load: 'cat "$VIV_DATA/two"' },
+    };
     writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ services }));
     await server.client.call("trust", { project: server.project });
     const box = await server.create();
     expect((await server.sh(box.id, "echo works")).stdout).toBe("works\n");
     const { events } = await eventually(
       () => server.client.call("listEvents", { sandbox: box.id, limit: 1000 }),
-      ({ events: seen }) => seen.filter(({ type }) => type === "service.failed").length === 2,
+      ({ events: seen }) => seen.filter(({ type }) => type === "service.failed").length === 5,
     );
     const failures = events.filter(({ type }) => type === "service.failed").map(({ data: about }) => about);
     expect(failures).toContainEqual({
@@ -103,6 +109,10 @@ describe("services of a project", needs("root"), () => {
       reason: "/no/such/program can't be run: no such program, or the interpreter it names is missing.",
     });
     expect(failures).toContainEqual({ service: "silent", reason: `Nothing answered on port ${PORT + 1} within 200 ms.` });
+    expect(failures).toContainEqual({ service: "broken", reason: "It ended with 3: the disk is on fire" });
+    expect(failures).toContainEqual({ service: "unwell", reason: "It was not ready within 200 ms." });
+    const unloaded = "Its load line ended with 1: cat: /opt/copy/two: No such file or directory";
+    expect(failures).toContainEqual({ service: "unloaded", reason: unloaded });
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 });
