@@ -3,6 +3,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
+import { Approvals } from "./approvals/approvals.ts";
 import { Audit } from "./audit/audit.ts";
 import { listen, type Listening } from "./api/listen.ts";
 import { FolderCapture } from "./capture/folder/capture.ts";
@@ -223,6 +224,7 @@ export class Server {
       log.warn("reports were not recorded", { records, error: describe(error) }),
     );
     this.#closers.push(() => audit.close());
+    const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"));
     const experiments = new Experiments(parts, sandboxes, temporary);
     this.#closers.push(() => experiments.close());
     const { verification } = experiments;
@@ -237,6 +239,7 @@ export class Server {
       sandboxes,
       recovery,
       audit,
+      approvals,
       experiments,
       promotions,
       events,

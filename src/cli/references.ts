@@ -5,6 +5,7 @@ import { VivError } from "../schema/errors.ts";
 const KINDS = {
   experiment: { prefix: "exp", list: "viv experiments --all" },
   promotion: { prefix: "prm", list: "viv promotions --all" },
+  approval: { prefix: "apv", list: "viv approvals --all" },
 } as const;
 type Kind = keyof typeof KINDS;
 
@@ -37,6 +38,7 @@ export async function findId(client: Client, kind: Kind, text: string): Promise<
 
 async function idsOf(client: Client, kind: Kind): Promise<string[]> {
   if (kind === "experiment") return (await client.call("listExperiments", { all: true })).experiments.map(({ id }) => id);
+  if (kind === "approval") return (await client.call("listApprovals", { all: true })).approvals.map(({ id }) => id);
   return (await client.call("listPromotions", { all: true })).promotions.map(({ id }) => id);
 }
 

@@ -60,6 +60,9 @@ export const GROUPS = [
       promote: () => import("./commands/promote.ts"),
       promotions: () => import("./commands/promotions.ts"),
       undo: () => import("./commands/undo.ts"),
+      approvals: () => import("./commands/approvals.ts"),
+      approve: () => import("./commands/approve.ts"),
+      deny: () => import("./commands/deny.ts"),
     },
   },
   {

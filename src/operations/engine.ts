@@ -1,5 +1,6 @@
 /** The use cases, bound to the parts that carry them out. */
 import { resolve } from "node:path";
+import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { EventFeed } from "../events/events.ts";
 import { pack, unpack } from "../sandbox/archive.ts";
@@ -20,6 +21,7 @@ import type { VivEvent } from "../schema/event.ts";
 import type { Doctor, ServerStatus } from "../schema/server.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Experiments } from "../experiments/experiments.ts";
+import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { promotionHandlers } from "./promotions.ts";
@@ -30,6 +32,7 @@ export interface EngineParts {
   readonly sandboxes: Sandboxes;
   readonly recovery: Recovery;
   readonly audit: Audit;
+  readonly approvals: Approvals;
   readonly experiments: Experiments;
   /** Absent where there is no cell. */
   readonly promotions: Promotions | undefined;
@@ -146,6 +149,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     },
 
     ...experimentHandlers(engine.experiments),
+    ...approvalHandlers(engine.approvals),
     ...auditHandlers(engine.audit, sandboxes),
     ...promotionHandlers(() => required(engine.promotions)),
 

@@ -1,5 +1,6 @@
 /** Every operation of the API once: HTTP routes, OpenAPI, client methods and CLI output derive from it. */
 import { z } from "zod";
+import { APPROVAL_CONTRACTS } from "./approval.ts";
 import { AUDIT_CONTRACTS } from "./audit.ts";
 import { Command, CommandResult, CommandSpec } from "./command.ts";
 import { Duration } from "./config.ts";
@@ -193,6 +194,7 @@ export const CONTRACTS = {
 
   ...EXPERIMENT_CONTRACTS,
   ...PROMOTION_CONTRACTS,
+  ...APPROVAL_CONTRACTS,
   ...AUDIT_CONTRACTS,
 
   listEvents: contract(

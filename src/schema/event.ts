@@ -33,6 +33,8 @@ export const EventType = z
     "promotion.applied",
     "promotion.failed",
     "promotion.undone",
+    "approval.asked",
+    "approval.answered",
     "project.trusted",
     "disk.watched",
     "snapshot.damaged",

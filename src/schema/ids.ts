@@ -22,6 +22,7 @@ const PREFIXES = {
   project: "prj",
   experiment: "exp",
   promotion: "prm",
+  approval: "apv",
 } as const;
 type IdKind = keyof typeof PREFIXES;
 
@@ -48,6 +49,10 @@ export const PromotionId = z
   .string()
   .regex(pattern("promotion"), "not the id of a promotion, as `viv promotions` shows it")
   .describe("Id of a promotion.");
+export const ApprovalId = z
+  .string()
+  .regex(pattern("approval"), "not the id of a question, as `viv approvals` shows it")
+  .describe("Id of a question for a person.");
 export const Name = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is 1 to 63 lower-case letters, digits and inner hyphens")

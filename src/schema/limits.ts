@@ -70,6 +70,10 @@ export const LIMITS = {
   /** Old contents are kept that long for an undo. */
   keptPromotionMs: 90 * 24 * 3_600_000,
 
+  /** Approvals. */
+  approvalMs: 10 * 60_000,
+  waitingApprovals: 256,
+
   /** Audit. */
   waitingAuditRecords: 50_000,
   auditBatch: 500,

@@ -85,4 +85,18 @@ async function auditTrail(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex("audit_sandbox").on("audit").columns(["sandbox", "sequence"]).execute();
 }
 
-export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail];
+async function approvals(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("approvals")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("hash", "text", (column) => column.notNull())
+    .addColumn("scope", "text")
+    .addColumn("asked_at", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  for (const column of ["state", "hash", "scope"])
+    await db.schema.createIndex(`approvals_${column}`).on("approvals").columns([column, "asked_at"]).execute();
+}
+
+export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail, approvals];

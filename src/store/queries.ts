@@ -1,10 +1,22 @@
 /** Every query of the store, in SQL that all databases understand. */
 import type { Kysely, Selectable } from "kysely";
 import type { Base } from "../capture/capture.ts";
+import type { Approval } from "../schema/approval.ts";
 import type { AuditRecord } from "../schema/audit.ts";
 import type { Command } from "../schema/command.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
-import type { Change, EventFilter, ExperimentRow, ProjectRow, PromotionRow, Read, RecordFilter, SandboxRow, SnapshotRow } from "./store.ts";
+import type {
+  ApprovalFilter,
+  Change,
+  EventFilter,
+  ExperimentRow,
+  ProjectRow,
+  PromotionRow,
+  Read,
+  RecordFilter,
+  SandboxRow,
+  SnapshotRow,
+} from "./store.ts";
 import type { EventTable, Tables } from "./tables.ts";
 
 /** What the store wrote it trusts when it reads. */
@@ -98,6 +110,18 @@ export class Queries implements Read {
     if (project !== undefined) asked = asked.where("project", "=", project);
     if (open === true) asked = asked.where("open", "=", 1);
     return (limit === undefined ? asked : asked.limit(limit)).execute();
+  }
+
+  async approval(id: string): Promise<Approval | undefined> {
+    return body(await this.db.selectFrom("approvals").select("body").where("id", "=", id).executeTakeFirst());
+  }
+
+  async approvals({ state, hash, scope }: ApprovalFilter): Promise<Approval[]> {
+    let asked = this.db.selectFrom("approvals").select("body").orderBy("asked_at", "desc").orderBy("id");
+    if (state !== undefined) asked = asked.where("state", "=", state);
+    if (hash !== undefined) asked = asked.where("hash", "=", hash);
+    if (scope !== undefined) asked = asked.where("scope", "=", scope);
+    return bodies(await asked.execute());
   }
 
   async audit(filter: EventFilter): Promise<AuditRecord[]> {
@@ -220,6 +244,21 @@ export class Changes extends Queries implements Change {
     await this.db
       .insertInto("promotions")
       .values({ id: row.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
+  }
+
+  async putApproval(approval: Approval): Promise<void> {
+    const columns = {
+      state: approval.state,
+      hash: approval.hash,
+      scope: approval.scope,
+      asked_at: approval.askedAt,
+      body: JSON.stringify(approval),
+    };
+    await this.db
+      .insertInto("approvals")
+      .values({ id: approval.id, ...columns })
       .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
       .execute();
   }

@@ -1,6 +1,7 @@
 /** The database port. State rows and events are written in one transaction; only store/ knows SQL. */
 import type { Base } from "../capture/capture.ts";
 import type { Launched } from "../drivers/drivers.ts";
+import type { Approval } from "../schema/approval.ts";
 import type { AuditRecord } from "../schema/audit.ts";
 import type { Command } from "../schema/command.ts";
 import type { Service } from "../schema/config.ts";
@@ -90,6 +91,12 @@ export interface RecordFilter {
   readonly limit?: number;
 }
 
+export interface ApprovalFilter {
+  readonly state?: Approval["state"];
+  readonly hash?: string;
+  readonly scope?: "once" | "always";
+}
+
 export interface Read {
   sandbox(id: string): Promise<SandboxRow | undefined>;
   sandboxByName(name: string): Promise<SandboxRow | undefined>;
@@ -107,6 +114,9 @@ export interface Read {
   promotion(id: string): Promise<PromotionRow | undefined>;
   /** The newest first. */
   promotions(filter: RecordFilter): Promise<PromotionRow[]>;
+  approval(id: string): Promise<Approval | undefined>;
+  /** The newest first. */
+  approvals(filter: ApprovalFilter): Promise<Approval[]>;
   audit(filter: EventFilter): Promise<AuditRecord[]>;
   newestAudit(): Promise<AuditRecord | undefined>;
   project(id: string): Promise<ProjectRow | undefined>;
@@ -127,6 +137,7 @@ export interface Change extends Read {
   putExperiment(row: ExperimentRow): Promise<void>;
   removeExperiment(id: string): Promise<void>;
   putPromotion(row: PromotionRow): Promise<void>;
+  putApproval(approval: Approval): Promise<void>;
   /** Audit records are only ever added. */
   appendAudit(records: readonly AuditRecord[]): Promise<void>;
   putProject(project: ProjectRow): Promise<void>;

@@ -48,6 +48,15 @@ interface PromotionTable {
   body: string;
 }
 
+interface ApprovalTable {
+  id: string;
+  state: string;
+  hash: string;
+  scope: string | null;
+  asked_at: string;
+  body: string;
+}
+
 interface AuditTable {
   sequence: number;
   sandbox: string | null;
@@ -75,6 +84,7 @@ export interface Tables {
   bases: BaseTable;
   experiments: ExperimentTable;
   promotions: PromotionTable;
+  approvals: ApprovalTable;
   audit: AuditTable;
   projects: ProjectTable;
   events: EventTable;

@@ -18,6 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   merge: ["schema", "host", "volumes"],
   events: ["schema", "store"],
   audit: ["schema", "store"],
+  approvals: ["schema", "store", "audit"],
   network: ["schema", "host", "store", "events", "policy"],
   sandbox: ["schema", "audit", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge"],
   experiments: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox"],
@@ -25,6 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   operations: [
     "schema",
     "audit",
+    "approvals",
     "config",
     "host",
     "store",
@@ -46,6 +48,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "server.ts": [
     "schema",
     "audit",
+    "approvals",
     "config",
     "host",
     "store",

@@ -1,0 +1,56 @@
+/** Questions that only a person may answer: bound to one exact action, with a deadline, used once. */
+import { z } from "zod";
+import { contract, flag } from "./contract.ts";
+import { ApprovalId } from "./ids.ts";
+import { ROUTES } from "./routes.ts";
+
+export const ApprovalState = z
+  .enum(["waiting", "approved", "denied", "expired", "used"])
+  .describe("expired is a denial by silence; used was approved and has been done.");
+
+export const Approval = z
+  .object({
+    id: ApprovalId,
+    state: ApprovalState,
+    sandbox: z.string().nullable().describe("Id of the sandbox that asks; null for the host's own."),
+    sandboxName: z.string().nullable(),
+    project: z.string().describe("Path of the project."),
+    kind: z.enum(["command", "tool", "path", "host", "effect", "promotion", "resources"]),
+    target: z.string().describe("The exact command, path, host or promotion."),
+    hash: z.string().describe("Of the exact action and the sandbox: an answer counts for nothing else."),
+    rule: z.string().nullable().describe("The rule that made it a question."),
+    reason: z.string().describe("Why a person is asked, one sentence."),
+    always: z.string().nullable().describe("The narrow rule that `always` would add; null where that can't be had."),
+    askedAt: z.string(),
+    deadline: z.string().describe("No answer by then is a denial."),
+    answeredAt: z.string().nullable(),
+    answeredBy: z.string().nullable(),
+    scope: z.enum(["once", "always"]).nullable(),
+  })
+  .describe("A question for a person.")
+  .meta({ id: "Approval" });
+export type Approval = z.infer<typeof Approval>;
+
+export const Answer = z
+  .enum(["once", "always", "deny"])
+  .describe("once for this very action, always adds the rule shown, deny refuses it.");
+
+export const APPROVAL_CONTRACTS = {
+  listApprovals: contract(
+    ROUTES.listApprovals,
+    "Questions that wait for a person",
+    z.strictObject({ all: flag.default(false).describe("Also those that were answered.") }),
+    z.object({ approvals: z.array(Approval) }),
+  ),
+  inspectApproval: contract(ROUTES.inspectApproval, "One question", z.strictObject({ approval: ApprovalId }), Approval),
+  answerApproval: contract(
+    ROUTES.answerApproval,
+    "Answer a question, as a person",
+    z.strictObject({
+      approval: ApprovalId,
+      answer: Answer,
+      approver: z.string().min(1).max(256).describe("The approver's token, which the command line reads on a terminal alone."),
+    }),
+    Approval,
+  ),
+} as const;
