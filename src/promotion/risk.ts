@@ -105,7 +105,7 @@ function scriptsOf(text: string): string {
 
 /** The text of a content, undefined if it is too long. */
 function read(contents: string, id: string): string | undefined {
-  const file = openSync(join(contents, id));
+  const file = openSync(join(contents, id), "r");
   try {
     return fstatSync(file).size > MOST_BYTES ? undefined : readFileSync(file, "utf8");
   } finally {
