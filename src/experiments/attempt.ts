@@ -12,8 +12,8 @@ import { commandTimeoutMs, judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { runLine, tailOf } from "./line.ts";
 import { splitChange } from "./manifest.ts";
-import { isTestConfiguration, protectionOf } from "./protection.ts";
-import { ONLY_PROTECTED } from "./ranking.ts";
+import { isTestConfiguration, protectionOf, steersChecks } from "./protection.ts";
+import { ADDS_CONFIGURATION, ONLY_PROTECTED, STEERS_CHECKS } from "./ranking.ts";
 import type { Shared } from "./shared-folders.ts";
 import { sideChanges } from "./side-changes.ts";
 import type { Verification } from "./verification.ts";
@@ -209,6 +209,8 @@ export class AttemptRun {
     });
     if (change.changes.length > 0 && free.length === 0) this.#flag(ONLY_PROTECTED);
     const added = change.changes.filter(({ path, old }) => old === null && isTestConfiguration(decodePath(path)));
-    for (const { path } of added.slice(0, 5)) this.#flag(`It adds test configuration: ${decodePath(path)}.`);
+    for (const { path } of added.slice(0, 5)) this.#flag(`${ADDS_CONFIGURATION}${decodePath(path)}.`);
+    const steering = free.filter(({ path }) => steersChecks(decodePath(path)));
+    for (const { path } of steering.slice(0, 5)) this.#flag(`${STEERS_CHECKS}${decodePath(path)}.`);
   }
 }

@@ -65,18 +65,51 @@ async function contentsOf(store: GitStore, changes: readonly MergedChange[]): Pr
   }
 }
 
+/** As many bytes of what is no text count as a line, or a change could hide its size. */
+const BYTES_PER_LINE = 80;
+
 async function diffStat(store: GitStore, changes: readonly StoredChange[]): Promise<DiffStat> {
   if (changes.length === 0) return { files: 0, added: 0, removed: 0 };
   const side = (which: "old" | "new"): TreeEntry[] => changes.flatMap((change) => change[which] ?? []);
   const { trees } = await store.write([{ entries: side("old") }, { entries: side("new") }]);
-  const { stdout } = await store.git(["diff-tree", "-r", "-M", "--numstat", trees[0] ?? "", trees[1] ?? ""]);
-  const stat = { files: 0, added: 0, removed: 0 };
-  for (const line of stdout.toString("latin1").split("\n")) {
-    const [added, removed, path] = line.split("\t");
-    if (path === undefined) continue;
-    stat.files += 1;
-    stat.added += Number(added) || 0;
-    stat.removed += Number(removed) || 0;
+  const { stdout } = await store.git(["diff-tree", "-r", "-M", "-z", "--raw", "--numstat", "--no-abbrev", trees[0] ?? "", trees[1] ?? ""]);
+  const { raw, numbers } = readDiff(stdout.toString("latin1").split("\0").slice(0, -1));
+  const unread = raw.filter((_, index) => numbers[index]?.[0] === "-" && raw[index]?.old !== raw[index]?.new);
+  const sizes = await sizesOf(
+    store,
+    unread.flatMap(({ old, new: now }) => [old, now]).filter((id) => !/^0+$/.test(id)),
+  );
+  const lines = (id: string): number => Math.ceil((sizes.get(id) ?? 0) / BYTES_PER_LINE);
+  const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0);
+  return {
+    files: numbers.length,
+    added: sum([...numbers.map(([added]) => Number(added) || 0), ...unread.map(({ new: now }) => lines(now))]),
+    removed: sum([...numbers.map(([, removed]) => Number(removed) || 0), ...unread.map(({ old }) => lines(old))]),
+  };
+}
+
+/** First `:<modes> <ids> <status>` of every file, then `<added>\t<removed>\t` of every file, each with its names; those hold anything. */
+function readDiff(parts: readonly string[]): { raw: { old: string; new: string }[]; numbers: [string, string][] } {
+  const raw: { old: string; new: string }[] = [];
+  let at = 0;
+  while (parts[at]?.startsWith(":") === true) {
+    const [, , old = "", now = "", status = ""] = parts[at]?.split(" ") ?? [];
+    raw.push({ old, new: now });
+    at += /^[RC]/.test(status) ? 3 : 2;
   }
-  return stat;
+  const numbers: [string, string][] = [];
+  while (at < parts.length) {
+    const [added = "", removed = "", name = ""] = parts[at]?.split("\t") ?? [];
+    numbers.push([added, removed]);
+    at += name === "" ? 3 : 1;
+  }
+  return { raw, numbers };
+}
+
+async function sizesOf(store: GitStore, ids: readonly string[]): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map();
+  const input = [Buffer.from(`${ids.join("\n")}\n`)];
+  const { stdout } = await store.git(["cat-file", "--batch-check=%(objectname) %(objectsize)"], { input });
+  const rows = stdout.toString().trim().split("\n");
+  return new Map(rows.map((row) => row.split(" ")).map(([id = "", size]) => [id, Number(size)]));
 }

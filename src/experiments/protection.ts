@@ -16,6 +16,13 @@ const TEST_CONFIGURATION: readonly RegExp[] = [
   /(^|\/)(conftest\.py|pytest\.ini|tox\.ini|noxfile\.py|phpunit\.xml(\.dist)?|\.coveragerc|karma\.conf\.[^/]+)$/,
 ];
 
+/** What decides how commands of a check are run, whatever the check is. */
+const STEERING: readonly RegExp[] = [
+  /(^|\/)\.(npmrc|yarnrc|yarnrc\.yml|pnpmfile\.cjs|env|env\.[^/]+)$/,
+  /(^|\/)(bunfig\.toml|setup\.cfg|sitecustomize\.py|usercustomize\.py|[^/]+\.pth)$/,
+  /(^|\/)((gnu)?makefile|\.?justfile|rakefile)$/i,
+];
+
 export interface Protection {
   /** Whether a change of this path is one of a protected file. */
   protects(path: string, isNew: boolean): boolean;
@@ -30,6 +37,10 @@ export function protectionOf(patterns: readonly string[] | null): Protection {
 
 export function isTestConfiguration(path: string): boolean {
   return matches(TEST_CONFIGURATION, path);
+}
+
+export function steersChecks(path: string): boolean {
+  return matches(STEERING, path);
 }
 
 function matches(patterns: readonly RegExp[], path: string): boolean {

@@ -14,11 +14,15 @@ type Score = (attempt: Attempt, options: RankingOptions) => number;
 /** Flag of an attempt whose change is empty once protected files are left out. */
 export const ONLY_PROTECTED = "It changes nothing but protected files.";
 
+/** Beginnings of flags of attempts that could pass by what runs their checks. */
+export const ADDS_CONFIGURATION = "It adds test configuration: ";
+export const STEERS_CHECKS = "It changes how commands are run: ";
+
 const NEVER = Number.POSITIVE_INFINITY;
 
 const SCORES: Readonly<Record<Rule, Score>> = {
   checks: ({ checked }) => (checked === null ? NEVER : failedChecks(checked)),
-  protected: ({ protectedChanged }) => protectedChanged.length,
+  protected: ({ protectedChanged, flags }) => protectedChanged.length + flags.filter(isSteering).length,
   tests: ({ checked }) => (checked === null ? NEVER : failedTests(checked)),
   measure: ({ checked }, { goal }) => (checked?.measure == null ? NEVER : goal === "min" ? checked.measure : -checked.measure),
   diff: ({ diff }) => (diff === null ? NEVER : diff.added + diff.removed + diff.files / 1e6),
@@ -26,6 +30,10 @@ const SCORES: Readonly<Record<Rule, Score>> = {
   cpu: ({ cpuMs }) => cpuMs ?? NEVER,
   memory: ({ peakMemoryBytes }) => peakMemoryBytes ?? NEVER,
 };
+
+function isSteering(flag: string): boolean {
+  return flag.startsWith(ADDS_CONFIGURATION) || flag.startsWith(STEERS_CHECKS);
+}
 
 function failedChecks({ checks, setup }: Verdict): number {
   return setup === null ? checks.filter(({ passed }) => !passed).length : NEVER;
@@ -99,7 +107,10 @@ export function whyItWon(winner: Attempt, rivals: readonly Attempt[], attempts: 
 
 const ADVANTAGES: Readonly<Record<Rule, (winner: Attempt, next: Attempt) => string>> = {
   checks: () => "passes the most checks",
-  protected: () => "leaves protected files untouched",
+  protected: (winner, next) =>
+    winner.protectedChanged.length < next.protectedChanged.length
+      ? "leaves protected files untouched"
+      : "leaves what runs the checks untouched",
   tests: (winner, next) => `has the fewest failing tests (${failing(winner)} against ${failing(next)})`,
   measure: (winner, next) => `measures best (${winner.checked?.measure ?? "?"} against ${next.checked?.measure ?? "?"})`,
   diff: (winner, next) => `has the smallest diff (${lines(winner)} against ${lines(next)})`,

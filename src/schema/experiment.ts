@@ -73,7 +73,7 @@ export type AttemptState = z.infer<typeof AttemptState>;
 
 export const DiffStat = z
   .object({ files: z.number().int(), added: z.number().int().describe("Lines."), removed: z.number().int().describe("Lines.") })
-  .describe("Size of a change.");
+  .describe("Size of a change; of what is no text, 80 bytes count as a line.");
 export type DiffStat = z.infer<typeof DiffStat>;
 
 /** The checks in one state: of an attempt, of the baseline, or of the promotable change alone. */
