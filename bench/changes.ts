@@ -1,11 +1,11 @@
 /** What changed in a large project, and bringing it into reality, against the tools that do that for folders. */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { compare, pairCount, round, timed } from "./measure.ts";
 import { find, INSTALL } from "./peers.ts";
-import { changingLine, makeProject } from "./projects.ts";
+import { changedFiles, changingLine, makeProject } from "./projects.ts";
 import type { Absent, Group, Key, Measured, Settings } from "./rows.ts";
 import { BenchServer } from "./server.ts";
 import { Spawner } from "./spawner.ts";
@@ -93,16 +93,16 @@ async function againstGit({ server, spawner, project, before, after }: Scene, { 
 async function againstRsync({ server, spawner, project, before, after }: Scene, { quick }: Settings): Promise<Measured | Absent> {
   const rsync = find("rsync");
   if (rsync === undefined) return { reason: `rsync is not installed; ${INSTALL}` };
-  const changed = join(server.place, "changed");
-  const paths = execFileSync("/bin/sh", ["-c", `${CHANGE.split(" | while")[0]}`], { encoding: "utf8" });
-  execFileSync(rsync, ["-a", "--files-from=-", after, changed], { input: paths });
+  const [changed, original] = ["changed", "original"].map((name) => join(server.place, name)) as [string, string];
+  for (const [from, to] of [
+    [after, changed],
+    [before, original],
+  ] as const)
+    execFileSync(rsync, ["-a", "--files-from=-", from, to], { input: changedFiles(FILES, CHANGED).join("\n") });
   const settle = (): Promise<number> => spawner.run(["sync", "-f", server.place]);
   const synced = async (): Promise<number> => {
-    const copy = join(server.place, "copy");
-    cpSync(before, copy, { recursive: true, preserveTimestamps: true });
-    await settle();
-    const ms = await spawner.run([rsync, "-a", `${changed}/`, `${copy}/`]);
-    execFileSync("rm", ["-r", copy]);
+    const ms = await spawner.run([rsync, "-a", `${changed}/`, `${before}/`]);
+    await spawner.run([rsync, "-a", `${original}/`, `${before}/`]);
     await settle();
     return ms;
   };

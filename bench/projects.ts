@@ -36,14 +36,17 @@ export function makeProject(folder: string, files: number): void {
 
 /** Appends to `count` files, spread over the project. */
 export function changeFiles(folder: string, files: number, count: number): void {
-  for (let index = 0; index < count; index += 1) {
-    appendFileSync(join(folder, projectFile(Math.floor((index * files) / count))), `// ${performance.now()}\n`);
-  }
+  for (const path of changedFiles(files, count)) appendFileSync(join(folder, path), `// ${performance.now()}\n`);
 }
 
-/** A shell line that appends to `count` files, spread over the project, wherever it runs. */
+/** Paths of `count` files, spread over the project. */
+export function changedFiles(files: number, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => projectFile(Math.floor((index * files) / count)));
+}
+
+/** A shell line that appends to the same files wherever it runs; their names alone would be too long for a line. */
 export function changingLine(files: number, count: number): string {
-  const step = Math.floor(files / count);
-  const each = `folder=int($1/${FILES_PER_FOLDER}); printf "src/part-%d/module-%d/file-%d.ts\\n", int(folder/${FOLDERS_PER_PART}), folder%${FOLDERS_PER_PART}, $1%${FILES_PER_FOLDER}`;
-  return `seq 0 ${step} ${step * (count - 1)} | awk '{${each}}' | while read -r file; do echo "// changed" >>"$file"; done`;
+  const path = `printf "src/part-%d/module-%d/file-%d.ts\\n", int(folder/${FOLDERS_PER_PART}), folder%${FOLDERS_PER_PART}, file%${FILES_PER_FOLDER}`;
+  const names = `awk '{ file=int($1*${files}/${count}); folder=int(file/${FILES_PER_FOLDER}); ${path} }'`;
+  return `seq 0 ${count - 1} | ${names} | while read -r file; do echo "// changed" >>"$file"; done`;
 }
