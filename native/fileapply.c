@@ -83,7 +83,7 @@ static bool is_late(struct applying *applying) {
   struct stat stat;
   if (applying->since == 0 || fstatat(applying->folder, applying->name, &stat, AT_SYMLINK_NOFOLLOW) != 0) return false;
   int64_t changed = (int64_t)stat.st_ctim.tv_sec * 1000 + stat.st_ctim.tv_nsec / 1000000;
-  bool late = S_ISDIR(stat.st_mode) ? unlinkat(applying->folder, applying->name, AT_REMOVEDIR) != 0 : changed > applying->since;
+  bool late = S_ISDIR(stat.st_mode) ? unlinkat(applying->folder, applying->name, AT_REMOVEDIR) != 0 : changed >= applying->since;
   if (late && applying->late.length < FRAME_MAX / 2) put(&applying->late, "late", "%s", applying->path);
   return late;
 }

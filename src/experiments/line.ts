@@ -51,6 +51,7 @@ function obey(stream: CommandStream, { stop, kill }: LineOptions): () => void {
   let grace: NodeJS.Timeout | undefined;
   const killing = (): void => stream.signal("KILL");
   const stopping = (): void => {
+    if (kill.aborted) return;
     stream.signal("TERM");
     grace = setTimeout(killing, LIMITS.stopGraceMs);
   };

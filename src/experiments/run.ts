@@ -255,8 +255,8 @@ export class Run {
 
   /** Ends what runs: politely, or at once. Resolves when it has ended. */
   async cancel(now: boolean): Promise<void> {
-    this.#cancel.abort();
     if (now) this.#kill.abort();
+    this.#cancel.abort();
     await this.#ended;
   }
 

@@ -227,7 +227,8 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     const share = (burn.end?.cpuMs ?? 0) / (burn.end?.wallMs ?? 1);
     expect(share).toBeGreaterThan(0.3);
     expect(share).toBeLessThan(HALF);
-    expect(burnOutside(), "what nothing limits takes more").toBeGreaterThan(HALF);
+    // What nothing limits takes more, once the machine has it to give.
+    await eventually(burnOutside, (free) => free > HALF, 60_000);
     await server.client.call("removeSandbox", { sandbox: half.id });
   });
 

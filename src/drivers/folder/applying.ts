@@ -35,7 +35,7 @@ const NOT_PRUNED = ["ENOTEMPTY", "EEXIST", "ENOENT", "ENOTDIR", "EBUSY"];
 /** A folder is late if there is something in it. */
 async function isLate(place: Buffer, found: Stats, since: number): Promise<boolean> {
   if (!Number.isFinite(since)) return false;
-  if (!found.isDirectory()) return found.ctimeMs > since;
+  if (!found.isDirectory()) return Math.floor(found.ctimeMs) >= since;
   await ignoring(NOT_PRUNED, rmdir(place));
   return (await statusOf(place)) !== undefined;
 }
