@@ -91,7 +91,7 @@ function isGit({ path }: GatheredChange): boolean {
 }
 
 /** Whether a path is one of these or lies below one. */
-function below(paths: readonly string[]): (key: string) => boolean {
+export function below(paths: readonly string[]): (key: string) => boolean {
   const wanted = paths.map((path) => Buffer.from(path.replace(/^(\.\/)+/, "").replace(/\/+$/, "")).toString("latin1"));
   return (key) => wanted.some((path) => path === "" || path === "." || key === path || key.startsWith(`${path}/`));
 }

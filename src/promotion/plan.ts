@@ -19,6 +19,8 @@ import { LIMITS } from "../schema/limits.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { PlanConflict, PlannedChange, PromotionPlan, Risk } from "../schema/promotion.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { sinceEarlier } from "./earlier.ts";
+import type { Records } from "./record.ts";
 import { findRisks } from "./risk.ts";
 import { withoutProtected } from "./unprotected.ts";
 
@@ -44,17 +46,34 @@ export interface Prepared {
   readonly contents: string;
 }
 
+/** What planning works with. */
+interface Desk {
+  readonly parts: Parts;
+  readonly registry: Registry;
+  readonly records: Records;
+  readonly temporary: string;
+}
+
 const PROJECT_SLOT = 0;
 
 /** `folder` is an empty one of ours; contents come to lie in it. */
-export async function prepare(parts: Parts, registry: Registry, temporary: string, source: Source, folder: string): Promise<Prepared> {
+export async function prepare(all: Desk, source: Source, folder: string): Promise<Prepared> {
+  const { parts, registry, records, temporary } = all;
   const { row } = source;
   const store = await GitStore.open(temporary);
   try {
-    const all = await promotableOf(parts, row, source.snapshot, store, source);
+    const whole = await promotableOf(parts, row, source.snapshot, store, source);
     const { protect } = source;
-    const { changes: own, leftOut, privileged } = protect === undefined ? all : await withoutProtected(store, all, protect);
-    const reality = source.onto === "base" ? NOTHING : await movedSince(parts, registry, row, store);
+    const { changes, leftOut, privileged } = protect === undefined ? whole : await withoutProtected(store, whole, protect);
+    const { own, reality } =
+      source.onto === "base"
+        ? { own: changes, reality: NOTHING }
+        : await sinceEarlier(
+            { store: parts.store, records, git: store },
+            source,
+            { own: changes, reality: await movedSince(parts, registry, row, store) },
+            leftOut,
+          );
     const moved = reality.changes.size;
     const merged: ThreeWay =
       moved === 0

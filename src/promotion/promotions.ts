@@ -61,11 +61,11 @@ export class Promotions {
 
   /** What a promotion would do; nothing is kept of it. */
   async plan(asked: Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include">): Promise<PromotionPlan> {
-    const { parts, registry, sandboxes, temporary } = this.#all;
+    const { parts, sandboxes, temporary } = this.#all;
     const source = await findSource(parts, sandboxes, asked);
     const folder = await mkdtemp(join(temporary, "plan-"));
     try {
-      return (await prepare(parts, registry, temporary, source, folder)).plan;
+      return (await prepare({ ...this.#all, records: this.#records }, source, folder)).plan;
     } finally {
       await rm(folder, { recursive: true, force: true });
       if (source.isOwn) await sandboxes.removeSnapshot(source.row.id, source.snapshot);
@@ -127,7 +127,7 @@ export class Promotions {
   }
 
   async #go(row: PromotionRow, source: Origin, stations: readonly Station[], target: number, env: Environment): Promise<PromotionRow> {
-    const { parts, registry, temporary } = this.#all;
+    const { parts } = this.#all;
     await parts.store.change((change) => change.putPromotion(row));
     await this.#recording.before(row, "promotion.begin", row.approved.length > 0 ? "APPROVED" : "RECORDED");
     parts.reach("promotion.begun");
@@ -142,7 +142,7 @@ export class Promotions {
       setup,
       known: ({ plan }: Prepared) => experiment !== null && sameChecks && !plan.moved,
       plan: async () => {
-        const prepared = await prepare(parts, registry, temporary, source, await this.#records.fresh(row.id));
+        const prepared = await prepare({ ...this.#all, records: this.#records }, source, await this.#records.fresh(row.id));
         await this.#records.save(row.id, prepared);
         return prepared;
       },

@@ -97,6 +97,36 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect((await server.client.call("listSnapshots", { sandbox })).snapshots).toEqual([]);
   });
 
+  test("PROM-3: a sandbox that goes on after a promotion promotes what it did since, and merges with edits of the promoted", async () => {
+    writeFileSync(path("a.txt"), "1\n2\n3\n4\n5\n6\n7\n8\n");
+    const sandbox = await changed("sed -i s/1/one/ a.txt; echo new > new.txt; echo first > both.txt");
+    expect((await server.client.call("promote", { sandbox })).state).toBe("applied");
+    writeFileSync(path("a.txt"), read("a.txt").replace("8", "eight"));
+    await server.sh(sandbox, "sed -i s/one/ONE/ a.txt; rm new.txt; echo second > both.txt");
+    const part = await server.client.call("planPromotion", { sandbox, only: ["both.txt"] });
+    expect(part.changes.map((change) => `${change.status} ${change.path}`)).toEqual(["changed both.txt"]);
+    const second = await server.client.call("promote", { sandbox });
+    expect(second).toMatchObject({ state: "applied", plan: { files: 3, conflicts: [] } });
+    expect([read("a.txt"), existsSync(path("new.txt")), read("both.txt")]).toEqual(["ONE\n2\n3\n4\n5\n6\n7\neight\n", false, "second\n"]);
+    expect((await server.client.call("promote", { sandbox })).reason).toBe("There is nothing to promote.");
+    expect((await undo()).state).toBe("applied");
+    expect([read("a.txt").slice(0, 3), read("new.txt"), read("both.txt")]).toEqual(["one", "new\n", "first\n"]);
+    expect((await undo()).state).toBe("applied");
+    expect([read("a.txt").slice(0, 1), existsSync(path("new.txt")), existsSync(path("both.txt"))]).toEqual(["1", false, false]);
+    expect(await server.client.call("promote", { sandbox })).toMatchObject({ state: "applied", plan: { files: 2 } });
+  });
+
+  test("PROM-3: a sandbox rolled back to before a promotion does not take it back", async () => {
+    const sandbox = await changed("true");
+    const { id: snapshot } = await server.client.call("createSnapshot", { sandbox });
+    await server.sh(sandbox, "echo promoted > a.txt");
+    await server.client.call("promote", { sandbox });
+    await server.client.call("rollback", { sandbox, snapshot });
+    await server.sh(sandbox, "echo other > b.txt");
+    const plan = await server.client.call("planPromotion", { sandbox });
+    expect(plan.changes.map((change) => change.path)).toEqual(["b.txt"]);
+  });
+
   describe("of a project that is not the top of its repository", () => {
     const made = async (name: string, inside: (repository: string) => string, line: string): Promise<OutputOf<"planPromotion">> => {
       const repository = join(server.place, name);
