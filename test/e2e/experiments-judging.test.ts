@@ -24,7 +24,11 @@ describe("judging an attempt", needs("root"), () => {
   let lab: Lab;
 
   beforeAll(async () => {
-    server = await TestServer.start({ files: FILES, config: { spares: false }, env: { PATH: process.env["PATH"] ?? "" } });
+    server = await TestServer.start({
+      files: FILES,
+      config: { spares: false, expose: [dirname(process.execPath)] },
+      env: { PATH: process.env["PATH"] ?? "" },
+    });
     lab = new Lab(server);
   });
 
