@@ -20,9 +20,15 @@ import { Cgroups, layoutOf } from "./host/cgroups.ts";
 import { CELL_REMEDY, diagnose } from "./host/doctor.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
+import { listeningPorts } from "./host/listening.ts";
 import { examine, type Machine } from "./host/machine.ts";
 import { protectFromOom } from "./host/oom.ts";
 import { freeRanges } from "./host/subids.ts";
+import { auditEntry } from "./network/audit-entry.ts";
+import { Egress } from "./network/egress.ts";
+import { NetworkEvents } from "./network/events.ts";
+import type { NetworkRecord } from "./network/gate.ts";
+import { askServers, systemResolve } from "./network/resolver.ts";
 import { Experiments } from "./experiments/experiments.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
@@ -41,6 +47,7 @@ import { LIMITS } from "./schema/limits.ts";
 import type { UserConfig } from "./schema/config.ts";
 import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
+import type { Store } from "./store/store.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
 import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
@@ -68,6 +75,7 @@ export class Server {
   readonly #live = new Live();
   #listening: Listening | undefined;
   #host: CellHost | undefined;
+  #audit: Audit | undefined;
 
   private constructor(options: ServerOptions) {
     this.#options = options;
@@ -119,6 +127,7 @@ export class Server {
       log,
       locks: new KeyedLocks(),
       live: this.#live,
+      egress: this.#egress(user, store),
       reach: this.#options.reach ?? (() => undefined),
     };
     const engine = await this.#engine(parts, machine, cell, temporary);
@@ -131,6 +140,28 @@ export class Server {
     this.#closers.push(() => this.#listening?.close());
     await store.change((change) => change.event("server.started", null, { pid: process.pid, version: readVersion() }));
     log.info("listening", { socket: paths.socket, port: this.port, mode: machine.mode });
+  }
+
+  /** The proxy. Until there is an audit trail, and whenever it can't be written, nothing is let out. */
+  #egress(user: UserConfig, store: Store): Egress {
+    const { log } = this.#options;
+    const events = new NetworkEvents(store, log);
+    const { resolvers } = user.network;
+    const egress = new Egress({
+      log,
+      resolve: resolvers.length === 0 ? systemResolve : askServers(resolvers),
+      opened: user.network.private,
+      ownPorts: () => (this.port === null ? [] : [this.port]),
+      listens: (port) => listeningPorts().has(port),
+      record: async (record: NetworkRecord) => {
+        if (this.#audit === undefined) throw new VivError("audit_unavailable", "The server is starting or stopping.");
+        events.tell(record);
+        if (record.ended === undefined) await this.#audit.record(auditEntry(record));
+        else this.#audit.note(auditEntry(record));
+      },
+    });
+    this.#closers.push(() => egress.closeAll());
+    return egress;
   }
 
   /** Walls: the cell, storage, capture and masks that go with it. */
@@ -224,6 +255,7 @@ export class Server {
       log.warn("reports were not recorded", { records, error: describe(error) }),
     );
     this.#closers.push(() => audit.close());
+    this.#audit = audit;
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"));
     const experiments = new Experiments(parts, sandboxes, temporary);
     this.#closers.push(() => experiments.close());

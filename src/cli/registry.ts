@@ -14,6 +14,7 @@ export const GROUPS = [
       pause: () => import("./commands/pause.ts"),
       resume: () => import("./commands/resume.ts"),
       stop: () => import("./commands/stop.ts"),
+      network: () => import("./commands/network.ts"),
       extend: () => import("./commands/extend.ts"),
       rm: () => import("./commands/rm.ts"),
       prune: () => import("./commands/prune.ts"),

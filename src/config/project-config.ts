@@ -56,6 +56,8 @@ function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): u
       return used(config.services);
     case "stages":
       return config.stages;
+    case "network":
+      return opensNetwork(config.network) ? config.network : undefined;
     case "sudo":
       return config.sudo ? true : undefined;
     case "driver":
@@ -85,6 +87,11 @@ function isWithinIdle(idle: number): boolean {
   return idle > 0 && idle <= LIMITS.defaultIdleMs;
 }
 
+/** Everything but naming hosts as production, which is the opposite. */
+function opensNetwork({ mode, allow, ports }: ProjectConfig["network"]): boolean {
+  return (mode !== undefined && mode !== "off") || allow.length > 0 || ports !== undefined;
+}
+
 function tightened(config: ProjectConfig): ProjectConfig {
   const { driver, idle, stages: _, ...rest } = config;
   const tooMuch = aboveDefaults(config.limits);
@@ -98,6 +105,8 @@ function tightened(config: ProjectConfig): ProjectConfig {
     expose: [],
     env: { pass: [], set: {}, drop: config.env.drop },
     services: {},
+    // A list that is not trusted is no reason to open more than it would.
+    network: { production: config.network.production, allow: [], ...(config.network.mode === undefined ? {} : { mode: "off" }) },
     sudo: false,
   };
 }

@@ -164,6 +164,8 @@ export interface Driver {
   clear(sandbox: string, logs: "keep" | "remove"): Promise<void>;
   /** Clears everything of this driver that belongs to no sandbox kept; says what it removed. Asks what to keep after it has looked. */
   reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]>;
+  /** Folder of the sockets that forwarded ports of a sandbox lead to; undefined where there are no walls to forward through. */
+  sockets(sandbox: string): string | undefined;
   /** What of reality does not exist inside, for people. */
   masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]>;
   /** Called once per sandbox whose process 1 ended without stop(). */

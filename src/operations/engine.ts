@@ -24,6 +24,7 @@ import type { Experiments } from "../experiments/experiments.ts";
 import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
 import { experimentHandlers } from "./experiments.ts";
+import { networkHandlers } from "./network.ts";
 import { promotionHandlers } from "./promotions.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
 
@@ -151,6 +152,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...experimentHandlers(engine.experiments),
     ...approvalHandlers(engine.approvals),
     ...auditHandlers(engine.audit, sandboxes),
+    ...networkHandlers(sandboxes),
     ...promotionHandlers(() => required(engine.promotions)),
 
     listEvents: async ({ after, limit, sandbox }) => {

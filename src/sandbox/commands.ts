@@ -5,6 +5,7 @@ import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } fr
 import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { proxyEnvironment } from "../network/environment.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { CommandRecords } from "./command-records.ts";
 import { commandEnd, endedWithSandbox, NOTHING_SEEN, signalNumber, type Circumstances } from "./causes.ts";
@@ -354,7 +355,8 @@ function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
   // Another user's home, name and shell come from the sandbox's own /etc/passwd.
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
-  const env = { ...rest, ...own, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env };
+  const proxied = proxyEnvironment(row.network, row.env);
+  const env = { ...rest, ...own, ...proxied, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env };
   const envBytes = Object.entries(env).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value) + 2, 0);
   if (envBytes > LIMITS.maxEnvironmentBytes)
     throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);

@@ -8,11 +8,13 @@ import type { ProjectConfig } from "../schema/config.ts";
 import type { CreateInput } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { networkRules } from "../schema/network.ts";
 import type { DriverName } from "../schema/sandbox.ts";
 import type { Change, SandboxRow } from "../store/store.ts";
 import type { VolumePaths, VolumeSource } from "../volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { openBase } from "./bases.ts";
+import { Networks } from "./networks.ts";
 import type { Backend, Parts } from "./parts.ts";
 import { openProject, pathsOutside, type ProjectView } from "./projects.ts";
 import type { Registry, Reservation } from "./registry.ts";
@@ -28,10 +30,12 @@ export class Creation {
   readonly #parts: Parts;
   readonly #registry: Registry;
   readonly #admission: Admission;
+  readonly #networks: Networks;
 
   constructor(parts: Parts, registry: Registry) {
     this.#parts = parts;
     this.#registry = registry;
+    this.#networks = new Networks(parts);
     this.#admission = new Admission(parts.user);
     this.spares = new Spares(
       registry,
@@ -117,6 +121,7 @@ export class Creation {
       masked: [...this.#parts.user.mask, ...pathsOutside(view, view.config.mask)],
       exposed: [...this.#parts.user.expose, ...pathsOutside(view, view.config.expose)],
       sudo: view.config.sudo,
+      network: networkRules(view.config.network, this.#parts.user.network),
       services: view.config.services,
       home: this.#home(env["HOME"]),
       idempotencyKey: input.idempotencyKey ?? null,
@@ -146,6 +151,7 @@ export class Creation {
     const running: SandboxRow = { ...advance(created, "running", new Date()), launched: walls.launched };
     try {
       live.add(id, walls, backends.of(row).driver);
+      await this.#networks.open(created);
       await store.change(async (change) => {
         await recordCreating(change, created, base);
         await recordRunning(change, running);
@@ -180,6 +186,7 @@ export class Creation {
       reach("create.launch");
       const running: SandboxRow = { ...advance(row, "running", new Date()), launched: walls.launched };
       live.add(row.id, walls, driver);
+      await this.#networks.open(row);
       await store.change((change) => recordRunning(change, running));
       reach("create.running");
       if ("base" in source && this.#parts.user.spares) this.spares.prepare(running, base);
@@ -193,7 +200,9 @@ export class Creation {
 
   /** Processes for a row whose volume is there, as after a rollback. */
   async relaunch(row: SandboxRow, base: Base): Promise<Walls> {
-    return this.#launch(row, base, this.#parts.backends.of(row).volumes.paths(row.id));
+    const walls = await this.#launch(row, base, this.#parts.backends.of(row).volumes.paths(row.id));
+    await this.#networks.open(row);
+    return walls;
   }
 
   #launch(row: Reservation & Kind, base: Base, volume: Promise<VolumePaths>): Promise<Walls> {
@@ -220,6 +229,7 @@ export class Creation {
     try {
       await live.get(row.id)?.walls.stop(0);
       live.remove(row.id);
+      this.#networks.close(row.id);
       await driver.clear(row.id, "remove");
       await volumes.remove("volume", row.id);
       await store.change(async (change) => {

@@ -106,6 +106,7 @@ export class Ending {
       await running.walls.stop(graceMs);
       live.remove(row.id);
     }
+    this.#parts.egress.close(row.id);
     await this.#commands.settleAll(row.id, cause);
     await backends.of(row).driver.clear(row.id, row.removing ? "remove" : "keep");
   }

@@ -2,6 +2,7 @@ import type { Capture } from "../capture/capture.ts";
 import type { Driver } from "../drivers/drivers.ts";
 import type { KeyedLocks } from "../host/locks.ts";
 import type { Logger } from "../host/log.ts";
+import type { Egress } from "../network/egress.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import type { DriverName } from "../schema/sandbox.ts";
@@ -63,6 +64,8 @@ export interface Parts {
   readonly log: Logger;
   /** One thing at a time per sandbox. */
   readonly locks: KeyedLocks;
+  /** The way out of sandboxes. */
+  readonly egress: Egress;
   /** Sandboxes with processes. */
   readonly live: Live;
   /** Called at named points of every operation that must survive being killed there. */

@@ -121,6 +121,7 @@ export class Recovery {
     const walls = await driver.adopt(row.id, row.launched, row.limits);
     if (walls === undefined) return false;
     const live = this.#parts.live.add(row.id, walls, driver);
+    await this.#sandboxes.networks.open(row);
     const use = await walls.usage();
     live.cpuMs = use.cpuMs ?? 0;
     if (row.expiresAt !== null) live.keepUntil = performance.now() + Date.parse(row.expiresAt) - Date.now();

@@ -6,6 +6,7 @@ import type { CommandResult } from "../schema/command.ts";
 import type { CreateInput } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { RefreshReport } from "../schema/files.ts";
+import type { NetworkReport } from "../schema/network.ts";
 import { Sandbox, type SandboxDetail, type Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { comparedBase } from "./bases.ts";
@@ -13,6 +14,7 @@ import { Commands } from "./commands.ts";
 import { Damage } from "./damage.ts";
 import { Creation } from "./creation.ts";
 import { Ending } from "./ending.ts";
+import { Networks, type NetworkChange } from "./networks.ts";
 import type { Parts } from "./parts.ts";
 import { Refreshing } from "./refresh.ts";
 import { startServices } from "./services.ts";
@@ -26,6 +28,7 @@ export class Sandboxes {
   readonly commands: Commands;
   readonly creation: Creation;
   readonly ending: Ending;
+  readonly networks: Networks;
   readonly snapshots: Snapshots;
   readonly #refreshing: Refreshing;
 
@@ -34,6 +37,7 @@ export class Sandboxes {
     this.damage = new Damage(parts);
     this.commands = new Commands(parts, this.damage);
     this.creation = new Creation(parts, registry);
+    this.networks = new Networks(parts);
     this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
     this.#refreshing = new Refreshing(parts, registry, this.commands, this.snapshots);
@@ -170,6 +174,11 @@ export class Sandboxes {
       });
       return this.#shownNow(extended);
     });
+  }
+
+  async changeNetwork(reference: string, change: NetworkChange): Promise<NetworkReport> {
+    const row = await this.find(reference);
+    return this.#locked(row, (now) => this.networks.change(now, change));
   }
 
   async snapshot(reference: string, name: string | undefined): Promise<Snapshot> {

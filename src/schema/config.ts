@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ProjectNetwork, UserNetwork } from "./network.ts";
 
 /** "512m", "4g", or a number of bytes. */
 export const ByteSize = z
@@ -126,6 +127,7 @@ export const ProjectConfig = z
       })
       .prefault({})
       .describe("What is copied when the base is frozen."),
+    network: ProjectNetwork.prefault({}),
     idle: Duration.optional().describe("Idle time after which a sandbox is stopped; 0 for never."),
     sudo: z.boolean().default(false).describe("Let setuid programs such as sudo work inside. Widens."),
     driver: z.enum(["native", "folder"]).optional().describe("How to isolate; folder is UNWALLED and widens."),
@@ -140,6 +142,7 @@ export const WIDENING_KEYS = [
   "env.set",
   "services",
   "stages",
+  "network",
   "sudo",
   "driver",
   "limits",
@@ -163,6 +166,7 @@ export const UserConfig = z
       .describe("What no sandbox of this machine may go over."),
     mask: z.array(z.string().startsWith("/")).default([]).describe("More paths hidden in every sandbox."),
     expose: z.array(z.string().startsWith("/")).default([]).describe("Paths shown in every sandbox, copy-on-write."),
+    network: UserNetwork.prefault({}),
     spares: z.boolean().default(true).describe("Keep one sandbox of a project in use launched ahead, so that the next create is quicker."),
     forge: z
       .strictObject({

@@ -8,6 +8,7 @@ import { CallerEnvironment, contract, count, Done, flag, none, ProjectPath, type
 import { VivEvent } from "./event.ts";
 import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
+import { NETWORK_CONTRACTS } from "./network.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
 import { ROUTES } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
@@ -194,6 +195,7 @@ export const CONTRACTS = {
 
   ...EXPERIMENT_CONTRACTS,
   ...PROMOTION_CONTRACTS,
+  ...NETWORK_CONTRACTS,
   ...APPROVAL_CONTRACTS,
   ...AUDIT_CONTRACTS,
 

@@ -79,6 +79,27 @@ export const LIMITS = {
   auditBatch: 500,
   auditArgumentCharacters: 4_096,
 
+  /** The proxy; of one sandbox. */
+  egressConnections: 192,
+  egressBytes: 64 * 1024 ** 3,
+  egressHeadBytes: 32 * 1024,
+  /** Until the head of a request, or the first message of a tunnel, must be there. */
+  egressHeadMs: 15_000,
+  /** Without a byte either way. */
+  egressIdleMs: 15 * 60_000,
+  egressResolveMs: 6_000,
+  egressDialMs: 15_000,
+  /** Addresses of one name that are tried. */
+  egressAddresses: 4,
+  /** How often bytes are looked at. */
+  egressWatchMs: 1_000,
+  /** Different names below one pattern within the time. */
+  egressNames: 120,
+  egressNamesMs: 60_000,
+  /** Events of decisions; the same decision again is only counted. */
+  networkEvents: 60,
+  networkEventsMs: 60_000,
+
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,

@@ -31,6 +31,8 @@ export const ROUTES = {
   listCommands: { method: "get", path: "/sandboxes/{sandbox}/commands" },
   inspectCommand: { method: "get", path: "/sandboxes/{sandbox}/commands/{command}" },
   killCommand: { method: "post", path: "/sandboxes/{sandbox}/commands/{command}/kill" },
+  inspectNetwork: { method: "get", path: "/sandboxes/{sandbox}/network" },
+  changeNetwork: { method: "post", path: "/sandboxes/{sandbox}/network" },
   createSnapshot: { method: "post", path: "/sandboxes/{sandbox}/snapshots" },
   listSnapshots: { method: "get", path: "/sandboxes/{sandbox}/snapshots" },
   removeSnapshot: { method: "delete", path: "/sandboxes/{sandbox}/snapshots/{snapshot}" },

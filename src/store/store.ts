@@ -7,6 +7,7 @@ import type { Command } from "../schema/command.ts";
 import type { Service } from "../schema/config.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
+import type { NetworkRules } from "../schema/network.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
 
@@ -25,6 +26,8 @@ export interface SandboxRow extends Sandbox {
   readonly masked: string[];
   readonly exposed: string[];
   readonly sudo: boolean;
+  /** What it reaches; nothing where this is missing, as in rows of earlier versions. */
+  readonly network?: NetworkRules | undefined;
   /** Services of the trusted config, started whenever processes start. */
   readonly services: Record<string, Service>;
   readonly home: string;

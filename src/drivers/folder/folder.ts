@@ -93,6 +93,11 @@ export class FolderDriver implements Driver {
     return removed;
   }
 
+  /** Without walls the network is that of the machine. */
+  sockets(): undefined {
+    return undefined;
+  }
+
   /** Nothing of reality is hidden. */
   async masked(): Promise<string[]> {
     return [];

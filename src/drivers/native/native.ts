@@ -9,6 +9,7 @@ import { readMounts } from "../../host/mounts.ts";
 import { firstProcessesHolding } from "../../host/processes.ts";
 import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import { PROXY_PORT, PROXY_SOCKET } from "../../schema/network.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
 import { within } from "../../host/within.ts";
@@ -88,7 +89,8 @@ export class NativeDriver implements Driver {
   }
 
   #prepare(request: LaunchRequest, mask: MaskLayer): void {
-    mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o700 });
+    // Process 1 is another user and finds the sockets by name; the state folder above is closed to everybody.
+    mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
     writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });
     mkdirSync(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
   }
@@ -113,6 +115,8 @@ export class NativeDriver implements Driver {
       ["socket", this.#socket(request.sandbox)],
       ["logs", this.#logFolder(request.sandbox)],
       ["run", this.#runFolder(request.sandbox)],
+      // Where no socket is, because there is no network, whoever dials the port is turned away.
+      ["forward", `${PROXY_PORT}\x1f${PROXY_SOCKET}`],
       ["privileges", request.sudo ? "keep" : "drop"],
     ];
   }
@@ -245,6 +249,10 @@ export class NativeDriver implements Driver {
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }
+  }
+
+  sockets(sandbox: string): string {
+    return this.#runFolder(sandbox);
   }
 
   async masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]> {

@@ -1,0 +1,51 @@
+/** What a client inside is told when it does not get what it wants: why, and what to do. */
+import type { Denied, DenialCode } from "./rules.ts";
+
+const STATUS: Partial<Record<DenialCode, number>> = {
+  bad_request: 400,
+  not_resolved: 502,
+  unreachable: 502,
+  not_recorded: 503,
+  too_many_connections: 429,
+  too_many_bytes: 429,
+  too_many_names: 429,
+};
+
+const PHRASE: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  403: "Forbidden",
+  429: "Too Many Requests",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+};
+
+export interface Answer {
+  readonly status: number;
+  /** Holds the code: many clients show nothing else of a refused CONNECT. */
+  readonly phrase: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export function answerTo({ code, reason, remedy }: Denied): Answer {
+  const status = STATUS[code] ?? 403;
+  const body = `${JSON.stringify({ error: { code, message: reason, remedy } })}\n`;
+  return {
+    status,
+    phrase: `${PHRASE[status] ?? "Refused"} (${code})`,
+    headers: {
+      "content-type": "application/json",
+      "content-length": String(Buffer.byteLength(body)),
+      "x-viv-code": code,
+      connection: "close",
+    },
+    body,
+  };
+}
+
+/** The same as bytes. */
+export function rawAnswer(denied: Denied): string {
+  const { status, phrase, headers, body } = answerTo(denied);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join("")}\r\n${body}`;
+}

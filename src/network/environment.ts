@@ -1,0 +1,45 @@
+/** Variables that send programs inside through the proxy. */
+import { PROXY_PORT, type NetworkRules } from "../schema/network.ts";
+
+const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
+const LOCAL = "localhost,127.0.0.1,::1";
+/** Where people have remotes by SSH, which has no way out: the same repositories are there by HTTPS. */
+const FORGES = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
+
+export function proxyEnvironment(rules: NetworkRules | undefined, present: Readonly<Record<string, string>>): Record<string, string> {
+  if (rules === undefined || rules.mode === "off") return {};
+  const variables: Record<string, string> = {
+    NODE_USE_ENV_PROXY: "1",
+    YARN_HTTP_PROXY: PROXY,
+    YARN_HTTPS_PROXY: PROXY,
+    CARGO_HTTP_PROXY: PROXY,
+  };
+  for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]) variables[name] = variables[name.toLowerCase()] = PROXY;
+  variables["NO_PROXY"] = variables["no_proxy"] = LOCAL;
+  return { ...variables, ...java(present), ...git(rules, present) };
+}
+
+function java(present: Readonly<Record<string, string>>): Record<string, string> {
+  const options = ["http", "https"].flatMap((scheme) => [`-D${scheme}.proxyHost=127.0.0.1`, `-D${scheme}.proxyPort=${PROXY_PORT}`]);
+  return {
+    JAVA_TOOL_OPTIONS: [present["JAVA_TOOL_OPTIONS"] ?? "", ...options, "-Dhttp.nonProxyHosts=localhost|127.*|[::1]"].join(" ").trim(),
+  };
+}
+
+/** Behind the settings that are there already. */
+function git(rules: NetworkRules, present: Readonly<Record<string, string>>): Record<string, string> {
+  const hosts = new Set([
+    ...FORGES,
+    ...rules.allow.filter(({ host, tcp }) => !tcp && /[a-z]$/.test(host) && !host.startsWith("*")).map(({ host }) => host),
+  ]);
+  const first = /^\d{1,4}$/.test(present["GIT_CONFIG_COUNT"] ?? "") ? Number(present["GIT_CONFIG_COUNT"]) : 0;
+  const settings = [...hosts].flatMap((host) =>
+    [`git@${host}:`, `ssh://git@${host}/`].map((from) => [`url.https://${host}/.insteadOf`, from] as const),
+  );
+  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(first + settings.length) };
+  for (const [index, [key, value]] of settings.entries()) {
+    variables[`GIT_CONFIG_KEY_${first + index}`] = key;
+    variables[`GIT_CONFIG_VALUE_${first + index}`] = value;
+  }
+  return variables;
+}

@@ -1,0 +1,19 @@
+/** Names to addresses, once a request. */
+import { lookup, Resolver } from "node:dns/promises";
+import { LIMITS } from "../schema/limits.ts";
+
+/** All addresses of a name; an empty list or an error if it has none. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** As programs of this machine resolve: hosts file, and the machine's DNS servers. */
+export const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+
+/** Asks these servers alone. */
+export function askServers(servers: readonly string[]): Resolve {
+  return async (host) => {
+    const resolver = new Resolver({ timeout: LIMITS.egressResolveMs / 2, tries: 2 });
+    resolver.setServers(servers);
+    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+  };
+}

@@ -1,0 +1,58 @@
+/** Small helpers for sockets of the proxy. */
+import type { Socket } from "node:net";
+import { LIMITS } from "../schema/limits.ts";
+import type { Session } from "./session.ts";
+
+/** The first bytes a client sends, until `enough` is content; undefined if it ends, fails or takes too long first. */
+export function firstBytes(
+  socket: Socket,
+  start: Buffer,
+  enough: (data: Buffer) => boolean,
+  withinMs: number,
+): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    let data = start;
+    const done = (result: Buffer | undefined): void => {
+      clearTimeout(timer);
+      socket.removeListener("data", take).removeListener("end", fail).removeListener("close", fail);
+      socket.pause();
+      resolve(result);
+    };
+    const fail = (): void => done(undefined);
+    const take = (chunk: Buffer): void => {
+      data = data.length === 0 ? chunk : Buffer.concat([data, chunk]);
+      if (enough(data)) done(data);
+    };
+    const timer = setTimeout(fail, withinMs);
+    if (enough(data)) return done(data);
+    socket.on("data", take).once("end", fail).once("close", fail);
+    socket.resume();
+  });
+}
+
+/** Joins two sockets until both directions have ended; one that breaks takes the other with it. */
+export function join(session: Session, inside: Socket, outside: Socket, at: { host: string; port: number }, first: Buffer): void {
+  const cut = (): void => {
+    inside.destroy();
+    outside.destroy();
+  };
+  session.begin({ ...at, outside, cut });
+  for (const socket of [inside, outside]) {
+    socket.setTimeout(LIMITS.egressIdleMs, cut);
+    socket.on("error", cut);
+    socket.once("close", (broken: boolean) => broken && cut());
+  }
+  if (inside.destroyed || outside.destroyed) return cut();
+  if (first.length > 0) outside.write(first);
+  inside.pipe(outside);
+  outside.pipe(inside);
+}
+
+/** Ends a connection with a last word. */
+export function lastWord(socket: Socket, text: string | Buffer): void {
+  socket.on("error", () => socket.destroy());
+  socket.end(text);
+  // A client that never reads it must not keep the connection.
+  socket.setTimeout(LIMITS.egressHeadMs, () => socket.destroy());
+  socket.resume();
+}

@@ -1,0 +1,87 @@
+/** Connections that carry something else: what is in them is looked at once, at the beginning. */
+import type { Socket } from "node:net";
+import { LIMITS } from "../schema/limits.ts";
+import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
+import type { Dialled, Gate, Protocol } from "./gate.ts";
+import { isAddress } from "./host.ts";
+import { deny, type Denied } from "./rules.ts";
+import type { Session } from "./session.ts";
+import { firstBytes, join } from "./streams.ts";
+
+export interface TunnelRequest {
+  readonly host: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+  readonly client: Socket;
+  /** What came behind the request already. */
+  readonly head: Buffer;
+  /** Tells the client that it may speak. */
+  readonly accept: () => void;
+  readonly refuse: (denied: Denied) => void;
+}
+
+/** Takes over a client that speaks plain HTTP to one host. */
+export type TakeHttp = (session: Session, client: Socket, head: Buffer, at: { host: string; port: number }) => void;
+
+const HTTP_START = /^[A-Z]{3,16} $/;
+const PLAIN_WEB_PORT = 80;
+
+export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, takeHttp: TakeHttp): Promise<void> {
+  const { host, port, client, protocol } = request;
+  const question = { host, port, protocol };
+  const gone = new AbortController();
+  client.once("close", () => gone.abort());
+  const opened = await gate.open(session, question, gone.signal);
+  if ("verdict" in opened) return request.refuse(opened);
+  if (client.destroyed) return void opened.socket.destroy();
+  request.accept();
+  if (opened.ruling.tcp) return join(session, client, opened.socket, request, request.head);
+  await inspect(gate, session, request, opened, takeHttp);
+}
+
+/** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
+async function inspect(gate: Gate, session: Session, request: TunnelRequest, { socket }: Dialled, takeHttp: TakeHttp): Promise<void> {
+  const { host, port, client, protocol } = request;
+  // One that hangs up first must not stay open for nobody.
+  client.once("close", () => socket.destroy());
+  const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
+  if (data === undefined) {
+    client.destroy();
+    socket.destroy();
+    return;
+  }
+  const hello = readClientHello(data);
+  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) return join(session, client, socket, request, data);
+  socket.destroy();
+  if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
+    return takeHttp(session, client, data, request);
+  await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
+  client.destroy();
+}
+
+function isTold(data: Buffer): boolean {
+  return data.length > MAX_HELLO_BYTES || (readClientHello(data).kind !== "more" && (data[0] === 22 || isHttp(data) || data.length >= 17));
+}
+
+/** A method and a space; a nested CONNECT is none of the requests that are taken apart. */
+function isHttp(data: Buffer): boolean {
+  const word = data.subarray(0, data.indexOf(" ") + 1).toString("latin1");
+  return HTTP_START.test(word) && word !== "CONNECT ";
+}
+
+function wrongName(host: string, name: string | undefined): Denied {
+  const said = name === undefined ? "no name" : "another name";
+  return deny(
+    "wrong_tls_name",
+    `The TLS connection to ${host} asks for ${said}.`,
+    "Ask for the host by its name; a host without TLS names needs `tcp: true` in network.allow.",
+  );
+}
+
+function notTls(host: string, port: number): Denied {
+  return deny(
+    "not_tls",
+    `What was sent to ${host}:${port} is not TLS.`,
+    "A host with another protocol needs `tcp: true` in network.allow.",
+  );
+}

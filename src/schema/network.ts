@@ -1,0 +1,132 @@
+/** Which way out a sandbox has: the modes, the rules for hosts, and the operations that show and change them. */
+import { z } from "zod";
+import { contract } from "./contract.ts";
+import { SandboxRef } from "./ids.ts";
+import { ROUTES } from "./routes.ts";
+
+/** Loopback port inside on which the proxy answers. */
+export const PROXY_PORT = 4098;
+/** Name of the proxy's socket in the folder of a sandbox's sockets. */
+export const PROXY_SOCKET = "egress.sock";
+/** Ports of the web: what is open unless a config says otherwise. */
+export const WEB_PORTS: readonly number[] = [80, 443];
+
+export const NetworkMode = z
+  .enum(["off", "allow-list", "public"])
+  .describe("off: no network. allow-list: the hosts named. public: every public address, on the ports named.");
+export type NetworkMode = z.infer<typeof NetworkMode>;
+
+const LABEL = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?";
+const HOST = new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*$|^[0-9a-f:.]*:[0-9a-f:.]*$`);
+
+/** A name, `*.` and a name for everything below it, or an address. */
+export const HostPattern = z
+  .string()
+  .max(253)
+  .regex(HOST, "a host is a name in lower case, *.name for all below it, or an address")
+  .describe("A host: `example.com`, `*.example.com` for all below it, or an address.");
+
+const Port = z.number().int().min(1).max(65_535);
+const Ports = z.array(Port).min(1).max(64);
+
+const HostRuleObject = z.strictObject({
+  host: HostPattern,
+  ports: Ports.optional().describe("Ports of this host; those of the network if left out."),
+  tcp: z.boolean().default(false).describe("Any protocol, such as SSH, instead of TLS and HTTP alone."),
+});
+/** A host alone stands for the usual ports. */
+const HostRuleInput = z
+  .union([HostPattern, HostRuleObject])
+  .transform((rule) => (typeof rule === "string" ? { host: rule, tcp: false } : rule));
+export type HostRule = z.infer<typeof HostRuleObject>;
+
+const PrivateHost = z
+  .strictObject({
+    host: HostPattern,
+    ports: Ports.describe("Its open ports."),
+    tcp: z.boolean().default(false).describe("Any protocol instead of TLS and HTTP alone."),
+  })
+  .describe("A host with a private address.");
+export type PrivateHost = z.infer<typeof PrivateHost>;
+
+const allow = z.array(HostRuleInput).max(1000).default([]).describe("Hosts that are reached, in both modes that are not off.");
+const production = z.array(HostPattern).max(1000).default([]).describe("Hosts that are never reached, in no mode.");
+const ports = Ports.optional().describe("Open ports; 80 and 443 if left out.");
+
+/** `network` of a project. */
+export const ProjectNetwork = z
+  .strictObject({ mode: NetworkMode.optional(), allow, ports, production })
+  .describe("What sandboxes of this project reach. Everything but production widens.");
+export type ProjectNetwork = z.infer<typeof ProjectNetwork>;
+
+/** `network` of the user's own config. */
+export const UserNetwork = z
+  .strictObject({
+    mode: NetworkMode.optional().describe("Mode of sandboxes whose project names none; off if left out."),
+    allow,
+    ports,
+    production,
+    private: z.array(PrivateHost).max(1000).default([]).describe("Hosts with private addresses that are reached; metadata services never."),
+    resolvers: z
+      .array(z.string().min(1))
+      .max(8)
+      .default([])
+      .describe("DNS servers to ask, `address` or `address:port`, instead of the machine's."),
+  })
+  .describe("What sandboxes of this machine reach.");
+export type UserNetwork = z.infer<typeof UserNetwork>;
+
+/** What one sandbox reaches. */
+export const NetworkRules = z
+  .object({
+    mode: NetworkMode,
+    allow: z.array(HostRuleObject).describe("Hosts that are reached."),
+    ports: z.array(Port).describe("Open ports."),
+    production: z.array(HostPattern).describe("Hosts that are never reached."),
+  })
+  .describe("What a sandbox reaches.");
+export type NetworkRules = z.infer<typeof NetworkRules>;
+
+export const NO_NETWORK: NetworkRules = { mode: "off", allow: [], ports: [...WEB_PORTS], production: [] };
+
+/** What a sandbox reaches by the two configs together. */
+export function networkRules(project: ProjectNetwork, user: UserNetwork): NetworkRules {
+  return {
+    mode: project.mode ?? user.mode ?? "off",
+    allow: [...user.allow, ...project.allow],
+    ports: project.ports ?? user.ports ?? [...WEB_PORTS],
+    production: [...new Set([...user.production, ...project.production])],
+  };
+}
+
+export const NetworkReport = z
+  .object({
+    sandbox: z.string().describe("Id of the sandbox."),
+    name: z.string().describe("Its name."),
+    rules: NetworkRules,
+    connections: z.number().int().describe("Connections open now."),
+    sentBytes: z.number().describe("Bytes sent since the server took it over."),
+    receivedBytes: z.number().describe("Bytes received since then."),
+    allowed: z.number().int().describe("Requests allowed since then."),
+    denied: z.number().int().describe("Requests denied since then."),
+  })
+  .describe("What a sandbox reaches, and what it used of it.")
+  .meta({ id: "NetworkReport" });
+export type NetworkReport = z.infer<typeof NetworkReport>;
+
+const ofSandbox = z.strictObject({ sandbox: SandboxRef });
+
+export const NETWORK_CONTRACTS = {
+  inspectNetwork: contract(ROUTES.inspectNetwork, "What a sandbox reaches", ofSandbox, NetworkReport),
+  changeNetwork: contract(
+    ROUTES.changeNetwork,
+    "Change what a sandbox reaches; connections that are no longer allowed are closed",
+    ofSandbox.extend({
+      mode: NetworkMode.optional(),
+      allow: z.array(HostRuleInput).max(1000).optional().describe("More hosts that are reached."),
+      deny: z.array(HostPattern).max(1000).optional().describe("More hosts that are never reached; taken off the allowed ones."),
+      ports: Ports.optional().describe("Open ports, instead of the present ones."),
+    }),
+    NetworkReport,
+  ),
+};
