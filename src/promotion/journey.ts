@@ -233,6 +233,11 @@ function hindranceOf({ plan, input }: PromotionRow): string | undefined {
   return undefined;
 }
 
+/** What was looked at is approved, and nothing that a new plan makes of it. */
+export function approvalOf(stageName: string, { plan }: PromotionRow): string {
+  return `stage:${stageName}:${plan?.hash ?? ""}`;
+}
+
 /** What a person has to answer before a stage. */
 function questionOf(row: PromotionRow, station: Station, index: number, road: Road): string | undefined {
   const touches = !["none", "verify"].includes(kindOf(station));
@@ -240,7 +245,7 @@ function questionOf(row: PromotionRow, station: Station, index: number, road: Ro
   const accepted = row.input?.allowRisky === true || row.approved.includes(`risks:${row.plan?.hash ?? ""}`);
   if (touches && risks > 0 && !accepted && !isWritten(row, road))
     return `The change holds ${risks === 1 ? "something" : `${risks} things`} that a person should look at first.`;
-  const asked = station.approval === "ask" && !row.approved.includes(station.name);
+  const asked = station.approval === "ask" && !row.approved.includes(approvalOf(station.name, row));
   return asked ? `Stage ${road.stations[index]?.name ?? ""} waits for an approval.` : undefined;
 }
 

@@ -13,7 +13,7 @@ import { LIMITS } from "../schema/limits.ts";
 import type { PromoteInput, Promotion, PromotionPlan } from "../schema/promotion.ts";
 import type { ExperimentRow, PromotionRow } from "../store/store.ts";
 import { Branching } from "./branching.ts";
-import { Journey, type Road } from "./journey.ts";
+import { approvalOf, Journey, type Road } from "./journey.ts";
 import { prepare, type Prepared } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
 import { Records } from "./record.ts";
@@ -121,7 +121,7 @@ export class Promotions {
         throw new VivError("illegal_transition", "The stages of the config are others than when it began.", { remedy: "Promote again." });
       const waiting = row.stages.findIndex(({ state }) => state === "waiting");
       const target = to === undefined ? Math.max(waiting, 0) : targetOf(stations, to);
-      const approved = approve && waiting >= 0 ? [stations[waiting]?.name ?? "", `risks:${row.plan?.hash ?? ""}`] : [];
+      const approved = approve && waiting >= 0 ? [approvalOf(stations[waiting]?.name ?? "", row), `risks:${row.plan?.hash ?? ""}`] : [];
       return shown(await this.#go({ ...row, approved: [...row.approved, ...approved], reason: null }, source, stations, target, env));
     });
   }

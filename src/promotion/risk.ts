@@ -77,6 +77,9 @@ function linkRisks(raw: string, path: string, target: string): Risk[] {
   return [];
 }
 
+/** As git and a refresh leave them. */
+const CONFLICT_MARKERS = [/^<{7} /m, /^={7}\r?$/m, /^>{7} /m];
+
 function contentRisks(path: string, before: string, text: string): Risk[] {
   const risks: Risk[] = [];
   for (const { pattern, what } of SECRETS) {
@@ -85,6 +88,8 @@ function contentRisks(path: string, before: string, text: string): Risk[] {
   }
   if (!text.includes("\0") && HIDDEN_TEXT.test(text) && !HIDDEN_TEXT.test(before))
     risks.push({ path, kind: "hidden-text", why: "It holds characters that make it look different from what it is." });
+  if (CONFLICT_MARKERS.every((marker) => marker.test(text)) && !CONFLICT_MARKERS.every((marker) => marker.test(before)))
+    risks.push({ path, kind: "conflict", why: "It holds the marks of a conflict that nobody has solved." });
   if (/(^|\/)package\.json$/.test(path) && scriptsOf(text) !== scriptsOf(before))
     risks.push({ path, kind: "runs-by-itself", why: "Its scripts changed; package managers run some of them without being asked." });
   return risks;

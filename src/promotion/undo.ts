@@ -78,7 +78,7 @@ class Blobs {
       const found = await lstat(full);
       if (found.isSymbolicLink()) return this.#add(path, "120000", await readlink(full, { encoding: "buffer" }));
       if (!found.isFile()) return null;
-      return this.#add(path, (found.mode & 0o111) === 0 ? "100644" : "100755", await readFile(full));
+      return this.#add(path, (found.mode & 0o100) === 0 ? "100644" : "100755", await readFile(full));
     } catch (error) {
       if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
       throw error;

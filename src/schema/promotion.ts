@@ -17,7 +17,7 @@ export const PlannedChange = z
 export type PlannedChange = z.infer<typeof PlannedChange>;
 
 export const RiskKind = z
-  .enum(["runs-by-itself", "git", "link-out", "special", "setuid", "secret", "submodule", "config", "name", "hidden-text"])
+  .enum(["runs-by-itself", "git", "link-out", "special", "setuid", "secret", "submodule", "config", "name", "hidden-text", "conflict"])
   .describe("Why a path is risky.");
 export const Risk = z
   .object({ path: z.string(), kind: RiskKind, why: z.string().describe("One sentence.") })

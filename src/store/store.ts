@@ -63,7 +63,7 @@ export interface PromotionRow extends Promotion {
   readonly input: PromoteInput | null;
   /** Snapshot that holds the state being promoted. */
   readonly snapshot: string | null;
-  /** What a person approved: names of stages, and the hash of a plan whose risks are accepted. */
+  /** What a person approved: stages, and accepted risks, each with the hash of the plan. */
   readonly approved: readonly string[];
   /** Hash of the plan that the checks were run on. */
   readonly verified: string | null;

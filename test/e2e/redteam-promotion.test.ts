@@ -127,6 +127,31 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect(plan.changes.map((change) => change.path)).toEqual(["b.txt"]);
   });
 
+  test("PROM-5: marks of a conflict that a refresh left wait for a person", async () => {
+    const sandbox = await changed("echo inside > a.txt");
+    writeFileSync(path("a.txt"), "outside\n");
+    expect((await server.client.call("refreshSandbox", { sandbox })).conflicts.map((conflict) => conflict.path)).toEqual(["a.txt"]);
+    const promotion = await server.client.call("promote", { sandbox });
+    expect(promotion).toMatchObject({ state: "waiting", plan: { risks: [{ path: "a.txt", kind: "conflict" }] } });
+    expect(read("a.txt")).toBe("outside\n");
+    await server.sh(sandbox, "echo both > a.txt");
+    expect((await server.client.call("promote", { sandbox })).state).toBe("applied");
+    expect(read("a.txt")).toBe("both\n");
+  });
+
+  test("PROM-5: an approval is of what was looked at: what reality makes of it since is asked about again", async () => {
+    const stages = [{ name: "dev", apply: "folder", approval: "ask" }];
+    writeFileSync(path("vivarium.json"), JSON.stringify({ stages }));
+    writeFileSync(path("a.txt"), "1\n2\n3\n4\n5\n");
+    await server.client.call("trust", { project: server.project });
+    const { id: promotion } = await server.client.call("promote", { sandbox: await changed("sed -i s/1/one/ a.txt") });
+    writeFileSync(path("a.txt"), "1\n2\n3\n4\nfive\n");
+    const again = await server.client.call("continuePromotion", { promotion, approve: true });
+    expect([again.state, read("a.txt")]).toEqual(["waiting", "1\n2\n3\n4\nfive\n"]);
+    const applied = await server.client.call("continuePromotion", { promotion, approve: true });
+    expect([applied.state, read("a.txt")]).toEqual(["applied", "one\n2\n3\n4\nfive\n"]);
+  });
+
   describe("of a project that is not the top of its repository", () => {
     const made = async (name: string, inside: (repository: string) => string, line: string): Promise<OutputOf<"planPromotion">> => {
       const repository = join(server.place, name);
