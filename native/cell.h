@@ -12,6 +12,9 @@
 #endif
 #define FRAME_MAX (1u << 20)
 #define CHUNK_MAX (64u << 10)
+#define NAMES_NETWORK 0xc6120000u /* 198.18.0.0/15: addresses that stand for names */
+#define NAMES_BITS 15
+#define DIRECT_PORTS_FILE "ports"
 #define PART '\x1f'
 
 enum kind {
@@ -79,6 +82,7 @@ struct init_plan {
   size_t rlimit_count;
   struct { uint16_t port; char name[64]; } forwards[16];
   size_t forward_count;
+  char direct[64];          /* socket in `run` that programs without a proxy are led to; empty: none */
   bool single_user;         /* user mode: only one uid and gid exist inside */
 };
 void init_main(const struct init_plan *plan) __attribute__((noreturn)); /* the event loop of process 1 */

@@ -230,6 +230,7 @@ static void begin(void) {
   if (loop < 0 || signals.fd < 0 || flags < 0 || fcntl(plan->listener, F_SETFL, flags | O_NONBLOCK) != 0) _exit(70);
   if (source_watch(&signals, EPOLLIN) != 0 || source_watch(&listener, EPOLLIN) != 0) _exit(70);
   forwards_listen();
+  names_listen();
 }
 
 void init_main(const struct init_plan *the_plan) {

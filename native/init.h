@@ -12,6 +12,9 @@
 #define REFUSALS_MAX 64                  /* connections past those that are told so, and not just cut off */
 #define COMMANDS_MAX 512                 /* running, or ended with a pipe still held open */
 #define FORWARDS_MAX 256                 /* connections from inside to forwarded ports */
+#define NAMES_MAX 4096                   /* names that have an address; the oldest makes room */
+#define NAME_STREAMS_MAX 16              /* TCP connections to the resolver */
+#define DIRECT_PORTS_MAX 64              /* ports on which dialled names are led to the proxy */
 #define FILE_CHILDREN_MAX 128            /* file operations and watches at once */
 #define REAPED_AT_ONCE 256               /* a fork bomb must not keep the loop from its other work */
 #define SEND_MAX (1u << 20)              /* bytes waiting for a client before its connection is given up */
@@ -213,6 +216,14 @@ const char *resolve_user(const char *text, bool single_user, struct identity *id
 /* pump.c */
 void dial_start(struct connection *connection, uint16_t port, bool six);
 void forwards_listen(void);
+void forward_start(int inside, const char *name, const char *preface, size_t length); /* takes the descriptor, whatever comes of it */
+
+/* names.c: a resolver that asks nobody */
+void names_listen(void);
+const char *name_of(uint32_t address); /* the name an address stands for, NULL if none */
+
+/* direct.c: what was dialled by such an address */
+bool direct_listen(void); /* false: there is no network now */
 
 /* files.c */
 bool file_known(const char *op);

@@ -88,6 +88,15 @@ static int parse_forward(struct launch *launch, char *value) {
   return 0;
 }
 
+static int parse_direct(struct launch *launch, const struct fields *request) {
+  const char *name = field(request, "direct");
+  if (name == NULL) return 0;
+  size_t length = strlen(name);
+  if (length == 0 || length >= sizeof launch->plan.direct || strchr(name, '/') != NULL) return refuse(launch, "direct", "not the name of a socket");
+  memcpy(launch->plan.direct, name, length + 1);
+  return 0;
+}
+
 static int parse_tree(struct launch *launch, char *value) {
   char *parts[2];
   if (launch->tree_count == TREES_MOST) return refuse(launch, "tree", "too many trees");
@@ -158,6 +167,7 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
   memcpy(copy, request->data, request->length);
   if (parse_each(launch, request, copy, "rlimit", parse_rlimit) != 0) return -1;
   if (parse_each(launch, request, copy, "forward", parse_forward) != 0) return -1;
+  if (parse_direct(launch, request) != 0) return -1;
   if (parse_each(launch, request, copy, "tree", parse_tree) != 0) return -1;
   if (parse_each(launch, request, copy, "mount", parse_mount) != 0) return -1;
   return parse_root(launch, request);

@@ -179,6 +179,19 @@ static int connect_outside(const char *name) {
   return -1;
 }
 
+void forward_start(int inside, const char *name, const char *preface, size_t length) {
+  int outside = pumps_forwarded < FORWARDS_MAX ? connect_outside(name) : -1;
+  struct pump *pump = outside < 0 ? NULL : pump_make(inside, outside, false);
+  if (pump == NULL) {
+    reset_on_close(inside);
+    close(inside);
+    if (outside >= 0) close(outside);
+    return;
+  }
+  bool room = length == 0 || queue_append(&pump->to_right, preface, length, CHUNK_MAX);
+  if (!room || pump_watch(pump) != 0) pump_close(pump, true);
+}
+
 static void forward_ready(struct source *source, uint32_t events) {
   (void)events;
   struct forward *forward = container(source, struct forward, source);
@@ -186,16 +199,13 @@ static void forward_ready(struct source *source, uint32_t events) {
     bool refused;
     int inside = accept_connection(source->fd, &refused);
     if (inside < 0 && !refused) return;
-    int outside = !refused && pumps_forwarded < FORWARDS_MAX ? connect_outside(forward->name) : -1;
-    struct pump *pump = outside < 0 ? NULL : pump_make(inside, outside, false);
-    if (pump == NULL) {
-      reset_on_close(inside);
-      if (inside >= 0) close(inside);
-      if (refused) return restore_spare();
-      if (outside >= 0) close(outside);
-    } else if (pump_watch(pump) != 0) {
-      pump_close(pump, true);
+    if (!refused) {
+      forward_start(inside, forward->name, NULL, 0);
+      continue;
     }
+    reset_on_close(inside);
+    if (inside >= 0) close(inside);
+    return restore_spare();
   }
 }
 

@@ -2,6 +2,7 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { PART } from "../host/frames.ts";
+import { NAME_SERVER } from "../schema/network.ts";
 import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
 import { HOME_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
@@ -40,6 +41,8 @@ export interface MaskFacts {
   readonly made: readonly string[];
 }
 
+/** Process 1 answers, or refuses at once where there is no network; reality's servers are out of reach. */
+const RESOLVER = `nameserver ${NAME_SERVER}\noptions timeout:2 attempts:1\n`;
 const LARGEST_COPY_BYTES = 64 * 1024;
 
 export class MaskPlan {
@@ -59,6 +62,7 @@ export class MaskPlan {
     for (const [folder, depth] of SEARCHED) this.#hideUnreadable(folder, depth);
     for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(path, sanitiser);
     for (const home of this.#homesShown()) this.#furnish(home);
+    this.#supply("/etc/resolv.conf", RESOLVER);
     for (const path of request.mask) this.#hideShown(path);
     for (const path of request.expose) this.#show(path);
     this.#reach(request.project);
@@ -166,6 +170,12 @@ export class MaskPlan {
   #replace(path: string, sanitiser: Sanitiser): void {
     const real = found(path);
     if (real?.isFile() === true && !this.#exposed(path)) this.#copy(path, real, sanitiser);
+  }
+
+  /** A file of our own, whatever reality has there. */
+  #supply(path: string, content: string): void {
+    const folder = found(dirname(path));
+    if (folder !== undefined && !this.#exposed(path)) this.#put({ kind: "file", path, like: { ...owner(folder), mode: 0o644 }, content });
   }
 
   #copy(path: string, real: Stats, sanitiser: Sanitiser): void {

@@ -2,12 +2,12 @@
  * The egress proxy. Every sandbox has a socket of its own, so the socket says who speaks; where there is no socket,
  * because the mode is off or the server is down, there is no way out.
  */
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, type Logger } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { PROXY_SOCKET, type NetworkRules } from "../schema/network.ts";
+import { PORTS_FILE, PROXY_SOCKET, type NetworkRules } from "../schema/network.ts";
 import { Gate, type GateOptions } from "./gate.ts";
 import { parseAuthority } from "./host.ts";
 import { HttpProxy } from "./http.ts";
@@ -25,7 +25,7 @@ export interface EgressOptions extends GateOptions {
 interface Door {
   readonly session: Session;
   readonly server: Server;
-  readonly path: string;
+  readonly folder: string;
 }
 
 export interface SessionUse {
@@ -40,17 +40,21 @@ const SOCKS_VERSION = 5;
 /** What the cell begins with for a program that dialled by itself: this byte, host and port, a line feed. */
 const DIRECT = 2;
 const MAX_DIRECT_BYTES = 300;
+/** That process 1 listens on. */
+const MOST_PORTS = 64;
 const UNUSED: SessionUse = { connections: 0, sentBytes: 0, receivedBytes: 0, allowed: 0, denied: 0 };
 
 export class Egress {
   readonly #log: Logger;
   readonly #gate: Gate;
   readonly #http: HttpProxy;
+  readonly #opened: EgressOptions["opened"];
   readonly #doors = new Map<string, Door>();
   readonly #watch: NodeJS.Timeout;
 
   constructor(options: EgressOptions) {
     this.#log = options.log;
+    this.#opened = options.opened;
     this.#gate = new Gate(options);
     this.#http = new HttpProxy(this.#gate);
     this.#watch = setInterval(() => this.#cutExhausted(), LIMITS.egressWatchMs).unref();
@@ -62,6 +66,7 @@ export class Egress {
     if (rules.mode === "off") return this.close(sandbox);
     if (door === undefined) return this.#open(sandbox, folder, rules);
     door.session.rules = rules;
+    this.#writePorts(folder, rules);
     door.session.cutUnless(({ host, port }) => this.#gate.allows(door.session, host, port));
   }
 
@@ -78,7 +83,7 @@ export class Egress {
     if (door === undefined) return;
     this.#doors.delete(sandbox);
     door.server.close();
-    rmSync(door.path, { force: true });
+    for (const name of [PORTS_FILE, PROXY_SOCKET]) rmSync(join(door.folder, name), { force: true });
     door.session.close();
   }
 
@@ -103,7 +108,16 @@ export class Egress {
     server.on("error", (error) => this.#log.warn("the proxy of a sandbox", { sandbox, error: describe(error) }));
     // Process 1 is another user; nobody else gets into the folders above.
     chmodSync(path, 0o666);
-    this.#doors.set(sandbox, { session, server, path });
+    this.#doors.set(sandbox, { session, server, folder });
+    this.#writePorts(folder, rules);
+  }
+
+  /** Read by process 1 whenever a name is asked for. */
+  #writePorts(folder: string, { ports, allow }: NetworkRules): void {
+    const open = new Set([...ports, ...[...allow, ...this.#opened].flatMap((rule) => rule.ports ?? [])]);
+    const path = join(folder, PORTS_FILE);
+    writeFileSync(`${path}.new`, `${[...open].slice(0, MOST_PORTS).join(" ")}\n`, { mode: 0o644 });
+    renameSync(`${path}.new`, path);
   }
 
   async #serve(session: Session, client: Socket): Promise<void> {

@@ -8,6 +8,10 @@ import { ROUTES } from "./routes.ts";
 export const PROXY_PORT = 4098;
 /** Name of the proxy's socket in the folder of a sandbox's sockets. */
 export const PROXY_SOCKET = "egress.sock";
+/** File beside it that lists the ports on which names are dialled without the proxy; the cell reads it. */
+export const PORTS_FILE = "ports";
+/** Where names are resolved inside: an address of the cell's own. */
+export const NAME_SERVER = "198.18.0.1";
 /** Ports of the web: what is open unless a config says otherwise. */
 export const WEB_PORTS: readonly number[] = [80, 443];
 

@@ -39,4 +39,13 @@ describe("the way out of a sandbox", needs("root"), () => {
     expect(denied.stdout).toMatch(/403$/);
     expect(resolver.asked).not.toContain("other.test");
   });
+
+  test("programs that know no proxy reach the same hosts, and no others", async () => {
+    const plain = (line: string) => server.sh(box, `unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY; ${line}`);
+    const { stdout } = await plain(`curl -sS http://allowed.test:${port}/direct`);
+    expect(stdout).toContain(`hello allowed.test:${port} /direct\n`);
+    const denied = await plain("curl -sS -w '%{http_code}' http://other.test/");
+    expect(denied.stdout).toContain("host_not_allowed");
+    expect(resolver.asked).not.toContain("other.test");
+  });
 });

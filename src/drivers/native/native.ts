@@ -117,6 +117,7 @@ export class NativeDriver implements Driver {
       ["run", this.#runFolder(request.sandbox)],
       // Where no socket is, because there is no network, whoever dials the port is turned away.
       ["forward", `${PROXY_PORT}\x1f${PROXY_SOCKET}`],
+      ["direct", PROXY_SOCKET],
       ["privileges", request.sudo ? "keep" : "drop"],
     ];
   }
