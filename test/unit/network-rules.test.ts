@@ -1,0 +1,110 @@
+import { describe, expect, test } from "vitest";
+import { proxyEnvironment } from "../../src/network/environment.ts";
+import { decide, matches, type Ruling } from "../../src/network/rules.ts";
+import { NO_NETWORK, networkRules, ProjectNetwork, UserNetwork, type NetworkRules } from "../../src/schema/network.ts";
+
+const PUBLIC: NetworkRules = { ...NO_NETWORK, mode: "public" };
+const LIST: NetworkRules = {
+  ...NO_NETWORK,
+  mode: "allow-list",
+  allow: [
+    { host: "example.com", tcp: false },
+    { host: "*.cdn.test", tcp: false },
+    { host: "git.test", ports: [22], tcp: true },
+  ],
+};
+const codeOf = (ruling: Ruling): string => (ruling.verdict === "allow" ? `allow by ${ruling.rule}` : ruling.code);
+
+describe("rules", () => {
+  test("a pattern is a name, or all names below one", () => {
+    expect(matches("example.com", "example.com")).toBe(true);
+    for (const host of ["www.example.com", "example.com.evil.test", "xexample.com", "example.co"])
+      expect(matches("example.com", host), host).toBe(false);
+    expect(matches("*.example.com", "a.example.com")).toBe(true);
+    expect(matches("*.example.com", "a.b.example.com")).toBe(true);
+    for (const host of ["example.com", "xexample.com", ".example.com", "a.example.com.evil.test"])
+      expect(matches("*.example.com", host), host).toBe(false);
+  });
+
+  test.each<[string, NetworkRules, string, number, string]>([
+    ["off reaches nothing", NO_NETWORK, "example.com", 443, "network_off"],
+    ["public reaches every name", PUBLIC, "example.com", 443, "allow by public"],
+    ["PX-08: public has no port but those of the web", PUBLIC, "example.com", 22, "port_closed"],
+    ["public has no private address", PUBLIC, "10.0.0.1", 80, "private_address"],
+    ["public has no loopback", PUBLIC, "::1", 80, "private_address"],
+    ["a list reaches what is on it", LIST, "example.com", 443, "allow by allow example.com"],
+    ["a list reaches what is below a pattern", LIST, "a.cdn.test", 80, "allow by allow *.cdn.test"],
+    ["a list does not reach what is not on it", LIST, "evil.test", 443, "host_not_allowed"],
+    ["a list does not reach the name above a pattern", LIST, "cdn.test", 443, "host_not_allowed"],
+    ["PX-08: a list opens only the ports named", LIST, "example.com", 6379, "port_closed"],
+    ["a rule with a port opens that port", LIST, "git.test", 22, "allow by allow git.test"],
+    ["a rule with a port opens no other", LIST, "git.test", 443, "port_closed"],
+    ["NW-04: metadata has no name", PUBLIC, "metadata.google.internal", 80, "metadata"],
+    ["NW-04: metadata has no address", PUBLIC, "169.254.169.254", 80, "metadata"],
+    [
+      "NW-04: metadata is not opened by a list",
+      { ...LIST, allow: [{ host: "169.254.169.254", tcp: true }] },
+      "169.254.169.254",
+      80,
+      "metadata",
+    ],
+    ["NET-2: production is never reached", { ...LIST, production: ["*.example.com", "example.com"] }, "example.com", 443, "production"],
+    ["NET-2: not in public mode either", { ...PUBLIC, production: ["prod.test"] }, "prod.test", 443, "production"],
+  ])("%s", (_, rules, host, port, code) => expect(codeOf(decide(rules, [], host, port))).toBe(code));
+
+  test("the user's own config opens a private host on a port, but neither production nor metadata, and not when off", () => {
+    const opened = [
+      { host: "db.test", ports: [5432], tcp: true },
+      { host: "169.254.169.254", ports: [80], tcp: true },
+    ];
+    expect(decide(LIST, opened, "db.test", 5432)).toEqual({ verdict: "allow", rule: "private db.test", tcp: true, private: true });
+    expect(codeOf(decide(LIST, opened, "db.test", 22))).toBe("host_not_allowed");
+    expect(codeOf(decide(PUBLIC, opened, "169.254.169.254", 80))).toBe("metadata");
+    expect(codeOf(decide({ ...LIST, production: ["db.test"] }, opened, "db.test", 5432))).toBe("production");
+    expect(codeOf(decide(NO_NETWORK, opened, "db.test", 5432))).toBe("network_off");
+  });
+
+  test("the configs together: the project's mode counts, lists add up", () => {
+    const user = UserNetwork.parse({ mode: "public", allow: ["a.test"], production: ["p.test"] });
+    expect(networkRules(ProjectNetwork.parse({}), user).mode).toBe("public");
+    const both = networkRules(
+      ProjectNetwork.parse({ mode: "allow-list", allow: [{ host: "b.test", ports: [22] }], production: ["q.test"] }),
+      user,
+    );
+    expect(both).toEqual({
+      mode: "allow-list",
+      allow: [
+        { host: "a.test", tcp: false },
+        { host: "b.test", ports: [22], tcp: false },
+      ],
+      ports: [80, 443],
+      production: ["p.test", "q.test"],
+    });
+    expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({})).mode).toBe("off");
+  });
+
+  test("a host of a config is a name in lower case, a pattern at its beginning, or an address", () => {
+    const taken = (host: string): boolean => ProjectNetwork.safeParse({ allow: [host] }).success;
+    for (const host of ["example.com", "*.example.com", "10.0.0.1", "fd00::1", "localhost"]) expect(taken(host), host).toBe(true);
+    for (const host of ["*", "*.", "a.*.com", "Example.com", "http://example.com", "example.com:80", "example.com.", "a b", ""])
+      expect(taken(host), host).toBe(false);
+  });
+});
+
+describe("variables inside", () => {
+  test("there are none without a network", () => {
+    expect(proxyEnvironment(NO_NETWORK, {})).toEqual({});
+    expect(proxyEnvironment(undefined, {})).toEqual({});
+  });
+
+  test("settings that are there already stay", () => {
+    const present = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "x", JAVA_TOOL_OPTIONS: "-Xmx1g" };
+    const variables = proxyEnvironment(LIST, present);
+    expect(variables["GIT_CONFIG_KEY_0"]).toBeUndefined();
+    expect(variables["JAVA_TOOL_OPTIONS"]).toMatch(/^-Xmx1g -Dhttp.proxyHost=127.0.0.1 /);
+    const keys = Object.entries(variables).filter(([name]) => name.startsWith("GIT_CONFIG_VALUE_"));
+    expect(Number(variables["GIT_CONFIG_COUNT"])).toBe(1 + keys.length);
+    expect(keys.map(([, value]) => value)).toContain("git@example.com:");
+    expect(keys.map(([, value]) => value)).not.toContain("git@git.test:");
+  });
+});
