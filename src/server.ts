@@ -262,6 +262,11 @@ export class Server {
     const { verification } = experiments;
     const promotions = this.#promotions({ parts, audit, registry, sandboxes, verification, temporary }, cell);
     await promotions?.recover();
+    this.#every(
+      () => LIMITS.reconcileEveryMs,
+      "finishing promotions",
+      async () => promotions?.retry(),
+    );
     if (promotions !== undefined) experiments.onWinner = (winner) => promotions.promoteWinner(winner);
     await experiments.resume();
     const best = parts.backends.all()[0];

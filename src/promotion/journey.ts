@@ -73,7 +73,12 @@ export class Journey {
       } catch (error) {
         if (!(error instanceof Moved)) throw error;
         if (tries === LIMITS.promotionTries) return this.#end({ ...row, plan: error.plan }, road, error.reason);
-        row = { ...row, plan: null, verified: null, stages: row.stages.map(reset) };
+        row = {
+          ...row,
+          plan: null,
+          verified: null,
+          stages: row.stages.map((result, index) => (isRepeated(road.stations[index]) ? reset(result) : result)),
+        };
       }
     }
   }
@@ -251,6 +256,11 @@ function questionOf(row: PromotionRow, station: Station, index: number, road: Ro
 
 function stage(row: PromotionRow, index: number, change: Partial<StageResult>): PromotionRow {
   return { ...row, stages: row.stages.map((result, at) => (at === index ? { ...result, ...change } : result)) };
+}
+
+/** What was run in reality is not run again because files moved. */
+function isRepeated(station: Station | undefined): boolean {
+  return kindOf(station) !== "run";
 }
 
 function reset(result: StageResult): StageResult {

@@ -78,7 +78,7 @@ export class Promotions {
     return this.#alone(source.row.project, async () => {
       await requireSettled(source.row.project);
       const view = await openProject(parts.store, source.row.project, parts.state);
-      const stations = this.#stations(view, input, source);
+      const stations = this.#stations(view, input, source.experiment);
       const { env = {}, ...kept } = input;
       const row = newRow(source, kept, stations);
       const target = input.branch === undefined ? targetOf(stations, input.to) : stations.length - 1;
@@ -99,14 +99,14 @@ export class Promotions {
   }
 
   /** Stages of the config, or of a branch that was asked for. */
-  #stations(view: ProjectView, input: Omit<PromoteInput, "env">, source: Origin): Station[] {
-    const checks = input.checks ?? source.experiment?.checks ?? view.config.checks;
+  #stations(view: ProjectView, input: Omit<PromoteInput, "env">, experiment: ExperimentRow | null): Station[] {
+    const checks = input.checks ?? experiment?.checks ?? view.config.checks;
     return input.branch === undefined ? stationsOf(view.config, checks) : this.#branching.stations(input.branch, checks);
   }
 
   /** To a later stage, or on from where it waited. */
   async continue(id: string, to: string | undefined, approve: boolean, env: Environment): Promise<Promotion> {
-    const { parts, sandboxes } = this.#all;
+    const { parts } = this.#all;
     const found = await this.#find(id);
     return this.#alone(found.project, async () => {
       const row = await this.#find(id);
@@ -115,8 +115,8 @@ export class Promotions {
           remedy: "Look at `viv promotions`.",
         });
       await requireSettled(row.project);
-      const source = await findSource(parts, sandboxes, asFound(row), row.snapshot);
-      const stations = this.#stations(await openProject(parts.store, row.project, parts.state), row.input, source);
+      const source = await this.#sourceOf(row, row.snapshot);
+      const stations = this.#stations(await openProject(parts.store, row.project, parts.state), row.input, source?.experiment ?? null);
       if (stations.map(({ name }) => name).join() !== row.stages.map(({ name }) => name).join())
         throw new VivError("illegal_transition", "The stages of the config are others than when it began.", { remedy: "Promote again." });
       const waiting = row.stages.findIndex(({ state }) => state === "waiting");
@@ -126,12 +126,32 @@ export class Promotions {
     });
   }
 
-  async #go(row: PromotionRow, source: Origin, stations: readonly Station[], target: number, env: Environment): Promise<PromotionRow> {
+  /** What a promotion comes from. Once it lies in the folder, later stages do without; before that, it has failed. */
+  async #sourceOf(row: PromotionRow, snapshot: string): Promise<Origin | undefined> {
+    const { parts, sandboxes } = this.#all;
+    try {
+      return await findSource(parts, sandboxes, asFound(row), snapshot);
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "not_found") throw error;
+      if (row.written) return undefined;
+      const reason = `${error.message} Nothing was applied.`;
+      await parts.store.change((change) => change.putPromotion({ ...row, state: "failed", reason, endedAt: new Date().toISOString() }));
+      throw error;
+    }
+  }
+
+  async #go(
+    row: PromotionRow,
+    source: Origin | undefined,
+    stations: readonly Station[],
+    target: number,
+    env: Environment,
+  ): Promise<PromotionRow> {
     const { parts } = this.#all;
     await parts.store.change((change) => change.putPromotion(row));
     await this.#recording.before(row, "promotion.begin", row.approved.length > 0 ? "APPROVED" : "RECORDED");
     parts.reach("promotion.begun");
-    const { experiment } = source;
+    const experiment = source?.experiment ?? null;
     const { checks, only, include } = row.input ?? {};
     const sameChecks = checks === undefined && only === undefined && include === undefined;
     const setup = row.input?.setup ?? experiment?.setup ?? (await openProject(parts.store, row.project, parts.state)).config.setup;
@@ -142,12 +162,12 @@ export class Promotions {
       setup,
       known: ({ plan }: Prepared) => experiment !== null && sameChecks && !plan.moved,
       plan: async () => {
-        const prepared = await prepare({ ...this.#all, records: this.#records }, source, await this.#records.fresh(row.id));
+        const prepared = await prepare({ ...this.#all, records: this.#records }, required(source), await this.#records.fresh(row.id));
         await this.#records.save(row.id, prepared);
         return prepared;
       },
       takeBack: (failed, reason) => this.#takeBackAfter(failed, reason),
-      branch: (now, prepared, station) => this.#branching.run(now, source, prepared, station, setup, env),
+      branch: (now, prepared, station) => this.#branching.run(now, required(source), prepared, station, setup, env),
       save: (now, event) =>
         parts.store.change(async (change) => {
           await change.putPromotion(now);
@@ -228,14 +248,26 @@ export class Promotions {
   async recover(): Promise<void> {
     const { store, log } = this.#all.parts;
     for (const row of await store.promotions({ open: true })) {
-      if (row.state === "waiting" && !row.writing) continue;
+      if ((row.state === "waiting" && !row.writing) || this.#all.parts.locks.busy(`promotion:${row.project}`)) continue;
       try {
         await this.#alone(row.project, () => this.#undoing.settle(row));
       } catch (error) {
         log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: describe(error) });
       }
     }
+    // A transaction that was committed and not cleaned up has no open row any more.
+    for (const id of await this.#all.transactions.pending()) {
+      const row = await store.promotion(id);
+      if (row !== undefined && !row.writing) await this.#alone(row.project, () => this.#writing.recover(row));
+    }
     await this.#forgetOld();
+  }
+
+  /** Goes on with what could not be brought to its end, such as on a disk that was read-only. */
+  async retry(): Promise<void> {
+    const { store, locks } = this.#all.parts;
+    const rows = await store.promotions({ open: true });
+    if (rows.some((row) => row.writing && !locks.busy(`promotion:${row.project}`))) await this.recover();
   }
 
   /** Contents for an undo are not kept for ever. */
@@ -253,6 +285,12 @@ export class Promotions {
   close(): void {
     this.#stopping.abort();
   }
+}
+
+function required(source: Origin | undefined): Origin {
+  if (source === undefined)
+    throw new VivError("not_found", "The sandbox that the change comes from is gone.", { remedy: "Promote another one." });
+  return source;
 }
 
 function requireUndoable(row: PromotionRow): void {

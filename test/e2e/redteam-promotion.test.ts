@@ -208,4 +208,30 @@ describe("a promotion", needs("root", "btrfs"), () => {
       await expect(server.client.call("promote", { sandbox: id })).rejects.toMatchObject({ code: "busy" });
     });
   });
+
+  test("PROM-3: goes on to later stages without its sandbox once it lies in the folder, and fails clearly before that", async () => {
+    writeFileSync(
+      path("vivarium.json"),
+      JSON.stringify({
+        stages: [
+          { name: "dev", apply: "folder" },
+          { name: "live", apply: { run: "echo live > live.txt" } },
+        ],
+      }),
+    );
+    await server.client.call("trust", { project: server.project });
+    const first = await changed("echo one > one.txt");
+    const { id } = await server.client.call("promote", { sandbox: first, to: "dev" });
+    await server.client.call("removeSandbox", { sandbox: first });
+    expect(await server.client.call("continuePromotion", { promotion: id, to: "live" })).toMatchObject({ state: "applied" });
+    expect(readFileSync(path("live.txt"), "utf8")).toBe("live\n");
+    const second = await changed("echo evil > .envrc");
+    const waiting = await server.client.call("promote", { sandbox: second, to: "dev" });
+    expect(waiting.state).toBe("waiting");
+    await server.client.call("removeSandbox", { sandbox: second });
+    await expect(server.client.call("continuePromotion", { promotion: waiting.id, approve: true })).rejects.toMatchObject({
+      code: "not_found",
+    });
+    expect(await server.client.call("inspectPromotion", { promotion: waiting.id })).toMatchObject({ state: "failed" });
+  });
 });

@@ -11,6 +11,8 @@ const NOT_PROMOTED = 1;
 
 async function run({ options, rest, json, screen, cwd, env, client }: Invocation<typeof TRY_OPTIONS>): Promise<number> {
   const input = await tryInput(options, rest, { cwd, env });
+  if (looksUnquoted(rest))
+    screen.say(`Each word is an approach of its own here; a line with spaces is quoted: viv try '${rest.join(" ")}'.`);
   const canAsk = !json && !options.detach && process.stdin.isTTY && process.stderr.isTTY;
   if (input.pick === "ask" && !canAsk)
     throw usageError(
@@ -62,6 +64,11 @@ async function choose(around: Watching, experiment: Experiment): Promise<Experim
   const chosen = await around.client.call("pickWinner", { experiment: experiment.id, attempt });
   await reportChoice(around, chosen);
   return chosen;
+}
+
+/** Words of one line, as a newcomer types them. */
+function looksUnquoted(lines: readonly string[]): boolean {
+  return lines.length > 1 && lines.every((line) => !/\s/.test(line));
 }
 
 export default command({
