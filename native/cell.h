@@ -87,6 +87,9 @@ struct init_plan {
 };
 void init_main(const struct init_plan *plan) __attribute__((noreturn)); /* the event loop of process 1 */
 
+/* route.c */
+void route_names(void); /* 198.18.0.0/15 is loopback's own from now on */
+
 /* guard.c: what a command may do. Called in the child, after the uid is set, right before exec. 0 or -1. */
 int drop_capabilities(void);       /* bounding, permitted, effective, inheritable, ambient to the container's set */
 int install_seccomp(void);

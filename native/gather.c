@@ -39,24 +39,29 @@ struct gathering *gather_open(const struct fields *request, struct answer *answe
   return NULL;
 }
 
-/* Writes exactly `length` bytes of a source that may change meanwhile; false when it became shorter. */
-static bool copy_exactly(struct gathering *gathering, int source, int64_t length) {
-  for (int64_t at = 0; at < length;) {
+/* Writes exactly `length` bytes of a source that may change meanwhile; says how many there were. */
+static int64_t copy_exactly(struct gathering *gathering, int source, int64_t length) {
+  int64_t at = 0;
+  while (at < length) {
     int64_t wanted = length - at < CHUNK_MAX ? length - at : CHUNK_MAX;
     ssize_t count = pread(source, gathering->buffer, (size_t)wanted, at);
-    if (count <= 0) return false;
+    if (count <= 0) break;
     if (fwrite(gathering->buffer, 1, (size_t)count, gathering->blobs) != (size_t)count) {
       gathering->error = errno;
-      return false;
+      break;
     }
     at += count;
   }
-  return true;
+  return at;
 }
 
-/* Takes back what a failed copy wrote. */
-static bool rewind_to(struct gathering *gathering, off_t place) {
-  return fflush(gathering->blobs) == 0 && ftruncate(fileno(gathering->blobs), place) == 0 && fseeko(gathering->blobs, place, SEEK_SET) == 0;
+/* Ends a blob that was cut short: somebody reads along, so nothing is taken back. Its number is used up and named by nobody. */
+static void fill_up(struct gathering *gathering, int64_t missing) {
+  memset(gathering->buffer, 0, CHUNK_MAX);
+  for (; missing > 0 && !ferror(gathering->blobs); missing -= CHUNK_MAX)
+    fwrite(gathering->buffer, 1, (size_t)(missing < CHUNK_MAX ? missing : CHUNK_MAX), gathering->blobs);
+  fputc('\n', gathering->blobs);
+  gathering->mark++;
 }
 
 static bool put_file(struct gathering *gathering, int source) {
@@ -64,14 +69,15 @@ static bool put_file(struct gathering *gathering, int source) {
     struct stat status;
     if (fstat(source, &status) != 0 || !S_ISREG(status.st_mode)) return false;
     if (status.st_size > gathering->most || status.st_size > gathering->total - gathering->bytes) return false;
-    off_t place = ftello(gathering->blobs);
     fprintf(gathering->blobs, "blob\nmark :%lld\ndata %lld\n", gathering->mark + 1, (long long)status.st_size);
-    if (copy_exactly(gathering, source, status.st_size)) {
+    int64_t copied = copy_exactly(gathering, source, status.st_size);
+    gathering->bytes += status.st_size;
+    if (copied == status.st_size) {
       fputc('\n', gathering->blobs);
-      gathering->bytes += status.st_size;
       return true;
     }
-    if (gathering->error != 0 || !rewind_to(gathering, place)) return false;
+    if (gathering->error != 0) return false;
+    fill_up(gathering, status.st_size - copied);
   }
   return false;
 }

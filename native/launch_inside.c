@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <arpa/inet.h>
 #include <grp.h>
-#include <linux/if_addr.h>
 #include <linux/keyctl.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,34 +35,6 @@ static int raise_loopback(struct launch *launch) {
   if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) != 0) return failed(launch, "loopback");
   close(fd);
   return 0;
-}
-
-/* The first device of every network namespace. */
-#define LOOPBACK_DEVICE 1
-
-/* Every address of the range becomes one of loopback's own. A kernel that refuses leaves the sandbox without names, not
-   without walls: programs that know the proxy don't need it. */
-static void route_names(const struct launch *launch) {
-  struct attribute { struct rtattr head; uint32_t value; };
-  struct { struct nlmsghdr header; struct ifaddrmsg body; struct attribute own; } address = {
-    .header = {.nlmsg_len = sizeof address, .nlmsg_type = RTM_NEWADDR, .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE},
-    .body = {.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = LOOPBACK_DEVICE},
-    .own = {{sizeof address.own, IFA_LOCAL}, htonl(NAMES_NETWORK + 1)},
-  };
-  struct { struct nlmsghdr header; struct rtmsg body; struct attribute target, device; } route = {
-    .header = {.nlmsg_len = sizeof route, .nlmsg_type = RTM_NEWROUTE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE},
-    .body = {.rtm_family = AF_INET, .rtm_dst_len = NAMES_BITS, .rtm_table = RT_TABLE_LOCAL, .rtm_protocol = RTPROT_STATIC,
-             .rtm_scope = RT_SCOPE_HOST, .rtm_type = RTN_LOCAL},
-    .target = {{sizeof route.target, RTA_DST}, htonl(NAMES_NETWORK)},
-    .device = {{sizeof route.device, RTA_OIF}, LOOPBACK_DEVICE},
-  };
-  if (launch->plan.direct[0] == '\0') return;
-  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-  if (fd < 0) return;
-  send(fd, &route, sizeof route, 0);
-  /* The resolver's own: without an address besides 127.0.0.1, libc finds no names for who asks for usable ones only. */
-  send(fd, &address, sizeof address, 0);
-  close(fd);
 }
 
 static int set_host_name(struct launch *launch) {
@@ -144,7 +113,7 @@ void become_init(struct launch *launch) {
   char go;
   signal(SIGPIPE, SIG_IGN);
   if (leave_host(launch) != 0 || raise_loopback(launch) != 0 || set_host_name(launch) != 0) give_up(launch);
-  route_names(launch);
+  if (launch->plan.direct[0] != '\0') route_names();
   if (read_all(launch->channel, &go, 1) != 0) _exit(1); /* the launcher failed or died */
   if (become_root_inside(launch) != 0 || mount_as_user(launch) != 0 || take_root(launch) != 0) give_up(launch);
   if (make_interior(launch) != 0 || enter_root(launch) != 0) give_up(launch);

@@ -53,23 +53,24 @@ static bool is_local(const char *name) {
   return strcmp(name, "localhost") == 0 || strcasecmp(name, own) == 0 || (length > 10 && strcmp(name + length - 10, ".localhost") == 0);
 }
 
-/* The name of a question in lower case, and where it ends. NULL: none that a host can have. */
+/* The name of a question in lower case, empty if no host can have it, and where it ends. NULL: it does not. */
 static const uint8_t *read_name(const uint8_t *at, const uint8_t *end, char name[256]) {
   size_t length = 0;
+  bool fit = true;
   for (;;) {
-    if (at >= end || *at > 63 || at + 1 + *at > end) return NULL;
+    if (at >= end || *at > 63 || end - at < 1 + *at) return NULL;
     size_t label = *at++;
     if (label == 0) break;
-    if (length + label + 1 > 253 + 1) return NULL;
+    if (length + label + 1 > 254) return NULL;
     if (length > 0) name[length++] = '.';
     for (size_t i = 0; i < label; i++, at++) {
-      bool inside = i > 0 && i + 1 < label;
-      if (!isalnum(*at) && *at != '_' && !(*at == '-' && inside)) return NULL;
+      bool inner = i > 0 && i + 1 < label;
+      if (!isalnum(*at) && *at != '_' && !(*at == '-' && inner)) fit = false;
       name[length++] = (char)tolower(*at);
     }
   }
-  name[length] = '\0';
-  return length > 0 ? at : NULL;
+  name[fit ? length : 0] = '\0';
+  return at;
 }
 
 static size_t answer_with(uint8_t *message, size_t question_end, int rcode, uint32_t address) {
@@ -92,10 +93,10 @@ static size_t answer(uint8_t *message, size_t length) {
   if (length < HEADER || (message[2] & 0x80) != 0) return 0;
   bool one = (message[2] & 0x78) == 0 && message[4] == 0 && message[5] == 1;
   const uint8_t *end = message + length, *after = one ? read_name(message + HEADER, end, name) : NULL;
-  if (!one) return answer_with(message, HEADER, RCODE_FORMAT, 0);
-  if (after == NULL || end - after < 4) return answer_with(message, HEADER, RCODE_NO_NAME, 0);
+  if (after == NULL || end - after < 4) return answer_with(message, HEADER, RCODE_FORMAT, 0);
   size_t question_end = (size_t)(after + 4 - message);
   int type = after[0] << 8 | after[1], class = after[2] << 8 | after[3];
+  if (name[0] == '\0') return answer_with(message, question_end, RCODE_NO_NAME, 0);
   if (is_local(name)) return answer_with(message, question_end, RCODE_OK, type == TYPE_A ? INADDR_LOOPBACK : 0);
   if (!direct_listen()) return answer_with(message, question_end, RCODE_REFUSED, 0);
   bool wanted = class == CLASS_IN && (type == TYPE_A || type == TYPE_ANY);

@@ -1,5 +1,5 @@
 /* For tests alone: process 1 in throw-away namespaces of its own, on the file system as it is.
-   testinit <socket> <logs> <run> [forward:<port>:<name>] [cgroup:<cgroup.procs>] [descriptors:<n>] [keep] */
+   testinit <socket> <logs> <run> [forward:<port>:<name>] [direct:<name>] [cgroup:<cgroup.procs>] [descriptors:<n>] [keep] */
 #include "cell.h"
 
 #include <fcntl.h>
@@ -36,6 +36,7 @@ static void take_option(char *option) {
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, most});
   }
   if (strncmp(option, "cgroup:", 7) == 0) cgroups[the_plan.work_cgroup_count++] = open(option + 7, O_WRONLY | O_CLOEXEC);
+  if (strncmp(option, "direct:", 7) == 0) snprintf(the_plan.direct, sizeof the_plan.direct, "%s", option + 7);
   if (strncmp(option, "forward:", 8) == 0) {
     char *name;
     the_plan.forwards[the_plan.forward_count].port = (uint16_t)strtol(option + 8, &name, 10);
@@ -65,6 +66,7 @@ int main(int argc, char **argv) {
     mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     mount("proc", "/proc", "proc", 0, NULL);
     loopback_up();
+    if (the_plan.direct[0] != '\0') route_names();
     if (chdir("/") != 0) return 5;
     init_main(&the_plan);
   }

@@ -103,7 +103,7 @@ export class Egress {
     rmSync(path, { force: true });
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen({ path, backlog: 256 }, resolve);
+      server.listen({ path, backlog: LIMITS.egressConnections * 4 }, resolve);
     });
     server.on("error", (error) => this.#log.warn("the proxy of a sandbox", { sandbox, error: describe(error) }));
     // Process 1 is another user; nobody else gets into the folders above.

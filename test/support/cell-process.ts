@@ -31,13 +31,15 @@ const inside = [
   "spawn",
   "users",
   "pump",
+  "names",
+  "direct",
   "files",
   "filedata",
   "filetree",
   "fileapply",
   "filewatch",
 ];
-const walls = ["frames", "guard", "seccomp", "testinit"];
+const walls = ["route", "frames", "guard", "seccomp", "testinit"];
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "viv-process1-"));
