@@ -67,6 +67,16 @@ export const GROUPS = [
     },
   },
   {
+    title: "Policy of agents",
+    commands: {
+      "policy explain": () => import("./commands/policy/explain.ts"),
+      "policy test": () => import("./commands/policy/test.ts"),
+      "policy triage": () => import("./commands/policy/triage.ts"),
+      "policy agents": () => import("./commands/policy/agents.ts"),
+      "policy import": () => import("./commands/policy/import.ts"),
+    },
+  },
+  {
     title: "Server and machine",
     commands: {
       up: () => import("./commands/up.ts"),

@@ -4,6 +4,7 @@ import { constants, closeSync, fstatSync, openSync, readFileSync } from "node:fs
 import { join } from "node:path";
 import { findNodeAtLocation, parse, parseTree, printParseErrorCode, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
+import { untrustedPolicy, widenedBy } from "../policy/widening.ts";
 import { ProjectConfig, UserConfig, WIDENING_KEYS } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -34,7 +35,10 @@ export function loadProjectConfig(project: string, trustedHash: string | null): 
     return value === undefined ? [] : [{ key, value: JSON.stringify(value) }];
   });
   const trusted = widens.length === 0 || hash === trustedHash;
-  return { config: trusted ? config : tightened(config), file, hash, widens, trusted };
+  const effective = trusted ? config : tightened(config);
+  // Rules that nobody said yes to make verdicts stricter and never milder, at whatever level they are used.
+  const policy = config.policy === undefined || hash === trustedHash ? {} : { policy: untrustedPolicy(config.policy) };
+  return { config: { ...effective, ...policy }, file, hash, widens, trusted };
 }
 
 export function loadUserConfig(file: string): UserConfig {
@@ -58,6 +62,8 @@ function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): u
       return config.stages;
     case "network":
       return opensNetwork(config.network) ? config.network : undefined;
+    case "policy":
+      return config.policy === undefined ? undefined : used(widenedBy(config.policy));
     case "sudo":
       return config.sudo ? true : undefined;
     case "driver":
@@ -133,17 +139,23 @@ function readBounded(file: string): string | undefined {
 
 /** JSON with comments, as its schema wants it; an error names the line. */
 export function parseConfig<Schema extends z.ZodType>(file: string, text: string, schema: Schema): z.output<Schema> {
-  const errors: ParseError[] = [];
-  const value: unknown = parse(text, errors, { allowTrailingComma: true });
-  const [first] = errors;
-  if (first !== undefined)
-    throw new VivError("config_invalid", `${file}:${lineAt(text, first.offset)}: ${printParseErrorCode(first.error)}.`);
+  const value = parseJsonc(file, text);
   const result = schema.safeParse(value ?? {});
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const place = [...(issue?.path ?? []), ...(issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [])];
   const what = issue?.code === "unrecognized_keys" ? "there is no such key" : (issue?.message ?? "not valid");
   throw new VivError("config_invalid", `${file}:${lineOf(text, place)}: ${place.map(String).join(".") || "the whole"}: ${what}.`);
+}
+
+/** JSON with comments; an error names the line. */
+export function parseJsonc(file: string, text: string): unknown {
+  const errors: ParseError[] = [];
+  const value: unknown = parse(text, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (first !== undefined)
+    throw new VivError("config_invalid", `${file}:${lineAt(text, first.offset)}: ${printParseErrorCode(first.error)}.`);
+  return value;
 }
 
 /** The line of the value at a path, or of what it would lie in. */

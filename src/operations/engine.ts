@@ -25,6 +25,7 @@ import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
+import { policyHandlers } from "./policy.ts";
 import { promotionHandlers } from "./promotions.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
 
@@ -153,6 +154,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...approvalHandlers(engine.approvals),
     ...auditHandlers(engine.audit, sandboxes),
     ...networkHandlers(sandboxes),
+    ...policyHandlers((path) => openProject(parts.store, path, parts.state)),
     ...promotionHandlers(() => required(engine.promotions)),
 
     listEvents: async ({ after, limit, sandbox }) => {

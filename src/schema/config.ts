@@ -1,27 +1,9 @@
 import { z } from "zod";
 import { ProjectNetwork, UserNetwork } from "./network.ts";
+import { PolicyConfig } from "./policy.ts";
+import { ByteSize, Duration } from "./units.ts";
 
-/** "512m", "4g", or a number of bytes. */
-export const ByteSize = z
-  .union([z.number().int().min(0), z.string().regex(/^\d+(\.\d+)?\s*([kmgt]i?b?)?$/i, "a size is a number with k, m, g or t")])
-  .transform((size): number => {
-    if (typeof size === "number") return size;
-    const match = /^([\d.]+)\s*([kmgt]?)/i.exec(size);
-    const power = ["", "k", "m", "g", "t"].indexOf((match?.[2] ?? "").toLowerCase());
-    return Math.round(Number(match?.[1] ?? 0) * 1024 ** Math.max(power, 0));
-  })
-  .describe("A size: bytes, or a number with k, m, g or t.");
-
-/** "90s", "10m", "2h", or a number of milliseconds. */
-export const Duration = z
-  .union([z.number().int().min(0), z.string().regex(/^\d+(\.\d+)?\s*(ms|s|m|h|d)$/i, "a duration is a number with ms, s, m, h or d")])
-  .transform((text): number => {
-    if (typeof text === "number") return text;
-    const match = /^([\d.]+)\s*(ms|s|m|h|d)$/i.exec(text);
-    const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[(match?.[2] ?? "ms").toLowerCase()] ?? 1;
-    return Math.round(Number(match?.[1] ?? 0) * unit);
-  })
-  .describe("A duration: milliseconds, or a number with ms, s, m, h or d.");
+export { ByteSize, Duration };
 
 const Service = z
   .strictObject({
@@ -128,6 +110,7 @@ export const ProjectConfig = z
       .prefault({})
       .describe("What is copied when the base is frozen."),
     network: ProjectNetwork.prefault({}),
+    policy: PolicyConfig.optional(),
     idle: Duration.optional().describe("Idle time after which a sandbox is stopped; 0 for never."),
     sudo: z.boolean().default(false).describe("Let setuid programs such as sudo work inside. Widens."),
     driver: z.enum(["native", "folder"]).optional().describe("How to isolate; folder is UNWALLED and widens."),
@@ -135,7 +118,7 @@ export const ProjectConfig = z
   .describe("Configuration of a project (vivarium.json, comments allowed).");
 export type ProjectConfig = z.infer<typeof ProjectConfig>;
 
-/** Which keys widen what a sandbox may see or do, and so need trust; limits, idle and capture.limit only above the defaults. */
+/** Which keys widen what a sandbox may see or do, and so need trust; limits, idle and capture.limit only above the defaults, policy only where it allows more than its level. */
 export const WIDENING_KEYS = [
   "expose",
   "env.pass",
@@ -143,6 +126,7 @@ export const WIDENING_KEYS = [
   "services",
   "stages",
   "network",
+  "policy",
   "sudo",
   "driver",
   "limits",

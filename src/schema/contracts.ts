@@ -9,6 +9,7 @@ import { VivEvent } from "./event.ts";
 import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
 import { NETWORK_CONTRACTS } from "./network.ts";
+import { POLICY_CONTRACTS } from "./policy.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
 import { ROUTES } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
@@ -198,6 +199,7 @@ export const CONTRACTS = {
   ...NETWORK_CONTRACTS,
   ...APPROVAL_CONTRACTS,
   ...AUDIT_CONTRACTS,
+  ...POLICY_CONTRACTS,
 
   listEvents: contract(
     ROUTES.listEvents,

@@ -5,6 +5,9 @@ export const LIMITS = {
   defaultMemoryBytes: 4 * 1024 ** 3,
   defaultDiskBytes: 10 * 1024 ** 3,
   defaultProcesses: 4096,
+  /** Granted at run time without a person (LIM-5). */
+  grantedCpus: 4,
+  grantedMemoryBytes: 8 * 1024 ** 3,
   /** Idle minutes after which a sandbox is stopped with a snapshot. */
   defaultIdleMs: 60 * 60_000,
   keptSnapshotMs: 7 * 24 * 3_600_000,
@@ -78,6 +81,23 @@ export const LIMITS = {
   waitingAuditRecords: 50_000,
   auditBatch: 500,
   auditArgumentCharacters: 4_096,
+
+  /** The gateway; of one sandbox. With those of the proxy, connections stay below what process 1 forwards. */
+  gatewayConnections: 48,
+  gatewayBodyBytes: 256 * 1024,
+  gatewayJsonDepth: 64,
+  gatewayHeadBytes: 16 * 1024,
+  gatewayHeadMs: 10_000,
+  gatewayRequestMs: 30_000,
+  /** How long a report may wait to be recorded before its sender is told that it is not. */
+  decisionMs: 1_000,
+  /** How often what was turned away is recorded. */
+  droppedEveryMs: 10_000,
+  waitingQuestions: 16,
+  /** Siblings of a project that ask or are asked at once, requests that wait for each other, requests that wait for one. */
+  coordinatingSiblings: 16,
+  coordinationDepth: 4,
+  coordinationInbox: 32,
 
   /** The proxy; of one sandbox. */
   egressConnections: 192,

@@ -6,7 +6,7 @@ import { projectFiles, root, type ProjectFile } from "./files.ts";
 /** Folder of src/ (or file in src/ itself) -> the folders it may import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schema: [],
-  config: ["schema"],
+  config: ["schema", "policy"],
   host: ["schema"],
   policy: ["schema"],
   wire: ["schema"],
@@ -23,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["schema", "audit", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge"],
   experiments: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox"],
   promotion: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox", "experiments"],
+  gateway: ["schema", "audit", "approvals", "host", "store", "capture", "volumes", "drivers", "sandbox"],
   operations: [
     "schema",
     "audit",
@@ -62,6 +63,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "sandbox",
     "experiments",
     "promotion",
+    "gateway",
     "operations",
     "api",
   ],

@@ -1,0 +1,34 @@
+/** Use cases of the policy. */
+import { parseJsonc } from "../config/project-config.ts";
+import { agentText } from "../policy/agents-text.ts";
+import { testExamples } from "../policy/examples.ts";
+import { importOpenCode } from "../policy/opencode.ts";
+import { decide, type EffectivePolicy, effectivePolicy } from "../policy/policy.ts";
+import { triage } from "../policy/triage.ts";
+import type { ProjectView } from "../sandbox/projects.ts";
+import type { AutonomyLevel, Role, YoloLevel } from "../schema/policy.ts";
+import type { Handlers } from "./operations.ts";
+
+type Own = "explainPolicy" | "testPolicy" | "triageAction" | "agentInstructions" | "importPolicy";
+
+interface Asked {
+  readonly project?: string | undefined;
+  readonly level?: AutonomyLevel | undefined;
+  readonly yolo?: YoloLevel | undefined;
+  readonly role?: Role | undefined;
+}
+
+export function policyHandlers(open: (path: string) => Promise<ProjectView>): Pick<Handlers, Own> {
+  const policyOf = async ({ project, ...chosen }: Asked): Promise<EffectivePolicy> => {
+    if (project === undefined) return effectivePolicy(chosen);
+    const view = await open(project);
+    return effectivePolicy({ ...chosen, config: view.config, project: view.row.path });
+  };
+  return {
+    explainPolicy: async ({ action, ...asked }) => decide(await policyOf(asked), action),
+    testPolicy: async ({ project }) => testExamples((await open(project)).config.policy ?? {}),
+    triageAction: async ({ action, ...asked }) => triage(await policyOf(asked), action),
+    agentInstructions: async (asked) => ({ text: agentText(await policyOf(asked)) }),
+    importPolicy: async ({ text }) => importOpenCode(parseJsonc("opencode.json", text)),
+  };
+}

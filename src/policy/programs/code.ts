@@ -1,0 +1,132 @@
+/** Programs whose arguments hold code, or options that run something. */
+import { isUnknown, type Word } from "../shell/script.ts";
+import { git } from "./git.ts";
+import { hidden, optionValues, type Finding, type Inspect } from "./finding.ts";
+import { sedRuns } from "./sed.ts";
+
+const CODE: Finding = { opaque: { why: "it runs code that is not looked into", kind: "code" } };
+const OPTION = hidden("an option of it runs a command");
+
+/** An interpreter with code on its command line, or from its input. */
+function interpreter(letters: string, names: readonly string[] = []): Inspect {
+  return (words) => {
+    const rest = words.slice(1);
+    const inline = rest.some(
+      ({ text }) =>
+        new Set(names).has(text.split("=")[0] ?? "") ||
+        (/^-[A-Za-z]+/.test(text) &&
+          text
+            .slice(1)
+            .split("")
+            .some((each) => letters.includes(each))),
+    );
+    const first = rest[0];
+    return inline || first === undefined || first.text === "-" || isUnknown(first) ? CODE : {};
+  };
+}
+
+function awk(words: readonly Word[]): Finding {
+  const risky = words.slice(1).some((word) => isUnknown(word) || /system|getline|[|>@]|-f|-[ilE]|--/.test(word.text));
+  return risky ? hidden("its program may run commands or write files") : {};
+}
+
+function sed(words: readonly Word[]): Finding {
+  return sedRuns(words) ? hidden("its script may run commands or write files") : {};
+}
+
+const TAR_COMMANDS = ["to-command", "use-compress-program", "info-script", "new-volume-script", "rsh-command", "rmt-command"];
+function tar(words: readonly Word[]): Finding {
+  const scripts = [
+    ...TAR_COMMANDS.flatMap((name) => optionValues(words, { name })),
+    ...optionValues(words, { letter: "I" }),
+    ...optionValues(words, { letter: "F" }),
+  ];
+  const checkpoints = optionValues(words, { name: "checkpoint-action" }).filter(({ text }) => text.startsWith("exec"));
+  const texts = [
+    ...scripts,
+    ...checkpoints.map((word) => ({ ...word, text: word.text.replace(/^exec=?/, ""), match: word.match.replace(/^exec=?/, "") })),
+  ];
+  return texts.length > 0 ? { ...OPTION, scripts: texts } : {};
+}
+
+/** Any word that starts with one of these runs something. */
+function options(...starts: readonly string[]): Inspect {
+  return (words) => (words.slice(1).some(({ text }) => starts.some((start) => text.startsWith(start))) ? OPTION : {});
+}
+
+const editor: Inspect = (words) =>
+  words.slice(1).some((word) => isUnknown(word) || /^([+]|-[csSueE]|--(cmd|eval|exec|funcall|load|script|batch))/.test(word.text))
+    ? OPTION
+    : {};
+
+const make: Inspect = (words) =>
+  words.slice(1).some(({ text }) => /^(-[a-zA-Z]*E|--eval|SHELL=|\.SHELLFLAGS=|MAKEFLAGS=)/.test(text)) ? OPTION : {};
+
+const NPM_RISKS = /^--(script-shell|node-options|shell|editor|viewer|browser|git|userconfig|globalconfig)\b/;
+export const npmOptions: Inspect = (words) => (words.slice(1).some(({ text }) => NPM_RISKS.test(text)) ? OPTION : {});
+
+export const CODES: Readonly<Record<string, Inspect>> = {
+  python: interpreter("cm"),
+  python2: interpreter("cm"),
+  python3: interpreter("cm"),
+  pypy: interpreter("cm"),
+  pypy3: interpreter("cm"),
+  node: interpreter("epr", ["--eval", "--print", "--require", "--import", "--loader", "--experimental-loader"]),
+  nodejs: interpreter("epr", ["--eval", "--print", "--require", "--import", "--loader"]),
+  deno: (words) => (words[1]?.text === "eval" ? CODE : {}),
+  bun: interpreter("epr", ["--eval", "--print", "--preload"]),
+  perl: interpreter("eEMmI"),
+  ruby: interpreter("erI"),
+  php: interpreter("rBRE"),
+  lua: interpreter("el"),
+  luajit: interpreter("el"),
+  Rscript: interpreter("e"),
+  R: interpreter("e"),
+  osascript: interpreter("e"),
+  guile: interpreter("c"),
+  groovy: interpreter("e"),
+  julia: interpreter("eE"),
+  scala: interpreter("e"),
+  tclsh: () => CODE,
+  expect: interpreter("c"),
+  sqlite3: (words) =>
+    words.slice(1).some(({ text }) => /\.(shell|system|import|load|output|once)|load_extension|-cmd|-init/.test(text)) ? OPTION : {},
+  psql: (words) => (words.slice(1).some(({ text }) => /\\!|\\g|\\o|program/i.test(text)) ? OPTION : {}),
+  jq: (words) => (words.slice(1).some(({ text }) => text.startsWith("-L") || text.startsWith("--from-file")) ? CODE : {}),
+  awk,
+  gawk: awk,
+  mawk: awk,
+  nawk: awk,
+  sed,
+  gsed: sed,
+  tar,
+  bsdtar: tar,
+  gtar: tar,
+  git,
+  rg: options("--pre", "--hostname-bin"),
+  ag: options("--pager"),
+  less: options("+", "-k", "--lesskey"),
+  man: options("-P", "--pager", "-H", "--html"),
+  rsync: options("-e", "--rsh", "--rsync-path"),
+  scp: options("-o", "-S"),
+  sftp: options("-o", "-S", "-b"),
+  zip: options("-TT", "--unzip-command"),
+  split: options("--filter"),
+  sort: options("--compress-program"),
+  curl: options("--config", "-K"),
+  wget: options("--use-askpass", "--config", "-e", "--execute", "--post-file"),
+  go: options("-exec", "-toolexec", "--exec", "-vettool"),
+  cargo: options("--config"),
+  pip: options("--index-url", "--extra-index-url", "-i", "--find-links", "-f", "--trusted-host"),
+  pip3: options("--index-url", "--extra-index-url", "-i", "--find-links", "-f", "--trusted-host"),
+  vim: editor,
+  vi: editor,
+  view: editor,
+  nvim: editor,
+  ex: editor,
+  emacs: editor,
+  ed: () => hidden("it runs what it reads from its input"),
+  gdb: () => CODE,
+  make,
+  gmake: make,
+};

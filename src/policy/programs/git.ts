@@ -1,0 +1,55 @@
+/** Git runs commands for many an option, setting and subcommand. */
+import { isUnknown, type Word } from "../shell/script.ts";
+import { hidden, joined, optionValues, type Finding } from "./finding.ts";
+
+const RUNS = hidden("a setting or option of git runs a command");
+const SAFE_SETTINGS = /^(color\.|user\.(name|email)=|advice\.|core\.quotepath=|log\.|status\.|init\.defaultbranch=|commit\.gpgsign=false)/i;
+const RISKY_SETTING =
+  /^(alias\.|core\.(pager|editor|sshcommand|fsmonitor|hookspath|gitproxy|askpass|alternaterefscommand|attributesfile|worktree)|.*\.(external|textconv|command|cmd|clean|smudge|process|driver|program|helper|update|vcs|uploadpack|receivepack|path|tool|browser|man)\b|pager\.|diff\.external|sequence\.editor|gpg\.|include|credential|url\.|uploadpack|remote\.|protocol\.|trailer\.|submodule\.|interactive\.difffilter|sendemail|web\.|init\.templatedir|http\.proxy|ssh\.)/i;
+const RISKY_OPTION =
+  /^(--exec-path=|--config-env|--upload-pack|--receive-pack|--exec=|--extcmd|--ext-diff|--open-files-in-pager|--output|--template|--upload-archive|-O.|--tool|--gpg-sign=|--smtp|--sendmail)/;
+const COMMAND_TRANSPORT = /^ext::|^fd::|^--remote=ext::/;
+
+/** Index of the subcommand, after the options that stand before it. */
+export function subcommandAt(words: readonly Word[]): number {
+  let index = 1;
+  while (index < words.length && words[index]?.text.startsWith("-") === true) {
+    index += /^(-C|-c|--git-dir|--work-tree|--namespace|--super-prefix|--config-env|--exec-path)$/.test(words[index]?.text ?? "") ? 2 : 1;
+  }
+  return index;
+}
+
+export function git(words: readonly Word[]): Finding {
+  const at = subcommandAt(words);
+  if (words.slice(1, at + 1).some(isUnknown)) return hidden("what git does is known only then");
+  const before = words.slice(0, at);
+  const settings = before.flatMap(({ text }, index) =>
+    text === "-c" ? [words[index + 1]?.text ?? ""] : /^-c./.test(text) ? [text.slice(2)] : [],
+  );
+  if (settings.some((setting) => !SAFE_SETTINGS.test(setting))) return RUNS;
+  if (before.some(({ text }) => RISKY_OPTION.test(text) || /^--(git-dir|work-tree|exec-path)/.test(text))) return RUNS;
+  return subcommand(words[at]?.text ?? "", words.slice(at));
+}
+
+function subcommand(name: string, words: readonly Word[]): Finding {
+  if (words.some(({ text }) => COMMAND_TRANSPORT.test(text))) return RUNS;
+  const rest = words.slice(1);
+  if (name === "config") return config(rest);
+  if (name === "bisect" && rest[0]?.text === "run") return { runs: [rest.slice(1)] };
+  if (name === "submodule") {
+    const at = rest.findIndex(({ text }) => text === "foreach");
+    const inner = at < 0 ? [] : rest.slice(at + 1).filter(({ text }) => text !== "--recursive" && text !== "-q" && text !== "--quiet");
+    return inner.length > 0 ? { scripts: [joined(inner)] } : {};
+  }
+  if (name === "rebase") return { scripts: [...optionValues(words, { letter: "x" }), ...optionValues(words, { name: "exec" })] };
+  if (name === "filter-branch" || name === "send-email" || name === "instaweb" || name === "daemon") return RUNS;
+  if (name === "difftool" && rest.some(({ text }) => /^(-x|--extcmd)/.test(text))) return RUNS;
+  if (name === "grep" && rest.some(({ text }) => /^-O|^--open/.test(text))) return RUNS;
+  // Message texts may look like anything, other operands not.
+  return name !== "commit" && rest.some(({ text }) => RISKY_OPTION.test(text)) ? RUNS : {};
+}
+
+function config(rest: readonly Word[]): Finding {
+  const risky = rest.some((word) => isUnknown(word) || RISKY_SETTING.test(word.text) || word.text.startsWith("!"));
+  return risky ? RUNS : {};
+}

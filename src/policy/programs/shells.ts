@@ -1,0 +1,106 @@
+/** Programs that run a text as shell commands. */
+import { isUnknown, type Word } from "../shell/script.ts";
+import { firstOperand, hidden, joined, optionValues, type Finding, type Inspect } from "./finding.ts";
+
+/** `-c` may stand in a bundle such as `-lc`; the text is the next operand. */
+function shell(words: readonly Word[]): Finding {
+  for (let index = 1; index < words.length; index += 1) {
+    const { text } = words[index] ?? { text: "" };
+    if (/^[-+]o$/i.test(text) || text === "--rcfile" || text === "--init-file") {
+      index += 1;
+      continue;
+    }
+    if (/^-[a-zA-Z]*c/.test(text) || text === "--command") {
+      const start = firstOperand(words, { letters: "oO" }, index + 1);
+      const script = words[start];
+      return script === undefined ? {} : { transparent: true, scripts: [script] };
+    }
+    if (words[index] !== undefined && isUnknown(words[index] as Word)) return hidden("what it runs is known only then");
+    if (/^[-+]/.test(text) && text !== "-") continue;
+    // A script file: nobody looks into it, so a rule has to name it.
+    return text === "-" ? READS : { opaque: { why: "it runs a script that is not looked into", kind: "code" } };
+  }
+  return words.some(({ text }) => text === "--version" || text === "--help") ? {} : READS;
+}
+
+const READS: Finding = { opaque: { why: "it runs what it reads from its input", kind: "hidden" } };
+
+function joinedFrom(letters: string, names: readonly string[] = [], skipped = 0): Inspect {
+  return (words) => {
+    const inner = words.slice(firstOperand(words, { letters, names }) + skipped);
+    return inner.length === 0 ? {} : { scripts: [joined(inner)] };
+  };
+}
+
+function option(letter: string, name: string): Inspect {
+  return (words) => ({ scripts: [...optionValues(words, { letter }), ...optionValues(words, { name })] });
+}
+
+function evaluate(words: readonly Word[]): Finding {
+  const inner = words.slice(words[1]?.text === "--" ? 2 : 1);
+  return inner.length === 0 ? { transparent: true } : { transparent: true, scripts: [joined(inner)] };
+}
+
+function trap(words: readonly Word[]): Finding {
+  const text = words[firstOperand(words, {})];
+  return text === undefined || text.text === "" || text.text === "-" ? { transparent: true } : { transparent: true, scripts: [text] };
+}
+
+function alias(words: readonly Word[]): Finding {
+  const values = words.slice(1).flatMap((word) => {
+    const at = word.text.indexOf("=");
+    return at < 0 ? [] : [{ ...word, text: word.text.slice(at + 1), match: word.match.slice(word.match.indexOf("=") + 1) }];
+  });
+  return { transparent: true, scripts: values };
+}
+
+const SSH_LETTERS = "bcDEeFIiJLlmOopQRSWw";
+function ssh(words: readonly Word[]): Finding {
+  const hooks = optionValues(words, { letter: "o" }).filter(({ text }) => /^(proxy|local|knownhosts)\w*command/i.test(text));
+  if (hooks.length > 0) return hidden("an option of it runs a command");
+  return joinedFrom(SSH_LETTERS, [], 1)(words);
+}
+
+function watch(words: readonly Word[]): Finding {
+  return { ...joinedFrom("nq", ["interval", "equexit"])(words), transparent: true };
+}
+
+function flock(words: readonly Word[]): Finding {
+  const scripts = [...optionValues(words, { letter: "c" }), ...optionValues(words, { name: "command" })];
+  if (scripts.length > 0) return { transparent: true, scripts };
+  const inner = words.slice(firstOperand(words, { letters: "wE", names: ["timeout", "conflict-exit-code"] }) + 1);
+  return inner.length === 0 ? {} : { transparent: true, runs: [inner] };
+}
+
+function su(words: readonly Word[]): Finding {
+  const scripts = [...optionValues(words, { letter: "c" }), ...optionValues(words, { name: "command" })];
+  return scripts.length > 0 ? { scripts } : READS;
+}
+
+function source(): Finding {
+  return { opaque: { why: "it runs a script that is not looked into", kind: "code" } };
+}
+
+export const SHELL_NAMES = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "pwsh"] as const;
+
+export const SHELLS: Readonly<Record<string, Inspect>> = {
+  ...Object.fromEntries(SHELL_NAMES.map((name): [string, Inspect] => [name, shell])),
+  eval: evaluate,
+  trap,
+  alias,
+  ssh,
+  watch,
+  flock,
+  su,
+  runuser: su,
+  script: option("c", "command"),
+  "nix-shell": option("\0", "run"),
+  source,
+  ".": source,
+  entr: (words) => ({ runs: [words.slice(firstOperand(words, {}))] }),
+  mapfile: (words) => (optionValues(words, { letter: "C" }).length > 0 ? hidden("an option of it runs a command") : {}),
+  readarray: (words) => (optionValues(words, { letter: "C" }).length > 0 ? hidden("an option of it runs a command") : {}),
+  at: () => READS,
+  batch: () => READS,
+  crontab: () => hidden("it runs commands later"),
+};

@@ -1,0 +1,306 @@
+/** Words of a shell script, with quotes and expansions. What an expansion runs is parsed by whoever extends this. */
+import { UNKNOWN } from "../pattern.ts";
+import { decodeAnsi } from "./ansi.ts";
+import { SHELL_LIMITS, type Script, type Word } from "./script.ts";
+
+const ENDS_WORD = new Set([" ", "\t", "\n", "\r", ";", "&", "|", "<", ">", "(", ")"]);
+const NAME = /[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]/y;
+/** Blanks that no shell takes for blanks, marks that turn or hide text, and control characters. */
+const DISGUISE =
+  // oxlint-disable-next-line no-control-regex, no-misleading-character-class
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufeff\uffa0]/;
+
+/** A word under construction. */
+class WordBuilder {
+  text = "";
+  match = "";
+  quoted = false;
+  glob = false;
+  tilde = false;
+  #brace = 0;
+
+  literal(text: string): void {
+    this.text += text;
+    this.match += text;
+  }
+
+  unknown(raw: string): void {
+    this.text += raw;
+    if (!this.match.endsWith(UNKNOWN)) this.match += UNKNOWN;
+  }
+
+  /** An unquoted character, which may be one that the shell expands. */
+  plain(character: string, next: string | undefined): void {
+    if (character === "*" || character === "?" || character === "[") this.glob = true;
+    if (character === "~" && this.text === "" && !this.quoted) this.tilde = true;
+    if (character === "{" && this.#brace === 0) this.#brace = 1;
+    if (this.#brace === 1 && (character === "," || (character === "." && next === "."))) this.#brace = 2;
+    this.literal(character);
+    // {a,b} and {1..9} become several words.
+    if (character === "}" && this.#brace === 2) this.match = UNKNOWN;
+  }
+
+  done(): Word {
+    const { text, match, quoted, glob, tilde } = this;
+    return { text, match, quoted, glob, tilde };
+  }
+}
+
+export abstract class Scanner {
+  protected readonly text: string;
+  protected at = 0;
+  protected readonly depth: number;
+  protected readonly script: Script;
+  /** Nothing is read on after what could not be understood. */
+  protected halted = false;
+
+  constructor(text: string, depth: number, script: Script) {
+    this.text = text;
+    this.depth = depth;
+    this.script = script;
+  }
+
+  /** Parses commands from here to the closing bracket. */
+  protected abstract substitution(): void;
+  /** Parses a text of its own. */
+  protected abstract nested(text: string, kind: "commands" | "expansions"): void;
+
+  protected fail(problem: string): void {
+    this.note(problem);
+    this.halted = true;
+    this.at = this.text.length;
+  }
+
+  protected note(problem: string): void {
+    if (!this.script.problems.includes(problem)) this.script.problems.push(problem);
+  }
+
+  protected isTooDeep(): boolean {
+    if (this.depth < SHELL_LIMITS.depth) return false;
+    this.fail("it is nested too deeply");
+    return true;
+  }
+
+  /** The word from here; empty text and unquoted if none starts here. */
+  protected word(): Word {
+    const word = new WordBuilder();
+    while (!this.halted && this.at < this.text.length) {
+      const character = this.text[this.at] ?? "";
+      if (ENDS_WORD.has(character)) {
+        if (word.text === "" && this.isProcessSubstitution()) {
+          this.at += 2;
+          this.substitution();
+          word.unknown("<(...)");
+          continue;
+        }
+        break;
+      }
+      this.#piece(word, character);
+    }
+    return word.done();
+  }
+
+  protected isProcessSubstitution(): boolean {
+    const character = this.text[this.at];
+    return (character === "<" || character === ">") && this.text[this.at + 1] === "(";
+  }
+
+  #piece(word: WordBuilder, character: string): void {
+    switch (character) {
+      case "\\":
+        return this.#escape(word);
+      case "'":
+        word.quoted = true;
+        return word.literal(this.#until("'", this.at + 1));
+      case '"':
+        word.quoted = true;
+        return this.#doubleQuoted(word);
+      case "`":
+        return this.#backticks(word, false);
+      case "$":
+        return this.#dollar(word, false);
+      default:
+        if (DISGUISE.test(character)) this.note("it has characters that look like others or like none");
+        this.at += 1;
+        return word.plain(character, this.text[this.at]);
+    }
+  }
+
+  #escape(word: WordBuilder): void {
+    const next = this.text[this.at + 1];
+    this.at += 2;
+    if (next === undefined || next === "\n") return;
+    word.quoted = true;
+    word.literal(next);
+  }
+
+  /** Text up to a quote, which is passed. */
+  #until(quote: string, from: number): string {
+    const end = this.text.indexOf(quote, from);
+    if (end < 0) {
+      this.fail("a quote is not closed");
+      return "";
+    }
+    this.at = end + 1;
+    return this.text.slice(from, end);
+  }
+
+  #doubleQuoted(word: WordBuilder): void {
+    this.at += 1;
+    while (!this.halted) {
+      const character = this.text[this.at];
+      if (character === undefined) return this.fail("a quote is not closed");
+      if (character === '"') {
+        this.at += 1;
+        return;
+      }
+      this.#quotedPiece(word, character);
+    }
+  }
+
+  /** A character where only `$`, backticks and backslashes mean something. */
+  #quotedPiece(word: WordBuilder, character: string): void {
+    if (character === "$") return this.#dollar(word, true);
+    if (character === "`") return this.#backticks(word, true);
+    const next = this.text[this.at + 1];
+    if (character === "\\" && next !== undefined && '$`"\\\n'.includes(next)) {
+      if (next !== "\n") word.literal(next);
+      this.at += 2;
+      return;
+    }
+    word.literal(character);
+    this.at += 1;
+  }
+
+  /** A whole text in which expansions work and quotes don't, such as a heredoc. */
+  protected expansions(): Word {
+    const word = new WordBuilder();
+    while (!this.halted && this.at < this.text.length) this.#quotedPiece(word, this.text[this.at] ?? "");
+    return word.done();
+  }
+
+  #backticks(word: WordBuilder, inQuotes: boolean): void {
+    const start = this.at + 1;
+    let inner = "";
+    let index = start;
+    for (; ; index += 1) {
+      const character = this.text[index];
+      if (character === undefined) return this.fail("a backtick is not closed");
+      if (character === "`") break;
+      const next = this.text[index + 1];
+      if (character === "\\" && next !== undefined && (inQuotes ? '`$\\"' : "`$\\").includes(next)) {
+        inner += next;
+        index += 1;
+      } else inner += character;
+    }
+    this.at = index + 1;
+    word.unknown(`\`${inner}\``);
+    this.nested(inner, "commands");
+  }
+
+  #dollar(word: WordBuilder, inQuotes: boolean): void {
+    const start = this.at;
+    const next = this.text[start + 1];
+    if (!inQuotes && next === "'") return this.#ansiQuoted(word);
+    if (!inQuotes && next === '"') {
+      this.at += 1;
+      word.quoted = true;
+      return this.#doubleQuoted(word);
+    }
+    if (next === "(") this.#bracketed();
+    else if (next === "{") this.#parameter(inQuotes);
+    else if (next === "[") this.#oldArithmetic();
+    else {
+      NAME.lastIndex = start + 1;
+      const name = NAME.exec(this.text)?.[0];
+      this.at = start + 1 + (name?.length ?? 0);
+      if (name === undefined) return word.literal("$");
+    }
+    word.unknown(this.text.slice(start, this.at));
+  }
+
+  #ansiQuoted(word: WordBuilder): void {
+    const decoded = decodeAnsi(this.text, this.at + 2);
+    if (decoded === undefined) return this.fail("a quote is not closed");
+    this.at = decoded.end;
+    word.quoted = true;
+    word.literal(decoded.text);
+  }
+
+  /** `$(...)` or `$((...))`. */
+  #bracketed(): void {
+    const end = this.text[this.at + 2] === "(" ? this.arithmeticEnd(this.at + 2) : -1;
+    if (end < 0) {
+      this.at += 2;
+      return this.substitution();
+    }
+    const inner = this.text.slice(this.at + 3, end);
+    this.at = end + 2;
+    this.nested(inner, "expansions");
+  }
+
+  /** Of `((`, whose second bracket is at `from`: where its own closing bracket is, if another follows at once. */
+  protected arithmeticEnd(from: number): number {
+    let open = 0;
+    for (let index = from; index < this.text.length; index += 1) {
+      const character = this.text[index];
+      if (character === "\\") index += 1;
+      else if (character === "(") open += 1;
+      else if (character === ")") {
+        open -= 1;
+        if (open === 0) return this.text[index + 1] === ")" ? index : -1;
+      }
+    }
+    return -1;
+  }
+
+  #oldArithmetic(): void {
+    let open = 0;
+    for (let index = this.at + 1; index < this.text.length; index += 1) {
+      if (this.text[index] === "[") open += 1;
+      if (this.text[index] === "]") open -= 1;
+      if (open === 0) {
+        const inner = this.text.slice(this.at + 2, index);
+        this.at = index + 1;
+        return this.nested(inner, "expansions");
+      }
+    }
+    this.fail("a bracket is not closed");
+  }
+
+  /** `${name...}`, whose default may run something; the value is never known. */
+  #parameter(inQuotes: boolean): void {
+    if (this.isTooDeep()) return;
+    const inner = new WordBuilder();
+    let open = 1;
+    this.at += 2;
+    while (!this.halted) {
+      const character = this.text[this.at];
+      if (character === undefined) return this.fail("a brace is not closed");
+      if (character === "}") {
+        this.at += 1;
+        return;
+      }
+      if (character === "$" && this.text[this.at + 1] === "{") {
+        open += 1;
+        if (open > SHELL_LIMITS.depth) return this.fail("it is nested too deeply");
+        this.#deeper(() => this.#parameter(inQuotes));
+        open -= 1;
+      } else if (character === "\\") this.#escape(inner);
+      else if (character === '"') this.#doubleQuoted(inner);
+      else if (character === "'" && !inQuotes) this.#until("'", this.at + 1);
+      else if (character === "$") this.#dollar(inner, inQuotes);
+      else if (character === "`") this.#backticks(inner, inQuotes);
+      else this.at += 1;
+    }
+  }
+
+  #levels = 0;
+  /** Counts what nests inside this text without a parser of its own. */
+  #deeper(work: () => void): void {
+    this.#levels += 1;
+    if (this.#levels + this.depth > SHELL_LIMITS.depth) this.fail("it is nested too deeply");
+    else work();
+    this.#levels -= 1;
+  }
+}

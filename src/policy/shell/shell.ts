@@ -1,0 +1,368 @@
+/**
+ * A shell parser for judging, not for running: it finds every simple command in lists, pipes, groups, substitutions,
+ * functions and heredocs. It takes more than a shell would, since a script that no shell runs does no harm, and it
+ * never throws: what it can't read is a problem, and it stops there.
+ */
+import { Scanner } from "./scanner.ts";
+import { SHELL_LIMITS, type Redirect, type Script, type SimpleCommand, type Word } from "./script.ts";
+
+export function parseShell(text: string): Script {
+  const script: Script = { commands: [], problems: [] };
+  parseInto(text, script, 0);
+  return script;
+}
+
+/** Parses a text that another one runs, with the same limits over both. */
+export function parseInto(text: string, script: Script, depth: number): void {
+  if (text.length > SHELL_LIMITS.characters) {
+    script.problems.push(`it is longer than ${SHELL_LIMITS.characters} characters`);
+    return;
+  }
+  new Parser(text, depth, script).all();
+}
+
+/** Keywords that a command may follow, or that end one; their order is the shell's business. */
+const PASSED = new Set(["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!", "coproc"]);
+const ASSIGNMENT = /([A-Za-z_][A-Za-z0-9_]*)\+?=/y;
+const REDIRECT = /(?:\d+|\{[A-Za-z_][A-Za-z0-9_]*\})?(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)/y;
+const REDIRECT_ALL = /&>>?/y;
+/** Where a list ends: at a bracket, at the `;;` of a case, or with the text. */
+type End = ")" | ";;" | "text";
+
+class Parser extends Scanner {
+  #heredocs: { redirect: Redirect; dash: boolean }[] = [];
+  #piped = false;
+  #levels = 0;
+
+  all(): void {
+    if (this.isTooDeep()) return;
+    this.#list("text");
+    if (this.#heredocs.length > 0) this.#readHeredocs();
+  }
+
+  expanded(): Word {
+    return this.expansions();
+  }
+
+  protected substitution(): void {
+    this.#within(() => this.#list(")"));
+  }
+
+  protected nested(text: string, kind: "commands" | "expansions"): void {
+    const parser = new Parser(text, this.depth + 1 + this.#levels, this.script);
+    if (parser.isTooDeep()) this.halted = true;
+    else if (kind === "commands") parser.all();
+    else parser.expanded();
+  }
+
+  #within(work: () => void): void {
+    this.#levels += 1;
+    const piped = this.#piped;
+    this.#piped = false;
+    if (this.depth + this.#levels > SHELL_LIMITS.depth) this.fail("it is nested too deeply");
+    else work();
+    this.#piped = piped;
+    this.#levels -= 1;
+  }
+
+  #list(end: End): void {
+    while (!this.halted) {
+      this.#blanks(true);
+      const character = this.text[this.at];
+      if (character === undefined) {
+        if (end !== "text") this.fail("a bracket or a case is not closed");
+        return;
+      }
+      if (character === ")") {
+        this.at += 1;
+        if (end !== ")") this.fail("a bracket closes that none opened");
+        return;
+      }
+      if (character === ";" && (this.text[this.at + 1] === ";" || this.text[this.at + 1] === "&")) {
+        this.#endOfCase(end);
+        return;
+      }
+      if (this.#operator(character)) continue;
+      if (this.#command() === "esac") {
+        if (end !== ";;") this.fail("an esac closes a case that none opened");
+        this.#esac = true;
+        return;
+      }
+    }
+  }
+
+  #esac = false;
+
+  #endOfCase(end: End): void {
+    if (end !== ";;") return this.fail("`;;` stands outside of a case");
+    while (this.text[this.at] === ";" || this.text[this.at] === "&") this.at += 1;
+  }
+
+  #operator(character: string): boolean {
+    if (character === "&" && this.text[this.at + 1] === ">") return false;
+    if (character !== ";" && character !== "&" && character !== "|") return false;
+    const isPipe = character === "|" && this.text[this.at + 1] !== "|";
+    if (isPipe) this.#piped = true;
+    this.at += isPipe || this.text[this.at + 1] !== character ? 1 : 2;
+    if (isPipe && this.text[this.at] === "&") this.at += 1;
+    return true;
+  }
+
+  /** Passes blanks, joined lines and comments, and with `lines` the ends of lines too. */
+  #blanks(lines: boolean): void {
+    for (;;) {
+      const character = this.text[this.at];
+      if (character === " " || character === "\t") this.at += 1;
+      else if (character === "\\" && this.text[this.at + 1] === "\n") this.at += 2;
+      else if (character === "#") {
+        const end = this.text.slice(this.at).search(/[\r\n]/);
+        this.at = end < 0 ? this.text.length : this.at + end;
+      } else if (lines && (character === "\n" || character === "\r")) this.#line(character);
+      else return;
+    }
+  }
+
+  #line(character: string): void {
+    // A shell takes a carriage return for a letter, a terminal or a person for the end of a line.
+    if (character === "\r") this.note("it has carriage returns");
+    this.at += 1;
+    if (character === "\n" && this.#heredocs.length > 0) this.#readHeredocs();
+  }
+
+  #readHeredocs(): void {
+    for (const { redirect, dash } of this.#heredocs.splice(0)) {
+      let body = "";
+      while (this.at < this.text.length) {
+        const end = this.text.indexOf("\n", this.at);
+        const line = this.text.slice(this.at, end < 0 ? undefined : end);
+        this.at = end < 0 ? this.text.length : end + 1;
+        if ((dash ? line.replace(/^\t+/, "") : line) === redirect.target.text) break;
+        body += `${line}\n`;
+      }
+      redirect.body = this.#heredocBody(redirect.target, body);
+    }
+  }
+
+  #heredocBody(delimiter: Word, body: string): Word {
+    if (delimiter.quoted) return { text: body, match: body, quoted: true, glob: false, tilde: false };
+    const parser = new Parser(body, this.depth + 1 + this.#levels, this.script);
+    const word = parser.expanded();
+    return { ...word, text: body };
+  }
+
+  #command(): "esac" | undefined {
+    if (this.text[this.at] === "(") {
+      this.#bracket();
+      return undefined;
+    }
+    return this.#simple();
+  }
+
+  #bracket(): void {
+    const end = this.text[this.at + 1] === "(" ? this.arithmeticEnd(this.at + 1) : -1;
+    const inner = end < 0 ? "" : this.text.slice(this.at + 2, end);
+    // Not every shell knows `((`: where the inside could be a command, it is read as one.
+    if (end >= 0 && !/\w\s+-?[A-Za-z_./]/.test(inner) && /[=+<>*%-]/.test(inner)) {
+      this.at = end + 2;
+      return this.nested(inner, "expansions");
+    }
+    this.at += 1;
+    this.#within(() => this.#list(")"));
+  }
+
+  #simple(): "esac" | undefined {
+    const command: SimpleCommand = { words: [], assignments: [], redirects: [], piped: this.#piped };
+    this.#piped = false;
+    let ended: "esac" | undefined;
+    while (!this.halted) {
+      this.#blanks(false);
+      if (this.#redirect(command)) continue;
+      if (command.words.length === 0 && this.#assignment(command)) continue;
+      const start = this.at;
+      const word = this.word();
+      if (this.at === start) break;
+      const keyword = command.words.length === 0 && command.assignments.length === 0 && !word.quoted ? word.text : "";
+      if (keyword === "esac") {
+        ended = "esac";
+        break;
+      }
+      if (this.#keyword(keyword)) continue;
+      command.words.push(word);
+      if (command.words.length === 1 && this.#isFunction()) command.words.pop();
+    }
+    this.#finish(command);
+    if (ended === undefined && this.text[this.at] === "(") this.#unexpectedBracket();
+    return ended;
+  }
+
+  #finish(command: SimpleCommand): void {
+    if (command.words.length + command.assignments.length + command.redirects.length === 0) return;
+    if (this.script.commands.length >= SHELL_LIMITS.commands) return this.fail("it has too many commands");
+    this.script.commands.push(command);
+  }
+
+  #unexpectedBracket(): void {
+    this.fail("a bracket opens where none can");
+  }
+
+  /** Passes a keyword and what belongs to its head. */
+  #keyword(word: string): boolean {
+    if (PASSED.has(word)) return true;
+    if (word === "for" || word === "select") this.#forHead();
+    else if (word === "case") this.#within(() => this.#case());
+    else if (word === "function") this.#functionHead();
+    else if (word === "[[") this.#test();
+    else return false;
+    return true;
+  }
+
+  #forHead(): void {
+    this.#blanks(false);
+    if (this.text.startsWith("((", this.at)) {
+      const end = this.arithmeticEnd(this.at + 1);
+      if (end < 0) return this.fail("a bracket is not closed");
+      const inner = this.text.slice(this.at + 2, end);
+      this.at = end + 2;
+      return this.nested(inner, "expansions");
+    }
+    this.word();
+    this.#blanks(true);
+    const start = this.at;
+    if (this.word().text !== "in") {
+      this.at = start;
+      return;
+    }
+    for (;;) {
+      this.#blanks(false);
+      const before = this.at;
+      this.word();
+      if (this.at === before) return;
+    }
+  }
+
+  #functionHead(): void {
+    this.#blanks(false);
+    this.word();
+    this.#isFunction();
+  }
+
+  /** `name ()`: what follows is judged like anything else. */
+  #isFunction(): boolean {
+    const start = this.at;
+    this.#blanks(false);
+    if (this.text[this.at] === "(") {
+      this.at += 1;
+      this.#blanks(false);
+      if (this.text[this.at] === ")") {
+        this.at += 1;
+        return true;
+      }
+    }
+    this.at = start;
+    return false;
+  }
+
+  #case(): void {
+    this.#blanks(true);
+    this.word();
+    this.#blanks(true);
+    if (this.word().text !== "in") return this.fail("a case has no `in`");
+    this.#esac = false;
+    while (!this.halted) {
+      this.#blanks(true);
+      if (this.text[this.at] === "(") this.at += 1;
+      else if (/^esac(?![^\s;&|<>()])/.test(this.text.slice(this.at, this.at + 5))) {
+        this.at += 4;
+        return;
+      }
+      if (!this.#casePattern()) return;
+      this.#within(() => this.#list(";;"));
+      if (this.#esac) {
+        this.#esac = false;
+        return;
+      }
+    }
+  }
+
+  #casePattern(): boolean {
+    while (!this.halted) {
+      this.#blanks(true);
+      const start = this.at;
+      this.word();
+      this.#blanks(true);
+      const character = this.text[this.at];
+      this.at += 1;
+      if (character === ")") return true;
+      if (character !== "|" || this.at === start + 1) break;
+    }
+    this.fail("a case is not understood");
+    return false;
+  }
+
+  /** `[[ ... ]]`. */
+  #test(): void {
+    while (!this.halted) {
+      this.#blanks(true);
+      const character = this.text[this.at];
+      if (character === undefined || character === ";") return this.fail("a test is not closed");
+      if (this.isProcessSubstitution()) this.word();
+      else if ("()<>&|".includes(character)) this.at += 1;
+      else if (this.word().text === "]]") return;
+    }
+  }
+
+  #assignment(command: SimpleCommand): boolean {
+    ASSIGNMENT.lastIndex = this.at;
+    const found = ASSIGNMENT.exec(this.text);
+    if (found === null) return false;
+    this.at += found[0].length;
+    if (this.text[this.at] === "(") return this.#array(command, found[1] ?? "");
+    command.assignments.push({ name: found[1] ?? "", value: this.word() });
+    return true;
+  }
+
+  #array(command: SimpleCommand, name: string): boolean {
+    this.at += 1;
+    const values: string[] = [];
+    while (!this.halted) {
+      this.#blanks(true);
+      const start = this.at;
+      values.push(this.word().match);
+      if (this.at !== start) continue;
+      if (this.text[this.at] !== ")") this.fail("a list of values is not closed");
+      this.at += 1;
+      break;
+    }
+    const text = values.join(" ");
+    command.assignments.push({ name, value: { text, match: text, quoted: true, glob: false, tilde: false } });
+    return true;
+  }
+
+  #redirect(command: SimpleCommand): boolean {
+    if (this.isProcessSubstitution()) return false;
+    const operator = this.#redirectOperator();
+    if (operator === undefined) return false;
+    this.#blanks(false);
+    const start = this.at;
+    const target = this.word();
+    if (this.at === start) {
+      this.fail("a redirection has no target");
+      return true;
+    }
+    const redirect: Redirect = { operator, target };
+    command.redirects.push(redirect);
+    if (operator === "<<" || operator === "<<-") this.#heredocs.push({ redirect, dash: operator === "<<-" });
+    return true;
+  }
+
+  #redirectOperator(): string | undefined {
+    for (const pattern of [REDIRECT, REDIRECT_ALL]) {
+      pattern.lastIndex = this.at;
+      const found = pattern.exec(this.text);
+      if (found === null) continue;
+      this.at += found[0].length;
+      return found[1] ?? ">";
+    }
+    return undefined;
+  }
+}
