@@ -29,6 +29,8 @@ import { Egress } from "./network/egress.ts";
 import { NetworkEvents } from "./network/events.ts";
 import type { NetworkRecord } from "./network/gate.ts";
 import { askServers, systemResolve } from "./network/resolver.ts";
+import { FrontDesk } from "./gateway/desk.ts";
+import { Gateway } from "./gateway/gateway.ts";
 import { Experiments } from "./experiments/experiments.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
@@ -76,9 +78,11 @@ export class Server {
   #listening: Listening | undefined;
   #host: CellHost | undefined;
   #audit: Audit | undefined;
+  readonly #gateway: Gateway;
 
   private constructor(options: ServerOptions) {
     this.#options = options;
+    this.#gateway = new Gateway(options.log);
   }
 
   /** A running server, or an error and nothing left behind. */
@@ -128,8 +132,10 @@ export class Server {
       locks: new KeyedLocks(),
       live: this.#live,
       egress: this.#egress(user, store),
+      gateway: this.#gateway,
       reach: this.#options.reach ?? (() => undefined),
     };
+    this.#closers.push(() => this.#gateway.closeAll());
     const engine = await this.#engine(parts, machine, cell, temporary);
     this.#listening = await listen(engine, {
       version: readVersion(),
@@ -257,6 +263,8 @@ export class Server {
     this.#closers.push(() => audit.close());
     this.#audit = audit;
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"));
+    const desk = new FrontDesk({ parts, sandboxes, audit, approvals });
+    this.#closers.push(() => desk.close());
     const experiments = new Experiments(parts, sandboxes, temporary);
     this.#closers.push(() => experiments.close());
     const { verification } = experiments;
@@ -269,6 +277,8 @@ export class Server {
     );
     if (promotions !== undefined) experiments.onWinner = (winner) => promotions.promoteWinner(winner);
     await experiments.resume();
+    await desk.resume();
+    this.#gateway.serve(desk);
     const best = parts.backends.all()[0];
     const limits = best?.driver.capabilities.limits === "hard" ? "hard" : "watched";
     return createEngine({

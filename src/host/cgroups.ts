@@ -142,8 +142,11 @@ export class Cgroups {
       this.#write("memory", name, "memory.swap.max", "0", true);
     } else {
       this.#write("cpu", name, "cpu.cfs_quota_us", String(quota));
-      this.#write("memory", name, "memory.limit_in_bytes", String(limits.memoryBytes));
-      this.#write("memory", name, "memory.memsw.limit_in_bytes", String(limits.memoryBytes), true);
+      // The kernel keeps the limit with swap at least as high as the one without: whichever is in the way goes first.
+      const rises = Number(this.#read("memory", name, "memory.limit_in_bytes") ?? 0) < limits.memoryBytes;
+      const order = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+      for (const file of rises ? order.toReversed() : order)
+        this.#write("memory", name, file, String(limits.memoryBytes), file !== order[0]);
     }
     this.#write("pids", name, "pids.max", String(limits.processes));
   }

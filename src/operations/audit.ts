@@ -1,5 +1,6 @@
 /** Use cases of the audit trail. */
 import type { Audit } from "../audit/audit.ts";
+import { decisionEntry } from "../audit/decision.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import type { Handlers } from "./operations.ts";
 
@@ -17,19 +18,8 @@ export function auditHandlers(audit: Audit, sandboxes: Sandboxes): Pick<Handlers
     }),
     verifyAudit: () => audit.verify(),
     listDecisions: async ({ sandbox, after, limit }) => ({ records: await audit.list({ sandbox: await idOf(sandbox), after, limit }) }),
-    reportDecision: async ({ sandbox, decision: { tool, args, ...rest } }) => {
-      const { id, name, currentSnapshot } = await sandboxes.find(sandbox);
-      await audit.record({
-        actor: { kind: "agent", name },
-        action: tool,
-        target: typeof args === "string" ? args : "",
-        arguments: { args: args ?? null, ...(rest as Record<string, never>) },
-        label: "AUTONOMOUS",
-        rule: null,
-        reason: null,
-        sandbox: id,
-        snapshot: currentSnapshot,
-      });
+    reportDecision: async ({ sandbox, decision }) => {
+      await audit.record(decisionEntry(await sandboxes.find(sandbox), decision));
       return { ok: true };
     },
   };

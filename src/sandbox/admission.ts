@@ -77,3 +77,20 @@ export function effectiveLimits(
     processes: choose("processes", asked?.processes, config.limits.processes, LIMITS.defaultProcesses, ceilings.processes),
   };
 }
+
+/** What a running sandbox gets without a person: the project's ceiling, within the machine's. */
+export function grantedWithoutAsking(
+  now: Limits,
+  { policy }: Pick<ProjectConfig, "policy">,
+  { ceilings }: Pick<UserConfig, "ceilings">,
+): Pick<Limits, "cpus" | "memoryBytes"> {
+  // Until a person trusts the project, its ceiling may only be lower than what everybody has.
+  const most = policy?.tightenOnly === true ? (ceiling: number, usual: number) => Math.min(ceiling, usual) : (ceiling: number) => ceiling;
+  const { grantedCpus, grantedMemoryBytes } = LIMITS;
+  const cpus = most(policy?.ceiling?.cpus ?? grantedCpus, grantedCpus);
+  const memoryBytes = most(policy?.ceiling?.memory ?? grantedMemoryBytes, grantedMemoryBytes);
+  return {
+    cpus: Math.max(now.cpus, Math.min(cpus, ceilings.cpus ?? cpus)),
+    memoryBytes: Math.max(now.memoryBytes, Math.min(memoryBytes, ceilings.memory ?? memoryBytes)),
+  };
+}

@@ -107,6 +107,7 @@ export class Ending {
       live.remove(row.id);
     }
     this.#parts.egress.close(row.id);
+    this.#parts.gateway.close(row.id);
     await this.#commands.settleAll(row.id, cause);
     await backends.of(row).driver.clear(row.id, row.removing ? "remove" : "keep");
   }

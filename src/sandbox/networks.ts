@@ -1,4 +1,4 @@
-/** The way out of each sandbox: opened when its processes are there, changed on request, closed with it. */
+/** The way out of each sandbox, and its own door to the server: opened when its processes are there, changed on request, closed with it. */
 import { VivError } from "../schema/errors.ts";
 import { NO_NETWORK, type HostRule, type NetworkMode, type NetworkReport, type NetworkRules } from "../schema/network.ts";
 import type { SandboxRow } from "../store/store.ts";
@@ -21,9 +21,10 @@ export class Networks {
 
   /** For a sandbox whose process 1 was just launched or found again. */
   async open(row: Pick<SandboxRow, "id" | "driver" | "network">): Promise<void> {
+    const folder = this.#parts.backends.of(row).driver.sockets(row.id);
+    if (folder !== undefined) this.#parts.gateway.open(row.id, folder);
     const rules = rulesOf(row);
     if (rules.mode === "off") return;
-    const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     // An earlier life of it may have left its socket in a folder that is gone.
     this.#parts.egress.close(row.id);
     if (folder !== undefined) await this.#parts.egress.set(row.id, folder, rules);
@@ -31,6 +32,7 @@ export class Networks {
 
   close(sandbox: string): void {
     this.#parts.egress.close(sandbox);
+    this.#parts.gateway.close(sandbox);
   }
 
   /** Called with the sandbox's lock held. */

@@ -50,6 +50,12 @@ export class Backends {
   }
 }
 
+/** Where a sandbox speaks to the server from inside: a socket of its own, there as long as its processes are. */
+export interface Doors {
+  open(sandbox: string, folder: string): void;
+  close(sandbox: string): void;
+}
+
 /** What the sandbox folder works with; made once by the server. */
 export interface Parts {
   readonly store: Store;
@@ -66,6 +72,7 @@ export interface Parts {
   readonly locks: KeyedLocks;
   /** The way out of sandboxes. */
   readonly egress: Egress;
+  readonly gateway: Doors;
   /** Sandboxes with processes. */
   readonly live: Live;
   /** Called at named points of every operation that must survive being killed there. */

@@ -14,6 +14,7 @@ import { Commands } from "./commands.ts";
 import { Damage } from "./damage.ts";
 import { Creation } from "./creation.ts";
 import { Ending } from "./ending.ts";
+import { Limiting, type LimitChange } from "./limiting.ts";
 import { Networks, type NetworkChange } from "./networks.ts";
 import type { Parts } from "./parts.ts";
 import { Refreshing } from "./refresh.ts";
@@ -29,6 +30,7 @@ export class Sandboxes {
   readonly creation: Creation;
   readonly ending: Ending;
   readonly networks: Networks;
+  readonly limiting: Limiting;
   readonly snapshots: Snapshots;
   readonly #refreshing: Refreshing;
 
@@ -38,6 +40,7 @@ export class Sandboxes {
     this.commands = new Commands(parts, this.damage);
     this.creation = new Creation(parts, registry);
     this.networks = new Networks(parts);
+    this.limiting = new Limiting(parts);
     this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
     this.#refreshing = new Refreshing(parts, registry, this.commands, this.snapshots);
@@ -179,6 +182,12 @@ export class Sandboxes {
   async changeNetwork(reference: string, change: NetworkChange): Promise<NetworkReport> {
     const row = await this.find(reference);
     return this.#locked(row, (now) => this.networks.change(now, change));
+  }
+
+  /** The kernel holds the new limits from now on; whether they may be had is decided before. */
+  async limit(reference: string, change: LimitChange): Promise<Sandbox> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => this.#shownNow(await this.limiting.change(now, change)));
   }
 
   async snapshot(reference: string, name: string | undefined): Promise<Snapshot> {

@@ -30,6 +30,8 @@ export const ERRORS = {
   untrusted_config: { status: 409, exit: 4, remedy: "Read vivarium.json, then run `viv trust`." },
   config_invalid: { status: 400, exit: 2, remedy: "Correct the named line of the config file." },
   no_capacity: { status: 429, exit: 5, remedy: "Remove sandboxes with `viv rm` or `viv prune`, or raise the ceiling in the user config." },
+  rate_limited: { status: 429, exit: 5, remedy: "Wait as long as Retry-After says, then try again." },
+  coordination_cycle: { status: 409, exit: 3, remedy: "Answer what the sibling asked first; it waits for that." },
   disk_full: { status: 507, exit: 5, remedy: "Free space on the host, or move the state folder with VIV_HOME." },
   storage_stopped: {
     status: 503,

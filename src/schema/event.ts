@@ -14,6 +14,7 @@ export const EventType = z
     "sandbox.failed",
     "sandbox.removed",
     "sandbox.extended",
+    "sandbox.limited",
     "sandbox.refreshed",
     "sandbox.adopted",
     "sandbox.damaged",

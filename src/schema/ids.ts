@@ -23,6 +23,7 @@ const PREFIXES = {
   experiment: "exp",
   promotion: "prm",
   approval: "apv",
+  message: "msg",
 } as const;
 type IdKind = keyof typeof PREFIXES;
 

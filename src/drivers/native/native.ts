@@ -9,6 +9,7 @@ import { readMounts } from "../../host/mounts.ts";
 import { firstProcessesHolding } from "../../host/processes.ts";
 import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import { GATEWAY_PORT, GATEWAY_SOCKET } from "../../schema/gateway.ts";
 import { PROXY_PORT, PROXY_SOCKET } from "../../schema/network.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
@@ -117,6 +118,7 @@ export class NativeDriver implements Driver {
       ["run", this.#runFolder(request.sandbox)],
       // Where no socket is, because there is no network, whoever dials the port is turned away.
       ["forward", `${PROXY_PORT}\x1f${PROXY_SOCKET}`],
+      ["forward", `${GATEWAY_PORT}\x1f${GATEWAY_SOCKET}`],
       ["direct", PROXY_SOCKET],
       ["privileges", request.sudo ? "keep" : "drop"],
     ];

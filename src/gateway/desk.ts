@@ -1,0 +1,155 @@
+/** Answers what sandboxes ask: finds the route, holds the limits, knows who is who. */
+import type { Approvals } from "../approvals/approvals.ts";
+import type { Audit } from "../audit/audit.ts";
+import type { Parts } from "../sandbox/parts.ts";
+import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import { VivError } from "../schema/errors.ts";
+import type { SandboxRow } from "../store/store.ts";
+import { Conversations } from "./conversations.ts";
+import { Decisions } from "./decisions.ts";
+import { Dropped } from "./dropped.ts";
+import type { Desk } from "./gateway.ts";
+import type { Reply, Request } from "./http.ts";
+import { Questions } from "./questions.ts";
+import { Rates } from "./rates.ts";
+import { about } from "./about.ts";
+import { Resources } from "./resources.ts";
+import { staleness } from "../sandbox/status.ts";
+import { parse } from "./http.ts";
+import { ResourcesInput } from "../schema/gateway.ts";
+
+export interface DeskParts {
+  readonly parts: Parts;
+  readonly sandboxes: Sandboxes;
+  readonly audit: Audit;
+  readonly approvals: Approvals;
+}
+
+/** A request whose sender and route are known. */
+export interface Call extends Request {
+  readonly row: SandboxRow;
+  /** Parts of the path that stand for something, by name. */
+  readonly named: Readonly<Record<string, string>>;
+}
+
+interface Route {
+  readonly method: "GET" | "POST";
+  /** Parts of the path; those with a colon are names, and `:id` is the caller itself. */
+  readonly path: readonly string[];
+  readonly rate: keyof typeof RATES;
+  readonly answer: (call: Call) => Promise<Reply>;
+}
+
+const RATES = {
+  request: { burst: 200, perSecond: 50 },
+  decision: { burst: 1_000, perSecond: 200 },
+  coordinate: { burst: 30, perSecond: 1 },
+  question: { burst: 20, perSecond: 0.2 },
+  resources: { burst: 20, perSecond: 0.2 },
+  staleness: { burst: 10, perSecond: 0.5 },
+} as const;
+
+export class FrontDesk implements Desk {
+  readonly #desk: DeskParts;
+  readonly #routes: readonly Route[];
+  readonly #rates = new Rates(RATES);
+  readonly #dropped: Dropped;
+  readonly #conversations: Conversations;
+  readonly #resources: Resources;
+
+  constructor(desk: DeskParts) {
+    this.#desk = desk;
+    this.#dropped = new Dropped(desk.audit);
+    this.#conversations = new Conversations(desk);
+    this.#resources = new Resources(desk);
+    this.#routes = this.#table();
+  }
+
+  #table(): Route[] {
+    const { parts, audit, approvals } = this.#desk;
+    const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
+    return [
+      route("GET", "sandbox/:id", "request", (call) => about(parts, call)),
+      route("POST", "sandbox/:id/decisions", "decision", (call) => decisions.report(call)),
+      route("GET", "sandbox/:id/decisions", "request", (call) => decisions.list(call)),
+      route("POST", "sandbox/:to/coordinate", "coordinate", (call) => talk.coordinate(call)),
+      route("POST", "sandbox/:id/coordinate/:to", "coordinate", (call) => talk.coordinate(call)),
+      route("GET", "sandbox/:id/messages", "request", (call) => talk.messages(call)),
+      route("POST", "sandbox/:id/messages/:message/answer", "request", (call) => talk.answer(call)),
+      route("POST", "sandbox/:id/resources", "resources", (call) => this.#more(call)),
+      route("GET", "sandbox/:id/staleness", "staleness", async ({ row }) => ({ status: 200, body: await staleness(parts, row) })),
+      route("POST", "sandbox/:id/approvals", "question", (call) => questions.ask(call)),
+      route("GET", "sandbox/:id/approvals/:approval", "request", (call) => questions.look(call)),
+    ];
+  }
+
+  async resume(): Promise<void> {
+    await this.#resources.resume();
+  }
+
+  close(): void {
+    this.#resources.close();
+    this.#dropped.close();
+  }
+
+  forget(sandbox: string): void {
+    this.#conversations.forget(sandbox);
+    this.#dropped.tell(sandbox);
+    this.#rates.forget(sandbox);
+  }
+
+  async answer(sandbox: string, request: Request): Promise<Reply> {
+    const row = await this.#desk.parts.store.sandbox(sandbox);
+    if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
+    const { found, named } = this.#find(request);
+    if (found === undefined || !isOwn(row, named["id"]))
+      throw new VivError("not_found", `There is no ${request.method} /${request.path.join("/").slice(0, 200)} for this sandbox.`, {
+        remedy: "Use `self` or the sandbox's own id; docs/GATEWAY.md has the routes.",
+      });
+    this.#hold(row, found.rate);
+    this.#desk.parts.live.touch(row.id);
+    return found.answer({ ...request, row, named });
+  }
+
+  #find({ method, path }: Request): { found?: Route; named: Record<string, string> } {
+    for (const found of this.#routes) {
+      const named = found.method === method ? match(found.path, path) : undefined;
+      if (named !== undefined) return { found, named };
+    }
+    return { named: {} };
+  }
+
+  #hold(row: SandboxRow, kind: keyof typeof RATES): void {
+    const waitMs = this.#rates.take(row.id, kind);
+    if (waitMs === 0) return;
+    this.#dropped.count(row, kind);
+    throw new VivError("rate_limited", `Too many requests of this kind; the next one in ${waitMs} ms.`);
+  }
+
+  async #more({ row, body }: Call): Promise<Reply> {
+    const result = await this.#resources.ask(row, parse(ResourcesInput, body));
+    if ("limits" in result) return { status: 200, body: { granted: true, limits: result.limits } };
+    const { id, state, deadline } = result.approval;
+    return { status: 202, body: { granted: false, approval: id, state, deadline } };
+  }
+}
+
+function route(method: Route["method"], path: string, rate: Route["rate"], answer: Route["answer"]): Route {
+  return { method, path: path.split("/"), rate, answer };
+}
+
+function match(pattern: readonly string[], path: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== path.length) return undefined;
+  const named: Record<string, string> = {};
+  for (const [index, part] of pattern.entries()) {
+    const given = path[index] ?? "";
+    if (part.startsWith(":")) named[part.slice(1)] = given;
+    else if (part !== given) return undefined;
+  }
+  return named;
+}
+
+/** Routes without it name somebody else on purpose. */
+function isOwn(row: SandboxRow, given: string | undefined): boolean {
+  return given === undefined || given === "self" || given === row.id || given === row.name;
+}

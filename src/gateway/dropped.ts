@@ -1,0 +1,50 @@
+/** Requests that were turned away because there were too many: counted, and the count is a record itself. */
+import type { Audit } from "../audit/audit.ts";
+import { LIMITS } from "../schema/limits.ts";
+
+interface Count {
+  readonly since: string;
+  readonly name: string;
+  readonly kinds: Map<string, number>;
+  readonly timer: NodeJS.Timeout;
+}
+
+export class Dropped {
+  readonly #audit: Audit;
+  readonly #counts = new Map<string, Count>();
+
+  constructor(audit: Audit) {
+    this.#audit = audit;
+  }
+
+  count({ id, name }: { id: string; name: string }, kind: string): void {
+    let count = this.#counts.get(id);
+    if (count === undefined) {
+      const timer = setTimeout(() => this.tell(id), LIMITS.droppedEveryMs).unref();
+      this.#counts.set(id, (count = { since: new Date().toISOString(), name, kinds: new Map(), timer }));
+    }
+    count.kinds.set(kind, (count.kinds.get(kind) ?? 0) + 1);
+  }
+
+  tell(sandbox: string): void {
+    const count = this.#counts.get(sandbox);
+    if (count === undefined) return;
+    this.#counts.delete(sandbox);
+    clearTimeout(count.timer);
+    this.#audit.note({
+      actor: { kind: "server", name: "gateway" },
+      action: "gateway.dropped",
+      target: count.name,
+      arguments: { dropped: Object.fromEntries(count.kinds), since: count.since },
+      label: "DENIED",
+      rule: "rate limit",
+      reason: "More requests than a sandbox may send.",
+      sandbox,
+      snapshot: null,
+    });
+  }
+
+  close(): void {
+    for (const sandbox of this.#counts.keys()) this.tell(sandbox);
+  }
+}

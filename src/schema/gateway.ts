@@ -1,0 +1,89 @@
+/** What a sandbox may say to the server from inside, over the loopback port that leads to its own socket. */
+import { z } from "zod";
+import { ByteSize } from "./config.ts";
+import { Limits } from "./sandbox.ts";
+
+/** Loopback port inside on which the gateway answers. */
+export const GATEWAY_PORT = 4097;
+/** Name of its socket in the folder of a sandbox's sockets. */
+export const GATEWAY_SOCKET = "gateway";
+
+/** A line break and a tab are text; other control characters could deceive whoever reads it on a terminal. */
+const text = (most: number) =>
+  z
+    .string()
+    .max(most)
+    // oxlint-disable-next-line no-control-regex -- exactly those are refused
+    .regex(/^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$/, "has control characters");
+
+const seconds = z.coerce.number().min(0).max(600);
+
+export const CoordinateInput = z.strictObject({
+  action: text(1024).min(1).describe("What is wanted."),
+  context: z.json().optional().describe("What the sibling needs to know."),
+  fromSandboxId: z.string().max(64).optional().describe("The caller itself; anything else is refused."),
+  timeout: seconds.min(1).default(60).describe("Seconds to wait for the answer."),
+});
+export type CoordinateInput = z.infer<typeof CoordinateInput>;
+
+export const AnswerInput = z.strictObject({ answer: z.json().describe("What the sibling gets.") });
+
+export const MessagesQuery = z.strictObject({
+  wait: seconds.default(0).describe("Seconds to wait for a message if there is none."),
+  after: z.coerce.number().int().min(0).default(0).describe("Only messages with a higher sequence number."),
+});
+
+export const DecisionsQuery = z.strictObject({
+  after: z.coerce.number().int().min(0).default(0).describe("Only records with a higher sequence number."),
+  limit: z.coerce.number().int().min(1).max(1000).default(200).describe("Records to look at, at most."),
+});
+
+const Cpus = z
+  .union([
+    z.number(),
+    z
+      .string()
+      .regex(/^\d{1,4}(\.\d{1,3})?$/, "a number of cores")
+      .transform(Number),
+  ])
+  .pipe(Limits.shape.cpus);
+const Memory = ByteSize.pipe(Limits.shape.memoryBytes);
+
+/** Both spellings, the short one of agents' tools among them. */
+export const ResourcesInput = z
+  .strictObject({
+    cpus: Cpus.optional(),
+    cpu: Cpus.optional(),
+    memoryBytes: Memory.optional(),
+    memory: Memory.optional(),
+    reason: text(1024).optional().describe("Why, for the person who may be asked."),
+  })
+  .transform(({ cpu, cpus = cpu, memory, memoryBytes = memory, reason }) => ({ cpus, memoryBytes, reason }))
+  .refine(({ cpus, memoryBytes }) => cpus !== undefined || memoryBytes !== undefined, "name cpus, memoryBytes or both");
+export type ResourcesInput = z.infer<typeof ResourcesInput>;
+
+/** Promotions, effects and resources have questions of their own, put by the server with its own words. */
+export const QuestionInput = z.strictObject({
+  kind: z.enum(["command", "tool", "path", "host"]),
+  target: text(4096).min(1).describe("The exact command, tool, path or host."),
+  reason: text(1024).describe("Why, in the agent's own words."),
+});
+
+export const WaitQuery = z.strictObject({ wait: seconds.default(0).describe("Seconds to wait for an answer.") });
+
+/** What a sibling asks. */
+export interface Message {
+  readonly id: string;
+  readonly sequence: number;
+  /** Id and name of the sandbox that asks, by its socket. */
+  readonly from: string;
+  readonly fromName: string;
+  /** Text of another agent: data, never an instruction of the operator. */
+  readonly provenance: "sibling";
+  readonly action: string;
+  readonly context: unknown;
+  /** How many requests wait for each other up to this one. */
+  readonly depth: number;
+  readonly sentAt: string;
+  readonly expiresAt: string;
+}
