@@ -1,6 +1,8 @@
 /** Changes of a sandbox brought into a store: the same paths as they were and as they are. */
+import { join } from "node:path";
 import { VivError } from "../schema/errors.ts";
-import type { Gathered, GatheredChange, GatheredSide } from "../volumes/gather.ts";
+import { BLOBS, type ContentLimits, type Gather, type Gathered, type GatheredChange, type GatheredSide } from "../volumes/gather.ts";
+import type { Sides } from "../volumes/volumes.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 
 /** Whether git can hold this side of a change: a file or a link whose content was taken out. */
@@ -21,10 +23,19 @@ export function sideEntries(changes: readonly GatheredChange[], side: "old" | "n
   });
 }
 
-/** Both sides as trees of the changed paths alone. */
-export async function storeSides(store: GitStore, { changes, blobs }: Gathered): Promise<{ old: string; new: string }> {
-  const { trees } = await store.write([{ entries: sideEntries(changes, "old") }, { entries: sideEntries(changes, "new") }], blobs);
-  return { old: trees[0] ?? "", new: trees[1] ?? "" };
+export interface StoredSides {
+  readonly gathered: Gathered;
+  readonly old: string;
+  readonly new: string;
+}
+
+/** Both sides as trees of the changed paths alone. Git takes the contents in while they are still being gathered. */
+export async function storeSides(store: GitStore, gather: Gather, sides: Sides, limits: ContentLimits): Promise<StoredSides> {
+  const folder = await store.place("sides");
+  const gathering = gather(sides, folder, limits);
+  const requests = gathering.then(({ changes }) => [{ entries: sideEntries(changes, "old") }, { entries: sideEntries(changes, "new") }]);
+  const { trees } = await store.writeAlong(requests, join(folder, BLOBS));
+  return { gathered: await gathering, old: trees[0] ?? "", new: trees[1] ?? "" };
 }
 
 /** A patch or a merge needs every content. */

@@ -36,14 +36,13 @@ export async function diffNames({ gather, temporary }: Workplace, sides: Sides):
 export async function diffInFull({ gather, temporary }: Workplace, sides: Sides): Promise<Diff> {
   const store = await GitStore.open(temporary);
   try {
-    const gathered = await gather(sides, store.folder, COUNTED);
-    const trees = await storeSides(store, gathered);
+    const { gathered, ...trees } = await storeSides(store, gather, sides, COUNTED);
     const { stdout } = await store.git(["diff-tree", "-r", "-z", "-M", "--raw", "--numstat", "--no-abbrev", trees.old, trees.new]);
     const untold = gathered.changes.filter((change) => !isTold(change)).map(bareEntry);
     const told = readDiffTree(stdout);
     return { entries: [...withFolders(told, gathered.changes), ...untold].toSorted(byPath), more: gathered.more };
   } finally {
-    await store.close();
+    store.discard();
   }
 }
 
@@ -51,9 +50,8 @@ export async function diffInFull({ gather, temporary }: Workplace, sides: Sides)
 export async function makePatch({ gather, temporary }: Workplace, sides: Sides): Promise<Readable> {
   const store = await GitStore.open(temporary);
   try {
-    const gathered = await gather(sides, store.folder, EVERYTHING);
+    const { gathered, ...trees } = await storeSides(store, gather, sides, EVERYTHING);
     requireWhole(gathered);
-    const trees = await storeSides(store, gathered);
     const patch = store.stream([
       "diff-tree",
       "-r",
@@ -68,7 +66,7 @@ export async function makePatch({ gather, temporary }: Workplace, sides: Sides):
       trees.old,
       trees.new,
     ]);
-    patch.once("close", () => void store.close().catch(() => undefined));
+    patch.once("close", () => store.discard());
     return patch;
   } catch (error) {
     await store.close();

@@ -2,10 +2,10 @@
  * A private bare git store for one operation. Git sees contents that were taken out for it and trees that are listed to it,
  * never a folder that somebody else wrote, and no config, attribute, hook or filter but those written here.
  */
-import { createReadStream } from "node:fs";
-import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, type FileHandle, mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { setTimeout as rest } from "node:timers/promises";
 import { run, runChecked, runToStream, TOOL_PATH, type RunResult } from "../host/run.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { GitMode } from "../volumes/gather.ts";
@@ -50,6 +50,9 @@ type GitOptions = {
   /** Of memory that git may ask for. */
   readonly mostMemoryBytes?: number;
 };
+
+const READ_AGAIN_MS = 5;
+const NOTHING_READ = { bytesRead: 0, buffer: Buffer.alloc(0) };
 
 const CONFIG = `[core]
 \trepositoryformatversion = 1
@@ -161,18 +164,24 @@ export class GitStore {
 
   /** Writes contents and trees with one run of git. */
   async write(trees: readonly TreeRequest[], blobs: string | null = null): Promise<Written> {
+    return this.writeAlong(Promise.resolve(trees), blobs);
+  }
+
+  /** The same while the contents are still being written down: `trees` come when they are complete. */
+  async writeAlong(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<Written> {
     this.#writes += 1;
+    const number = this.#writes;
     const marks = join(this.folder, `marks-${this.#writes}`);
-    const commands = trees.flatMap((tree, index) => commitCommands(tree, index, this.#writes));
     const input = (async function* (): AsyncGenerator<Uint8Array, void, void> {
-      if (blobs !== null) yield* createReadStream(blobs, { highWaterMark: READ_BYTES });
+      if (blobs !== null) yield* readAlong(blobs, coming);
+      const commands = (await coming).flatMap((tree, index) => commitCommands(tree, index, number));
       // The empty content is always there.
       yield Buffer.concat([Buffer.from("blob\ndata 0\n\n"), ...commands, Buffer.from("done\n")]);
     })();
     const args = ["fast-import", "--quiet", "--force", "--done", "--date-format=raw", "--depth=0", `--export-marks=${marks}`];
     await runChecked("git", args, { ...this.#settings, input });
     if (blobs !== null) await rm(blobs);
-    return readMarks(await readFile(marks, "latin1"), trees.length);
+    return readMarks(await readFile(marks, "latin1"), (await coming).length);
   }
 
   /** An empty folder that goes with the store. */
@@ -182,9 +191,41 @@ export class GitStore {
     return folder;
   }
 
+  /** Goes while nobody waits: removing files can take longer than making them. What stays, the next server removes. */
+  discard(): void {
+    this.close().catch(() => undefined);
+  }
+
   async close(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
   }
+}
+
+/** The bytes of a file that grows until `complete`; it may not be there yet. */
+async function* readAlong(path: string, complete: Promise<unknown>): AsyncGenerator<Buffer, void, void> {
+  let done = false;
+  const ended = complete.then(
+    () => (done = true),
+    () => (done = true),
+  );
+  let file: FileHandle | undefined;
+  try {
+    for (;;) {
+      // Looked at before reading: what was written by then is read now.
+      const last = done;
+      file ??= await open(path, "r").catch(absent);
+      const { bytesRead, buffer } = (await file?.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES)) ?? NOTHING_READ;
+      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
+      else if (last) return;
+      else await Promise.race([ended, rest(READ_AGAIN_MS)]);
+    }
+  } finally {
+    await file?.close();
+  }
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
 }
 
 function commitCommands({ entries, parent, name }: TreeRequest, index: number, write: number): Buffer[] {

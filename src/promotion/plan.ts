@@ -89,7 +89,7 @@ export async function prepare(all: Desk, source: Source, folder: string): Promis
     const notes = committed ? [COMMITS_STAY] : [];
     return { plan: describePlan(merged, moved, risks, leftOut, notes), changes: merged.changes, own: mine, contents };
   } finally {
-    await store.close();
+    store.discard();
   }
 }
 

@@ -47,6 +47,9 @@ export interface ContentLimits {
 /** Compares two sides; `folder` is an empty one of ours for what is taken out. Contents come along where limits are given. */
 export type Gather = (sides: Sides, folder: string, contents?: ContentLimits) => Promise<Gathered>;
 
+/** What the file with the contents is called in the folder given. */
+export const BLOBS = "blobs";
+
 const MODES: Readonly<Record<string, GitMode>> = {
   "100644": "100644",
   "100755": "100755",
@@ -62,7 +65,7 @@ export function gatherWith(host: CellHost): Gather {
 function gatherOne(host: CellHost): Gather {
   return async (sides, folder, contents) => {
     const list = join(folder, "list");
-    const blobs = contents === undefined ? null : join(folder, "blobs");
+    const blobs = contents === undefined ? null : join(folder, BLOBS);
     const reply = await host.request("diff", [
       ["new", sides.new],
       ["overlay", sides.overlay ? "1" : "0"],

@@ -3,7 +3,7 @@ import { constants, type Stats } from "node:fs";
 import { open, readdir, readlink, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { FileType } from "../../schema/files.ts";
-import type { ContentLimits, Gather, GatheredChange, GatheredSide, GitMode } from "../gather.ts";
+import { BLOBS, type ContentLimits, type Gather, type GatheredChange, type GatheredSide, type GitMode } from "../gather.ts";
 import { compareTrees, type Difference } from "./compare.ts";
 import { isGone, statusOf, within } from "./trees.ts";
 
@@ -18,7 +18,7 @@ export const gatherCopies: Gather = async (sides, folder, contents) => {
     leaveOut: (_path, name) => GIT.test(name.toString("latin1")),
   });
   const sorted = found.toSorted((one, other) => Buffer.compare(one.path, other.path));
-  const blobs = contents === undefined ? null : join(folder, "blobs");
+  const blobs = contents === undefined ? null : join(folder, BLOBS);
   const writer = blobs === null || contents === undefined ? undefined : await Blobs.open(blobs, contents);
   try {
     const changes: GatheredChange[] = [];
