@@ -31,6 +31,8 @@ import type { NetworkRecord } from "./network/gate.ts";
 import { askServers, systemResolve } from "./network/resolver.ts";
 import { FrontDesk } from "./gateway/desk.ts";
 import { Gateway } from "./gateway/gateway.ts";
+import type { Models } from "./models/models.ts";
+import { openModels } from "./models/open.ts";
 import { Experiments } from "./experiments/experiments.ts";
 import { createEngine } from "./operations/engine.ts";
 import type { Engine } from "./operations/operations.ts";
@@ -78,6 +80,7 @@ export class Server {
   #listening: Listening | undefined;
   #host: CellHost | undefined;
   #audit: Audit | undefined;
+  #models: Models | undefined;
   readonly #gateway: Gateway;
 
   private constructor(options: ServerOptions) {
@@ -133,6 +136,7 @@ export class Server {
       live: this.#live,
       egress: this.#egress(user, store),
       gateway: this.#gateway,
+      models: { environment: () => this.#models?.environment() ?? {} },
       reach: this.#options.reach ?? (() => undefined),
     };
     this.#closers.push(() => this.#gateway.closeAll());
@@ -263,6 +267,9 @@ export class Server {
     this.#closers.push(() => audit.close());
     this.#audit = audit;
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"));
+    const touch = (sandbox: string): void => parts.live.touch(sandbox);
+    const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
+    this.#models = models;
     const desk = new FrontDesk({ parts, sandboxes, audit, approvals });
     this.#closers.push(() => desk.close());
     const experiments = new Experiments(parts, sandboxes, temporary);
@@ -278,7 +285,7 @@ export class Server {
     if (promotions !== undefined) experiments.onWinner = (winner) => promotions.promoteWinner(winner);
     await experiments.resume();
     await desk.resume();
-    this.#gateway.serve(desk);
+    this.#gateway.serve(desk, models);
     const best = parts.backends.all()[0];
     const limits = best?.driver.capabilities.limits === "hard" ? "hard" : "watched";
     return createEngine({
@@ -287,6 +294,7 @@ export class Server {
       recovery,
       audit,
       approvals,
+      secrets,
       experiments,
       promotions,
       events,

@@ -77,6 +77,15 @@ export const GROUPS = [
     },
   },
   {
+    title: "Secrets and models",
+    commands: {
+      "secret set": () => import("./commands/secret/set.ts"),
+      "secret ls": () => import("./commands/secret/ls.ts"),
+      "secret rm": () => import("./commands/secret/rm.ts"),
+      usage: () => import("./commands/usage.ts"),
+    },
+  },
+  {
     title: "Server and machine",
     commands: {
       up: () => import("./commands/up.ts"),

@@ -10,7 +10,7 @@ import type { Doors } from "../sandbox/parts.ts";
 import { VivError } from "../schema/errors.ts";
 import { GATEWAY_SOCKET } from "../schema/gateway.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { readRequest, refuse, send, type Reply, type Request } from "./http.ts";
+import { readRequest, refuse, refuseStrangers, send, type Reply, type Request } from "./http.ts";
 
 /** What answers; there once the server has all its parts. */
 export interface Desk {
@@ -19,10 +19,17 @@ export interface Desk {
   forget(sandbox: string): void;
 }
 
+/** What passes requests to model APIs on. They are too large and too long for the desk, and speak another language. */
+export interface ModelDesk {
+  isFor(address: string): boolean;
+  serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
 export class Gateway implements Doors {
   readonly #log: Logger;
   readonly #doors = new Map<string, Server>();
   readonly #desk = Promise.withResolvers<Desk>();
+  readonly #models = Promise.withResolvers<ModelDesk>();
   #forget: ((sandbox: string) => void) | undefined;
 
   constructor(log: Logger) {
@@ -30,8 +37,9 @@ export class Gateway implements Doors {
   }
 
   /** Requests that came earlier are answered now. */
-  serve(desk: Desk): void {
+  serve(desk: Desk, models: ModelDesk): void {
     this.#forget = (sandbox) => desk.forget(sandbox);
+    this.#models.resolve(models);
     this.#desk.resolve(desk);
   }
 
@@ -81,6 +89,9 @@ export class Gateway implements Doors {
     response.on("close", () => gone.abort());
     response.on("error", () => gone.abort());
     try {
+      refuseStrangers(message);
+      const models = await this.#models.promise;
+      if (models.isFor(message.url ?? "")) return await models.serve(sandbox, message, response);
       const request = await readRequest(message, gone.signal);
       send(response, await (await this.#desk.promise).answer(sandbox, request));
     } catch (error) {

@@ -24,12 +24,15 @@ export interface Reply {
 const HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"].flatMap((host) => [host, `${host}:${GATEWAY_PORT}`]));
 const RETRY_AFTER = /\b(\d+) ms\b/;
 
-export async function readRequest(message: IncomingMessage, signal: AbortSignal): Promise<Request> {
-  // A page in a browser inside must not speak for the agent.
+/** A page in a browser inside must not speak for the agent. */
+export function refuseStrangers(message: IncomingMessage): void {
   if (message.headers.origin !== undefined || !HOSTS.has((message.headers.host ?? "").toLowerCase()))
     throw new VivError("forbidden_origin", "The gateway is for programs inside the sandbox.", {
       remedy: `Call http://localhost:${GATEWAY_PORT} without an Origin.`,
     });
+}
+
+export async function readRequest(message: IncomingMessage, signal: AbortSignal): Promise<Request> {
   const { path, query } = address(message.url ?? "/");
   return { method: message.method ?? "GET", path, query, body: await readBody(message), signal };
 }

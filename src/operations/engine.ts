@@ -12,6 +12,7 @@ import type { LiveSandbox } from "../sandbox/live.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Promotions } from "../promotion/promotions.ts";
 import type { Recovery } from "../sandbox/recovery.ts";
+import type { Secrets } from "../secrets/secrets.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { openProject } from "../sandbox/projects.ts";
 import { sandboxStatus, staleness } from "../sandbox/status.ts";
@@ -25,7 +26,9 @@ import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
+import { modelHandlers } from "./models.ts";
 import { policyHandlers } from "./policy.ts";
+import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
 
@@ -35,6 +38,7 @@ export interface EngineParts {
   readonly recovery: Recovery;
   readonly audit: Audit;
   readonly approvals: Approvals;
+  readonly secrets: Secrets;
   readonly experiments: Experiments;
   /** Absent where there is no cell. */
   readonly promotions: Promotions | undefined;
@@ -155,6 +159,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...auditHandlers(engine.audit, sandboxes),
     ...networkHandlers(sandboxes),
     ...policyHandlers((path) => openProject(parts.store, path, parts.state)),
+    ...secretHandlers(engine.secrets),
+    ...modelHandlers(parts.store, sandboxes, parts.user.budgets),
     ...promotionHandlers(() => required(engine.promotions)),
 
     listEvents: async ({ after, limit, sandbox }) => {

@@ -12,7 +12,7 @@ import { commandEnd, endedWithSandbox, NOTHING_SEEN, signalNumber, type Circumst
 import type { Damage } from "./damage.ts";
 import type { LiveSandbox } from "./live.ts";
 import { OutputTail } from "./output-tail.ts";
-import type { Parts } from "./parts.ts";
+import type { ModelVariables, Parts } from "./parts.ts";
 import { requireLive } from "./state.ts";
 import type { CommandStream } from "./stream.ts";
 
@@ -51,7 +51,7 @@ export class Commands {
   async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
     requireLive(row);
     const live = this.#live(row);
-    const request = execRequest(row, options);
+    const request = execRequest(row, options, this.#parts.models);
     const leave = live.seats.commands.take();
     const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
     const command: Command = {
@@ -337,7 +337,7 @@ async function drain(output: AsyncIterable<OutputChunk>, end: Promise<CommandEnd
   }
 }
 
-function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
+function execRequest(row: SandboxRow, options: StartOptions, models: ModelVariables): ExecRequest {
   const bytes = options.command.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
   if (bytes > LIMITS.maxArgumentBytes)
     throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
@@ -356,7 +356,16 @@ function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
   const proxied = proxyEnvironment(row.network, row.env);
-  const env = { ...rest, ...own, ...proxied, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env };
+  // Only walls have a door to the gateway; what the project sets by itself is meant so.
+  const reached = row.walled ? models.environment() : {};
+  const env = {
+    ...reached,
+    ...rest,
+    ...own,
+    ...proxied,
+    ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }),
+    ...options.env,
+  };
   const envBytes = Object.entries(env).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value) + 2, 0);
   if (envBytes > LIMITS.maxEnvironmentBytes)
     throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);

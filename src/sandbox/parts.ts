@@ -56,6 +56,11 @@ export interface Doors {
   close(sandbox: string): void;
 }
 
+/** Variables by which programs inside find their model APIs. */
+export interface ModelVariables {
+  environment(): Record<string, string>;
+}
+
 /** What the sandbox folder works with; made once by the server. */
 export interface Parts {
   readonly store: Store;
@@ -73,6 +78,7 @@ export interface Parts {
   /** The way out of sandboxes. */
   readonly egress: Egress;
   readonly gateway: Doors;
+  readonly models: ModelVariables;
   /** Sandboxes with processes. */
   readonly live: Live;
   /** Called at named points of every operation that must survive being killed there. */

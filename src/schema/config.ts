@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BudgetsConfig, ModelsConfig, PricesConfig } from "./model.ts";
 import { ProjectNetwork, UserNetwork } from "./network.ts";
 import { PolicyConfig } from "./policy.ts";
 import { ByteSize, Duration } from "./units.ts";
@@ -151,6 +152,9 @@ export const UserConfig = z
     mask: z.array(z.string().startsWith("/")).default([]).describe("More paths hidden in every sandbox."),
     expose: z.array(z.string().startsWith("/")).default([]).describe("Paths shown in every sandbox, copy-on-write."),
     network: UserNetwork.prefault({}),
+    models: ModelsConfig,
+    prices: PricesConfig,
+    budgets: BudgetsConfig,
     spares: z.boolean().default(true).describe("Keep one sandbox of a project in use launched ahead, so that the next create is quicker."),
     forge: z
       .strictObject({

@@ -10,7 +10,9 @@ import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, 
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
 import { NETWORK_CONTRACTS } from "./network.ts";
 import { POLICY_CONTRACTS } from "./policy.ts";
+import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
+import { SECRET_CONTRACTS } from "./secret.ts";
 import { ROUTES } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
@@ -200,6 +202,8 @@ export const CONTRACTS = {
   ...APPROVAL_CONTRACTS,
   ...AUDIT_CONTRACTS,
   ...POLICY_CONTRACTS,
+  ...SECRET_CONTRACTS,
+  ...MODEL_CONTRACTS,
 
   listEvents: contract(
     ROUTES.listEvents,

@@ -60,6 +60,11 @@ export const ERRORS = {
     exit: 125,
     remedy: "Free space on the disk of the state folder; nothing is done that can't be recorded.",
   },
+  secret_unreadable: {
+    status: 500,
+    exit: 125,
+    remedy: "Set the secret again with `viv secret set`; its key file is not the one it was kept with.",
+  },
   timeout: { status: 504, exit: 124, remedy: "Give it more time, or look at what it waits for." },
   cancelled: { status: 499, exit: 130, remedy: "Nothing: it was cancelled on request." },
   cell_incompatible: {

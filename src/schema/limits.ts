@@ -99,6 +99,14 @@ export const LIMITS = {
   coordinationDepth: 4,
   coordinationInbox: 32,
 
+  /** Requests to model APIs; the number is of one sandbox, and leaves connections of the gateway for the rest. */
+  modelRequests: 24,
+  modelBodyBytes: 32 * 1024 ** 2,
+  modelAnswerBytes: 64 * 1024 ** 2,
+  modelEventCharacters: 16 * 1024 ** 2,
+  /** Without a byte of an answer. */
+  modelSilenceMs: 10 * 60_000,
+
   /** The proxy; of one sandbox. */
   egressConnections: 192,
   egressBytes: 64 * 1024 ** 3,

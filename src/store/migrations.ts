@@ -1,5 +1,5 @@
 /** The schema's history. Only ever appended to: the number of entries is the schema's version. */
-import { sql, type Kysely } from "kysely";
+import { sql, type CreateTableBuilder, type Kysely } from "kysely";
 
 export type Migration = (db: Kysely<unknown>) => Promise<void>;
 
@@ -99,4 +99,20 @@ async function approvals(db: Kysely<unknown>): Promise<void> {
     await db.schema.createIndex(`approvals_${column}`).on("approvals").columns([column, "asked_at"]).execute();
 }
 
-export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail, approvals];
+async function secretsAndUsage(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("secrets")
+    .addColumn("name", "text", (column) => column.primaryKey())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  let usage: CreateTableBuilder<"usage", string> = db.schema.createTable("usage");
+  for (const name of ["sandbox", "day", "provider", "model", "sandbox_name", "project"])
+    usage = usage.addColumn(name, "text", (column) => column.notNull());
+  usage = usage.addColumn("task", "text");
+  for (const name of ["requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "micro_dollars"])
+    usage = usage.addColumn(name, "integer", (column) => column.notNull());
+  await usage.addPrimaryKeyConstraint("usage_key", ["sandbox", "day", "provider", "model"]).execute();
+  for (const column of ["day", "project", "task"]) await db.schema.createIndex(`usage_${column}`).on("usage").column(column).execute();
+}
+
+export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail, approvals, secretsAndUsage];

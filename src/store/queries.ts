@@ -4,6 +4,7 @@ import type { Base } from "../capture/capture.ts";
 import type { Approval } from "../schema/approval.ts";
 import type { AuditRecord } from "../schema/audit.ts";
 import type { Command } from "../schema/command.ts";
+import type { UsageRow } from "../schema/model.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type {
   ApprovalFilter,
@@ -15,7 +16,9 @@ import type {
   Read,
   RecordFilter,
   SandboxRow,
+  SecretRow,
   SnapshotRow,
+  UsageFilter,
 } from "./store.ts";
 import type { EventTable, Tables } from "./tables.ts";
 
@@ -26,6 +29,14 @@ function body<Row>(row: { body: string } | undefined): Row | undefined {
 
 function bodies<Row>(rows: readonly { body: string }[]): Row[] {
   return rows.map((row) => JSON.parse(row.body) as Row);
+}
+
+function chosen(filter: UsageFilter): (readonly ["sandbox" | "task" | "project" | "day", string])[] {
+  const columns = ["sandbox", "task", "project", "day"] as const;
+  return columns.flatMap((column) => {
+    const value = filter[column];
+    return value === undefined ? [] : [[column, value] as const];
+  });
 }
 
 function toEvent(row: Selectable<EventTable>): VivEvent {
@@ -132,6 +143,36 @@ export class Queries implements Read {
 
   async newestAudit(): Promise<AuditRecord | undefined> {
     return body(await this.db.selectFrom("audit").select("body").orderBy("sequence", "desc").limit(1).executeTakeFirst());
+  }
+
+  async secrets(): Promise<SecretRow[]> {
+    return bodies(await this.db.selectFrom("secrets").select("body").orderBy("name").execute());
+  }
+
+  async usage(filter: UsageFilter): Promise<UsageRow[]> {
+    let asked = this.db.selectFrom("usage").selectAll().orderBy("day", "desc").orderBy("sandbox").orderBy("provider").orderBy("model");
+    for (const [column, value] of chosen(filter)) asked = asked.where(column, "=", value);
+    return (await asked.execute()).map((row) => ({
+      sandbox: row.sandbox,
+      name: row.sandbox_name,
+      task: row.task,
+      project: row.project,
+      day: row.day,
+      provider: row.provider,
+      model: row.model,
+      requests: row.requests,
+      inputTokens: row.input_tokens,
+      outputTokens: row.output_tokens,
+      cacheReadTokens: row.cache_read_tokens,
+      cacheWriteTokens: row.cache_write_tokens,
+      microDollars: row.micro_dollars,
+    }));
+  }
+
+  async spent(filter: UsageFilter): Promise<number> {
+    let asked = this.db.selectFrom("usage").select((sum) => sum.fn.sum<number | null>("micro_dollars").as("spent"));
+    for (const [column, value] of chosen(filter)) asked = asked.where(column, "=", value);
+    return (await asked.executeTakeFirst())?.spent ?? 0;
   }
 
   async project(id: string): Promise<ProjectRow | undefined> {
@@ -267,6 +308,41 @@ export class Changes extends Queries implements Change {
     if (records.length === 0) return;
     const rows = records.map((record) => ({ sequence: record.sequence, sandbox: record.sandbox, body: JSON.stringify(record) }));
     await this.db.insertInto("audit").values(rows).execute();
+  }
+
+  async putSecret(row: SecretRow): Promise<void> {
+    const columns = { body: JSON.stringify(row) };
+    await this.db
+      .insertInto("secrets")
+      .values({ name: row.name, ...columns })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet(columns))
+      .execute();
+  }
+
+  async removeSecret(name: string): Promise<void> {
+    await this.db.deleteFrom("secrets").where("name", "=", name).execute();
+  }
+
+  async addUsage(row: UsageRow): Promise<void> {
+    const { sandbox, day, provider, model, task, project } = row;
+    const sums = {
+      requests: row.requests,
+      input_tokens: row.inputTokens,
+      output_tokens: row.outputTokens,
+      cache_read_tokens: row.cacheReadTokens,
+      cache_write_tokens: row.cacheWriteTokens,
+      micro_dollars: row.microDollars,
+    };
+    const names = Object.keys(sums) as (keyof typeof sums)[];
+    await this.db
+      .insertInto("usage")
+      .values({ sandbox, day, provider, model, sandbox_name: row.name, task, project, ...sums })
+      .onConflict((conflict) =>
+        conflict
+          .columns(["sandbox", "day", "provider", "model"])
+          .doUpdateSet((present) => Object.fromEntries(names.map((name) => [name, present(`usage.${name}`, "+", sums[name])]))),
+      )
+      .execute();
   }
 
   async putProject(project: ProjectRow): Promise<void> {

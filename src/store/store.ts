@@ -10,6 +10,8 @@ import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
 import type { NetworkRules } from "../schema/network.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
+import type { UsageRow } from "../schema/model.ts";
+import type { Secret } from "../schema/secret.ts";
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
 export interface SandboxRow extends Sandbox {
@@ -73,6 +75,19 @@ export interface PromotionRow extends Promotion {
   readonly written: boolean;
 }
 
+/** A secret as it is kept. */
+export interface SecretRow extends Secret {
+  /** Its value, encrypted. */
+  readonly sealed: string;
+}
+
+export interface UsageFilter {
+  readonly sandbox?: string | undefined;
+  readonly task?: string | undefined;
+  readonly project?: string | undefined;
+  readonly day?: string | undefined;
+}
+
 export interface ProjectRow {
   readonly id: string;
   readonly path: string;
@@ -122,6 +137,11 @@ export interface Read {
   approvals(filter: ApprovalFilter): Promise<Approval[]>;
   audit(filter: EventFilter): Promise<AuditRecord[]>;
   newestAudit(): Promise<AuditRecord | undefined>;
+  secrets(): Promise<SecretRow[]>;
+  /** What models were asked, summed up per sandbox, day, provider and model; the newest day first. */
+  usage(filter: UsageFilter): Promise<UsageRow[]>;
+  /** Millionths of a dollar. */
+  spent(filter: UsageFilter): Promise<number>;
   project(id: string): Promise<ProjectRow | undefined>;
   projectByPath(path: string): Promise<ProjectRow | undefined>;
   projects(): Promise<ProjectRow[]>;
@@ -143,6 +163,10 @@ export interface Change extends Read {
   putApproval(approval: Approval): Promise<void>;
   /** Audit records are only ever added. */
   appendAudit(records: readonly AuditRecord[]): Promise<void>;
+  putSecret(row: SecretRow): Promise<void>;
+  removeSecret(name: string): Promise<void>;
+  /** Adds to the sum of the same sandbox, day, provider and model. */
+  addUsage(row: UsageRow): Promise<void>;
   putProject(project: ProjectRow): Promise<void>;
   removeProject(id: string): Promise<void>;
   event(type: EventType, sandbox: string | null, data?: VivEvent["data"]): Promise<void>;

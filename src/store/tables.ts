@@ -63,6 +63,27 @@ interface AuditTable {
   body: string;
 }
 
+interface SecretTable {
+  name: string;
+  body: string;
+}
+
+interface UsageTable {
+  sandbox: string;
+  day: string;
+  provider: string;
+  model: string;
+  sandbox_name: string;
+  task: string | null;
+  project: string;
+  requests: number;
+  input_tokens: number;
+  output_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  micro_dollars: number;
+}
+
 interface ProjectTable {
   id: string;
   path: string;
@@ -86,6 +107,8 @@ export interface Tables {
   promotions: PromotionTable;
   approvals: ApprovalTable;
   audit: AuditTable;
+  secrets: SecretTable;
+  usage: UsageTable;
   projects: ProjectTable;
   events: EventTable;
 }

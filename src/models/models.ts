@@ -1,0 +1,140 @@
+/**
+ * The model gateway: programs inside call their model API here, without its key. The socket says which sandbox pays; the key comes
+ * from the secrets, outside, and only for the host it is bound to.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Audit } from "../audit/audit.ts";
+import { describe, type Logger } from "../host/log.ts";
+import type { UserConfig } from "../schema/config.ts";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import { MODEL_PATH } from "../schema/model.ts";
+import type { Secrets } from "../secrets/secrets.ts";
+import type { SandboxRow, Store } from "../store/store.ts";
+import { Accounts } from "./accounts.ts";
+import { NO_TOKENS } from "./prices.ts";
+import { modelEnvironment, providersOf, type KnownProvider } from "./providers.ts";
+import { Refusal, refuse } from "./refusal.ts";
+import { readModelRequest, type ModelRequest } from "./request.ts";
+import { passOn, pathOf, send, type Target } from "./upstream.ts";
+import { UsageReader } from "./usage.ts";
+
+export interface ModelParts {
+  readonly store: Store;
+  readonly audit: Audit;
+  readonly secrets: Secrets;
+  readonly user: Pick<UserConfig, "models" | "prices" | "budgets">;
+  readonly log: Logger;
+  /** The sandbox is in use. */
+  readonly touch: (sandbox: string) => void;
+}
+
+const ADDRESS = new RegExp(`^/${MODEL_PATH}/([a-z][a-z0-9-]{0,31})(/[^#]*)$`);
+
+export class Models {
+  readonly #parts: ModelParts;
+  readonly #providers: ReadonlyMap<string, KnownProvider>;
+  readonly #accounts: Accounts;
+  /** Requests under way, by sandbox. */
+  readonly #busy = new Map<string, number>();
+
+  constructor(parts: ModelParts) {
+    this.#parts = parts;
+    this.#providers = providersOf(parts.user.models);
+    this.#accounts = new Accounts(parts.store, parts.user.budgets, parts.user.prices);
+  }
+
+  environment(): Record<string, string> {
+    return modelEnvironment(this.#providers.values(), this.#parts.secrets);
+  }
+
+  /** Whether a request is for a model API, by its address alone. */
+  isFor(address: string): boolean {
+    return address.startsWith(`/${MODEL_PATH}/`);
+  }
+
+  /** Answers it, whatever happens. */
+  async serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, name = "", rest = ""] = ADDRESS.exec(message.url ?? "") ?? [];
+    const provider = this.#providers.get(name);
+    const shape = provider?.shape ?? (name === "anthropic" ? "anthropic" : "openai");
+    const busy = this.#busy.get(sandbox) ?? 0;
+    try {
+      if (provider === undefined)
+        throw new Refusal("not_found", `There is no model API ${name} here. \`models\` in Vivarium's user config names them.`);
+      if (busy >= LIMITS.modelRequests) throw new Refusal("busy", `${busy} requests of this sandbox are under way already.`);
+      this.#busy.set(sandbox, busy + 1);
+      try {
+        await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest), response);
+      } finally {
+        const left = (this.#busy.get(sandbox) ?? 1) - 1;
+        if (left === 0) this.#busy.delete(sandbox);
+        else this.#busy.set(sandbox, left);
+      }
+    } catch (error) {
+      refuse(response, shape, this.#refusal(sandbox, error));
+    }
+  }
+
+  async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, response: ServerResponse): Promise<void> {
+    const row = await this.#parts.store.sandbox(sandbox);
+    if (row === undefined || row.removing) throw new Refusal("unavailable", "The sandbox is being removed.");
+    this.#parts.touch(sandbox);
+    const target = this.#target(provider, request);
+    const { billed, hideUsage } = request;
+    const booking = billed === undefined ? undefined : await this.#book(row, provider, billed);
+    const usage = new UsageReader(provider.shape);
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    let accepted = false;
+    try {
+      const answer = await send(target, request, gone.signal);
+      // An error costs nothing; everything else does, however it ends.
+      accepted = (answer.statusCode ?? 500) < 300;
+      await passOn(answer, response, { target, usage, hideUsage });
+    } finally {
+      this.#parts.touch(sandbox);
+      // A request that nobody waited for may have been carried out.
+      const counted = accepted || gone.signal.aborted;
+      await booking?.settle(counted ? usage.tokens(billed?.inputTokens ?? 0) : NO_TOKENS);
+    }
+  }
+
+  #target({ url, shape, secret }: KnownProvider, { method, path }: ModelRequest): Target {
+    const to = { host: url.hostname.replace(/^\[|\]$/g, ""), method, path: pathOf(url, path).replace(/\?.*$/s, "") };
+    const key = this.#parts.secrets.valueFor(secret, to);
+    const kept = this.#parts.secrets.find(secret);
+    const header = kept?.header ?? (shape === "anthropic" ? "x-api-key: {}" : "authorization: Bearer {}");
+    const colon = header.indexOf(": ");
+    const value = header.slice(colon + 2).replace("{}", () => key);
+    return { url, shape, key, placeholder: kept?.placeholder ?? "", header: [header.slice(0, colon).toLowerCase(), value] };
+  }
+
+  async #book(row: SandboxRow, { name }: KnownProvider, billed: NonNullable<ModelRequest["billed"]>) {
+    try {
+      return await this.#accounts.book(row, name, billed);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#parts.audit.note({
+        actor: { kind: "agent", name: row.name },
+        action: "model.request",
+        target: `${name}/${billed.model}`,
+        arguments: {},
+        label: "DENIED",
+        rule: "budgets",
+        reason: error.message,
+        sandbox: row.id,
+        snapshot: null,
+      });
+      throw error;
+    }
+  }
+
+  #refusal(sandbox: string, error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    if (error instanceof VivError && (error.code === "not_found" || error.code === "denied"))
+      return new Refusal("unavailable", `${error.message} ${error.remedy}`);
+    this.#parts.log.warn("a request to a model API", { sandbox, error: describe(error) });
+    return new Refusal("unavailable", "The request could not be sent on.");
+  }
+}

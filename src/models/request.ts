@@ -1,0 +1,94 @@
+/** A request to a model API as data: which call it is, what it may cost, and what of it is sent on. Everything in it is hostile. */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { LIMITS } from "../schema/limits.ts";
+import type { ModelShape } from "../schema/model.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface ModelRequest {
+  readonly method: "GET" | "POST";
+  /** Below the provider's base address. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | undefined;
+  /** Undefined where nothing is billed. */
+  readonly billed: { readonly model: string; readonly inputTokens: number; readonly outputTokens: number } | undefined;
+  /** Events with the usage alone were not asked for by the program inside. */
+  readonly hideUsage: boolean;
+}
+
+/**
+ * Calls whose use can be read from their answer. Others (batches, files, assistants) would spend without being counted, or read what
+ * other programs left with the provider.
+ */
+const CALLS: Readonly<Record<ModelShape, Readonly<Record<string, "billed" | "free">>>> = {
+  anthropic: { "POST /v1/messages": "billed", "POST /v1/messages/count_tokens": "free", "GET /v1/models": "free" },
+  openai: { "POST /chat/completions": "billed", "POST /responses": "billed", "POST /embeddings": "billed", "GET /models": "free" },
+};
+const MODEL_CALL = /^GET ((?:\/v1)?\/models)\/[\w.:-]{1,128}$/;
+const PASSED = /^(content-type|accept|user-agent|anthropic-version|anthropic-beta|openai-beta|x-stainless-[a-z-]+|idempotency-key)$/;
+const QUERY = /^\?[\w=&.,-]{0,512}$/;
+const CHARACTERS_PER_TOKEN = 4;
+const USUAL_OUTPUT_TOKENS = 4096;
+
+export async function readModelRequest(message: IncomingMessage, shape: ModelShape, rest: string): Promise<ModelRequest> {
+  const at = rest.indexOf("?");
+  const query = at < 0 ? "" : rest.slice(at);
+  // Some programs add the version by themselves.
+  const path =
+    shape === "openai" ? rest.slice(0, at < 0 ? undefined : at).replace(/^\/v1(?=\/)/, "") : rest.slice(0, at < 0 ? undefined : at);
+  const { method = "" } = message;
+  const call = CALLS[shape][`${method} ${path}`.replace(MODEL_CALL, "GET $1")];
+  if (call === undefined || (query !== "" && !QUERY.test(query)))
+    throw new Refusal("not_found", `The gateway does not pass on ${method} ${path.slice(0, 200)}: what it costs could not be counted.`);
+  const headers = passedOn(message.headers);
+  if (method === "GET") return { method, path: path + query, headers, body: undefined, billed: undefined, hideUsage: false };
+  const body = await readBody(message);
+  const asked = parse(body);
+  const plain = { method: "POST", path: path + query, headers, body, hideUsage: false } as const;
+  if (call === "free") return { ...plain, billed: undefined };
+  const model = asked["model"];
+  if (typeof model !== "string" || model === "" || model.length > 128) throw new Refusal("invalid", "The request names no model.");
+  if (asked["background"] === true) throw new Refusal("invalid", "Answers in the background can't be counted: leave `background` out.");
+  const billed = { model, inputTokens: Math.ceil(body.length / CHARACTERS_PER_TOKEN), outputTokens: mostOutput(asked) };
+  if (path !== "/chat/completions" || asked["stream"] !== true || wantsUsage(asked)) return { ...plain, billed };
+  const options = { ...(asked["stream_options"] as object | null | undefined), include_usage: true };
+  return { ...plain, billed, body: Buffer.from(JSON.stringify({ ...asked, stream_options: options })), hideUsage: true };
+}
+
+function passedOn(headers: IncomingHttpHeaders): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) if (typeof value === "string" && PASSED.test(name)) passed[name] = value;
+  // Otherwise the use could not be read.
+  return { ...passed, "accept-encoding": "identity" };
+}
+
+function wantsUsage(asked: Readonly<Record<string, unknown>>): boolean {
+  return (asked["stream_options"] as { include_usage?: unknown } | null | undefined)?.include_usage === true;
+}
+
+function mostOutput(asked: Readonly<Record<string, unknown>>): number {
+  const given = asked["max_tokens"] ?? asked["max_completion_tokens"] ?? asked["max_output_tokens"];
+  return typeof given === "number" && given >= 0 ? Math.min(given, 1_000_000) : USUAL_OUTPUT_TOKENS;
+}
+
+async function readBody(message: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > LIMITS.modelBodyBytes) throw new Refusal("too_large", `A request has at most ${LIMITS.modelBodyBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parse(body: Buffer): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new Refusal("invalid", "The body is not JSON.");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Refusal("invalid", "The body is not an object.");
+  return value as Record<string, unknown>;
+}

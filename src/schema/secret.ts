@@ -1,0 +1,62 @@
+/** Secrets that requests get outside the sandbox. Values go in and never come out. */
+import { z } from "zod";
+import { contract, Done } from "./contract.ts";
+import { HostPattern } from "./network.ts";
+import { ROUTES } from "./routes.ts";
+
+const SecretName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "a name is 1 to 64 letters, digits, and inner . _ -")
+  .describe("Name of the secret.");
+
+/** Where it may go; everything else gets the placeholder as it stands. */
+export const SecretBinding = z.strictObject({
+  hosts: z.array(HostPattern).min(1).max(64).describe("Hosts it is sent to."),
+  methods: z
+    .array(z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]))
+    .max(6)
+    .default([])
+    .describe("Only in requests with these methods; any if empty."),
+  path: z.string().startsWith("/").max(1024).nullable().default(null).describe("Only below this path; any if null."),
+  header: z
+    .string()
+    .max(256)
+    .regex(/^[A-Za-z0-9-]+: [^{}\r\n]*\{\}[^{}\r\n]*$/, "a header is `Name: value`, with {} where the secret stands")
+    .nullable()
+    .default(null)
+    .describe("Header that carries it, with {} in its place; the usual one of the API if null."),
+});
+export type SecretBinding = z.infer<typeof SecretBinding>;
+
+export const Secret = z
+  .object({
+    name: SecretName,
+    ...SecretBinding.shape,
+    placeholder: z.string().describe("What stands for it inside: worthless anywhere else."),
+    createdAt: z.string().describe("ISO time."),
+    changedAt: z.string().describe("ISO time of the last change of its value or binding."),
+  })
+  .describe("A secret, without its value.")
+  .meta({ id: "Secret" });
+export type Secret = z.infer<typeof Secret>;
+
+export const SECRET_CONTRACTS = {
+  setSecret: contract(
+    ROUTES.setSecret,
+    "Keep a secret, or replace it at once",
+    z.strictObject({
+      secret: SecretName,
+      // What no header can carry is no secret of an API.
+      value: z
+        .string()
+        .min(1)
+        .max(16_384)
+        .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, "the value is empty, has line breaks, or characters that no header carries")
+        .describe("The value; no answer ever holds it."),
+      ...SecretBinding.shape,
+    }),
+    Secret,
+  ),
+  listSecrets: contract(ROUTES.listSecrets, "Secrets, without their values", z.strictObject({}), z.object({ secrets: z.array(Secret) })),
+  removeSecret: contract(ROUTES.removeSecret, "Forget a secret at once", z.strictObject({ secret: SecretName }), Done),
+} as const;

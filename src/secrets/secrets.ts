@@ -1,0 +1,120 @@
+/**
+ * The secrets of this machine's user. Sealed values lie in the store; here they are opened for one request at a time, by whoever
+ * sends it to a host that the secret is bound to. Changes count from the next request on.
+ */
+import { randomBytes } from "node:crypto";
+import type { Audit } from "../audit/audit.ts";
+import { matches } from "../network/rules.ts";
+import { VivError } from "../schema/errors.ts";
+import type { Secret, SecretBinding } from "../schema/secret.ts";
+import type { SecretRow, Store } from "../store/store.ts";
+import type { Sealing } from "./sealing.ts";
+
+/** Where a request goes, as the one who sends it knows. */
+export interface Destination {
+  readonly host: string;
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+}
+
+/** Random letters are all there is in it: nobody can tell from it what it stands for. */
+const PLACEHOLDER_BYTES = 18;
+
+export class Secrets {
+  readonly #store: Store;
+  readonly #audit: Audit;
+  readonly #sealing: Sealing;
+  /** All rows; this server is the only one that writes them. */
+  readonly #rows = new Map<string, SecretRow>();
+
+  private constructor(store: Store, audit: Audit, sealing: Sealing) {
+    this.#store = store;
+    this.#audit = audit;
+    this.#sealing = sealing;
+  }
+
+  static async open(store: Store, audit: Audit, sealing: Sealing): Promise<Secrets> {
+    const secrets = new Secrets(store, audit, sealing);
+    for (const row of await store.secrets()) secrets.#rows.set(row.name, row);
+    return secrets;
+  }
+
+  list(): Secret[] {
+    return [...this.#rows.values()].map(shown).toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  /** The same name keeps its placeholder: what holds it inside goes on working with the new value. */
+  async set(name: string, value: string, binding: SecretBinding): Promise<Secret> {
+    const before = this.#rows.get(name);
+    const now = new Date().toISOString();
+    const placeholder = before?.placeholder ?? `viv-secret-${randomBytes(PLACEHOLDER_BYTES).toString("base64url")}`;
+    const known: Secret = { name, ...binding, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
+    const row: SecretRow = { ...known, sealed: this.#sealing.seal(value, contextOf(known)) };
+    await this.#record(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts);
+    await this.#store.change((change) => change.putSecret(row));
+    this.#rows.set(name, row);
+    return known;
+  }
+
+  async remove(name: string): Promise<void> {
+    if (!this.#rows.has(name))
+      throw new VivError("not_found", `There is no secret ${name}.`, { remedy: "`viv secret ls` shows those that exist." });
+    // Whatever happens to the row, it is not used again.
+    this.#rows.delete(name);
+    await this.#store.change((change) => change.removeSecret(name));
+    await this.#record("secret.remove", name, []);
+  }
+
+  find(name: string): Secret | undefined {
+    const row = this.#rows.get(name);
+    return row === undefined ? undefined : shown(row);
+  }
+
+  /** The value, if it may go there. Keep it no longer than the request. */
+  valueFor(name: string, destination: Destination): string {
+    const row = this.#rows.get(name);
+    if (row === undefined)
+      throw new VivError("not_found", `There is no secret ${name}.`, { remedy: `Keep one with \`viv secret set ${name} --host HOST\`.` });
+    if (!isBound(row, destination))
+      throw new VivError("denied", `The secret ${name} is not bound to ${destination.method} ${destination.host}${destination.path}.`, {
+        remedy: "`viv secret ls` shows where it may go; set it again to change that.",
+      });
+    return this.#sealing.open(row.sealed, contextOf(row));
+  }
+
+  async #record(action: string, name: string, hosts: readonly string[]): Promise<void> {
+    await this.#audit.record({
+      actor: { kind: "person", name: "owner" },
+      action,
+      target: name,
+      arguments: { hosts: [...hosts] },
+      label: "RECORDED",
+      rule: null,
+      reason: null,
+      sandbox: null,
+      snapshot: null,
+    });
+  }
+}
+
+export function isBound({ hosts, methods, path }: SecretBinding, to: Destination): boolean {
+  if (!hosts.some((pattern) => matches(pattern, to.host))) return false;
+  if (methods.length > 0 && !methods.some((method) => method === to.method)) return false;
+  return path === null || isBelow(path, to.path);
+}
+
+/** Whole parts alone: /v1 is not the beginning of /v10, and a path that climbs is below nothing. */
+function isBelow(prefix: string, path: string): boolean {
+  if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\/i.test(path)) return false;
+  return path === prefix || path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
+}
+
+/** A row whose binding was edited behind our back does not open any more. */
+function contextOf({ name, hosts, methods, path, header, placeholder }: Secret): string {
+  return JSON.stringify([name, hosts, methods, path, header, placeholder]);
+}
+
+function shown({ name, hosts, methods, path, header, placeholder, createdAt, changedAt }: SecretRow): Secret {
+  return { name, hosts, methods, path, header, placeholder, createdAt, changedAt };
+}
