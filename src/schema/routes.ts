@@ -63,7 +63,7 @@ export const ROUTES = {
   triageAction: { method: "post", path: "/policy/triage" },
   agentInstructions: { method: "get", path: "/policy/agents" },
   importPolicy: { method: "post", path: "/policy/import" },
-  setSecret: { method: "put", path: "/secrets/{secret}" },
+  setSecret: { method: "post", path: "/secrets/{secret}" },
   listSecrets: { method: "get", path: "/secrets" },
   removeSecret: { method: "delete", path: "/secrets/{secret}" },
   usage: { method: "get", path: "/usage" },

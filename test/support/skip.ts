@@ -20,6 +20,7 @@ const PROBES = {
   compiler: () => program("cc"),
   git: () => program("git"),
   bwrap: () => program("bwrap"),
+  openssl: () => program("openssl"),
   runc: () => program("runc"),
   chromium: () => program("chromium"),
   postgres: () => (postgresPrograms() === undefined ? "postgresql is not installed" : undefined),

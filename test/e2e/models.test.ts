@@ -1,0 +1,267 @@
+/** NET-4 and NET-5: programs inside a real sandbox call model APIs of the test without ever holding the key. */
+import { createServer as createTls } from "node:https";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CANARY, scanFor } from "../support/canaries.ts";
+import { ModelApi } from "../support/model-api.ts";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+import { viv } from "../support/viv.ts";
+
+/** By curl, as a program inside calls it: the address and the key from its environment. */
+const anthropic = (body: object, path = "/v1/messages"): string =>
+  `curl -sS -N -w '\\n%{http_code}' "$ANTHROPIC_BASE_URL${path}" -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+const openai = (path: string, body: object): string =>
+  `curl -sS -N -w '\\n%{http_code}' "$OPENAI_BASE_URL${path}" -H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+const ASK = { model: "claude-sonnet-4-5", max_tokens: 100, messages: [{ role: "user", content: "hi" }] };
+
+/** Every file of the state folder that holds the text. */
+function holders(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const path = join(folder, name);
+    try {
+      // Volumes are looked through from inside.
+      return statSync(path).isFile() && statSync(path).size < 64 * 1024 ** 2 && readFileSync(path).includes(text);
+    } catch {
+      return false;
+    }
+  });
+}
+
+describe("model APIs inside a sandbox", needs("root", "openssl"), () => {
+  let api: ModelApi;
+  let server: TestServer;
+  let box: string;
+
+  const total = async (sandbox: string) => (await server.client.call("usage", { sandbox })).microDollars;
+
+  beforeAll(async () => {
+    api = await ModelApi.open();
+    server = await TestServer.start({
+      config: {
+        models: {
+          anthropic: { url: api.url, secret: "anthropic" },
+          openai: { url: `${api.url}/v1`, secret: "openai" },
+          unbound: { url: `${api.url}/v1`, secret: "elsewhere" },
+        },
+        prices: { "gpt-test": { input: 1, output: 10, cacheRead: 0.5 } },
+        budgets: { sandbox: 0.05 },
+      },
+    });
+    expect(viv(server, ["secret", "set", "anthropic", "--host", "127.0.0.1"], { input: `${CANARY}-a\n` }).code).toBe(0);
+    expect(viv(server, ["secret", "set", "openai", "--host", "127.0.0.1"], { input: `${CANARY}-o` }).code).toBe(0);
+    expect(viv(server, ["secret", "set", "elsewhere", "--host", "api.example.com"], { input: `${CANARY}-e` }).code).toBe(0);
+    box = (await server.create()).id;
+  });
+  afterAll(async () => {
+    api?.close();
+    await server?.remove();
+  });
+
+  test("NET-5: Anthropic's messages get the key outside, and are counted", async () => {
+    const { stdout } = await server.sh(box, anthropic(ASK));
+    expect(stdout).toMatch(/"hello".*\n200$/s);
+    expect(api.last.headers["x-api-key"]).toBe(`${CANARY}-a`);
+    expect(api.last.headers["anthropic-version"]).toBe("2023-06-01");
+    expect(api.last.body).toEqual(ASK);
+    const { usage } = await server.client.call("usage", { sandbox: box });
+    // 1000 * 3 + 500 * 15 + 2000 * 0.3 millionths of a dollar
+    expect(usage).toMatchObject([
+      { model: ASK.model, requests: 1, inputTokens: 1000, outputTokens: 500, cacheReadTokens: 2000, microDollars: 11_100 },
+    ]);
+  });
+
+  test("NET-5: a stream arrives event by event while the API still writes it, and is counted", async () => {
+    const before = await total(box);
+    const gate = Promise.withResolvers<void>();
+    api.gate = gate.promise;
+    const { id } = await server.client.call("runCommand", {
+      sandbox: box,
+      command: ["/bin/sh", "-c", anthropic({ ...ASK, stream: true })],
+      background: true,
+    });
+    const look = async () => server.client.call("inspectCommand", { sandbox: box, command: id });
+    const early = await eventually(look, ({ stdout }) => stdout.includes("message_start"));
+    expect(early.stdout).not.toContain("message_stop");
+    gate.resolve();
+    const late = await eventually(look, ({ running }) => !running);
+    expect(late.stdout).toContain("message_stop");
+    await eventually(
+      () => total(box),
+      (cost) => cost === before + 11_100,
+    );
+  });
+
+  test("NET-5: OpenAI's chat and responses get the key outside, whole and streamed, and the usage that nobody asked for stays outside", async () => {
+    const own = (await server.create()).id;
+    for (const [path, stream] of [
+      ["/chat/completions", false],
+      ["/chat/completions", true],
+      ["/responses", false],
+      ["/v1/responses", true],
+    ] as const) {
+      const { stdout } = await server.sh(own, openai(path, { model: "gpt-test-1", stream }));
+      expect(stdout).toMatch(/\n200$/);
+      expect(api.last.headers.authorization).toBe(`Bearer ${CANARY}-o`);
+      if (path === "/chat/completions" && stream) {
+        expect(api.last.body["stream_options"]).toEqual({ include_usage: true });
+        expect(stdout).toContain("[DONE]");
+        expect(stdout).not.toContain("prompt_tokens");
+      }
+    }
+    const asked = await server.sh(
+      own,
+      openai("/chat/completions", { model: "gpt-test-1", stream: true, stream_options: { include_usage: true } }),
+    );
+    expect(asked.stdout).toContain("prompt_tokens");
+    // Five times 1000 * 1 + 2000 * 0.5 + 500 * 10
+    await eventually(
+      () => total(own),
+      (cost) => cost === 35_000,
+    );
+  });
+
+  test("NET-4, SC-01: the key is nowhere inside: not in the environment, in files, in other processes or in a snapshot", async () => {
+    const { stdout: environment } = await server.sh(box, "env; echo; cat /proc/self/environ | tr '\\0' '\\n'");
+    expect(environment).toContain("ANTHROPIC_API_KEY=viv-secret-");
+    expect(environment).not.toContain(CANARY);
+    expect((await server.sh(box, scanFor(["/root", "/home", "/etc", "/tmp", "/var", "/run", server.project]))).stdout).toBe("");
+    await server.client.call("createSnapshot", { sandbox: box });
+    // The same scan finds what does lie inside.
+    const { stdout } = await server.sh(box, `echo ${CANARY} > /tmp/planted; ${scanFor(["/tmp"])}; rm /tmp/planted`);
+    expect(stdout).toContain("/tmp/planted");
+  });
+
+  test("SC-10: no file of the state folder, no answer of the API and no error holds a value", async () => {
+    expect(holders(server.paths.home, `${CANARY}-`)).toEqual([]);
+    expect(holders(server.paths.home, "127.0.0.1")).not.toEqual([]);
+    const answers = [
+      viv(server, ["secret", "ls", "--json"]),
+      viv(server, ["secret", "ls"]),
+      viv(server, ["audit", "--json"]),
+      viv(server, ["secret", "set", "bad", "--host", "127.0.0.1"], { input: `${CANARY}-\u0001\n` }),
+      viv(server, ["secret", "set", "bad", "--host", "no host"], { input: `${CANARY}-` }),
+    ];
+    expect(answers.map(({ code }) => code)).toEqual([0, 0, 0, 2, 2]);
+    for (const { out, err } of answers) expect(out + err).not.toContain(CANARY);
+    expect(answers[0]?.out).toContain('"hosts":["127.0.0.1"]');
+    expect(answers[2]?.out).toContain("secret.set");
+  });
+
+  test("SC-10: an API that repeats the key in its answer does not bring it inside", async () => {
+    const { stdout } = await server.sh(box, `${anthropic({ ...ASK, model: "echo" })} -i`);
+    expect(api.last.headers["x-api-key"]).toBe(`${CANARY}-a`);
+    expect(stdout).toContain("bad key");
+    expect(stdout).toMatch(/401$/);
+    expect(stdout).not.toContain(CANARY);
+    expect(stdout).not.toMatch(/set-cookie/i);
+  });
+
+  test("SC-02: a key goes to no host that it is not bound to, and follows no redirect", async () => {
+    const heard = api.received.length;
+    const denied = await server.sh(
+      box,
+      openai("/chat/completions", { model: "gpt-test-1" }).replace("$OPENAI_BASE_URL", "$UNBOUND_BASE_URL"),
+    );
+    expect(denied.stdout).toMatch(/not bound to.*\n503$/s);
+    expect(api.received.length).toBe(heard);
+    const moved = await server.sh(box, anthropic({ ...ASK, model: "elsewhere" }));
+    expect(moved.stdout).toMatch(/"api_error".*\n502$/s);
+  });
+
+  test("calls whose cost can't be read are not passed on", async () => {
+    const heard = api.received.length;
+    const lines = [
+      anthropic(ASK, "/v1/messages/batches"),
+      anthropic(ASK, "/v1/files"),
+      anthropic(ASK, "/v1/messages/../files").replace("curl", "curl --path-as-is"),
+      openai("/responses", { model: "gpt-test-1", background: true }),
+      openai("/assistants", { model: "gpt-test-1" }),
+      anthropic({ messages: [] }),
+    ];
+    for (const line of lines) expect((await server.sh(box, line)).stdout, line).toMatch(/"error".*\n40[04]$/s);
+    expect(api.received.length).toBe(heard);
+  });
+
+  test("NET-5: a stream that is cut off inside is counted all the same", async () => {
+    const own = (await server.create()).id;
+    const gate = Promise.withResolvers<void>();
+    api.gate = gate.promise;
+    await server.sh(own, `${anthropic({ ...ASK, stream: true })} --max-time 2 | head -c 10`);
+    gate.resolve();
+    await eventually(
+      () => total(own),
+      (cost) => cost >= 1000 * 3 + 2000 * 0.3,
+    );
+  });
+
+  test("SC-07: an API whose certificate nobody vouches for gets no byte", async () => {
+    const place = mkdtempSync(join(tmpdir(), "viv-tls-"));
+    const [key, cert] = [join(place, "key"), join(place, "cert")];
+    const subject = "-days 1 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
+    execFileSync("openssl", [..."req -x509 -nodes".split(" "), ...subject.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const heard: string[] = [];
+    const tls = createTls({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+      heard.push(String(request.headers["x-api-key"]));
+      response.end(JSON.stringify({ usage: { input_tokens: 1, output_tokens: 1 } }));
+    }).listen(0, "127.0.0.1");
+    await once(tls, "listening");
+    const url = `https://127.0.0.1:${(tls.address() as AddressInfo).port}`;
+    const own = await TestServer.start({ config: { models: { anthropic: { url, secret: "key" } } } });
+    try {
+      viv(own, ["secret", "set", "key", "--host", "127.0.0.1"], { input: CANARY });
+      const sandbox = (await own.create()).id;
+      expect((await own.sh(sandbox, anthropic(ASK))).stdout).toMatch(/SELF_SIGNED.*\n502$/s);
+      expect(heard).toEqual([]);
+      expect((await own.client.call("usage", { sandbox })).microDollars).toBe(0);
+      // The same API with a certificate that the server trusts gets the key.
+      await own.down();
+      await own.up({ NODE_EXTRA_CA_CERTS: cert });
+      expect((await own.sh(sandbox, anthropic(ASK))).stdout).toMatch(/\n200$/);
+      expect(heard).toEqual([CANARY]);
+    } finally {
+      tls.close();
+      rmSync(place, { recursive: true, force: true });
+      await own.remove();
+    }
+  });
+
+  test("NET-5: a budget stops the next request in the API's own words, also after the server was killed", async () => {
+    const own = (await server.create()).id;
+    const calls = Array.from({ length: 6 }, () => anthropic(ASK)).join("; ");
+    const { stdout } = await server.sh(own, calls);
+    // 11,100 each: the fifth passes 0.05 dollars, the sixth is refused.
+    expect([...stdout.matchAll(/\n(\d{3})(?=\{|$)/g)].map(([, code]) => code)).toEqual(["200", "200", "200", "200", "200", "402"]);
+    expect(stdout).toContain('"type":"billing_error"');
+    const heard = api.received.length;
+    await server.kill();
+    await server.up();
+    expect(await total(own)).toBe(55_500);
+    const again = await eventually(
+      () => server.sh(own, openai("/chat/completions", { model: "gpt-test-1" })),
+      (result) => result.stdout.includes("\n402"),
+    );
+    expect(again.stdout).toContain('"code":"insufficient_quota"');
+    expect(api.received.length).toBe(heard);
+    expect(viv(server, ["usage", own]).out).toContain("$0.0555");
+    expect(viv(server, ["audit", own]).out).toContain("model.request: anthropic/claude-sonnet-4-5 [DENIED]");
+  });
+
+  test("SC-13: a replaced key is used at once, a removed one never again, and programs inside are told", async () => {
+    viv(server, ["secret", "set", "anthropic", "--host", "127.0.0.1"], { input: `${CANARY}-second` });
+    const own = (await server.create()).id;
+    await server.sh(own, anthropic(ASK));
+    expect(api.last.headers["x-api-key"]).toBe(`${CANARY}-second`);
+    const heard = api.received.length;
+    expect(viv(server, ["secret", "rm", "anthropic"]).code).toBe(0);
+    const { stdout } = await server.sh(own, anthropic(ASK).replace("$ANTHROPIC_BASE_URL", "http://127.0.0.1:4097/model/anthropic"));
+    expect(stdout).toMatch(/no secret anthropic.*\n503$/s);
+    expect(api.received.length).toBe(heard);
+    expect((await server.sh(own, "env")).stdout).not.toContain("ANTHROPIC_");
+  });
+});
