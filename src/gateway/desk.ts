@@ -42,7 +42,7 @@ interface Route {
 
 const RATES = {
   request: { burst: 200, perSecond: 50 },
-  decision: { burst: 1_000, perSecond: 200 },
+  decision: { burst: 500, perSecond: 50 },
   coordinate: { burst: 30, perSecond: 1 },
   question: { burst: 20, perSecond: 0.2 },
   resources: { burst: 20, perSecond: 0.2 },

@@ -356,7 +356,16 @@ function execRequest(row: SandboxRow, options: StartOptions): ExecRequest {
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
   const proxied = proxyEnvironment(row.network, row.env);
-  const env = { ...rest, ...own, ...proxied, ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }), ...options.env };
+  // Tools of agents name themselves by it at the gateway, which goes by the socket all the same.
+  const identity = row.walled ? { SANDBOX_ID: row.id } : {};
+  const env = {
+    ...rest,
+    ...own,
+    ...identity,
+    ...proxied,
+    ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }),
+    ...options.env,
+  };
   const envBytes = Object.entries(env).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value) + 2, 0);
   if (envBytes > LIMITS.maxEnvironmentBytes)
     throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);
