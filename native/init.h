@@ -11,6 +11,7 @@
 #define CONNECTIONS_MAX 256              /* open requests, dialled ones included */
 #define REFUSALS_MAX 64                  /* connections past those that are told so, and not just cut off */
 #define COMMANDS_MAX 512                 /* running, or ended with a pipe still held open */
+#define PUMP_MAX (256u << 10)            /* bytes moved at once between two sockets */
 #define FORWARDS_MAX 256                 /* connections from inside to forwarded ports */
 #define NAMES_MAX 4096                   /* names that have an address; the oldest makes room */
 #define NAME_STREAMS_MAX 16              /* TCP connections to the resolver */

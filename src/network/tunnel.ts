@@ -33,15 +33,16 @@ export async function tunnel(gate: Gate, session: Session, request: TunnelReques
   client.once("close", () => gone.abort());
   const opened = await gate.open(session, question, gone.signal);
   if ("verdict" in opened) return request.refuse(opened);
-  if (client.destroyed) return void opened.socket.destroy();
+  if (client.destroyed) return void opened.outside.socket.destroy();
   request.accept();
-  if (opened.ruling.tcp) return join(session, client, opened.socket, request, request.head);
+  if (opened.ruling.tcp) return join(session, client, opened.outside, request, request.head);
   await inspect(gate, session, request, opened, takeHttp);
 }
 
 /** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
-async function inspect(gate: Gate, session: Session, request: TunnelRequest, { socket }: Dialled, takeHttp: TakeHttp): Promise<void> {
+async function inspect(gate: Gate, session: Session, request: TunnelRequest, { outside }: Dialled, takeHttp: TakeHttp): Promise<void> {
   const { host, port, client, protocol } = request;
+  const { socket } = outside;
   // One that hangs up first must not stay open for nobody.
   client.once("close", () => socket.destroy());
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
@@ -51,7 +52,7 @@ async function inspect(gate: Gate, session: Session, request: TunnelRequest, { s
     return;
   }
   const hello = readClientHello(data);
-  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) return join(session, client, socket, request, data);
+  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) return join(session, client, outside, request, data);
   socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
     return takeHttp(session, client, data, request);

@@ -268,7 +268,7 @@ describe("requests through the proxy", () => {
   });
 
   test("a large body goes through whole, both ways", async () => {
-    const echo = await lab.web("127.0.0.2", (request, response) => response.end(Buffer.alloc(5_000_000, "x")));
+    const echo = await lab.web("127.0.0.2", (_, response) => response.end(Buffer.alloc(5_000_000, "x")));
     lab.opened.push({ host: "allowed.test", ports: [echo.port], tcp: false });
     const host = at("allowed.test", echo);
     const answer = await lab.say(
