@@ -5,6 +5,7 @@
 import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
+import { setTimeout as rest } from "node:timers/promises";
 import { describe, type Logger } from "../host/log.ts";
 import type { Doors } from "../sandbox/parts.ts";
 import { VivError } from "../schema/errors.ts";
@@ -14,6 +15,8 @@ import { readRequest, refuse, send, type Reply, type Request } from "./http.ts";
 
 /** What answers; there once the server has all its parts. */
 export interface Desk {
+  /** Throws when the sandbox has sent too many requests, whatever they are. */
+  admit(sandbox: string): void;
   answer(sandbox: string, request: Request): Promise<Reply>;
   /** The sandbox has ended. */
   forget(sandbox: string): void;
@@ -81,10 +84,13 @@ export class Gateway implements Doors {
     response.on("close", () => gone.abort());
     response.on("error", () => gone.abort());
     try {
-      const request = await readRequest(message, gone.signal);
-      send(response, await (await this.#desk.promise).answer(sandbox, request));
+      const desk = await this.#desk.promise;
+      desk.admit(sandbox);
+      send(response, await desk.answer(sandbox, await readRequest(message, gone.signal)));
     } catch (error) {
       const known = VivError.from(error);
+      // With so many connections and this pause, a flood has an end.
+      if (known.code === "rate_limited") await rest(LIMITS.gatewayPauseMs);
       if (known.code === "internal") this.#log.warn("a request of a sandbox", { sandbox, error: describe(error) });
       refuse(response, known);
     }

@@ -66,6 +66,16 @@ export const CONTRACTS = {
     }),
     Sandbox,
   ),
+  limitSandbox: contract(
+    ROUTES.limitSandbox,
+    "Change the caps of a running sandbox, within this machine's ceilings",
+    ofSandbox.extend({
+      cpus: Limits.shape.cpus.optional(),
+      memoryBytes: Limits.shape.memoryBytes.optional(),
+      processes: Limits.shape.processes.optional(),
+    }),
+    Sandbox,
+  ),
   forkSandbox: contract(
     ROUTES.forkSandbox,
     "New sandboxes from a snapshot or from the live state",

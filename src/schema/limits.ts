@@ -89,6 +89,8 @@ export const LIMITS = {
   gatewayHeadBytes: 16 * 1024,
   gatewayHeadMs: 10_000,
   gatewayRequestMs: 30_000,
+  /** Before one request too many is turned away. */
+  gatewayPauseMs: 100,
   /** How long a report may wait to be recorded before its sender is told that it is not. */
   decisionMs: 1_000,
   /** How often what was turned away is recorded. */

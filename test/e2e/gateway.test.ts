@@ -124,7 +124,7 @@ describe("the gateway inside a sandbox", needs("root"), () => {
   });
 
   test("COORD-3: a sandbox that asks without end is slowed down, and told when to come back", async () => {
-    const line = `for n in $(seq 45); do curl -s -o /dev/null -D - -d '{"action":"x"}' http://localhost:4097/sandbox/nobody/coordinate; done`;
+    const line = `for n in $(seq 60); do curl -s -o /dev/null -D - -d '{"action":"x"}' http://localhost:4097/sandbox/nobody/coordinate; done`;
     const { stdout } = await server.sh(two, line);
     expect(stdout.match(/^HTTP\/1.1 404/gm)?.length).toBeGreaterThanOrEqual(20);
     expect(stdout.match(/^HTTP\/1.1 429/gm)?.length).toBeGreaterThanOrEqual(1);
@@ -133,9 +133,9 @@ describe("the gateway inside a sandbox", needs("root"), () => {
 
   test("AU-03: a flood of reports drops its own alone, and how many is a record", async () => {
     const flooding = (await server.create({ name: "flooding" })).id;
-    const sent = 1500;
+    const sent = 900;
     const line = `for n in $(seq ${sent}); do [ $n = 1 ] || echo next; echo 'url = "http://localhost:4097/sandbox/self/decisions"'; echo 'data = "{\\"tool\\":\\"flood\\"}"';
-      echo 'output = "/dev/null"'; echo 'write-out = "%{http_code}\\n"'; done | curl -s -Z --parallel-max 16 -K - | sort | uniq -c`;
+      echo 'output = "/dev/null"'; echo 'write-out = "%{http_code}\\n"'; done | curl -s -Z --parallel-max 40 -K - | sort | uniq -c`;
     const flood = server.sh(flooding, line);
     expect((await ask(two, "/sandbox/self/decisions", { tool: "meanwhile" })).status).toBe(201);
     const counts = Object.fromEntries(
@@ -196,6 +196,16 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     expect([less.status, memoryLimit(one)]).toEqual([200, 512 * MIB]);
   });
 
+  test("LIM-2: a person changes the limits of a sandbox that runs", async () => {
+    const { limits } = await server.client.call("limitSandbox", { sandbox: "one", memoryBytes: 768 * MIB, processes: 100 });
+    expect(limits).toMatchObject({ memoryBytes: 768 * MIB, processes: 100 });
+    expect(memoryLimit(one)).toBe(768 * MIB);
+    await server.client.call("limitSandbox", { sandbox: "one", memoryBytes: 512 * MIB });
+    expect(memoryLimit(one)).toBe(512 * MIB);
+    const tooMuch = server.client.call("limitSandbox", { sandbox: "one", memoryBytes: 17 * 1024 * MIB });
+    await expect(tooMuch).rejects.toMatchObject({ code: "invalid_input" });
+  });
+
   test("LIM-2: more than the ceiling waits for a person, more than the machine's is refused", async () => {
     const asked = await ask(one, "/sandbox/self/resources", { memoryBytes: 9 * 1024 * MIB, reason: "A model." });
     expect(asked).toMatchObject({ status: 202, body: { granted: false, state: "waiting" } });
@@ -218,6 +228,19 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     expect((await ask(two, "/sandbox/self/decisions", { tool: "x" }, ["-H", "Origin: http://evil.test"])).status).toBe(403);
     expect((await ask(two, "/sandbox/self/decisions", { tool: "x" }, ["-H", "Host: evil.test:4097"])).status).toBe(403);
     expect((await ask(two, "/sandbox/self/decisions", { tool: "x" })).status).toBe(201);
+  });
+
+  test("RS-12: connections beyond the most are closed, and others of the sandbox and its siblings go on", async () => {
+    const script = `
+      const { connect } = require("node:net");
+      let [open, closed] = [0, 0];
+      for (let n = 0; n < 120; n++) connect(4097, "127.0.0.1").on("connect", () => open++).on("close", () => closed++).on("error", () => {});
+      const looking = setInterval(() => { if (closed >= 72) { console.log(closed); process.exit(0); } }, 20);
+      setTimeout(() => { console.log(closed); process.exit(1); }, 8000);`;
+    const holding = server.client.call("runCommand", { sandbox: two, command: [process.execPath, "-e", script] });
+    expect((await ask(one, "/sandbox/self")).status).toBe(200);
+    expect((await holding).end?.exitCode).toBe(0);
+    expect((await ask(two, "/sandbox/self")).status).toBe(200);
   });
 
   test("staleness is told as it is outside", async () => {

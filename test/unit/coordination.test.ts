@@ -43,7 +43,7 @@ describe("siblings that ask each other", () => {
 
   test("only the one who was asked can answer, once", async () => {
     const coordination = new Coordination();
-    asks(coordination, a, b);
+    void asks(coordination, a, b);
     const [message] = await read(coordination, b);
     const id = message?.id ?? "";
     expect(() => coordination.answer(c.id, id, "mine")).toThrow(/No message/);
@@ -55,7 +55,7 @@ describe("siblings that ask each other", () => {
     const coordination = new Coordination();
     const first = asks(coordination, a, b);
     await expect(asks(coordination, b, a)).rejects.toMatchObject({ code: "coordination_cycle" });
-    asks(coordination, b, c);
+    void asks(coordination, b, c);
     await expect(asks(coordination, c, a)).rejects.toMatchObject({ code: "coordination_cycle", message: /a waits for b waits for c/ });
     await expect(asks(coordination, a, a)).rejects.toMatchObject({ code: "invalid_input" });
     const [message] = await read(coordination, b);
@@ -79,7 +79,7 @@ describe("siblings that ask each other", () => {
     const chain = Array.from({ length: LIMITS.coordinationDepth + 2 }, (_, index) => party(`deep-${index}`));
     for (const [index, from] of chain.slice(0, -2).entries()) {
       const to = chain[index + 1] ?? from;
-      asks(coordination, from, to);
+      void asks(coordination, from, to);
       expect((await read(coordination, to)).map(({ depth }) => depth)).toEqual([index + 1]);
     }
     await expect(asks(coordination, chain.at(-2) ?? a, chain.at(-1) ?? a)).rejects.toMatchObject({ code: "no_capacity" });
@@ -87,7 +87,7 @@ describe("siblings that ask each other", () => {
 
   test("COORD-5: sixteen of a project at once, and another project has sixteen of its own", async () => {
     const coordination = new Coordination();
-    for (let pair = 0; pair < 8; pair += 1) asks(coordination, party(`ask-${pair}`), party(`answer-${pair}`));
+    for (let pair = 0; pair < 8; pair += 1) void asks(coordination, party(`ask-${pair}`), party(`answer-${pair}`));
     await expect(asks(coordination, a, b)).rejects.toMatchObject({ code: "no_capacity", message: /16 siblings/ });
     const elsewhere = asks(coordination, party("x", "/other"), party("y", "/other"));
     const [message] = await read(coordination, party("y"));
