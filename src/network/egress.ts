@@ -40,8 +40,8 @@ const SOCKS_VERSION = 5;
 /** What the cell begins with for a program that dialled by itself: this byte, host and port, a line feed. */
 const DIRECT = 2;
 const MAX_DIRECT_BYTES = 300;
-/** That process 1 listens on. */
-const MOST_PORTS = 64;
+/** That process 1 listens on for each name. */
+const MOST_PORTS = 16;
 const UNUSED: SessionUse = { connections: 0, sentBytes: 0, receivedBytes: 0, allowed: 0, denied: 0 };
 
 export class Egress {
