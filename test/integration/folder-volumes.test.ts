@@ -46,20 +46,25 @@ describe("DRV-4 a copy of a project", () => {
     }
   });
 
-  test("20,000 files are copied in reasonable time", async () => {
-    const own = await makeUnwalled(FILES);
-    try {
-      for (let folder = 0; folder < 400; folder += 1)
-        for (let file = 0; file < 50; file += 1) own.put(`node_modules/p${folder}/f${file}.js`, "x".repeat(500));
-      const began = performance.now();
-      const made = await own.create();
-      expect(made.base.report.files).toBe(20_003);
-      expect(readdirSync(join(made.copy, "node_modules/p399"))).toHaveLength(50);
-      expect(performance.now() - began).toBeLessThan(25_000);
-    } finally {
-      await own.remove();
-    }
-  }, 60_000);
+  test(
+    "20,000 files are copied in reasonable time",
+    { timeout: 180_000 },
+    async () => {
+      const own = await makeUnwalled(FILES);
+      try {
+        for (let folder = 0; folder < 400; folder += 1)
+          for (let file = 0; file < 50; file += 1) own.put(`node_modules/p${folder}/f${file}.js`, "x".repeat(500));
+        const began = performance.now();
+        const made = await own.create();
+        expect(made.base.report.files).toBe(20_003);
+        expect(readdirSync(join(made.copy, "node_modules/p399"))).toHaveLength(50);
+        expect(performance.now() - began).toBeLessThan(25_000);
+      } finally {
+        await own.remove();
+      }
+    },
+    60_000,
+  );
 });
 
 describe("volumes of unwalled sandboxes", () => {
@@ -126,7 +131,8 @@ describe("volumes of unwalled sandboxes", () => {
       "src/main.js": { added: 0, removed: 1 },
     };
     expect(await diff(made, true)).toEqual(names.map((entry) => ({ ...entry, ...counts[entry.path] })));
-    expect(readdirSync(own.home).filter((name) => /^(diff|store)-/.test(name))).toEqual([]);
+    // What git worked in goes while nobody waits.
+    await expect.poll(() => readdirSync(own.home).filter((name) => /^(diff|store)-/.test(name))).toEqual([]);
   });
 
   test("a diff finds a change that keeps size and time, also in a snapshot, and modes that matter", async () => {
