@@ -2,7 +2,7 @@
  * The gateway: a door to the server inside every walled sandbox. Each has a socket of its own, so the socket says who speaks;
  * nothing that a request claims about its sender counts.
  */
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
@@ -38,8 +38,10 @@ export class Gateway implements Doors {
     this.#desk.resolve(desk);
   }
 
-  /** Binds at once, without a wait: whoever creates a sandbox does not pay for it. */
+  /** Binds at once, without a wait; a sandbox that was made ahead has its door already. */
   open(sandbox: string, folder: string): void {
+    const path = join(folder, GATEWAY_SOCKET);
+    if (this.#doors.has(sandbox) && existsSync(path)) return;
     this.close(sandbox);
     const server = createServer(
       {
@@ -58,7 +60,6 @@ export class Gateway implements Doors {
       else socket.destroy();
     });
     server.on("upgrade", (_, socket) => socket.destroy());
-    const path = join(folder, GATEWAY_SOCKET);
     // Only a server that was killed leaves one.
     rmSync(path, { force: true });
     // Process 1 is another user; nobody else gets into the folders above.

@@ -40,6 +40,7 @@ export class Creation {
     this.spares = new Spares(
       registry,
       parts.log,
+      parts.gateway,
       (kind) => parts.backends.of(kind),
       async (reservation, kind, base) => {
         const { volumes } = parts.backends.of(kind);

@@ -220,6 +220,18 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     expect(code(await ask(one, "/sandbox/self/resources", { memory: "17g" }))).toBe("invalid_input");
   });
 
+  test("LIM-2: what a person grants is given although the server was killed after the question", async () => {
+    const asked = await ask(one, "/sandbox/self/resources", { memoryBytes: 10 * 1024 * MIB });
+    await server.kill();
+    await server.up();
+    await server.client.call("answerApproval", { approval: String(asked.body["approval"]), answer: "once", approver: token() });
+    await eventually(
+      () => memoryLimit(one),
+      (limit) => limit === 10 * 1024 * MIB,
+    );
+    expect((await records(one)).findLast(({ action }) => action === "request_resources")).toMatchObject({ label: "APPROVED" });
+  });
+
   test("RS-12: bodies that are too large, too deep or no JSON, and pages of a browser, are turned away", async () => {
     const tool = (args: string): string => `{"tool":"x","args":${args}}`;
     expect((await ask(two, "/sandbox/self/decisions", tool(`"${"a".repeat(300 * 1024)}"`))).status).toBe(413);
@@ -245,6 +257,14 @@ describe("the gateway inside a sandbox", needs("root"), () => {
 
   test("staleness is told as it is outside", async () => {
     expect((await ask(two, "/sandbox/self/staleness")).body).toMatchObject({ stale: false, changes: [] });
+  });
+
+  test("AU-06: sandboxes that were made ahead are who they are", async () => {
+    for (let count = 0; count < 3; count += 1) {
+      const { id, name } = await server.create();
+      expect((await ask(id, "/sandbox/self")).body).toMatchObject({ id, name });
+      await server.client.call("removeSandbox", { sandbox: id });
+    }
   });
 
   test("a sandbox that was rolled back has its gateway again", async () => {
@@ -281,6 +301,24 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     );
     expect((await records(two)).filter(({ action }) => action === "steady").length).toBeGreaterThanOrEqual(await told("accepted"));
     expect(await server.client.call("verifyAudit", {})).toMatchObject({ whole: true });
+  });
+});
+
+describe("the gateway of an ordinary user's sandbox", needs("root", "user-namespaces", "open-checkout"), () => {
+  beforeAll(async () => {
+    server = await TestServer.start({ uid: 64_124 });
+    await server.create({ name: "one" });
+  });
+  afterAll(async () => server?.remove());
+
+  test("AUD-2: takes reports", async () => {
+    expect((await ask("one", "/sandbox/self/decisions", { tool: "edit" })).status).toBe(201);
+  });
+
+  test("LIM-2: gives the memory that a watcher holds, and says that it can't hold CPUs", async () => {
+    const more = await ask("one", "/sandbox/self/resources", { memory: "5g" });
+    expect(more).toMatchObject({ status: 200, body: { limits: { memoryBytes: 5 * 1024 * MIB } } });
+    expect(code(await ask("one", "/sandbox/self/resources", { cpu: "3" }))).toBe("limit_unsupported");
   });
 });
 
