@@ -51,6 +51,8 @@ export interface GateOptions {
   readonly record: (record: NetworkRecord) => Promise<void> | void;
 }
 
+const TOO_MANY = deny("too_many_requests", "Too many requests came from this sandbox in a short time.", "Wait a few seconds.");
+
 export interface Dialled {
   readonly ruling: Allowed;
   readonly outside: Outside;
@@ -65,7 +67,9 @@ export class Gate {
 
   /** A connection to a checked address, or why there is none. */
   async open(session: Session, question: Question, signal?: AbortSignal): Promise<Dialled | Denied> {
-    const ruling = await this.#rule(session, question);
+    const admitted = session.admitRequest();
+    if (admitted === "no") return TOO_MANY;
+    const ruling = admitted === "last" ? TOO_MANY : await this.#rule(session, question);
     if (ruling.verdict === "deny") return this.refuse(session, question, ruling);
     const addresses = await this.#addresses(question, ruling);
     if (!Array.isArray(addresses)) return this.refuse(session, question, addresses);

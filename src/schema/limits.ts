@@ -113,6 +113,9 @@ export const LIMITS = {
   egressDialMs: 15_000,
   /** Addresses of one name that are tried. */
   egressAddresses: 4,
+  /** Requests within the time: each is recorded, and the disk is not a sandbox's to fill. */
+  egressRequests: 3_000,
+  egressRequestsMs: 10_000,
   /** How often bytes are looked at. */
   egressWatchMs: 1_000,
   /** Different names below one pattern within the time. */
