@@ -11,6 +11,7 @@ import { leaksGroup } from "./leaks.ts";
 import { manyGroup } from "./many.ts";
 import { toJson, toTable, verdictOf } from "./report.ts";
 import { isKey, KEYS, type Group, type Key, type Outcome, type Settings } from "./rows.ts";
+import { policyGroup } from "./policy.ts";
 import { proxyGroup } from "./proxy.ts";
 import { snapshotGroup } from "./snapshots.ts";
 import { tryGroup } from "./try.ts";
@@ -24,6 +25,7 @@ const GROUPS: readonly Group[] = [
   tryGroup,
   changesGroup,
   proxyGroup,
+  policyGroup,
   leaksGroup,
 ];
 const WRONG_USE = 2;

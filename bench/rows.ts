@@ -30,6 +30,7 @@ const DECLARED = {
   promote_vs_rsync: { what: "promote 5,000 files, against rsync -a", unit: "x", limit: 3 },
   proxy_ratio: { what: "throughput of 100 MiB through cell and proxy, against direct", unit: "x", limit: null, least: 0.3 },
   proxy_latency: { what: "added to a small request by cell and proxy", unit: "ms", limit: null },
+  policy_per_s: { what: "decisions per second for compound commands, at four levels", unit: "", limit: null, least: 5000 },
   leaks: { what: "things left after creating and destroying", unit: "", limit: 0 },
 } as const satisfies Record<string, RowDeclaration>;
 
