@@ -3,20 +3,19 @@ import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import { staleness } from "../sandbox/status.ts";
 import { VivError } from "../schema/errors.ts";
+import { ResourcesInput } from "../schema/gateway.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { about } from "./about.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
 import { Dropped } from "./dropped.ts";
 import type { Desk } from "./gateway.ts";
-import type { Reply, Request } from "./http.ts";
+import { parse, type Reply, type Request } from "./http.ts";
 import { Questions } from "./questions.ts";
 import { Rates } from "./rates.ts";
-import { about } from "./about.ts";
 import { Resources } from "./resources.ts";
-import { staleness } from "../sandbox/status.ts";
-import { parse } from "./http.ts";
-import { ResourcesInput } from "../schema/gateway.ts";
 
 export interface DeskParts {
   readonly parts: Parts;
