@@ -67,7 +67,7 @@ export class Egress {
     if (door === undefined) return this.#open(sandbox, folder, rules);
     door.session.rules = rules;
     this.#writePorts(folder, rules);
-    door.session.cutUnless(({ host, port }) => this.#gate.allows(door.session, host, port));
+    door.session.cutUnless(({ host, port }) => this.#gate.ruling(door.session, host, port).verdict === "allow");
   }
 
   use(sandbox: string): SessionUse {
@@ -166,7 +166,7 @@ export class Egress {
       {
         accept: () => undefined,
         // It believes to speak with the host itself: only plain HTTP has room for an answer.
-        refuse: (denied) => (target.port === 80 ? lastWord(client, rawAnswer(denied)) : client.resetAndDestroy()),
+        refuse: (denied) => (target.port === 80 ? lastWord(client, rawAnswer(denied)) : client.destroy()),
       },
     );
   }

@@ -81,6 +81,12 @@ export class Gate {
     if (outside === undefined)
       return deny("unreachable", `${question.host}:${question.port} does not answer.`, "Check the host and port, and try again.");
     const { socket } = outside;
+    const late = decide(session.rules, this.#options.opened, question.host, question.port);
+    if (late.verdict === "deny") {
+      // The rules changed while it was dialled.
+      socket.destroy();
+      return this.refuse(session, question, late);
+    }
     socket.once("close", () => {
       const ended = { sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead };
       void this.#recorded(session, { ...question, verdict: "allow", rule: ruling.rule, address, ended });
@@ -89,8 +95,8 @@ export class Gate {
   }
 
   /** What the rules say now, without asking or telling anybody. */
-  allows(session: Session, host: string, port: number): boolean {
-    return decide(session.rules, this.#options.opened, host, port).verdict === "allow";
+  ruling(session: Session, host: string, port: number): Ruling {
+    return decide(session.rules, this.#options.opened, host, port);
   }
 
   /** Counts and records a denial, and gives it back. */

@@ -122,7 +122,7 @@ export class Creation {
       masked: [...this.#parts.user.mask, ...pathsOutside(view, view.config.mask)],
       exposed: [...this.#parts.user.expose, ...pathsOutside(view, view.config.expose)],
       sudo: view.config.sudo,
-      network: networkRules(view.config.network, this.#parts.user.network),
+      network: networkRules({ ...view.config.network, mode: input.network ?? view.config.network.mode }, this.#parts.user.network),
       services: view.config.services,
       home: this.#home(env["HOME"]),
       idempotencyKey: input.idempotencyKey ?? null,

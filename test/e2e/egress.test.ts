@@ -172,6 +172,16 @@ describe("the way out of a sandbox", needs("root"), () => {
     await server.client.call("removeSandbox", { sandbox: other });
   });
 
+  test("a create may ask for a mode of its own, spare or not", async () => {
+    const off = (await server.create({ network: "off" })).id;
+    expect((await curl(off, url())).end?.exitCode).not.toBe(0);
+    const on = (await server.create()).id;
+    expect((await curl(on, url())).stdout).toMatch(/ 200$/);
+    expect(viv(server, ["create", "--network", "public", "--project", server.project, "--name", "wide"]).code).toBe(0);
+    expect((await server.client.call("inspectNetwork", { sandbox: "wide" })).rules.mode).toBe("public");
+    expect(viv(server, ["create", "--network", "everything", "--project", server.project]).code).toBe(2);
+  });
+
   test("a fork and a rolled back sandbox have the network of the one they come from", async () => {
     const made = (await server.create()).id;
     const snapshot = await server.client.call("createSnapshot", { sandbox: made });
