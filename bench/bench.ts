@@ -11,10 +11,23 @@ import { leaksGroup } from "./leaks.ts";
 import { manyGroup } from "./many.ts";
 import { toJson, toTable, verdictOf } from "./report.ts";
 import { isKey, KEYS, type Group, type Key, type Outcome, type Settings } from "./rows.ts";
+import { policyGroup } from "./policy.ts";
+import { proxyGroup } from "./proxy.ts";
 import { snapshotGroup } from "./snapshots.ts";
 import { tryGroup } from "./try.ts";
 
-const GROUPS: readonly Group[] = [createGroup, cloneGroup, snapshotGroup, ioGroup, manyGroup, tryGroup, changesGroup, leaksGroup];
+const GROUPS: readonly Group[] = [
+  createGroup,
+  cloneGroup,
+  snapshotGroup,
+  ioGroup,
+  manyGroup,
+  tryGroup,
+  changesGroup,
+  proxyGroup,
+  policyGroup,
+  leaksGroup,
+];
 const WRONG_USE = 2;
 
 interface Arguments {

@@ -9,9 +9,9 @@ type Verdict = "pass" | "MISSED" | "BROKEN" | "none" | "info";
 export function verdictOf(key: Key, outcome: Outcome): Verdict {
   if ("error" in outcome) return "BROKEN";
   if ("reason" in outcome) return "none";
-  const { limit } = ROWS[key];
-  if (limit === null) return "info";
-  return outcome.figure <= limit ? "pass" : "MISSED";
+  const { limit, least } = ROWS[key];
+  if (limit === null && least === undefined) return "info";
+  return outcome.figure <= (limit ?? Infinity) && outcome.figure >= (least ?? -Infinity) ? "pass" : "MISSED";
 }
 
 function machine(): Record<string, unknown> {
@@ -42,9 +42,10 @@ const HEADINGS = ["key", "figure", "limit", "", "medians and more"];
 
 export function toTable(results: Results): string {
   const lines = [...results].map(([key, outcome]) => {
-    const { unit, limit } = ROWS[key];
+    const { unit, limit, least } = ROWS[key];
+    const bounds = [...(least === undefined ? [] : [`>= ${least}`]), ...(limit === null ? [] : [`<= ${limit}`])];
     const figure = "figure" in outcome ? show(outcome.figure, unit) : "null";
-    return [key, figure, limit === null ? "" : `<= ${limit}`, verdictOf(key, outcome), remark(outcome)];
+    return [key, figure, bounds.join(", "), verdictOf(key, outcome), remark(outcome)];
   });
   const widths = HEADINGS.map((heading, column) => Math.max(heading.length, ...lines.map((line) => line[column]?.length ?? 0)));
   const rule = widths.map((width) => "-".repeat(width));

@@ -1,5 +1,5 @@
 /** A real server as users run it, in a process and a state folder of its own, reached through its socket. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -36,8 +36,9 @@ export class BenchServer {
   }
 
   /** Starts a server, warms it, runs `work`, and leaves nothing on the machine. */
-  static async with<T>(work: (server: BenchServer) => Promise<T>): Promise<T> {
+  static async with<T>(work: (server: BenchServer) => Promise<T>, config: unknown = {}): Promise<T> {
     const server = new BenchServer(mkdtempSync(join(tmpdir(), "viv-bench-")));
+    writeFileSync(server.paths.config, JSON.stringify(config));
     const interrupted = (): void => void server.#remove().finally(() => process.exit(INTERRUPTED));
     for (const signal of SIGNALS) process.once(signal, interrupted);
     try {

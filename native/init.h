@@ -11,10 +11,11 @@
 #define CONNECTIONS_MAX 256              /* open requests, dialled ones included */
 #define REFUSALS_MAX 64                  /* connections past those that are told so, and not just cut off */
 #define COMMANDS_MAX 512                 /* running, or ended with a pipe still held open */
+#define PUMP_MAX (256u << 10)            /* bytes moved at once between two sockets */
 #define FORWARDS_MAX 256                 /* connections from inside to forwarded ports */
-#define NAMES_MAX 4096                   /* names that have an address; the oldest makes room */
+#define NAMES_MAX 1024                   /* names that have an address; the oldest makes room */
 #define NAME_STREAMS_MAX 16              /* TCP connections to the resolver */
-#define DIRECT_PORTS_MAX 64              /* ports on which dialled names are led to the proxy */
+#define DIRECT_LISTENERS_MAX 1024        /* addresses and ports of names that are listened on */
 #define FILE_CHILDREN_MAX 128            /* file operations and watches at once */
 #define REAPED_AT_ONCE 256               /* a fork bomb must not keep the loop from its other work */
 #define SEND_MAX (1u << 20)              /* bytes waiting for a client before its connection is given up */
@@ -223,7 +224,8 @@ void names_listen(void);
 const char *name_of(uint32_t address); /* the name an address stands for, NULL if none */
 
 /* direct.c: what was dialled by such an address */
-bool direct_listen(void); /* false: there is no network now */
+bool direct_allowed(void);             /* false: there is no network now */
+void direct_listen(uint32_t address);  /* whoever dials it is led to the proxy from now on */
 
 /* files.c */
 bool file_known(const char *op);

@@ -98,9 +98,11 @@ static size_t answer(uint8_t *message, size_t length) {
   int type = after[0] << 8 | after[1], class = after[2] << 8 | after[3];
   if (name[0] == '\0') return answer_with(message, question_end, RCODE_NO_NAME, 0);
   if (is_local(name)) return answer_with(message, question_end, RCODE_OK, type == TYPE_A ? INADDR_LOOPBACK : 0);
-  if (!direct_listen()) return answer_with(message, question_end, RCODE_REFUSED, 0);
+  if (!direct_allowed()) return answer_with(message, question_end, RCODE_REFUSED, 0);
   bool wanted = class == CLASS_IN && (type == TYPE_A || type == TYPE_ANY);
-  return answer_with(message, question_end, RCODE_OK, wanted ? address_of(name) : 0);
+  uint32_t address = wanted ? address_of(name) : 0;
+  direct_listen(address);
+  return answer_with(message, question_end, RCODE_OK, address);
 }
 
 static void datagram_ready(struct source *source, uint32_t events) {

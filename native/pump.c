@@ -60,7 +60,7 @@ static int pump_watch(struct pump *pump) {
 
 /* Moves what can be moved from one side to the other. False: the connection is broken. */
 static bool move(struct source *from, struct source *to, struct queue *queue, bool *ended, bool *shut) {
-  static char buffer[CHUNK_MAX];
+  static char buffer[PUMP_MAX];
   if (queue->length > 0 && queue_write(queue, to->fd) < 0) return false;
   if (queue->length == 0 && !*ended) {
     ssize_t count = read(from->fd, buffer, sizeof buffer);
@@ -70,7 +70,7 @@ static bool move(struct source *from, struct source *to, struct queue *queue, bo
       ssize_t written = send(to->fd, buffer, (size_t)count, MSG_NOSIGNAL);
       if (written < 0 && errno != EAGAIN && errno != EINTR) return false;
       size_t done = written > 0 ? (size_t)written : 0;
-      if (!queue_append(queue, buffer + done, (size_t)count - done, CHUNK_MAX)) return false;
+      if (!queue_append(queue, buffer + done, (size_t)count - done, PUMP_MAX)) return false;
     }
   }
   if (*ended && queue->length == 0 && !*shut) {

@@ -48,7 +48,7 @@ const CHOSEN: Readonly<Record<string, string>> = {
 };
 
 /** Keys that widen only when they ask for more than the default. */
-const ABOVE_DEFAULT = new Set(["limits", "idle", "capture.limit"]);
+const ABOVE_DEFAULT = new Set(["limits", "idle", "capture.limit", "policy"]);
 
 const UNITS = new Map([
   [JSON.stringify(inputSchema(ByteSize).anyOf), "size"],

@@ -16,6 +16,7 @@ export const GROUPS = [
       stop: () => import("./commands/stop.ts"),
       network: () => import("./commands/network.ts"),
       extend: () => import("./commands/extend.ts"),
+      limits: () => import("./commands/limits.ts"),
       rm: () => import("./commands/rm.ts"),
       prune: () => import("./commands/prune.ts"),
     },

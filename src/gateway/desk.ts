@@ -3,20 +3,19 @@ import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import { staleness } from "../sandbox/status.ts";
 import { VivError } from "../schema/errors.ts";
+import { ResourcesInput } from "../schema/gateway.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { about } from "./about.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
 import { Dropped } from "./dropped.ts";
 import type { Desk } from "./gateway.ts";
-import type { Reply, Request } from "./http.ts";
+import { parse, type Reply, type Request } from "./http.ts";
 import { Questions } from "./questions.ts";
 import { Rates } from "./rates.ts";
-import { about } from "./about.ts";
 import { Resources } from "./resources.ts";
-import { staleness } from "../sandbox/status.ts";
-import { parse } from "./http.ts";
-import { ResourcesInput } from "../schema/gateway.ts";
 
 export interface DeskParts {
   readonly parts: Parts;
@@ -36,13 +35,14 @@ interface Route {
   readonly method: "GET" | "POST";
   /** Parts of the path; those with a colon are names, and `:id` is the caller itself. */
   readonly path: readonly string[];
-  readonly rate: keyof typeof RATES;
+  /** Beside what holds for all requests. */
+  readonly rate: keyof typeof RATES | undefined;
   readonly answer: (call: Call) => Promise<Reply>;
 }
 
 const RATES = {
-  request: { burst: 200, perSecond: 50 },
-  decision: { burst: 1_000, perSecond: 200 },
+  request: { burst: 1_000, perSecond: 200 },
+  decision: { burst: 500, perSecond: 50 },
   coordinate: { burst: 30, perSecond: 1 },
   question: { burst: 20, perSecond: 0.2 },
   resources: { burst: 20, perSecond: 0.2 },
@@ -69,17 +69,17 @@ export class FrontDesk implements Desk {
     const { parts, audit, approvals } = this.#desk;
     const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
     return [
-      route("GET", "sandbox/:id", "request", (call) => about(parts, call)),
+      route("GET", "sandbox/:id", undefined, (call) => about(parts, call)),
       route("POST", "sandbox/:id/decisions", "decision", (call) => decisions.report(call)),
-      route("GET", "sandbox/:id/decisions", "request", (call) => decisions.list(call)),
+      route("GET", "sandbox/:id/decisions", undefined, (call) => decisions.list(call)),
       route("POST", "sandbox/:to/coordinate", "coordinate", (call) => talk.coordinate(call)),
       route("POST", "sandbox/:id/coordinate/:to", "coordinate", (call) => talk.coordinate(call)),
-      route("GET", "sandbox/:id/messages", "request", (call) => talk.messages(call)),
-      route("POST", "sandbox/:id/messages/:message/answer", "request", (call) => talk.answer(call)),
+      route("GET", "sandbox/:id/messages", undefined, (call) => talk.messages(call)),
+      route("POST", "sandbox/:id/messages/:message/answer", undefined, (call) => talk.answer(call)),
       route("POST", "sandbox/:id/resources", "resources", (call) => this.#more(call)),
       route("GET", "sandbox/:id/staleness", "staleness", async ({ row }) => ({ status: 200, body: await staleness(parts, row) })),
       route("POST", "sandbox/:id/approvals", "question", (call) => questions.ask(call)),
-      route("GET", "sandbox/:id/approvals/:approval", "request", (call) => questions.look(call)),
+      route("GET", "sandbox/:id/approvals/:approval", undefined, (call) => questions.look(call)),
     ];
   }
 
@@ -98,6 +98,10 @@ export class FrontDesk implements Desk {
     this.#rates.forget(sandbox);
   }
 
+  admit(sandbox: string): void {
+    this.#hold(sandbox, "request");
+  }
+
   async answer(sandbox: string, request: Request): Promise<Reply> {
     const row = await this.#desk.parts.store.sandbox(sandbox);
     if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
@@ -106,7 +110,7 @@ export class FrontDesk implements Desk {
       throw new VivError("not_found", `There is no ${request.method} /${request.path.join("/").slice(0, 200)} for this sandbox.`, {
         remedy: "Use `self` or the sandbox's own id; docs/GATEWAY.md has the routes.",
       });
-    this.#hold(row, found.rate);
+    if (found.rate !== undefined) this.#hold(row.id, found.rate);
     this.#desk.parts.live.touch(row.id);
     return found.answer({ ...request, row, named });
   }
@@ -119,10 +123,10 @@ export class FrontDesk implements Desk {
     return { named: {} };
   }
 
-  #hold(row: SandboxRow, kind: keyof typeof RATES): void {
-    const waitMs = this.#rates.take(row.id, kind);
+  #hold(sandbox: string, kind: keyof typeof RATES): void {
+    const waitMs = this.#rates.take(sandbox, kind);
     if (waitMs === 0) return;
-    this.#dropped.count(row, kind);
+    this.#dropped.count(sandbox, kind);
     throw new VivError("rate_limited", `Too many requests of this kind; the next one in ${waitMs} ms.`);
   }
 

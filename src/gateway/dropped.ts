@@ -4,7 +4,6 @@ import { LIMITS } from "../schema/limits.ts";
 
 interface Count {
   readonly since: string;
-  readonly name: string;
   readonly kinds: Map<string, number>;
   readonly timer: NodeJS.Timeout;
 }
@@ -17,11 +16,11 @@ export class Dropped {
     this.#audit = audit;
   }
 
-  count({ id, name }: { id: string; name: string }, kind: string): void {
-    let count = this.#counts.get(id);
+  count(sandbox: string, kind: string): void {
+    let count = this.#counts.get(sandbox);
     if (count === undefined) {
-      const timer = setTimeout(() => this.tell(id), LIMITS.droppedEveryMs).unref();
-      this.#counts.set(id, (count = { since: new Date().toISOString(), name, kinds: new Map(), timer }));
+      const timer = setTimeout(() => this.tell(sandbox), LIMITS.droppedEveryMs).unref();
+      this.#counts.set(sandbox, (count = { since: new Date().toISOString(), kinds: new Map(), timer }));
     }
     count.kinds.set(kind, (count.kinds.get(kind) ?? 0) + 1);
   }
@@ -34,7 +33,7 @@ export class Dropped {
     this.#audit.note({
       actor: { kind: "server", name: "gateway" },
       action: "gateway.dropped",
-      target: count.name,
+      target: sandbox,
       arguments: { dropped: Object.fromEntries(count.kinds), since: count.since },
       label: "DENIED",
       rule: "rate limit",

@@ -2,9 +2,10 @@
  * The gateway: a door to the server inside every walled sandbox. Each has a socket of its own, so the socket says who speaks;
  * nothing that a request claims about its sender counts.
  */
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
+import { setTimeout as rest } from "node:timers/promises";
 import { describe, type Logger } from "../host/log.ts";
 import type { Doors } from "../sandbox/parts.ts";
 import { VivError } from "../schema/errors.ts";
@@ -14,6 +15,8 @@ import { readRequest, refuse, refuseStrangers, send, type Reply, type Request } 
 
 /** What answers; there once the server has all its parts. */
 export interface Desk {
+  /** Throws when the sandbox has sent too many requests, whatever they are. */
+  admit(sandbox: string): void;
   answer(sandbox: string, request: Request): Promise<Reply>;
   /** The sandbox has ended. */
   forget(sandbox: string): void;
@@ -43,8 +46,10 @@ export class Gateway implements Doors {
     this.#desk.resolve(desk);
   }
 
-  /** Binds at once, without a wait: whoever creates a sandbox does not pay for it. */
+  /** Binds at once, without a wait; a sandbox that was made ahead has its door already. */
   open(sandbox: string, folder: string): void {
+    const path = join(folder, GATEWAY_SOCKET);
+    if (this.#doors.has(sandbox) && existsSync(path)) return;
     this.close(sandbox);
     const server = createServer(
       {
@@ -63,7 +68,6 @@ export class Gateway implements Doors {
       else socket.destroy();
     });
     server.on("upgrade", (_, socket) => socket.destroy());
-    const path = join(folder, GATEWAY_SOCKET);
     // Only a server that was killed leaves one.
     rmSync(path, { force: true });
     // Process 1 is another user; nobody else gets into the folders above.
@@ -89,13 +93,16 @@ export class Gateway implements Doors {
     response.on("close", () => gone.abort());
     response.on("error", () => gone.abort());
     try {
+      const desk = await this.#desk.promise;
+      desk.admit(sandbox);
       refuseStrangers(message);
       const models = await this.#models.promise;
       if (models.isFor(message.url ?? "")) return await models.serve(sandbox, message, response);
-      const request = await readRequest(message, gone.signal);
-      send(response, await (await this.#desk.promise).answer(sandbox, request));
+      send(response, await desk.answer(sandbox, await readRequest(message, gone.signal)));
     } catch (error) {
       const known = VivError.from(error);
+      // With so many connections and this pause, a flood has an end.
+      if (known.code === "rate_limited") await rest(LIMITS.gatewayPauseMs);
       if (known.code === "internal") this.#log.warn("a request of a sandbox", { sandbox, error: describe(error) });
       refuse(response, known);
     }

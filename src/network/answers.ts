@@ -9,6 +9,7 @@ const STATUS: Partial<Record<DenialCode, number>> = {
   too_many_connections: 429,
   too_many_bytes: 429,
   too_many_names: 429,
+  too_many_requests: 429,
 };
 
 const PHRASE: Readonly<Record<number, string>> = {

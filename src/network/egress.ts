@@ -40,8 +40,8 @@ const SOCKS_VERSION = 5;
 /** What the cell begins with for a program that dialled by itself: this byte, host and port, a line feed. */
 const DIRECT = 2;
 const MAX_DIRECT_BYTES = 300;
-/** That process 1 listens on. */
-const MOST_PORTS = 64;
+/** That process 1 listens on for each name. */
+const MOST_PORTS = 16;
 const UNUSED: SessionUse = { connections: 0, sentBytes: 0, receivedBytes: 0, allowed: 0, denied: 0 };
 
 export class Egress {
@@ -67,7 +67,7 @@ export class Egress {
     if (door === undefined) return this.#open(sandbox, folder, rules);
     door.session.rules = rules;
     this.#writePorts(folder, rules);
-    door.session.cutUnless(({ host, port }) => this.#gate.allows(door.session, host, port));
+    door.session.cutUnless(({ host, port }) => this.#gate.ruling(door.session, host, port).verdict === "allow");
   }
 
   use(sandbox: string): SessionUse {
@@ -166,7 +166,7 @@ export class Egress {
       {
         accept: () => undefined,
         // It believes to speak with the host itself: only plain HTTP has room for an answer.
-        refuse: (denied) => (target.port === 80 ? lastWord(client, rawAnswer(denied)) : client.resetAndDestroy()),
+        refuse: (denied) => (target.port === 80 ? lastWord(client, rawAnswer(denied)) : client.destroy()),
       },
     );
   }

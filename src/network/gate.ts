@@ -2,12 +2,12 @@
  * The one way out. Every request, of whatever protocol, is decided here: rules, further judges, the record, one
  * resolution, every address checked, and only a checked address is dialled.
  */
-import { connect, type Socket } from "node:net";
 import { describe } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
 import { addressKind, isLoopback } from "./addresses.ts";
 import { isAddress } from "./host.ts";
+import { Outside } from "./outside.ts";
 import type { Resolve } from "./resolver.ts";
 import { decide, deny, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
@@ -51,9 +51,11 @@ export interface GateOptions {
   readonly record: (record: NetworkRecord) => Promise<void> | void;
 }
 
+const TOO_MANY = deny("too_many_requests", "Too many requests came from this sandbox in a short time.", "Wait a few seconds.");
+
 export interface Dialled {
   readonly ruling: Allowed;
-  readonly socket: Socket;
+  readonly outside: Outside;
 }
 
 export class Gate {
@@ -65,7 +67,9 @@ export class Gate {
 
   /** A connection to a checked address, or why there is none. */
   async open(session: Session, question: Question, signal?: AbortSignal): Promise<Dialled | Denied> {
-    const ruling = await this.#rule(session, question);
+    const admitted = session.admitRequest();
+    if (admitted === "no") return TOO_MANY;
+    const ruling = admitted === "last" ? TOO_MANY : await this.#rule(session, question);
     if (ruling.verdict === "deny") return this.refuse(session, question, ruling);
     const addresses = await this.#addresses(question, ruling);
     if (!Array.isArray(addresses)) return this.refuse(session, question, addresses);
@@ -73,19 +77,26 @@ export class Gate {
     const failure = await this.#recorded(session, { ...question, verdict: "allow", rule: ruling.rule, address });
     if (failure !== undefined) return failure;
     session.allowed += 1;
-    const socket = await dialFirst(addresses, question.port, signal);
-    if (socket === undefined)
+    const outside = await dialFirst(addresses, question.port, signal);
+    if (outside === undefined)
       return deny("unreachable", `${question.host}:${question.port} does not answer.`, "Check the host and port, and try again.");
+    const { socket } = outside;
+    const late = decide(session.rules, this.#options.opened, question.host, question.port);
+    if (late.verdict === "deny") {
+      // The rules changed while it was dialled.
+      socket.destroy();
+      return this.refuse(session, question, late);
+    }
     socket.once("close", () => {
       const ended = { sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead };
       void this.#recorded(session, { ...question, verdict: "allow", rule: ruling.rule, address, ended });
     });
-    return { ruling, socket };
+    return { ruling, outside };
   }
 
   /** What the rules say now, without asking or telling anybody. */
-  allows(session: Session, host: string, port: number): boolean {
-    return decide(session.rules, this.#options.opened, host, port).verdict === "allow";
+  ruling(session: Session, host: string, port: number): Ruling {
+    return decide(session.rules, this.#options.opened, host, port);
   }
 
   /** Counts and records a denial, and gives it back. */
@@ -158,28 +169,27 @@ export class Gate {
 }
 
 /** One after the other, each for a share of the time. */
-async function dialFirst(addresses: readonly string[], port: number, signal: AbortSignal | undefined): Promise<Socket | undefined> {
+async function dialFirst(addresses: readonly string[], port: number, signal: AbortSignal | undefined): Promise<Outside | undefined> {
   const tried = addresses.slice(0, LIMITS.egressAddresses);
   const each = LIMITS.egressDialMs / tried.length;
   for (const address of tried) {
     if (signal?.aborted === true) return undefined;
-    const socket = await dial(address, port, each);
-    if (socket !== undefined) return socket;
+    const outside = await dial(address, port, each);
+    if (outside !== undefined) return outside;
   }
   return undefined;
 }
 
-function dial(address: string, port: number, withinMs: number): Promise<Socket | undefined> {
+function dial(address: string, port: number, withinMs: number): Promise<Outside | undefined> {
   return new Promise((resolve) => {
-    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true, autoSelectFamily: false });
+    const outside = new Outside(address, port);
+    const { socket } = outside;
     const timer = setTimeout(() => socket.destroy(), withinMs);
     socket.once("connect", () => {
       clearTimeout(timer);
-      socket.removeAllListeners("close");
-      resolve(socket);
+      resolve(outside);
     });
-    // Told by close; an error without a listener would end the server.
-    socket.on("error", () => undefined);
+    // After a connection it says nothing new.
     socket.once("close", () => {
       clearTimeout(timer);
       resolve(undefined);

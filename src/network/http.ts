@@ -2,13 +2,15 @@
  * The proxy's HTTP: absolute requests and CONNECT. Node's parser is the strict one, and every message is written anew, so
  * that what was decided on is what is sent. Each request of a connection is decided by itself.
  */
-import { createServer, request as sendRequest, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { Transform, type Duplex } from "node:stream";
 import { LIMITS } from "../schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import type { Gate } from "./gate.ts";
 import { parseAuthority, type Authority } from "./host.ts";
+import type { Outside } from "./outside.ts";
+import { ResponseReader } from "./response.ts";
 import { deny, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
@@ -97,16 +99,16 @@ export class HttpProxy {
     const question = { host, port, protocol: "http", method: request.method ?? "GET", path } as const;
     const opened = await this.#gate.open(session, question, gone.signal);
     if ("verdict" in opened) return answer(response, opened);
-    const outside = opened.socket;
+    const { socket } = opened.outside;
     const cut = (): void => {
-      outside.destroy();
+      socket.destroy();
       response.destroy();
     };
-    session.begin({ host, port, outside, cut });
-    outside.setTimeout(LIMITS.egressIdleMs, cut);
+    session.begin({ host, port, outside: socket, cut });
+    socket.setTimeout(LIMITS.egressIdleMs, cut);
     if (response.destroyed) return cut();
-    response.once("close", () => outside.destroy());
-    exchange(request, response, outside, path);
+    response.once("close", () => socket.destroy());
+    exchange(request, response, opened.outside, path);
   }
 
   async #connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
@@ -184,32 +186,51 @@ function hasPlainFraming(request: IncomingMessage): boolean {
 }
 
 /** One request to the outside and its answer, both written anew. */
-function exchange(request: IncomingMessage, response: ServerResponse, outside: Socket, path: string): void {
-  const outgoing = sendRequest({
-    createConnection: () => outside,
-    method: request.method,
-    path,
-    setHost: false,
-    headers: [...endToEnd(request.rawHeaders), ...framing(request), "Connection", "close"],
-    maxHeaderSize: LIMITS.egressHeadBytes,
-  });
-  outgoing.on("error", () => {
+function exchange(request: IncomingMessage, response: ServerResponse, outside: Outside, path: string): void {
+  const { socket } = outside;
+  const broken = (): void => {
+    socket.destroy();
     if (response.headersSent) response.destroy();
-    else answer(response, deny("unreachable", "The host ended the connection before it answered.", "Try again."));
-  });
-  outgoing.once("response", (incoming) => {
-    response.sendDate = false;
-    response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? "", endToEnd(incoming.rawHeaders));
-    incoming.on("error", () => response.destroy());
-    incoming.once("aborted", () => response.destroy());
-    incoming.pipe(response);
-  });
-  request.once("aborted", () => outgoing.destroy());
-  request.pipe(outgoing);
+    else if (!response.destroyed) answer(response, deny("unreachable", "The host ended the connection before it answered.", "Try again."));
+  };
+  const reader = new ResponseReader(
+    {
+      head: ({ status, phrase, headers }) => {
+        response.sendDate = false;
+        response.writeHead(status, phrase, endToEnd(headers));
+      },
+      body: (chunk, done) => response.write(chunk, done),
+      end: () => {
+        response.end();
+        socket.destroy();
+      },
+      broken,
+    },
+    { headRequest: request.method === "HEAD", maxHeadBytes: LIMITS.egressHeadBytes },
+  );
+  outside.take((chunk, done) => reader.take(chunk, done));
+  socket.once("end", () => reader.ended());
+  socket.once("close", () => !response.writableEnded && broken());
+  request.once("aborted", () => socket.destroy());
+  send(request, socket, path);
 }
 
-function framing(request: IncomingMessage): string[] {
-  return request.headers["transfer-encoding"] === undefined ? [] : ["Transfer-Encoding", "chunked"];
+/** The head as it was decided on, and the body in the framing it came with. */
+function send(request: IncomingMessage, socket: Socket, path: string): void {
+  const chunked = request.headers["transfer-encoding"] !== undefined;
+  const headers = [...endToEnd(request.rawHeaders), ...(chunked ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
+  const lines = headerPairs(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`${request.method ?? "GET"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
+  if (!chunked) return void request.pipe(socket, { end: false });
+  const framed = new Transform({
+    transform(chunk: Buffer, _, done) {
+      this.push(`${chunk.length.toString(16)}\r\n`);
+      this.push(chunk);
+      done(null, "\r\n");
+    },
+    flush: (done) => done(null, "0\r\n\r\n"),
+  });
+  request.pipe(framed).pipe(socket, { end: false });
 }
 
 function headerPairs(raw: readonly string[]): [name: string, value: string][] {

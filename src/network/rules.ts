@@ -13,6 +13,7 @@ export type DenialCode =
   | "policy"
   | "own_port"
   | "too_many_names"
+  | "too_many_requests"
   | "too_many_connections"
   | "too_many_bytes"
   | "not_recorded"

@@ -27,6 +27,9 @@ export class Session {
   /** When each name below a pattern was asked for last. */
   readonly #names = new Map<string, Map<string, number>>();
 
+  #windowBegan = 0;
+  #requests = 0;
+
   constructor(sandbox: string, rules: NetworkRules) {
     this.sandbox = sandbox;
     this.rules = rules;
@@ -66,6 +69,18 @@ export class Session {
   get exhausted(): boolean {
     const { sent, received } = this.bytes;
     return sent + received > LIMITS.egressBytes;
+  }
+
+  /** Whether one more request may be decided on now; the first that may not is `last`. */
+  admitRequest(): "yes" | "last" | "no" {
+    const now = performance.now();
+    if (now - this.#windowBegan > LIMITS.egressRequestsMs) {
+      this.#windowBegan = now;
+      this.#requests = 0;
+    }
+    this.#requests += 1;
+    if (this.#requests <= LIMITS.egressRequests) return "yes";
+    return this.#requests === LIMITS.egressRequests + 1 ? "last" : "no";
   }
 
   /** Ends every flow that is not right any more. */

@@ -1,6 +1,7 @@
 /** Small helpers for sockets of the proxy. */
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
+import type { Outside } from "./outside.ts";
 import type { Session } from "./session.ts";
 
 /** The first bytes a client sends, until `enough` is content; undefined if it ends, fails or takes too long first. */
@@ -30,22 +31,24 @@ export function firstBytes(
   });
 }
 
-/** Joins two sockets until both directions have ended; one that breaks takes the other with it. */
-export function join(session: Session, inside: Socket, outside: Socket, at: { host: string; port: number }, first: Buffer): void {
+/** Joins two sides until both directions have ended; one that breaks takes the other with it. */
+export function join(session: Session, inside: Socket, outside: Outside, at: { host: string; port: number }, first: Buffer): void {
+  const { socket } = outside;
   const cut = (): void => {
     inside.destroy();
-    outside.destroy();
+    socket.destroy();
   };
-  session.begin({ ...at, outside, cut });
-  for (const socket of [inside, outside]) {
-    socket.setTimeout(LIMITS.egressIdleMs, cut);
-    socket.on("error", cut);
-    socket.once("close", (broken: boolean) => broken && cut());
+  session.begin({ ...at, outside: socket, cut });
+  for (const side of [inside, socket]) {
+    side.setTimeout(LIMITS.egressIdleMs, cut);
+    side.on("error", cut);
+    side.once("close", (broken: boolean) => broken && cut());
   }
-  if (inside.destroyed || outside.destroyed) return cut();
-  if (first.length > 0) outside.write(first);
-  inside.pipe(outside);
-  outside.pipe(inside);
+  if (inside.destroyed || socket.destroyed) return cut();
+  if (first.length > 0) socket.write(first);
+  inside.pipe(socket);
+  outside.take((chunk, done) => inside.write(chunk, done));
+  socket.once("end", () => inside.end());
 }
 
 /** Ends a connection with a last word. */

@@ -14,7 +14,7 @@ export interface TunnelRequest {
   readonly protocol: Protocol;
   readonly client: Socket;
   /** What came behind the request already. */
-  readonly head: Buffer;
+  head: Buffer;
   /** Tells the client that it may speak. */
   readonly accept: () => void;
   readonly refuse: (denied: Denied) => void;
@@ -31,17 +31,30 @@ export async function tunnel(gate: Gate, session: Session, request: TunnelReques
   const question = { host, port, protocol };
   const gone = new AbortController();
   client.once("close", () => gone.abort());
+  if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return takeHttp(session, client, request.head, request);
   const opened = await gate.open(session, question, gone.signal);
   if ("verdict" in opened) return request.refuse(opened);
-  if (client.destroyed) return void opened.socket.destroy();
+  if (client.destroyed) return void opened.outside.socket.destroy();
   request.accept();
-  if (opened.ruling.tcp) return join(session, client, opened.socket, request, request.head);
+  if (opened.ruling.tcp) return join(session, client, opened.outside, request, request.head);
   await inspect(gate, session, request, opened, takeHttp);
 }
 
+/**
+ * Who dials by name speaks first, unless the host is open to any protocol: a plain request is then decided by itself, and no
+ * connection is made for nothing. What was read is kept.
+ */
+async function isPlainRequest(gate: Gate, session: Session, request: TunnelRequest): Promise<boolean> {
+  const ruling = gate.ruling(session, request.host, request.port);
+  if (ruling.verdict === "deny" || ruling.tcp) return false;
+  request.head = (await firstBytes(request.client, request.head, isTold, LIMITS.egressHeadMs)) ?? request.head;
+  return isHttp(request.head);
+}
+
 /** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
-async function inspect(gate: Gate, session: Session, request: TunnelRequest, { socket }: Dialled, takeHttp: TakeHttp): Promise<void> {
+async function inspect(gate: Gate, session: Session, request: TunnelRequest, { outside }: Dialled, takeHttp: TakeHttp): Promise<void> {
   const { host, port, client, protocol } = request;
+  const { socket } = outside;
   // One that hangs up first must not stay open for nobody.
   client.once("close", () => socket.destroy());
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
@@ -51,7 +64,14 @@ async function inspect(gate: Gate, session: Session, request: TunnelRequest, { s
     return;
   }
   const hello = readClientHello(data);
-  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) return join(session, client, socket, request, data);
+  const ruling = gate.ruling(session, host, port);
+  if (ruling.verdict === "deny") {
+    // The rules changed while the client was silent.
+    await gate.refuse(session, { host, port, protocol }, ruling);
+    client.destroy();
+    return;
+  }
+  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) return join(session, client, outside, request, data);
   socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
     return takeHttp(session, client, data, request);

@@ -92,6 +92,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     pauseSandbox: ({ sandbox }) => sandboxes.pause(sandbox),
     resumeSandbox: ({ sandbox }) => sandboxes.resume(sandbox),
     extendSandbox: ({ sandbox, by, idle }) => sandboxes.extend(sandbox, by, idle),
+    limitSandbox: ({ sandbox, ...change }) => sandboxes.limit(sandbox, change),
     forkSandbox: async ({ sandbox, snapshot, count, names }) => ({
       sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? []),
     }),

@@ -28,7 +28,7 @@ const DELETING = new Set(["rm", "rmdir", "unlink", "shred", "trash", "srm"]);
 const WRITING_ALL = new Set(["tee", "touch", "mkdir", "truncate", "chmod", "chown", "chgrp", "mkfifo", "mknod", "sponge"]);
 /** The first operand is a mode or an owner, not a file. */
 const WITH_MODE = new Set(["chmod", "chown", "chgrp"]);
-const WRITING_LAST = new Set(["cp", "mv", "ln", "install", "rsync"]);
+const WRITING_LAST = new Set(["cp", "ln", "install", "rsync"]);
 const VALUED: Readonly<Record<string, string>> = {
   truncate: "sr",
   mkdir: "m",
@@ -72,7 +72,6 @@ function operands(words: readonly Word[], letters = ""): Word[] {
 
 function deleted(name: string, words: readonly Word[]): Word[] {
   if (DELETING.has(name)) return operands(words);
-  if (name === "mv") return [];
   if (name !== "git") return [];
   const at = subcommandAt(words);
   const subcommand = words[at]?.text;
@@ -83,6 +82,7 @@ function deleted(name: string, words: readonly Word[]): Word[] {
 
 function written(name: string, words: readonly Word[]): Word[] {
   if (WRITING_ALL.has(name)) return operands(words, VALUED[name]).slice(WITH_MODE.has(name) ? 1 : 0);
+  if (name === "mv") return operands(words, VALUED[name]);
   if (WRITING_LAST.has(name)) {
     const targets = words.slice(1).flatMap((word) => (word.text.startsWith("--target-directory=") ? [cut(word, 19)] : []));
     const last = operands(words, VALUED[name]).at(-1);
@@ -91,7 +91,10 @@ function written(name: string, words: readonly Word[]): Word[] {
     return [...targets, ...(folder === undefined ? [] : [folder]), ...(last === undefined ? [] : [last])];
   }
   if (name === "dd") return words.filter(({ text }) => text.startsWith("of=")).map((word) => cut(word, 3));
-  if (name === "sed" && words.some(({ text }) => /^(-[a-zA-Z]*i|--in-place)/.test(text))) return operands(words, "ef").slice(1);
+  if (name === "sed" && words.some(({ text }) => /^(-[a-zA-Z]*i|--in-place)/.test(text)))
+    return operands(words, "ef").slice(words.some(({ text }) => /^(-[a-zA-Z]*[ef]$|--exp|--fi)/.test(text)) ? 0 : 1);
+  if (name === "yq" && words.some(({ text }) => /^(-[a-zA-Z]*i|--inplace)/.test(text))) return operands(words).slice(1);
+  if (name === "sort") return words.flatMap((word, index) => (/^-[a-z]*o$/.test(word.text) ? words.slice(index + 1, index + 2) : []));
   if (name === "curl" || name === "wget") return outputs(name, words);
   if (name === "find")
     return words.flatMap((word, index) => (/^-(fprint|fprintf|fls|fprint0)$/.test(word.text) ? words.slice(index + 1, index + 2) : []));
@@ -115,11 +118,16 @@ const URL_START = /(?:https?|ftps?|wss?|git|ssh|rsync|sftp|ldap|gopher|dict|teln
 const CALLING = new Set(["curl", "wget", "http", "https", "xh", "ab", "wrk", "hey"]);
 const CONNECTING = new Set(["ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "telnet", "socat", "ping", "nmap", "ftp"]);
 
+/** Programs for which an address is text like any other. */
+const TEXTUAL = new Set("echo printf grep egrep fgrep rg ag sed awk gawk cat jq yq find test [ tee read export head tail sort".split(" "));
+const GIT_REMOTE = new Set(["clone", "fetch", "pull", "push", "remote", "ls-remote", "submodule", "archive"]);
+
 function hosts(name: string, words: readonly Word[]): HostEffect[] {
   const found = new Set<string>();
+  if (TEXTUAL.has(name) || (name === "git" && !GIT_REMOTE.has(words[subcommandAt(words)]?.text ?? ""))) return [];
   for (const { match } of words.slice(1)) {
     for (const url of match.matchAll(URL_START)) found.add(hostAt(match.slice(url.index + url[0].length)));
-    const copied = /^(?:[\w.-]+@)?([\w.-]+\.[\w-]+|localhost):(?!\/\/|\d+$)/.exec(match);
+    const copied = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/|\d+$)/.exec(match);
     if (copied !== null && (CONNECTING.has(name) || name === "git")) found.add(copied[1] ?? "");
   }
   if (CALLING.has(name))

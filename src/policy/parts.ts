@@ -141,7 +141,7 @@ class Collector {
     if (this.#builtin(name, program, words)) return;
     const finding = isFixed(program) ? inspect(name, words) : UNKNOWN_PROGRAM;
     const effects = effectsOf(name, words, this.#folders);
-    const opaque = this.#withInput(name, finding, command);
+    const opaque = this.#withInput(finding, command);
     const isWeak = weak || (finding.transparent === true && opaque === undefined);
     this.#add({ ...commandPart(words, isWeak, opaque), effects });
     this.#inner(finding, depth, weak || finding.lenient === true);
@@ -161,12 +161,14 @@ class Collector {
   }
 
   /** A shell that reads its commands from a heredoc or a here-string: these are judged. */
-  #withInput(name: string, finding: Finding, command: SimpleCommand | undefined): Opaque | undefined {
-    const input = command?.redirects.find(({ operator }) => operator.startsWith("<<"));
-    const text = input?.body ?? (input?.operator === "<<<" ? input.target : undefined);
-    if (finding.opaque === undefined || text === undefined || !(name in SHELLS)) return finding.opaque;
-    this.script(text.text, MAX_DEPTH - 1, false);
-    return isUnknown(text) || finding.scripts !== undefined ? finding.opaque : undefined;
+  #withInput(finding: Finding, command: SimpleCommand | undefined): Opaque | undefined {
+    if (finding.readsInput !== true) return finding.opaque;
+    const inputs = command?.redirects.filter(({ operator }) => operator.startsWith("<")) ?? [];
+    const texts = inputs.map(({ operator, target, body }) => body ?? (operator === "<<<" ? target : undefined));
+    for (const text of texts) if (text !== undefined) this.script(text.text, MAX_DEPTH - 1, false);
+    // Of several inputs the last one counts, and of a file nobody knows what is in it.
+    const [only] = texts;
+    return texts.length === 1 && only !== undefined && !isUnknown(only) ? undefined : finding.opaque;
   }
 
   #inner({ scripts = [], runs = [] }: Finding, depth: number, weak: boolean): void {
@@ -200,7 +202,7 @@ class Collector {
 const UNKNOWN_PROGRAM: Finding = { opaque: { why: "which program it is, is known only when it runs", kind: "hidden" } };
 
 function isFixed(word: Word): boolean {
-  return !isUnknown(word) && !word.glob && !word.tilde;
+  return !isUnknown(word) && (!word.glob || word.text === "[") && !word.tilde;
 }
 
 function commandPart(words: readonly Word[], weak: boolean, opaque: Opaque | undefined): Omit<CommandPart, "effects"> {

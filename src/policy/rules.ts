@@ -42,20 +42,53 @@ export function isNaming({ pattern }: Rule): boolean {
   return pattern.before > 0;
 }
 
+/** Rules whose pattern starts with a whole word, by that word; most differ in it already. */
+interface Index {
+  readonly byWord: ReadonlyMap<string, Section>;
+  readonly others: Section;
+}
+const INDICES = new WeakMap<Section, Index>();
+const NONE: Section = [];
+
+function indexOf(section: Section): Index {
+  const known = INDICES.get(section);
+  if (known !== undefined) return known;
+  const byWord = new Map<string, Rule[]>();
+  const others: Rule[] = [];
+  for (const rule of section) {
+    const prefix = rule.pattern.pieces[0] ?? "";
+    const end = prefix.indexOf(" ");
+    if (end <= 0) others.push(rule);
+    else byWord.set(prefix.slice(0, end), [...(byWord.get(prefix.slice(0, end)) ?? []), rule]);
+  }
+  const made = { byWord, others };
+  INDICES.set(section, made);
+  return made;
+}
+
+function firstWord(text: string): string {
+  const end = text.indexOf(" ");
+  return end < 0 ? text : text.slice(0, end);
+}
+
 /** The most specific rule that matches one of the texts; the strictest among equals. */
 export function pick(section: Section, texts: readonly string[]): Rule | undefined {
+  const { byWord, others } = indexOf(section);
   let best: Rule | undefined;
   let bestAt: Specificity = [-1, -1, -1];
-  for (const rule of section) {
-    for (const text of texts) {
+  const consider = (rules: Section, text: string): void => {
+    for (const rule of rules) {
       const at = specificityOf(rule.pattern, text);
       if (at === undefined) continue;
       const order = compareSpecificity(at, bestAt);
-      if (best === undefined || order > 0 || (order === 0 && isStricter(rule.verdict, best.verdict))) {
-        best = rule;
-        bestAt = at;
-      }
+      if (best !== undefined && (order < 0 || (order === 0 && !isStricter(rule.verdict, best.verdict)))) continue;
+      best = rule;
+      bestAt = at;
     }
+  };
+  for (const text of texts) {
+    consider(byWord.get(firstWord(text)) ?? NONE, text);
+    consider(others, text);
   }
   return best;
 }
@@ -63,11 +96,12 @@ export function pick(section: Section, texts: readonly string[]): Rule | undefin
 /** A stricter rule, no less specific than the one that decided, that may match once unknown parts are known. */
 export function possiblyStricter(section: Section, text: string, decided: Rule): Rule | undefined {
   if (!text.includes(UNKNOWN)) return undefined;
-  return section.find(
-    (rule) =>
-      isStricter(rule.verdict, decided.verdict) &&
-      (rule.pattern.before > decided.pattern.before ||
-        (rule.pattern.before === decided.pattern.before && rule.pattern.literal >= decided.pattern.literal)) &&
-      mayMatch(rule.pattern, text),
-  );
+  const { byWord, others } = indexOf(section);
+  const word = firstWord(text);
+  const { before, literal } = decided.pattern;
+  const applies = ({ verdict, pattern }: Rule): boolean =>
+    isStricter(verdict, decided.verdict) &&
+    (pattern.before > before || (pattern.before === before && pattern.literal >= literal)) &&
+    mayMatch(pattern, text);
+  return word.includes(UNKNOWN) ? section.find(applies) : ((byWord.get(word) ?? NONE).find(applies) ?? others.find(applies));
 }

@@ -356,12 +356,15 @@ function execRequest(row: SandboxRow, options: StartOptions, models: ModelVariab
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
   const proxied = proxyEnvironment(row.network, row.env);
+  // Tools of agents name themselves by it at the gateway, which goes by the socket all the same.
+  const identity = row.walled ? { SANDBOX_ID: row.id } : {};
   // Only walls have a door to the gateway; what the project sets by itself is meant so.
   const reached = row.walled ? models.environment() : {};
   const env = {
     ...reached,
     ...rest,
     ...own,
+    ...identity,
     ...proxied,
     ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }),
     ...options.env,

@@ -40,6 +40,7 @@ export class Creation {
     this.spares = new Spares(
       registry,
       parts.log,
+      parts.gateway,
       (kind) => parts.backends.of(kind),
       async (reservation, kind, base) => {
         const { volumes } = parts.backends.of(kind);
@@ -121,7 +122,7 @@ export class Creation {
       masked: [...this.#parts.user.mask, ...pathsOutside(view, view.config.mask)],
       exposed: [...this.#parts.user.expose, ...pathsOutside(view, view.config.expose)],
       sudo: view.config.sudo,
-      network: networkRules(view.config.network, this.#parts.user.network),
+      network: networkRules({ ...view.config.network, mode: input.network ?? view.config.network.mode }, this.#parts.user.network),
       services: view.config.services,
       home: this.#home(env["HOME"]),
       idempotencyKey: input.idempotencyKey ?? null,

@@ -52,6 +52,7 @@ export class Backends {
 
 /** Where a sandbox speaks to the server from inside: a socket of its own, there as long as its processes are. */
 export interface Doors {
+  /** In this folder of its sockets; one that is open there stays. */
   open(sandbox: string, folder: string): void;
   close(sandbox: string): void;
 }

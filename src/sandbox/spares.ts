@@ -10,7 +10,7 @@ import { describe, type Logger } from "../host/log.ts";
 import { isRunning } from "../host/processes.ts";
 import type { Limits } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
-import type { Backend } from "./parts.ts";
+import type { Backend, Doors } from "./parts.ts";
 import type { Registry, Reservation } from "./registry.ts";
 
 /** What two sandboxes must share for one to stand in for the other. */
@@ -38,6 +38,7 @@ export class Spares {
   readonly #registry: Registry;
   readonly #make: MakeSpare;
   readonly #log: Logger;
+  readonly #doors: Doors;
   readonly #backend: (kind: Kind) => Backend;
   /** At most one a project. */
   readonly #shelves = new Map<string, Shelf>();
@@ -45,8 +46,9 @@ export class Spares {
   readonly #discards = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(registry: Registry, log: Logger, backend: (kind: Kind) => Backend, make: MakeSpare) {
+  constructor(registry: Registry, log: Logger, doors: Doors, backend: (kind: Kind) => Backend, make: MakeSpare) {
     this.#registry = registry;
+    this.#doors = doors;
     this.#log = log;
     this.#backend = backend;
     this.#make = make;
@@ -98,7 +100,10 @@ export class Spares {
     const reservation = this.#registry.reserve();
     this.#ids.add(reservation.id);
     try {
-      return { ...reservation, walls: await this.#make(reservation, kind, base) };
+      const walls = await this.#make(reservation, kind, base);
+      const sockets = this.#backend(kind).driver.sockets(reservation.id);
+      if (sockets !== undefined) this.#doors.open(reservation.id, sockets);
+      return { ...reservation, walls };
     } catch (error) {
       this.#log.info("no spare sandbox could be made", { error: describe(error) });
       this.#forget(reservation);
@@ -108,7 +113,9 @@ export class Spares {
 
   /** Process 1 of a spare ended by itself. Returns whether it was one. */
   lost(id: string): boolean {
-    return this.#ids.delete(id);
+    if (!this.#ids.delete(id)) return false;
+    this.#doors.close(id);
+    return true;
   }
 
   #expire(project: string): void {
@@ -131,6 +138,7 @@ export class Spares {
         const { driver, volumes } = this.#backend(kind);
         try {
           await spare.walls.stop(0);
+          this.#doors.close(spare.id);
           await driver.clear(spare.id, "remove");
           await volumes.remove("volume", spare.id);
         } catch (error) {

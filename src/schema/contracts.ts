@@ -8,7 +8,7 @@ import { CallerEnvironment, contract, count, Done, flag, none, ProjectPath, type
 import { VivEvent } from "./event.ts";
 import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
-import { NETWORK_CONTRACTS } from "./network.ts";
+import { NETWORK_CONTRACTS, NetworkMode } from "./network.ts";
 import { POLICY_CONTRACTS } from "./policy.ts";
 import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
@@ -28,6 +28,7 @@ export const CreateInput = z.strictObject({
   limits: Limits.partial().optional().describe("Caps; what is left out comes from the config or the defaults."),
   idleMs: z.number().int().min(0).optional().describe("Idle time after which it ends, 0 for never."),
   env: CallerEnvironment,
+  network: NetworkMode.optional().describe("What it reaches, instead of the config's mode."),
   unwalled: z.boolean().optional().describe("Accept a copy of the folder without isolation where no walls can be had."),
   user: z.string().max(256).optional().describe("User inside that commands run as by default."),
   labels: z
@@ -65,6 +66,16 @@ export const CONTRACTS = {
     ofSandbox.extend({
       by: Duration.optional().describe("Time from now; the idle limit if left out."),
       idle: Duration.optional().describe("New idle limit, 0 for never."),
+    }),
+    Sandbox,
+  ),
+  limitSandbox: contract(
+    ROUTES.limitSandbox,
+    "Change the caps of a running sandbox, within this machine's ceilings",
+    ofSandbox.extend({
+      cpus: Limits.shape.cpus.optional(),
+      memoryBytes: Limits.shape.memoryBytes.optional(),
+      processes: Limits.shape.processes.optional(),
     }),
     Sandbox,
   ),

@@ -89,6 +89,8 @@ export const LIMITS = {
   gatewayHeadBytes: 16 * 1024,
   gatewayHeadMs: 10_000,
   gatewayRequestMs: 30_000,
+  /** Before one request too many is turned away. */
+  gatewayPauseMs: 100,
   /** How long a report may wait to be recorded before its sender is told that it is not. */
   decisionMs: 1_000,
   /** How often what was turned away is recorded. */
@@ -119,6 +121,9 @@ export const LIMITS = {
   egressDialMs: 15_000,
   /** Addresses of one name that are tried. */
   egressAddresses: 4,
+  /** Requests within the time: each is recorded, and the disk is not a sandbox's to fill. */
+  egressRequests: 3_000,
+  egressRequestsMs: 10_000,
   /** How often bytes are looked at. */
   egressWatchMs: 1_000,
   /** Different names below one pattern within the time. */

@@ -21,6 +21,7 @@ export const ROUTES = {
   pauseSandbox: { method: "post", path: "/sandboxes/{sandbox}/pause" },
   resumeSandbox: { method: "post", path: "/sandboxes/{sandbox}/resume" },
   extendSandbox: { method: "post", path: "/sandboxes/{sandbox}/extend" },
+  limitSandbox: { method: "post", path: "/sandboxes/{sandbox}/limits" },
   forkSandbox: { method: "post", path: "/sandboxes/{sandbox}/fork" },
   diffSandbox: { method: "get", path: "/sandboxes/{sandbox}/diff" },
   diffSystem: { method: "get", path: "/sandboxes/{sandbox}/diff/system" },

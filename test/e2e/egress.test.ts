@@ -1,11 +1,18 @@
 /** The way out of a sandbox, from the program inside to servers of the test on loopback aliases. */
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { CommandResult } from "../../src/schema/command.ts";
 import { TestResolver } from "../support/origins.ts";
-import { TestServer } from "../support/server.ts";
+import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { viv } from "../support/viv.ts";
+
+/** Without the variables, as a program that does not know them. */
+const PLAIN = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY;";
 
 describe("the way out of a sandbox", needs("root"), () => {
   let resolver: TestResolver;
@@ -13,39 +20,206 @@ describe("the way out of a sandbox", needs("root"), () => {
   let port: number;
   let server: TestServer;
   let box: string;
+  const url = (host = "allowed.test", path = "/"): string => `http://${host}:${port}${path}`;
+  const curl = (sandbox: string, address: string, options = ""): Promise<CommandResult> =>
+    server.sh(sandbox, `curl -sS -m 10 -w ' %{http_code}' ${options} '${address}'`);
 
   beforeAll(async () => {
     resolver = await TestResolver.open();
     resolver.names.set("allowed.test", ["127.0.0.2"]);
-    web = createServer((request, response) => response.end(`hello ${request.headers.host} ${request.url}\n`)).listen(0, "127.0.0.2");
+    web = createServer((request, response) => {
+      if (request.url === "/slow") response.write("first ");
+      else response.end(`hello ${request.headers.host} ${request.url}`);
+    }).listen(0, "127.0.0.2");
     await once(web, "listening");
     port = (web.address() as AddressInfo).port;
+    const rules = { private: [{ host: "allowed.test", ports: [port] }], resolvers: [resolver.address] };
     server = await TestServer.start({
-      config: { network: { mode: "allow-list", private: [{ host: "allowed.test", ports: [port] }], resolvers: [resolver.address] } },
+      config: { network: rules },
+      files: { "vivarium.json": JSON.stringify({ network: { mode: "allow-list" } }) },
     });
+    await server.client.call("trust", { project: server.project });
     box = (await server.create()).id;
   });
+  beforeEach(() => (resolver.asked.length = 0));
   afterAll(async () => {
     web.close();
+    web.closeAllConnections();
     resolver.close();
     await server?.remove();
   });
 
-  test("NET-1: curl reaches an allowed host and no other", async () => {
-    const { stdout } = await server.sh(box, `curl -sS http://allowed.test:${port}/path`);
-    expect(stdout).toBe(`hello allowed.test:${port} /path\n`);
-    const denied = await server.sh(box, "curl -sS -w '%{http_code}' http://other.test/");
+  test("NET-1: curl reaches an allowed host and no other, and is told why", async () => {
+    expect((await curl(box, url("allowed.test", "/path"))).stdout).toBe(`hello allowed.test:${port} /path 200`);
+    const denied = await curl(box, "http://other.test/");
     expect(denied.stdout).toContain("host_not_allowed");
-    expect(denied.stdout).toMatch(/403$/);
+    expect(denied.stdout).toContain("network.allow");
+    expect(denied.stdout).toMatch(/ 403$/);
     expect(resolver.asked).not.toContain("other.test");
   });
 
-  test("programs that know no proxy reach the same hosts, and no others", async () => {
-    const plain = (line: string) => server.sh(box, `unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY; ${line}`);
-    const { stdout } = await plain(`curl -sS http://allowed.test:${port}/direct`);
-    expect(stdout).toContain(`hello allowed.test:${port} /direct\n`);
-    const denied = await plain("curl -sS -w '%{http_code}' http://other.test/");
-    expect(denied.stdout).toContain("host_not_allowed");
-    expect(resolver.asked).not.toContain("other.test");
+  test("programs that know no proxy reach the same hosts, and no others (NW-06)", async () => {
+    expect((await server.sh(box, `${PLAIN} curl -sS ${url("allowed.test", "/direct")}`)).stdout).toBe(`hello allowed.test:${port} /direct`);
+    expect((await server.sh(box, `${PLAIN} curl -sS http://other.test/`)).stdout).toContain("host_not_allowed");
+    expect((await server.sh(box, `${PLAIN} curl -sS -m 5 https://other.test/`)).end?.exitCode).not.toBe(0);
+    expect((await server.sh(box, "getent ahostsv4 never.asked.test")).stdout).toMatch(/^198\.1[89]\./);
+    expect(new Set(resolver.asked)).toEqual(new Set(["allowed.test"]));
+  });
+
+  test("NW-01, NW-06: with an open network no packet leaves but through the proxy", async () => {
+    await server.client.call("changeNetwork", { sandbox: box, mode: "public" });
+    const dial = (host: string, at: number): Promise<CommandResult> =>
+      server.sh(box, `timeout 3 bash -c 'exec 3<>/dev/tcp/${host}/${at}' 2>&1`);
+    for (const [host, at] of [
+      ["1.1.1.1", 443],
+      ["192.0.2.1", 53],
+      ["127.0.0.2", port],
+      ["169.254.169.254", 80],
+      ["10.0.0.1", 853],
+    ] as const)
+      expect((await dial(host, at)).end?.exitCode, host).not.toBe(0);
+    const [address = "", at = ""] = resolver.address.split(":");
+    expect((await server.sh(box, `timeout 3 bash -c 'echo x >/dev/udp/${address}/${at}; sleep 0.2'; true`)).end?.exitCode).toBe(0);
+    expect((await server.sh(box, "timeout 3 bash -c 'echo x >/dev/udp/8.8.8.8/53' 2>&1")).stdout).toContain("unreachable");
+    expect(resolver.asked).toEqual([]);
+    await server.client.call("changeNetwork", { sandbox: box, mode: "allow-list" });
+  });
+
+  test("NW-04, NW-05: neither metadata nor private addresses are reached in public mode", async () => {
+    await server.client.call("changeNetwork", { sandbox: box, mode: "public" });
+    for (const host of [
+      "169.254.169.254",
+      "[fd00:ec2::254]",
+      "100.100.100.200",
+      "168.63.129.16",
+      "metadata.google.internal",
+      "192.0.0.192",
+    ])
+      expect((await curl(box, `http://${host}/`)).stdout, host).toContain('"metadata"');
+    for (const host of [
+      "10.0.0.1",
+      "172.16.0.1",
+      "192.168.0.1",
+      "100.64.0.1",
+      "198.18.0.1",
+      "203.0.113.1",
+      "[fd12::1]",
+      "224.0.0.1",
+      "240.0.0.1",
+      "0.0.0.0",
+      "[::ffff:127.0.0.1]",
+    ])
+      expect((await curl(box, `http://${host}/`)).stdout, host).toContain("private_address");
+    expect((await curl(box, url())).stdout).toMatch(/ 200$/);
+    await server.client.call("changeNetwork", { sandbox: box, mode: "allow-list" });
+  });
+
+  test("a loopback service of reality is not reached through the proxy, and the answer names services (NW-03)", async () => {
+    const here = createServer((_, response) => response.end("reality")).listen(0, "127.0.0.1");
+    await once(here, "listening");
+    const at = (here.address() as AddressInfo).port;
+    await server.client.call("changeNetwork", { sandbox: box, mode: "public", ports: [80, 443, at] });
+    const { stdout } = await curl(box, `http://127.0.0.1:${at}/`, "--noproxy '' -x http://127.0.0.1:4098");
+    expect(stdout).toContain("services");
+    expect(stdout).toMatch(/ 403$/);
+    expect(await (await fetch(`http://127.0.0.1:${at}/`)).text()).toBe("reality");
+    here.close();
+    await server.client.call("changeNetwork", { sandbox: box, mode: "allow-list", ports: [80, 443] });
+  });
+
+  test("PX-11: the socket says who speaks: a sibling without a network has none", async () => {
+    const sibling = (await server.create()).id;
+    await server.client.call("changeNetwork", { sandbox: sibling, mode: "off" });
+    expect((await server.sh(sibling, "env | grep -ci proxy")).stdout).toBe("0\n");
+    expect((await curl(sibling, url())).stderr).toContain("Could not resolve host");
+    expect((await curl(sibling, url(), "-x http://127.0.0.1:4098")).end?.exitCode).not.toBe(0);
+    expect((await curl(box, url())).stdout).toMatch(/ 200$/);
+    await server.client.call("removeSandbox", { sandbox: sibling });
+  });
+
+  test("an answer that is under way ends when the host is denied; `viv network` shows and changes it", async () => {
+    const slow = curl(box, url("allowed.test", "/slow"), "-m 25");
+    await eventually(
+      async () => (await server.client.call("inspectNetwork", { sandbox: box })).connections,
+      (count) => count > 0,
+    );
+    const began = performance.now();
+    expect(viv(server, ["network", box, "--deny", "allowed.test"]).out).toContain("never: allowed.test");
+    expect((await slow).end?.exitCode).not.toBe(0);
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect((await curl(box, url())).stdout).toContain('"production"');
+    const shown = JSON.parse(viv(server, ["network", box, "--json"]).out) as {
+      rules: { production: string[] };
+      denied: number;
+    };
+    expect(shown.rules.production).toEqual(["allowed.test"]);
+    expect(shown.denied).toBeGreaterThan(0);
+  });
+
+  test("PX-17: a server that is down means no way out; the next one opens it again, with the same rules", async () => {
+    const other = (await server.create()).id;
+    const line = `for i in $(seq 1 600); do ${PLAIN} curl -s -m 2 ${url()} >/dev/null && echo reached || echo refused; sleep 0.05; done`;
+    const { id } = await server.client.call("runCommand", { sandbox: other, command: ["/bin/sh", "-c", line], background: true });
+    const output = async (): Promise<string> => (await server.client.call("inspectCommand", { sandbox: other, command: id })).stdout;
+    await eventually(output, (text) => text.includes("reached"));
+    await server.kill();
+    // Long enough for the loop inside to meet the closed door.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await server.up();
+    await eventually(output, (text) => /refused\n(.*\n)*reached/.test(text));
+    expect((await curl(other, url())).stdout).toMatch(/ 200$/);
+    expect((await curl(box, url())).stdout).toContain('"production"');
+    await server.client.call("removeSandbox", { sandbox: other });
+  });
+
+  test("a create may ask for a mode of its own, spare or not", async () => {
+    const off = (await server.create({ network: "off" })).id;
+    expect((await curl(off, url())).end?.exitCode).not.toBe(0);
+    const on = (await server.create()).id;
+    expect((await curl(on, url())).stdout).toMatch(/ 200$/);
+    expect(viv(server, ["create", "--network", "public", "--project", server.project, "--name", "wide"]).code).toBe(0);
+    expect((await server.client.call("inspectNetwork", { sandbox: "wide" })).rules.mode).toBe("public");
+    expect(viv(server, ["create", "--network", "everything", "--project", server.project]).code).toBe(2);
+  });
+
+  test("a fork and a rolled back sandbox have the network of the one they come from", async () => {
+    const made = (await server.create()).id;
+    const snapshot = await server.client.call("createSnapshot", { sandbox: made });
+    await server.client.call("rollback", { sandbox: made, snapshot: snapshot.id });
+    expect((await curl(made, url())).stdout).toMatch(/ 200$/);
+    const { sandboxes } = await server.client.call("forkSandbox", { sandbox: made });
+    expect((await curl(sandboxes[0]?.id ?? "", url())).stdout).toMatch(/ 200$/);
+  });
+
+  test("NET-3: decisions are events, and in the audit trail with their bytes", async () => {
+    const made = (await server.create()).id;
+    await curl(made, url("allowed.test", "/noted"));
+    await curl(made, "http://other.test/");
+    const types = async (): Promise<string[]> =>
+      (await server.client.call("listEvents", { sandbox: made, limit: 100 })).events.map(({ type }) => type);
+    await eventually(types, (all) => all.includes("network.allowed") && all.includes("network.denied"));
+    const records = await eventually(
+      async () => (await server.client.call("listAudit", { sandbox: made })).records,
+      (all) => all.some(({ action }) => action === "network.ended"),
+    );
+    expect(records.find(({ label }) => label === "DENIED")).toMatchObject({ action: "network.request", target: "other.test:80" });
+    expect(records.find(({ action }) => action === "network.ended")?.arguments).toMatchObject({ address: "127.0.0.2" });
+  });
+
+  test("a config that opens the network waits for trust; one that names production does not", async () => {
+    writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ network: { mode: "public", production: ["prod.test"] } }));
+    const made = await server.create();
+    expect(made.untrusted).toEqual(["network"]);
+    expect((await server.client.call("inspectNetwork", { sandbox: made.id })).rules).toMatchObject({
+      mode: "off",
+      production: ["prod.test"],
+    });
+    await server.client.call("trust", { project: server.project });
+    const trusted = await server.create();
+    expect((await server.client.call("inspectNetwork", { sandbox: trusted.id })).rules).toMatchObject({
+      mode: "public",
+      production: ["prod.test"],
+    });
+    expect((await curl(trusted.id, "http://prod.test/")).stdout).toContain('"production"');
   });
 });

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { eventually } from "../support/server.ts";
 import { ProxyLab, type Origin } from "../support/proxy-lab.ts";
 
@@ -197,7 +198,7 @@ describe("requests through the proxy", () => {
     expect(lab.asked).not.toContain("other.test");
   });
 
-  test("headers between neighbours stay there, whoever names them", async () => {
+  test("PX-15: headers between neighbours stay there, whoever names them", async () => {
     const seen = await lab.web("127.0.0.2", (request, response) =>
       response.end(JSON.stringify((request as { rawHeaders: string[] }).rawHeaders)),
     );
@@ -267,8 +268,79 @@ describe("requests through the proxy", () => {
     lab.egress.close("two");
   });
 
+  /** Runs with another limit than the program's own, which would take a test minutes to reach. */
+  async function limited(limits: Partial<Record<keyof typeof LIMITS, number>>, work: () => Promise<void>): Promise<void> {
+    const before = { ...LIMITS };
+    Object.assign(LIMITS, limits);
+    try {
+      await work();
+    } finally {
+      Object.assign(LIMITS, before);
+    }
+  }
+
+  test("PX-14: a head that comes byte by byte has its time, and no more", async () => {
+    await limited({ egressHeadMs: 400 }, async () => {
+      for (const start of ["", `GET http://${at("allowed.test")}/ HTTP/1.1\r\nHost: ${at("allowed.test")}\r\n\r\n`]) {
+        const socket = lab.dial();
+        socket.resume();
+        socket.write(start);
+        const drip = setInterval(() => socket.write("G"), 50);
+        const began = performance.now();
+        await new Promise((resolve) => socket.once("close", resolve));
+        clearInterval(drip);
+        expect(performance.now() - began).toBeLessThan(5_000);
+      }
+    });
+  });
+
+  test("PX-14: a body without end is cut when the bytes of the sandbox are used up, and nothing more goes out", async () => {
+    const endless = await lab.web("127.0.0.2", (_, response) => {
+      const more = (): void => void (response.destroyed || response.write(Buffer.alloc(100_000), more));
+      more();
+    });
+    lab.opened.push({ host: "allowed.test", ports: [endless.port], tcp: false });
+    await lab.set({}, "three");
+    await limited({ egressBytes: 3_000_000 }, async () => {
+      const socket = lab.dial("three");
+      let bytes = 0;
+      socket.on("data", (chunk) => (bytes += chunk.length));
+      socket.write(get(at("allowed.test", endless)));
+      await new Promise((resolve) => socket.once("close", resolve));
+      expect(bytes).toBeGreaterThan(100_000);
+      const next = lab.dial("three");
+      next.write(get(at("allowed.test")));
+      expect(String((await once(next, "data"))[0])).toContain("(too_many_bytes)");
+      next.destroy();
+    });
+    lab.egress.close("three");
+  });
+
+  test("PX-14: more requests than can be recorded are turned away, and told of once", async () => {
+    await lab.set({ mode: "off" });
+    await lab.set({});
+    await limited({ egressRequests: 5 }, async () => {
+      for (let count = 0; count < 5; count += 1) expect(await lab.say(get("evil.test"))).toContain("(host_not_allowed)");
+      for (let count = 0; count < 5; count += 1) expect(await lab.say(get(at("allowed.test")))).toMatch(/^HTTP\/1.1 429 /);
+      expect(lab.records).toHaveLength(6);
+    });
+    expect(allowed.heard).toEqual([]);
+  });
+
+  test("NW-07: names below a pattern can't be used to carry data out without end", async () => {
+    await lab.set({ allow: [{ host: "*.wild.test", tcp: false }] });
+    await limited({ egressNames: 4 }, async () => {
+      for (let count = 0; count < 4; count += 1)
+        expect(await lab.say(get(`${"x".repeat(60)}${count}.wild.test`))).toContain("(not_resolved)");
+      expect(await lab.say(get("one-more.wild.test"))).toContain("(too_many_names)");
+      expect(await lab.say(get(`${"x".repeat(60)}0.wild.test`))).toContain("(not_resolved)");
+    });
+    expect(lab.asked).not.toContain("one-more.wild.test");
+    expect(lab.records.filter(({ code }) => code === "too_many_names")).toHaveLength(1);
+  });
+
   test("a large body goes through whole, both ways", async () => {
-    const echo = await lab.web("127.0.0.2", (request, response) => response.end(Buffer.alloc(5_000_000, "x")));
+    const echo = await lab.web("127.0.0.2", (_, response) => response.end(Buffer.alloc(5_000_000, "x")));
     lab.opened.push({ host: "allowed.test", ports: [echo.port], tcp: false });
     const host = at("allowed.test", echo);
     const answer = await lab.say(

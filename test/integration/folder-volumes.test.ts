@@ -46,7 +46,7 @@ describe("DRV-4 a copy of a project", () => {
     }
   });
 
-  test("20,000 files are copied in reasonable time", async () => {
+  test("20,000 files are copied in reasonable time", { timeout: 180_000 }, async () => {
     const own = await makeUnwalled(FILES);
     try {
       for (let folder = 0; folder < 400; folder += 1)
@@ -59,7 +59,7 @@ describe("DRV-4 a copy of a project", () => {
     } finally {
       await own.remove();
     }
-  }, 60_000);
+  });
 });
 
 describe("volumes of unwalled sandboxes", () => {
@@ -126,7 +126,8 @@ describe("volumes of unwalled sandboxes", () => {
       "src/main.js": { added: 0, removed: 1 },
     };
     expect(await diff(made, true)).toEqual(names.map((entry) => ({ ...entry, ...counts[entry.path] })));
-    expect(readdirSync(own.home).filter((name) => /^(diff|store)-/.test(name))).toEqual([]);
+    // What git worked in goes while nobody waits.
+    await expect.poll(() => readdirSync(own.home).filter((name) => /^(diff|store)-/.test(name))).toEqual([]);
   });
 
   test("a diff finds a change that keeps size and time, also in a snapshot, and modes that matter", async () => {

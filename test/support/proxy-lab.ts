@@ -91,7 +91,7 @@ export class ProxyLab {
   }
 
   /** A server that notes what it hears and answers every request with its name. */
-  async web(address: string, answer: Parameters<typeof createHttp>[1] = undefined): Promise<Origin> {
+  async web(address: string, answer?: Parameters<typeof createHttp>[1]): Promise<Origin> {
     const heard: string[] = [];
     const server: HttpServer = createHttp((request, response) => {
       let body = "";

@@ -45,6 +45,7 @@ describe("a project's config that nobody trusted", () => {
       limits: { cpus: 1 },
       mask: [],
       checks: [],
+      network: { allow: [], production: [] },
       expose: [],
       env: { pass: [], set: {}, drop: ["B"] },
       services: {},

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { command, type OptionDeclarations, type OptionValues } from "../command.ts";
 import type { CreateInput } from "../../schema/contracts.ts";
+import type { NetworkMode } from "../../schema/network.ts";
 import type { Sandbox } from "../../schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
 import { duration } from "../text.ts";
@@ -17,6 +18,7 @@ export const CREATE_OPTIONS = {
   processes: { type: "integer", value: "N", summary: "Processes and threads" },
   idle: { type: "duration", value: "TIME", summary: "Stop it after this idle time, such as 30m; 0 for never" },
   user: { type: "text", short: "u", value: "USER", summary: "User inside that commands run as; you if left out" },
+  network: { type: "text", value: "MODE", summary: "What it reaches: off, allow-list or public; as configured if left out" },
   label: { type: "list", short: "l", value: "KEY=VALUE", summary: "Label it; may be given several times" },
   unwalled: { type: "flag", summary: "Where no walls can be had: work on a copy of the folder WITHOUT isolation" },
 } as const satisfies OptionDeclarations;
@@ -43,6 +45,8 @@ export function createInput(
     ...(Object.keys(limits).length === 0 ? {} : { limits }),
     ...(options.idle === undefined ? {} : { idleMs: options.idle }),
     ...(options.label.length === 0 ? {} : { labels: parsePairs("--label", options.label) }),
+    // The server knows which modes there are.
+    ...(options.network === undefined ? {} : { network: options.network as NetworkMode }),
     ...(options.unwalled ? { unwalled: true } : {}),
   };
 }

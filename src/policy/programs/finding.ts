@@ -10,6 +10,8 @@ export interface Opaque {
 
 export interface Finding {
   readonly opaque?: Opaque | undefined;
+  /** It is opaque since it runs what its input says. */
+  readonly readsInput?: boolean;
   /** Texts that a shell runs. */
   readonly scripts?: readonly Word[];
   /** Commands that it runs. */

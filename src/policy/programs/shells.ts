@@ -6,7 +6,8 @@ import { firstOperand, hidden, joined, optionValues, type Finding, type Inspect 
 function shell(words: readonly Word[]): Finding {
   for (let index = 1; index < words.length; index += 1) {
     const { text } = words[index] ?? { text: "" };
-    if (/^[-+]o$/i.test(text) || text === "--rcfile" || text === "--init-file") {
+    if (/^--(rcfile|init-file)/.test(text)) return hidden("it runs a script that is not looked into");
+    if (/^[-+]o$/i.test(text)) {
       index += 1;
       continue;
     }
@@ -23,7 +24,7 @@ function shell(words: readonly Word[]): Finding {
   return words.some(({ text }) => text === "--version" || text === "--help") ? {} : READS;
 }
 
-const READS: Finding = { opaque: { why: "it runs what it reads from its input", kind: "hidden" } };
+const READS: Finding = { opaque: { why: "it runs what it reads from its input", kind: "hidden" }, readsInput: true };
 
 function joinedFrom(letters: string, names: readonly string[] = [], skipped = 0): Inspect {
   return (words) => {
@@ -66,9 +67,9 @@ function watch(words: readonly Word[]): Finding {
 }
 
 function flock(words: readonly Word[]): Finding {
-  const scripts = [...optionValues(words, { letter: "c" }), ...optionValues(words, { name: "command" })];
-  if (scripts.length > 0) return { transparent: true, scripts };
   const inner = words.slice(firstOperand(words, { letters: "wE", names: ["timeout", "conflict-exit-code"] }) + 1);
+  const [first, script] = inner;
+  if (script !== undefined && (first?.text === "-c" || first?.text === "--command")) return { transparent: true, scripts: [script] };
   return inner.length === 0 ? {} : { transparent: true, runs: [inner] };
 }
 
@@ -81,7 +82,7 @@ function source(): Finding {
   return { opaque: { why: "it runs a script that is not looked into", kind: "code" } };
 }
 
-export const SHELL_NAMES = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "pwsh"] as const;
+const SHELL_NAMES = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "pwsh"] as const;
 
 export const SHELLS: Readonly<Record<string, Inspect>> = {
   ...Object.fromEntries(SHELL_NAMES.map((name): [string, Inspect] => [name, shell])),

@@ -12,7 +12,6 @@ interface Wrapper extends OptionShape {
 }
 
 const WRAPPERS: Readonly<Record<string, Wrapper>> = {
-  env: { letters: "uC", names: ["unset", "chdir"], assignments: true },
   nice: { letters: "n", names: ["adjustment"] },
   nohup: {},
   timeout: { letters: "ks", names: ["kill-after", "signal"], operands: 1 },
@@ -73,8 +72,11 @@ function unwrap(wrapper: Wrapper, words: readonly Word[]): Finding {
 }
 
 function env(words: readonly Word[]): Finding {
-  const split = [...optionValues(words, { letter: "S" }), ...optionValues(words, { name: "split-string" })];
-  return split.length > 0 ? { scripts: split } : unwrap(WRAPPERS["env"] ?? {}, words);
+  const wrapper: Wrapper = { letters: "uCS", names: ["unset", "chdir", "split-string"], assignments: true };
+  const options = words.slice(0, firstOperand(words, wrapper));
+  const scripts = [...optionValues(options, { letter: "S" }), ...optionValues(options, { name: "split-string" })];
+  const found = unwrap(wrapper, words);
+  return scripts.length === 0 ? found : { ...found, transparent: true, scripts };
 }
 
 function exact(words: readonly Word[]): Finding {
@@ -92,7 +94,11 @@ const XARGS: OptionShape = {
 function xargs(words: readonly Word[]): Finding {
   const start = firstOperand(words, XARGS);
   if (words.slice(1, start).some(isUnknown)) return hidden("its options are known only when it runs");
-  const inner = words.slice(start);
+  const options = words.slice(0, start);
+  const given = [...optionValues(options, { letter: "I" }), ...optionValues(options, { name: "replace" })].map(({ text }) => text);
+  const marks = [...given, "{}"].filter((text) => text !== "");
+  // In a text that a shell runs, what comes from the input could be anything.
+  const inner = words.slice(start).map((word) => (marks.some((mark) => word.text.includes(mark)) ? { ...unknownWord(word.text) } : word));
   return inner.length === 0 ? {} : { transparent: true, runs: [[...inner, unknownWord("...")]] };
 }
 
@@ -141,10 +147,11 @@ function runner(subcommands: readonly string[]): Inspect {
   return (words) => {
     const at = subcommands.length === 0 ? 0 : words.findIndex(({ text }, index) => index > 0 && subcommands.includes(text));
     if (at < 0) return {};
-    const scripts = [...optionValues(words.slice(at), { letter: "c" }), ...optionValues(words.slice(at), { name: "call" })];
-    const start = firstOperand(words, { letters: "p", names: ["package"] }, at + 1);
+    const start = firstOperand(words, { letters: "pc", names: ["package", "call"] }, at + 1);
+    const options = words.slice(at, start);
+    const scripts = [...optionValues(options, { letter: "c" }), ...optionValues(options, { name: "call" })];
     const inner = words.slice(start);
-    return { scripts, runs: inner.length === 0 || scripts.length > 0 ? [] : [inner], lenient: true };
+    return { scripts, runs: inner.length === 0 ? [] : [inner], lenient: true };
   };
 }
 

@@ -222,6 +222,8 @@ export abstract class Scanner {
   #ansiQuoted(word: WordBuilder): void {
     const decoded = decodeAnsi(this.text, this.at + 2);
     if (decoded === undefined) return this.fail("a quote is not closed");
+    // Not every shell knows these quotes: another one would end them here.
+    if (this.text.slice(this.at, decoded.end).includes("\\'")) this.note("it has escaped quotes that not every shell knows");
     this.at = decoded.end;
     word.quoted = true;
     word.literal(decoded.text);
@@ -249,12 +251,13 @@ export abstract class Scanner {
       else if (character === ")") {
         open -= 1;
         if (open === 0) return this.text[index + 1] === ")" ? index : -1;
-      }
+      } else if (character === "'" || character === '"') this.note("it calculates with quoted text");
     }
     return -1;
   }
 
   #oldArithmetic(): void {
+    this.note("`$[` means different things to different shells");
     let open = 0;
     for (let index = this.at + 1; index < this.text.length; index += 1) {
       if (this.text[index] === "[") open += 1;

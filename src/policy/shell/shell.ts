@@ -4,7 +4,7 @@
  * never throws: what it can't read is a problem, and it stops there.
  */
 import { Scanner } from "./scanner.ts";
-import { SHELL_LIMITS, type Redirect, type Script, type SimpleCommand, type Word } from "./script.ts";
+import { isUnknown, SHELL_LIMITS, type Redirect, type Script, type SimpleCommand, type Word } from "./script.ts";
 
 export function parseShell(text: string): Script {
   const script: Script = { commands: [], problems: [] };
@@ -45,7 +45,10 @@ class Parser extends Scanner {
   }
 
   protected substitution(): void {
+    const heredocs = this.#heredocs.length;
     this.#within(() => this.#list(")"));
+    // Shells disagree on where the lines of such a heredoc are.
+    if (this.#heredocs.length > heredocs) this.note("a heredoc goes on after its brackets");
   }
 
   protected nested(text: string, kind: "commands" | "expansions"): void {
@@ -136,6 +139,7 @@ class Parser extends Scanner {
         const end = this.text.indexOf("\n", this.at);
         const line = this.text.slice(this.at, end < 0 ? undefined : end);
         this.at = end < 0 ? this.text.length : end + 1;
+        if (line.endsWith("\\") && !redirect.target.quoted) this.note("a heredoc joins lines");
         if ((dash ? line.replace(/^\t+/, "") : line) === redirect.target.text) break;
         body += `${line}\n`;
       }
@@ -161,11 +165,12 @@ class Parser extends Scanner {
   #bracket(): void {
     const end = this.text[this.at + 1] === "(" ? this.arithmeticEnd(this.at + 1) : -1;
     const inner = end < 0 ? "" : this.text.slice(this.at + 2, end);
-    // Not every shell knows `((`: where the inside could be a command, it is read as one.
+    // Not every shell knows `((`: where the inside could be a command, it is read as one, too.
     if (end >= 0 && !/\w\s+-?[A-Za-z_./]/.test(inner) && /[=+<>*%-]/.test(inner)) {
       this.at = end + 2;
       return this.nested(inner, "expansions");
     }
+    if (end >= 0) this.note("`((` means different things to different shells");
     this.at += 1;
     this.#within(() => this.#list(")"));
   }
@@ -181,17 +186,21 @@ class Parser extends Scanner {
       const start = this.at;
       const word = this.word();
       if (this.at === start) break;
-      const keyword = command.words.length === 0 && command.assignments.length === 0 && !word.quoted ? word.text : "";
+      const isFirst = command.words.length + command.assignments.length + command.redirects.length === 0;
+      const keyword = isFirst && !word.quoted ? word.text : "";
       if (keyword === "esac") {
         ended = "esac";
         break;
       }
       if (this.#keyword(keyword)) continue;
+      // Some shells end a command at this `&`, and what follows is another one.
+      if (command.redirects.some(({ operator }) => operator === "&>")) this.note("`&>` means different things to different shells");
       command.words.push(word);
       if (command.words.length === 1 && this.#isFunction()) command.words.pop();
     }
     this.#finish(command);
-    if (ended === undefined && this.text[this.at] === "(") this.#unexpectedBracket();
+    // After a keyword or the head of a function, brackets are a command of their own.
+    if (command.words.length > 0 && this.text[this.at] === "(") this.fail("a bracket opens where none can");
     return ended;
   }
 
@@ -201,10 +210,6 @@ class Parser extends Scanner {
     this.script.commands.push(command);
   }
 
-  #unexpectedBracket(): void {
-    this.fail("a bracket opens where none can");
-  }
-
   /** Passes a keyword and what belongs to its head. */
   #keyword(word: string): boolean {
     if (PASSED.has(word)) return true;
@@ -212,8 +217,19 @@ class Parser extends Scanner {
     else if (word === "case") this.#within(() => this.#case());
     else if (word === "function") this.#functionHead();
     else if (word === "[[") this.#test();
-    else return false;
+    else return word === "time" && this.#time();
     return true;
+  }
+
+  /** The keyword, which only knows -p; with other options it is the program. */
+  #time(): boolean {
+    const start = this.at;
+    this.#blanks(false);
+    if (/^-p[ \t]/.test(this.text.slice(this.at, this.at + 3))) this.at += 3;
+    this.#blanks(false);
+    if (this.text[this.at] !== "-") return true;
+    this.at = start;
+    return false;
   }
 
   #forHead(): void {
@@ -225,7 +241,7 @@ class Parser extends Scanner {
       this.at = end + 2;
       return this.nested(inner, "expansions");
     }
-    this.word();
+    if (this.word().text === "") return this.fail("a loop has no name");
     this.#blanks(true);
     const start = this.at;
     if (this.word().text !== "in") {
@@ -306,7 +322,10 @@ class Parser extends Scanner {
       const character = this.text[this.at];
       if (character === undefined || character === ";") return this.fail("a test is not closed");
       if (this.isProcessSubstitution()) this.word();
-      else if ("()<>&|".includes(character)) this.at += 1;
+      else if ("<>&|".includes(character)) {
+        this.note("`[[` means different things to different shells");
+        this.at += 1;
+      } else if (character === "(" || character === ")") this.at += 1;
       else if (this.word().text === "]]") return;
     }
   }
@@ -351,6 +370,7 @@ class Parser extends Scanner {
     }
     const redirect: Redirect = { operator, target };
     command.redirects.push(redirect);
+    if (operator.startsWith("<<") && operator !== "<<<" && isUnknown(target)) this.note("the end of a heredoc is not plain");
     if (operator === "<<" || operator === "<<-") this.#heredocs.push({ redirect, dash: operator === "<<-" });
     return true;
   }
@@ -361,7 +381,7 @@ class Parser extends Scanner {
       const found = pattern.exec(this.text);
       if (found === null) continue;
       this.at += found[0].length;
-      return found[1] ?? ">";
+      return found[1] ?? "&>";
     }
     return undefined;
   }

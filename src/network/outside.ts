@@ -1,0 +1,61 @@
+/**
+ * A connection to the outside. Node gives every 64 KiB memory of their own, and collecting that costs more than moving the bytes:
+ * here two pieces of memory take turns, and a piece is read into again once whoever got it has let it go.
+ */
+import { connect, type Socket } from "node:net";
+
+const FIRST_BYTES = 16 * 1024;
+const LARGE_BYTES = 256 * 1024;
+
+/** Gets what comes, in order; the memory is only its own until it calls `done`. */
+export type Taker = (chunk: Buffer, done: () => void) => void;
+
+export class Outside {
+  /** To be written to, ended and watched; it is read through `take`. */
+  readonly socket: Socket;
+  readonly #pieces: [Buffer, Buffer] = [Buffer.allocUnsafeSlow(FIRST_BYTES), Buffer.allocUnsafeSlow(FIRST_BYTES)];
+  readonly #busy: [boolean, boolean] = [false, false];
+  #turn: 0 | 1 = 0;
+  #taker: Taker | undefined;
+  readonly #waiting: (readonly [Buffer, 0 | 1])[] = [];
+
+  constructor(address: string, port: number) {
+    this.socket = connect({
+      host: address,
+      port,
+      allowHalfOpen: true,
+      noDelay: true,
+      autoSelectFamily: false,
+      onread: { buffer: () => this.#pieces[this.#turn], callback: (length: number) => this.#read(length) },
+    });
+    // Told by close; an error without a listener would end the server.
+    this.socket.on("error", () => undefined);
+  }
+
+  /** From now on, what comes and came goes there. */
+  take(taker: Taker): void {
+    this.#taker = taker;
+    for (const [chunk, index] of this.#waiting.splice(0)) this.#hand(chunk, index);
+  }
+
+  /** False stops reading: the next piece is still with somebody. */
+  #read(length: number): boolean {
+    const index = this.#turn;
+    const next = index === 0 ? 1 : 0;
+    const piece = this.#pieces[index];
+    this.#busy[index] = true;
+    this.#turn = next;
+    if (!this.#busy[next] && length === piece.length && this.#pieces[next].length < LARGE_BYTES)
+      this.#pieces[next] = Buffer.allocUnsafeSlow(LARGE_BYTES);
+    if (this.#taker === undefined) this.#waiting.push([piece.subarray(0, length), index]);
+    else this.#hand(piece.subarray(0, length), index);
+    return !this.#busy[next];
+  }
+
+  #hand(chunk: Buffer, index: 0 | 1): void {
+    this.#taker?.(chunk, () => {
+      this.#busy[index] = false;
+      if (!this.socket.destroyed) this.socket.resume();
+    });
+  }
+}

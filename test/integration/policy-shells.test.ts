@@ -1,0 +1,156 @@
+/** The parser against real shells: what bash and dash run, the policy has seen. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { decide, effectivePolicy } from "../../src/policy/policy.ts";
+
+const SHELLS = ["/bin/bash", "/bin/dash"];
+const ROUNDS = 700;
+let folder = "";
+let log = "";
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "viv-policy-shells-"));
+  log = join(folder, "log");
+  mkdirSync(join(folder, "bin"));
+  mkdirSync(join(folder, "cwd"));
+  // The programs only say that they ran: nothing else can be found from here.
+  for (const name of ["good", "bad"]) {
+    writeFileSync(join(folder, "bin", name), `#!/bin/sh\necho ${name} >>'${log}'\n`);
+    chmodSync(join(folder, "bin", name), 0o755);
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function ran(shell: string, script: string): Set<string> {
+  writeFileSync(log, "");
+  spawnSync(shell, ["-c", script], {
+    cwd: join(folder, "cwd"),
+    env: { PATH: join(folder, "bin"), HOME: join(folder, "cwd") },
+    input: "",
+    timeout: 2_000,
+    killSignal: "SIGKILL",
+  });
+  return new Set(readFileSync(log, "utf8").split("\n").filter(Boolean));
+}
+
+const policy = effectivePolicy({ config: { policy: { bash: { "good *": "allow", "bad *": "deny", "*": "allow" } } } });
+const seen = (command: string): string => decide(policy, { kind: "command", command }).verdict;
+
+function randomness(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Loops without end are left out; every file name is `f`, in a folder of its own. */
+const PIECES = [
+  "good",
+  "good ",
+  "bad",
+  "bad ",
+  " ",
+  "\n",
+  ";",
+  "&&",
+  "||",
+  "|",
+  "(",
+  ")",
+  "((",
+  "))",
+  "{ ",
+  "; }",
+  "'",
+  '"',
+  "`",
+  "$(",
+  "$((",
+  "${x:-",
+  "}",
+  "$'",
+  "\\",
+  "\\\n",
+  "\\'",
+  '\\"',
+  "\\`",
+  "<<A\n",
+  "\nA\n",
+  "<<'A'\n",
+  "<<-A\n",
+  "A",
+  "A\n",
+  "<<<",
+  "<(",
+  ">f ",
+  "2>&1 ",
+  "&>f ",
+  "#",
+  " # ",
+  "[[ ",
+  " ]]",
+  "$[",
+  "]",
+  "case x in x) ",
+  ";; ",
+  "esac",
+  "if ",
+  "then ",
+  "fi",
+  "for i in 1; do ",
+  "done",
+  "x=1 ",
+  "x=",
+  "f() ",
+  "eval ",
+  "command ",
+  "exec ",
+  "!",
+  " ! ",
+  "1+1",
+  "<<",
+  "EO",
+  "$x",
+  "*",
+  "=",
+  ",",
+  "a",
+  "-",
+  "\t",
+  "\r",
+  "coproc ",
+  "time ",
+  "function f ",
+  "trap ",
+  " EXIT",
+  ". ",
+];
+
+describe.each(SHELLS)("%s", (shell) => {
+  test("AP-15: runs nothing that was denied while the verdict was allow", () => {
+    const random = randomness(shell.length * 31);
+    const missed: string[] = [];
+    let harmful = 0;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const length = 3 + Math.floor(random() * 14);
+      const script = Array.from({ length }, () => PIECES[Math.floor(random() * PIECES.length)] ?? "").join("");
+      if (!script.includes("bad") || seen(script) === "deny") continue;
+      // Only where the policy did not see it is there something to find out.
+      if (seen(script) !== "allow") continue;
+      harmful += 1;
+      if (ran(shell, script).has("bad")) missed.push(script);
+    }
+    expect(missed).toEqual([]);
+    expect(harmful).toBeGreaterThan(5);
+  }, 60_000);
+
+  test("AP-15: as a control, the same programs do run where nobody judges", () => {
+    expect([...ran(shell, "good; bad")].toSorted()).toEqual(["bad", "good"]);
+    expect(ran(shell, "good $(bad)").has("bad")).toBe(true);
+    expect(ran(shell, "good <<A\n`bad`\nA\n").has("bad")).toBe(true);
+  });
+});
