@@ -16,7 +16,7 @@ import { FolderDriver } from "./drivers/folder/folder.ts";
 import { NativeDriver } from "./drivers/native/native.ts";
 import { EventFeed } from "./events/events.ts";
 import { CellHost } from "./host/cell-host.ts";
-import { Cgroups, layoutOf } from "./host/cgroups.ts";
+import { Cgroups, groupName, layoutOf } from "./host/cgroups.ts";
 import { CELL_REMEDY, diagnose } from "./host/doctor.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
@@ -31,6 +31,7 @@ import type { NetworkRecord } from "./network/gate.ts";
 import { askServers, systemResolve } from "./network/resolver.ts";
 import { FrontDesk } from "./gateway/desk.ts";
 import { Gateway } from "./gateway/gateway.ts";
+import { Ledger } from "./effects/ledger.ts";
 import type { Models } from "./models/models.ts";
 import { openModels } from "./models/open.ts";
 import { Experiments } from "./experiments/experiments.ts";
@@ -81,6 +82,7 @@ export class Server {
   #host: CellHost | undefined;
   #audit: Audit | undefined;
   #models: Models | undefined;
+  #ledger: Ledger | undefined;
   readonly #gateway: Gateway;
 
   private constructor(options: ServerOptions) {
@@ -157,7 +159,9 @@ export class Server {
     const { log } = this.#options;
     const events = new NetworkEvents(store, log);
     const { resolvers } = user.network;
+    const effects = (this.#ledger = new Ledger(store, log));
     const egress = new Egress({
+      effects,
       log,
       resolve: resolvers.length === 0 ? systemResolve : askServers(resolvers),
       opened: user.network.private,
@@ -267,6 +271,7 @@ export class Server {
     this.#closers.push(() => audit.close());
     this.#audit = audit;
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"));
+    if (this.#ledger !== undefined) this.#ledger.approvals = approvals;
     const touch = (sandbox: string): void => parts.live.touch(sandbox);
     const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
     this.#models = models;
@@ -384,11 +389,4 @@ class Exits {
   tell(sandbox: string): void {
     this.listener?.(sandbox);
   }
-}
-
-/** Groups of servers with different state folders must not meet. */
-function groupName(home: string): string {
-  let hash = 0;
-  for (const character of home) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
-  return `vivarium-${hash.toString(36)}`;
 }

@@ -83,6 +83,7 @@ export const GROUPS = [
       "secret set": () => import("./commands/secret/set.ts"),
       "secret ls": () => import("./commands/secret/ls.ts"),
       "secret rm": () => import("./commands/secret/rm.ts"),
+      effects: () => import("./commands/effects.ts"),
       usage: () => import("./commands/usage.ts"),
     },
   },

@@ -112,7 +112,12 @@ function tightened(config: ProjectConfig): ProjectConfig {
     env: { pass: [], set: {}, drop: config.env.drop },
     services: {},
     // A list that is not trusted is no reason to open more than it would.
-    network: { production: config.network.production, allow: [], ...(config.network.mode === undefined ? {} : { mode: "off" }) },
+    network: {
+      production: config.network.production,
+      allow: [],
+      ...(config.network.mode === undefined ? {} : { mode: "off" }),
+      effects: config.network.effects,
+    },
     sudo: false,
   };
 }

@@ -322,3 +322,10 @@ function enableControllers(mount: string, prefix: string): void {
     if (missing.length > 0) writeFileSync(join(folder, "cgroup.subtree_control"), missing.map((controller) => `+${controller}`).join(" "));
   }
 }
+
+/** Groups of servers with different state folders must not meet. */
+export function groupName(home: string): string {
+  let hash = 0;
+  for (const character of home) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
+  return `vivarium-${hash.toString(36)}`;
+}

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { describe, type Logger } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { PORTS_FILE, PROXY_SOCKET, type NetworkRules } from "../schema/network.ts";
+import type { EffectDesk } from "./effects.ts";
 import { Gate, type GateOptions } from "./gate.ts";
 import { parseAuthority } from "./host.ts";
 import { HttpProxy } from "./http.ts";
@@ -19,6 +20,7 @@ import { firstBytes, lastWord } from "./streams.ts";
 import { tunnel } from "./tunnel.ts";
 
 export interface EgressOptions extends GateOptions {
+  readonly effects?: EffectDesk | undefined;
   readonly log: Logger;
 }
 
@@ -56,7 +58,7 @@ export class Egress {
     this.#log = options.log;
     this.#opened = options.opened;
     this.#gate = new Gate(options);
-    this.#http = new HttpProxy(this.#gate);
+    this.#http = new HttpProxy(this.#gate, options.effects);
     this.#watch = setInterval(() => this.#cutExhausted(), LIMITS.egressWatchMs).unref();
   }
 

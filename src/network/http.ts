@@ -4,11 +4,12 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { Transform, type Duplex } from "node:stream";
+import { Readable, Transform, type Duplex } from "node:stream";
 import { LIMITS } from "../schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
-import type { Gate } from "./gate.ts";
-import { parseAuthority, type Authority } from "./host.ts";
+import { changesSomething, readHeld, type EffectDesk } from "./effects.ts";
+import type { Gate, Question } from "./gate.ts";
+import { parseAuthority, shownHost, type Authority } from "./host.ts";
 import type { Outside } from "./outside.ts";
 import { ResponseReader } from "./response.ts";
 import { deny, type Denied } from "./rules.ts";
@@ -40,11 +41,13 @@ const HOP = new Set([
 
 export class HttpProxy {
   readonly #gate: Gate;
+  readonly #effects: EffectDesk | undefined;
   readonly #server: Server;
   readonly #guests = new WeakMap<Duplex, Guest>();
 
-  constructor(gate: Gate) {
+  constructor(gate: Gate, effects?: EffectDesk) {
     this.#gate = gate;
+    this.#effects = effects;
     this.#server = createServer({
       maxHeaderSize: LIMITS.egressHeadBytes,
       keepAliveTimeout: LIMITS.egressHeadMs,
@@ -97,6 +100,8 @@ export class HttpProxy {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const question = { host, port, protocol: "http", method: request.method ?? "GET", path } as const;
+    const body = await this.#effect(session, question, { request, response, signal: gone.signal });
+    if ("verdict" in body) return answer(response, body);
     const opened = await this.#gate.open(session, question, gone.signal);
     if ("verdict" in opened) return answer(response, opened);
     const { socket } = opened.outside;
@@ -108,7 +113,27 @@ export class HttpProxy {
     socket.setTimeout(LIMITS.egressIdleMs, cut);
     if (response.destroyed) return cut();
     response.once("close", () => socket.destroy());
-    exchange(request, response, opened.outside, path);
+    exchange(request, response, { outside: opened.outside, path, body });
+  }
+
+  /** The body to send, once the ledger knows of a request that can change something; what the rules deny is not its business. */
+  async #effect(
+    session: Session,
+    question: Question & { readonly method: string; readonly path: string },
+    { request, response, signal }: { request: IncomingMessage; response: ServerResponse; signal: AbortSignal },
+  ): Promise<Readable | Denied> {
+    const { host, port, method, path } = question;
+    if (this.#effects === undefined || !changesSomething(method) || this.#gate.ruling(session, host, port).verdict === "deny")
+      return request;
+    const body = session.rules.effects === "hold" ? await readHeld(request) : undefined;
+    if (body !== undefined && "verdict" in body) return body;
+    const url = `http://${shownHost(host)}:${port}${path}`;
+    const begun = await this.#effects.begin(session, { method, url, body }, signal);
+    if (typeof begun !== "function") return this.#gate.refuse(session, question, begun);
+    response.once("close", () =>
+      begun(response.headersSent && response.getHeader("x-viv-code") === undefined ? response.statusCode : null),
+    );
+    return body === undefined ? request : Readable.from(body.length === 0 ? [] : [body]);
   }
 
   async #connect(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
@@ -186,7 +211,11 @@ function hasPlainFraming(request: IncomingMessage): boolean {
 }
 
 /** One request to the outside and its answer, both written anew. */
-function exchange(request: IncomingMessage, response: ServerResponse, outside: Outside, path: string): void {
+function exchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { outside, path, body }: { outside: Outside; path: string; body: Readable },
+): void {
   const { socket } = outside;
   const broken = (): void => {
     socket.destroy();
@@ -212,16 +241,16 @@ function exchange(request: IncomingMessage, response: ServerResponse, outside: O
   socket.once("end", () => reader.ended());
   socket.once("close", () => !response.writableEnded && broken());
   request.once("aborted", () => socket.destroy());
-  send(request, socket, path);
+  send(request, body, socket, path);
 }
 
 /** The head as it was decided on, and the body in the framing it came with. */
-function send(request: IncomingMessage, socket: Socket, path: string): void {
+function send(request: IncomingMessage, body: Readable, socket: Socket, path: string): void {
   const chunked = request.headers["transfer-encoding"] !== undefined;
   const headers = [...endToEnd(request.rawHeaders), ...(chunked ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
   const lines = headerPairs(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`${request.method ?? "GET"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
-  if (!chunked) return void request.pipe(socket, { end: false });
+  if (!chunked) return void body.pipe(socket, { end: false });
   const framed = new Transform({
     transform(chunk: Buffer, _, done) {
       this.push(`${chunk.length.toString(16)}\r\n`);
@@ -230,7 +259,7 @@ function send(request: IncomingMessage, socket: Socket, path: string): void {
     },
     flush: (done) => done(null, "0\r\n\r\n"),
   });
-  request.pipe(framed).pipe(socket, { end: false });
+  body.pipe(framed).pipe(socket, { end: false });
 }
 
 function headerPairs(raw: readonly string[]): [name: string, value: string][] {

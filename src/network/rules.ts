@@ -21,7 +21,9 @@ export type DenialCode =
   | "wrong_tls_name"
   | "bad_request"
   | "not_resolved"
-  | "unreachable";
+  | "unreachable"
+  | "effect_held"
+  | "effect_denied";
 
 export interface Allowed {
   readonly verdict: "allow";

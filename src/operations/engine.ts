@@ -24,6 +24,7 @@ import type { SandboxRow } from "../store/store.ts";
 import type { Experiments } from "../experiments/experiments.ts";
 import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
+import { effectHandlers } from "./effects.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
 import { modelHandlers } from "./models.ts";
@@ -160,6 +161,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...auditHandlers(engine.audit, sandboxes),
     ...networkHandlers(sandboxes),
     ...policyHandlers((path) => openProject(parts.store, path, parts.state)),
+    ...effectHandlers(parts.store, sandboxes),
     ...secretHandlers(engine.secrets),
     ...modelHandlers(parts.store, sandboxes, parts.user.budgets),
     ...promotionHandlers(() => required(engine.promotions)),

@@ -1,6 +1,6 @@
 /** The way out of each sandbox, and its own door to the server: opened when its processes are there, changed on request, closed with it. */
 import { VivError } from "../schema/errors.ts";
-import { NO_NETWORK, type HostRule, type NetworkMode, type NetworkReport, type NetworkRules } from "../schema/network.ts";
+import { NO_NETWORK, type EffectsMode, type HostRule, type NetworkMode, type NetworkReport, type NetworkRules } from "../schema/network.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Parts } from "./parts.ts";
 import { isFinal } from "./state.ts";
@@ -10,6 +10,7 @@ export interface NetworkChange {
   readonly allow?: readonly HostRule[] | undefined;
   readonly deny?: readonly string[] | undefined;
   readonly ports?: readonly number[] | undefined;
+  readonly effects?: EffectsMode | undefined;
 }
 
 export class Networks {
@@ -60,12 +61,13 @@ function rulesOf({ network }: Pick<SandboxRow, "network">): NetworkRules {
   return network ?? NO_NETWORK;
 }
 
-function changed(rules: NetworkRules, { mode, allow = [], deny = [], ports }: NetworkChange): NetworkRules {
+function changed(rules: NetworkRules, { mode, allow = [], deny = [], ports, effects }: NetworkChange): NetworkRules {
   const replaced = new Set([...deny, ...allow.map(({ host }) => host)]);
   return {
     mode: mode ?? rules.mode,
     allow: [...rules.allow.filter(({ host }) => !replaced.has(host)), ...allow],
     ports: [...(ports ?? rules.ports)],
     production: [...new Set([...rules.production, ...deny])],
+    effects: effects ?? rules.effects ?? "record",
   };
 }

@@ -10,6 +10,7 @@ import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, 
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
 import { NETWORK_CONTRACTS, NetworkMode } from "./network.ts";
 import { POLICY_CONTRACTS } from "./policy.ts";
+import { EFFECT_CONTRACTS } from "./effect.ts";
 import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
 import { SECRET_CONTRACTS } from "./secret.ts";
@@ -215,6 +216,7 @@ export const CONTRACTS = {
   ...POLICY_CONTRACTS,
   ...SECRET_CONTRACTS,
   ...MODEL_CONTRACTS,
+  ...EFFECT_CONTRACTS,
 
   listEvents: contract(
     ROUTES.listEvents,

@@ -24,6 +24,7 @@ const PREFIXES = {
   promotion: "prm",
   approval: "apv",
   message: "msg",
+  effect: "eff",
 } as const;
 type IdKind = keyof typeof PREFIXES;
 

@@ -133,6 +133,10 @@ export const LIMITS = {
   networkEvents: 60,
   networkEventsMs: 60_000,
 
+  /** Requests that are held until a person says yes: how long their sender waits, and how much they send. */
+  effectHoldMs: 60_000,
+  heldBodyBytes: 8 * 1024 ** 2,
+
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,

@@ -57,9 +57,16 @@ const allow = z.array(HostRuleInput).max(1000).default([]).describe("Hosts that 
 const production = z.array(HostPattern).max(1000).default([]).describe("Hosts that are never reached, in no mode.");
 const ports = Ports.optional().describe("Open ports; 80 and 443 if left out.");
 
+export const EffectsMode = z
+  .enum(["record", "hold"])
+  .describe(
+    "Requests that can change something outside (plain HTTP that is not GET, HEAD or OPTIONS): kept in the ledger, or held for a person, too.",
+  );
+export type EffectsMode = z.infer<typeof EffectsMode>;
+
 /** `network` of a project. */
 export const ProjectNetwork = z
-  .strictObject({ mode: NetworkMode.optional(), allow, ports, production })
+  .strictObject({ mode: NetworkMode.optional(), allow, ports, production, effects: EffectsMode.optional() })
   .describe("What sandboxes of this project reach. Everything but production widens.");
 export type ProjectNetwork = z.infer<typeof ProjectNetwork>;
 
@@ -70,6 +77,7 @@ export const UserNetwork = z
     allow,
     ports,
     production,
+    effects: EffectsMode.optional(),
     private: z.array(PrivateHost).max(1000).default([]).describe("Hosts with private addresses that are reached; metadata services never."),
     resolvers: z
       .array(z.string().min(1))
@@ -87,6 +95,7 @@ export const NetworkRules = z
     allow: z.array(HostRuleObject).describe("Hosts that are reached."),
     ports: z.array(Port).describe("Open ports."),
     production: z.array(HostPattern).describe("Hosts that are never reached."),
+    effects: EffectsMode.optional(),
   })
   .describe("What a sandbox reaches.");
 export type NetworkRules = z.infer<typeof NetworkRules>;
@@ -100,6 +109,8 @@ export function networkRules(project: ProjectNetwork, user: UserNetwork): Networ
     allow: [...user.allow, ...project.allow],
     ports: project.ports ?? user.ports ?? [...WEB_PORTS],
     production: [...new Set([...user.production, ...project.production])],
+    // Whoever holds, holds.
+    effects: project.effects === "hold" || user.effects === "hold" ? "hold" : "record",
   };
 }
 
@@ -130,6 +141,7 @@ export const NETWORK_CONTRACTS = {
       allow: z.array(HostRuleInput).max(1000).optional().describe("More hosts that are reached."),
       deny: z.array(HostPattern).max(1000).optional().describe("More hosts that are never reached; taken off the allowed ones."),
       ports: Ports.optional().describe("Open ports, instead of the present ones."),
+      effects: EffectsMode.optional(),
     }),
     NetworkReport,
   ),

@@ -67,6 +67,7 @@ export const ROUTES = {
   setSecret: { method: "post", path: "/secrets/{secret}" },
   listSecrets: { method: "get", path: "/secrets" },
   removeSecret: { method: "delete", path: "/secrets/{secret}" },
+  listEffects: { method: "get", path: "/effects" },
   usage: { method: "get", path: "/usage" },
   listAudit: { method: "get", path: "/audit" },
   verifyAudit: { method: "get", path: "/audit/verify" },

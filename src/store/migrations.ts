@@ -99,7 +99,15 @@ async function approvals(db: Kysely<unknown>): Promise<void> {
     await db.schema.createIndex(`approvals_${column}`).on("approvals").columns([column, "asked_at"]).execute();
 }
 
-async function secretsAndUsage(db: Kysely<unknown>): Promise<void> {
+async function secretsUsageAndEffects(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("effects")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("sandbox", "text", (column) => column.notNull())
+    .addColumn("at", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("effects_sandbox").on("effects").columns(["sandbox", "at"]).execute();
   await db.schema
     .createTable("secrets")
     .addColumn("name", "text", (column) => column.primaryKey())
@@ -115,4 +123,4 @@ async function secretsAndUsage(db: Kysely<unknown>): Promise<void> {
   for (const column of ["day", "project", "task"]) await db.schema.createIndex(`usage_${column}`).on("usage").column(column).execute();
 }
 
-export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail, approvals, secretsAndUsage];
+export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail, approvals, secretsUsageAndEffects];

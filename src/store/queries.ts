@@ -4,6 +4,7 @@ import type { Base } from "../capture/capture.ts";
 import type { Approval } from "../schema/approval.ts";
 import type { AuditRecord } from "../schema/audit.ts";
 import type { Command } from "../schema/command.ts";
+import type { Effect } from "../schema/effect.ts";
 import type { UsageRow } from "../schema/model.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type {
@@ -145,28 +146,25 @@ export class Queries implements Read {
     return body(await this.db.selectFrom("audit").select("body").orderBy("sequence", "desc").limit(1).executeTakeFirst());
   }
 
+  async effects({ sandbox, limit }: { sandbox?: string | undefined; limit: number }): Promise<Effect[]> {
+    const all = this.db.selectFrom("effects").select("body").orderBy("at", "desc").orderBy("id").limit(limit);
+    return bodies(await (sandbox === undefined ? all : all.where("sandbox", "=", sandbox)).execute());
+  }
+
   async secrets(): Promise<SecretRow[]> {
     return bodies(await this.db.selectFrom("secrets").select("body").orderBy("name").execute());
   }
 
   async usage(filter: UsageFilter): Promise<UsageRow[]> {
-    let asked = this.db.selectFrom("usage").selectAll().orderBy("day", "desc").orderBy("sandbox").orderBy("provider").orderBy("model");
+    let asked = this.db
+      .selectFrom("usage")
+      .select(["sandbox", "sandbox_name as name", "task", "project", "day", "provider", "model", "requests", "input_tokens as inputTokens"])
+      .select(["output_tokens as outputTokens", "cache_read_tokens as cacheReadTokens", "cache_write_tokens as cacheWriteTokens"])
+      .select("micro_dollars as microDollars")
+      .orderBy("day", "desc")
+      .orderBy(["sandbox", "provider", "model"]);
     for (const [column, value] of chosen(filter)) asked = asked.where(column, "=", value);
-    return (await asked.execute()).map((row) => ({
-      sandbox: row.sandbox,
-      name: row.sandbox_name,
-      task: row.task,
-      project: row.project,
-      day: row.day,
-      provider: row.provider,
-      model: row.model,
-      requests: row.requests,
-      inputTokens: row.input_tokens,
-      outputTokens: row.output_tokens,
-      cacheReadTokens: row.cache_read_tokens,
-      cacheWriteTokens: row.cache_write_tokens,
-      microDollars: row.micro_dollars,
-    }));
+    return asked.execute();
   }
 
   async spent(filter: UsageFilter): Promise<number> {
@@ -308,6 +306,15 @@ export class Changes extends Queries implements Change {
     if (records.length === 0) return;
     const rows = records.map((record) => ({ sequence: record.sequence, sandbox: record.sandbox, body: JSON.stringify(record) }));
     await this.db.insertInto("audit").values(rows).execute();
+  }
+
+  async putEffect(effect: Effect): Promise<void> {
+    const columns = { sandbox: effect.sandbox, at: effect.at, body: JSON.stringify(effect) };
+    await this.db
+      .insertInto("effects")
+      .values({ id: effect.id, ...columns })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
+      .execute();
   }
 
   async putSecret(row: SecretRow): Promise<void> {

@@ -10,6 +10,7 @@ import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
 import type { NetworkRules } from "../schema/network.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
+import type { Effect } from "../schema/effect.ts";
 import type { UsageRow } from "../schema/model.ts";
 import type { Secret } from "../schema/secret.ts";
 
@@ -137,6 +138,8 @@ export interface Read {
   approvals(filter: ApprovalFilter): Promise<Approval[]>;
   audit(filter: EventFilter): Promise<AuditRecord[]>;
   newestAudit(): Promise<AuditRecord | undefined>;
+  /** The newest first. */
+  effects(filter: { sandbox?: string | undefined; limit: number }): Promise<Effect[]>;
   secrets(): Promise<SecretRow[]>;
   /** What models were asked, summed up per sandbox, day, provider and model; the newest day first. */
   usage(filter: UsageFilter): Promise<UsageRow[]>;
@@ -163,6 +166,7 @@ export interface Change extends Read {
   putApproval(approval: Approval): Promise<void>;
   /** Audit records are only ever added. */
   appendAudit(records: readonly AuditRecord[]): Promise<void>;
+  putEffect(effect: Effect): Promise<void>;
   putSecret(row: SecretRow): Promise<void>;
   removeSecret(name: string): Promise<void>;
   /** Adds to the sum of the same sandbox, day, provider and model. */

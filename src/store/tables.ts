@@ -63,6 +63,13 @@ interface AuditTable {
   body: string;
 }
 
+interface EffectTable {
+  id: string;
+  sandbox: string;
+  at: string;
+  body: string;
+}
+
 interface SecretTable {
   name: string;
   body: string;
@@ -107,6 +114,7 @@ export interface Tables {
   promotions: PromotionTable;
   approvals: ApprovalTable;
   audit: AuditTable;
+  effects: EffectTable;
   secrets: SecretTable;
   usage: UsageTable;
   projects: ProjectTable;

@@ -64,6 +64,14 @@ describe("rules", () => {
     expect(codeOf(decide(NO_NETWORK, opened, "db.test", 5432))).toBe("network_off");
   });
 
+  test("effects are held where one of the configs says so, whatever the other says", () => {
+    const none = ProjectNetwork.parse({});
+    const user = UserNetwork.parse({});
+    expect(networkRules({ ...none, effects: "hold" }, user).effects).toBe("hold");
+    expect(networkRules({ ...none, effects: "record" }, { ...user, effects: "hold" }).effects).toBe("hold");
+    expect(networkRules(none, user).effects).toBe("record");
+  });
+
   test("the configs together: the project's mode counts, lists add up", () => {
     const user = UserNetwork.parse({ mode: "public", allow: ["a.test"], production: ["p.test"] });
     expect(networkRules(ProjectNetwork.parse({}), user).mode).toBe("public");
@@ -73,6 +81,7 @@ describe("rules", () => {
     );
     expect(both).toEqual({
       mode: "allow-list",
+      effects: "record",
       allow: [
         { host: "a.test", tcp: false },
         { host: "b.test", ports: [22], tcp: false },

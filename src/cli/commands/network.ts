@@ -1,4 +1,4 @@
-import type { NetworkMode, NetworkReport } from "../../schema/network.ts";
+import type { EffectsMode, NetworkMode, NetworkReport } from "../../schema/network.ts";
 import { command } from "../command.ts";
 import { bytes } from "../text.ts";
 
@@ -16,18 +16,20 @@ export default command({
   options: {
     mode: { type: "text", value: "MODE", summary: "off, allow-list or public" },
     allow: { type: "list", value: "HOST", summary: "One more host: example.com, *.example.com, or an address" },
+    effects: { type: "text", value: "MODE", summary: "record, or hold: requests that change something wait for a person" },
     deny: { type: "list", value: "HOST", summary: "One more host that is never reached" },
   },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
-  async run({ options: { mode, allow, deny }, positionals: [sandbox = ""], json, screen, client }) {
+  async run({ options: { mode, allow, deny, effects }, positionals: [sandbox = ""], json, screen, client }) {
     const server = await client();
     const report =
-      mode === undefined && allow.length === 0 && deny.length === 0
+      mode === undefined && effects === undefined && allow.length === 0 && deny.length === 0
         ? await server.call("inspectNetwork", { sandbox })
         : await server.call("changeNetwork", {
             sandbox,
             // The server knows which modes there are.
             ...(mode === undefined ? {} : { mode: mode as NetworkMode }),
+            ...(effects === undefined ? {} : { effects: effects as EffectsMode }),
             ...(allow.length === 0 ? {} : { allow: [...allow] }),
             ...(deny.length === 0 ? {} : { deny: [...deny] }),
           });

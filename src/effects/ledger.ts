@@ -1,0 +1,92 @@
+/**
+ * The ledger of what sandboxes may have changed outside. An entry is durable before its request is sent. Where effects are held, a
+ * person is asked about exactly this request, body included; a yes is used once.
+ */
+import type { Approvals, Question } from "../approvals/approvals.ts";
+import { describe, type Logger } from "../host/log.ts";
+import { hashOfBody, type EffectDesk, type EffectRequest, type Receipt } from "../network/effects.ts";
+import { deny, type Denied } from "../network/rules.ts";
+import type { Session } from "../network/session.ts";
+import type { Effect } from "../schema/effect.ts";
+import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
+import { redact } from "../schema/secret-patterns.ts";
+import type { Store } from "../store/store.ts";
+
+const MOST_URL = 2048;
+
+export class Ledger implements EffectDesk {
+  readonly #store: Store;
+  readonly #log: Logger;
+  readonly #holdMs: number;
+  /** There once the server has it; until then nothing that is held goes out. */
+  approvals: Approvals | undefined;
+
+  constructor(store: Store, log: Logger, holdMs: number = LIMITS.effectHoldMs) {
+    this.#store = store;
+    this.#log = log;
+    this.#holdMs = holdMs;
+  }
+
+  async begin(session: Session, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
+    const entry: Effect = {
+      id: newId("effect"),
+      at: new Date().toISOString(),
+      sandbox: session.sandbox,
+      method: request.method,
+      url: redact(request.url).slice(0, MOST_URL),
+      bodyBytes: request.body?.length ?? null,
+      bodyHash: request.body === undefined ? null : hashOfBody(request.body),
+      state: "sent",
+      approval: null,
+      status: null,
+      answeredAt: null,
+    };
+    try {
+      return session.rules.effects === "hold" ? await this.#hold(entry, request, signal) : await this.#sent(entry);
+    } catch (error) {
+      return deny("not_recorded", `The request could not be recorded: ${describe(error)}`, "What can't be recorded is not sent.");
+    }
+  }
+
+  async #sent(entry: Effect): Promise<Receipt> {
+    await this.#put(entry);
+    return (status) => {
+      const answered = { ...entry, state: status === null ? "broken" : "answered", status, answeredAt: new Date().toISOString() } as const;
+      this.#put(answered).catch((error: unknown) => this.#log.warn("a receipt was not kept", { effect: entry.id, error: describe(error) }));
+    };
+  }
+
+  async #hold(entry: Effect, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
+    const row = await this.#store.sandbox(entry.sandbox);
+    if (this.approvals === undefined || row === undefined) return deny("effect_held", "Nobody can be asked now.", "Try again in a moment.");
+    const question: Question = {
+      sandbox: row.id,
+      sandboxName: row.name,
+      project: row.project,
+      kind: "effect",
+      target: `${request.method} ${request.url.slice(0, MOST_URL)} (${entry.bodyBytes ?? 0} bytes, sha256 ${entry.bodyHash ?? "-"})`,
+      rule: "effects: hold",
+      reason: "The request can change something outside.",
+      always: null,
+    };
+    if (await this.approvals.use(question)) return this.#sent(entry);
+    const asked = await this.approvals.ask(question);
+    const held: Effect = { ...entry, state: "held", approval: asked.id };
+    await this.#put(held);
+    const answer = await this.approvals.wait(asked.id, AbortSignal.any([signal, AbortSignal.timeout(this.#holdMs)]));
+    if (!signal.aborted && (await this.approvals.use(question))) return this.#sent({ ...entry, approval: asked.id });
+    if (answer.state === "waiting" || answer.state === "approved")
+      return deny(
+        "effect_held",
+        `The request waits for a person: ${asked.id}.`,
+        `Ask for \`viv approve ${asked.id}\`, then send it again.`,
+      );
+    await this.#put({ ...held, state: "denied" });
+    return deny("effect_denied", `A person was asked (${asked.id}), and the answer is no.`, "Go on without it.");
+  }
+
+  #put(entry: Effect): Promise<void> {
+    return this.#store.change((change) => change.putEffect(entry));
+  }
+}

@@ -1,0 +1,54 @@
+/** NET-6: what nobody answers in time is not sent, and can be asked for again. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Approvals } from "../../src/approvals/approvals.ts";
+import { Audit } from "../../src/audit/audit.ts";
+import { Ledger } from "../../src/effects/ledger.ts";
+import { Session } from "../../src/network/session.ts";
+import { NO_NETWORK } from "../../src/schema/network.ts";
+import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/store/store.ts";
+import { aSandboxRow } from "../support/rows.ts";
+
+let place: string;
+let store: Store;
+let ledger: Ledger;
+const row = aSandboxRow({});
+const session = new Session(row.id, { ...NO_NETWORK, mode: "public", effects: "hold" });
+const request = { method: "DELETE", url: "http://shop.test/orders/1", body: Buffer.from("") };
+const never = new AbortController().signal;
+
+beforeEach(async () => {
+  place = mkdtempSync(join(tmpdir(), "viv-effects-"));
+  store = await openSqliteStore(join(place, "vivarium.db"));
+  await store.change((change) => change.putSandbox(row));
+  ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, 30);
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(place, { recursive: true, force: true });
+});
+
+describe("a request that is held", () => {
+  test("NET-6: is refused with the id of the question when nobody answers in time", async () => {
+    const audit = new Audit(store, join(place, "anchor"), () => undefined);
+    ledger.approvals = new Approvals(store, audit, join(place, "token"));
+    const refused = await ledger.begin(session, request, never);
+    const [asked] = await ledger.approvals.list(false);
+    expect(refused).toMatchObject({ code: "effect_held", reason: expect.stringContaining(asked?.id ?? "nothing") });
+    expect(await store.effects({ limit: 10 })).toMatchObject([{ state: "held", approval: asked?.id, method: "DELETE" }]);
+  });
+
+  test("NET-6: is not sent while there is nobody to ask", async () => {
+    expect(await ledger.begin(session, request, never)).toMatchObject({ verdict: "deny", code: "effect_held" });
+  });
+
+  test("NET-6: is not sent when it can't be recorded", async () => {
+    await store.close();
+    const open = new Session(row.id, { ...NO_NETWORK, mode: "public" });
+    expect(await ledger.begin(open, request, never)).toMatchObject({ verdict: "deny", code: "not_recorded" });
+    store = await openSqliteStore(join(place, "vivarium.db"));
+  });
+});
