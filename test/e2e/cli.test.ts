@@ -172,7 +172,11 @@ describe("the command line", needs("root"), () => {
 describe("a newcomer's first steps", needs("root"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-test-"));
   const paths = { home: join(place, "state"), config: join(place, "config.json") } as TestServer["paths"];
-  const run = (words: string[], options: VivOptions = {}): Answer => viv({ place, paths }, words, { cwd: place, ...options });
+  const run = (words: string[], options: VivOptions = {}): Answer => {
+    const answer = viv({ place, paths }, words, { cwd: place, ...options });
+    // Said where it takes long, as on a machine that has much else to do.
+    return { ...answer, err: answer.err.replace(/^Starting the server \.\.\.\n/, "") };
+  };
 
   beforeAll(() => {
     mkdirSync(join(place, "project/.git"), { recursive: true });
@@ -193,7 +197,7 @@ describe("a newcomer's first steps", needs("root"), () => {
     expect(run(["exec", "one", "--", "cat", "file"])).toMatchObject({
       code: 0,
       out: "mine\n",
-      err: expect.stringMatching(/^(Starting the server \.\.\.\n)?$/) as string,
+      err: "",
     });
     expect(run(["rm", "one"])).toMatchObject({ code: 0 });
     expect(run(["down"])).toMatchObject({ code: 0 });
