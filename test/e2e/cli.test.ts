@@ -169,13 +169,17 @@ describe("the command line", needs("root"), () => {
   });
 });
 
+/** Without what is said while something takes long. */
+function patient(said: string): string {
+  return said.replaceAll(/^(Looking at the machine|Starting the server) \.\.\.\n/gm, "");
+}
+
 describe("a newcomer's first steps", needs("root"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-test-"));
   const paths = { home: join(place, "state"), config: join(place, "config.json") } as TestServer["paths"];
   const run = (words: string[], options: VivOptions = {}): Answer => {
     const answer = viv({ place, paths }, words, { cwd: place, ...options });
-    // Said where it takes long, as on a machine that has much else to do.
-    return { ...answer, err: answer.err.replace(/^Starting the server \.\.\.\n/, "") };
+    return { ...answer, err: patient(answer.err) };
   };
 
   beforeAll(() => {
@@ -224,7 +228,7 @@ describe("a newcomer's first steps", needs("root"), () => {
         cwd: join(place, "project"),
         env: vivEnvironment({ place, paths }, { VIV_CELL: "/no/such/cell" }),
       });
-      return { code: ended.status, out: ended.stdout.toString(), err: ended.stderr.toString(), bytes: ended.stdout };
+      return { code: ended.status, out: ended.stdout.toString(), err: patient(ended.stderr.toString()), bytes: ended.stdout };
     };
     const doctor = hidden("doctor");
     expect(doctor).toMatchObject({ code: 1, err: "" });
