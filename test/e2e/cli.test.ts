@@ -226,7 +226,7 @@ describe("a newcomer's first steps", needs("root"), () => {
       const script = `for folder in build dist; do [ ! -d ${root}/$folder ] || mount -t tmpfs none ${root}/$folder; done; ${PROGRAM} ${words}; code=$?; ${PROGRAM} down >/dev/null; exit $code`;
       const ended = spawnSync("unshare", ["-m", "sh", "-c", script], {
         cwd: join(place, "project"),
-        env: vivEnvironment({ place, paths }, { VIV_CELL: "/no/such/cell" }),
+        env: vivEnvironment({ place, paths }),
       });
       return { code: ended.status, out: ended.stdout.toString(), err: patient(ended.stderr.toString()), bytes: ended.stdout };
     };
