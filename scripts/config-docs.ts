@@ -59,10 +59,14 @@ function typeName(node: Node): string {
   if (node.enum !== undefined) return node.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (node.anyOf !== undefined) return UNITS.get(JSON.stringify(node.anyOf)) ?? node.anyOf.map(typeName).join(" or ");
   if (node.type === "array") return `list of ${node.items?.type ?? "value"}s`;
-  if (node.type === "object")
-    return `map of names to ${typeof node.additionalProperties === "object" ? typeName(node.additionalProperties) : "values"}s`;
+  if (node.type === "object") return `map of names to ${valueName(node.additionalProperties)}s`;
   const least = node.minimum === undefined ? "" : `, at least ${node.minimum}`;
   return `${node.type ?? "anything"}${least}`;
+}
+
+function valueName(node: Node | boolean | undefined): string {
+  if (typeof node !== "object") return "value";
+  return node.type === "object" ? "map" : typeName(node);
 }
 
 /** One row a key; a group is described by its keys, and by itself where it has something to say. */
@@ -72,7 +76,7 @@ function rows(node: Node, prefix: string): string[] {
     const own = (type: string): string => row(key, type, child);
     if (child.properties !== undefined) return [own("group"), ...rows(child, `${key}.`)];
     const each = child.additionalProperties;
-    if (typeof each === "object" && each.properties !== undefined) return [own("map of names to services"), ...rows(each, `${key}.NAME.`)];
+    if (typeof each === "object" && each.properties !== undefined) return [own(`map of names to ${name}`), ...rows(each, `${key}.NAME.`)];
     return [own(typeName(child))];
   });
 }

@@ -1,19 +1,12 @@
-/** Decisions of the proxy as events: the same one again within a while is only counted, and there is a most. */
+/** Decisions of the proxy as events: each once within a minute, and so many at most. All of them are in the audit trail. */
 import { describe, type Logger } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Store } from "../store/store.ts";
 import type { NetworkRecord } from "./gate.ts";
 
-interface Told {
-  at: number;
-  /** Since it was told last. */
-  again: number;
-}
-
 interface Teller {
   since: number;
-  events: number;
-  readonly told: Map<string, Told>;
+  readonly told: Set<string>;
 }
 
 export class NetworkEvents {
@@ -30,25 +23,17 @@ export class NetworkEvents {
     if (record.ended !== undefined) return;
     const teller = this.#teller(record.sandbox);
     const key = `${record.verdict} ${record.code ?? ""} ${record.host}:${record.port}`;
-    const told = teller.told.get(key);
-    if (told !== undefined || teller.events >= LIMITS.networkEvents) {
-      if (told !== undefined) told.again += 1;
-      return;
-    }
-    teller.events += 1;
-    teller.told.set(key, { at: performance.now(), again: 0 });
+    if (teller.told.has(key) || teller.told.size >= LIMITS.networkEvents) return;
+    teller.told.add(key);
     this.#write(record);
   }
 
-  forget(sandbox: string): void {
-    this.#tellers.delete(sandbox);
-  }
-
-  /** What was counted is forgotten with the minute it belongs to. */
+  /** What was told is forgotten with the minute it belongs to, and so are sandboxes that have been silent since. */
   #teller(sandbox: string): Teller {
     const known = this.#tellers.get(sandbox);
     if (known !== undefined && performance.now() - known.since < LIMITS.networkEventsMs) return known;
-    const teller: Teller = { since: performance.now(), events: 0, told: new Map() };
+    for (const [id, { since }] of this.#tellers) if (performance.now() - since >= LIMITS.networkEventsMs) this.#tellers.delete(id);
+    const teller: Teller = { since: performance.now(), told: new Set() };
     this.#tellers.set(sandbox, teller);
     return teller;
   }

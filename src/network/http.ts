@@ -76,7 +76,7 @@ export class HttpProxy {
   /** The head of the next request must come in time, byte by byte or not. */
   #await(client: Duplex, guest: Guest): void {
     clearTimeout(guest.timer);
-    guest.timer = setTimeout(() => client.destroy(), LIMITS.egressHeadMs);
+    if (!client.destroyed) guest.timer = setTimeout(() => client.destroy(), LIMITS.egressHeadMs);
   }
 
   async #request(request: IncomingMessage, response: ServerResponse): Promise<void> {

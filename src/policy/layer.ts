@@ -4,9 +4,11 @@ import { classifyHost } from "./addresses.ts";
 import type { HostEffect, PackageEffect, PathEffect } from "./effects.ts";
 import type { Rules } from "./levels.ts";
 import type { CommandPart, Part, ProblemPart } from "./parts.ts";
-import { isExact, UNKNOWN } from "./pattern.ts";
+import { compile, isExact, UNKNOWN } from "./pattern.ts";
 import { placesOf, type Place } from "./places.ts";
 import { compileSection, isNaming, isStricter, pick, possiblyStricter, type Rule, type Section } from "./rules.ts";
+
+const EVERYTHING = compile("*");
 
 export interface Judgement {
   readonly verdict: Verdict;
@@ -32,9 +34,7 @@ export class Layer {
     }
     this.#sections = new Map([...merged].map(([tool, section]) => [tool, hostClasses(tool, [...section.values()])]));
     this.#tools = [...this.#sections].flatMap(([tool, section]) =>
-      tool.includes("*")
-        ? section.filter(({ whole }) => whole).map((rule) => ({ ...rule, pattern: { ...rule.pattern, ...patternOf(tool) } }))
-        : [],
+      tool.includes("*") ? section.filter(({ whole }) => whole).map((rule) => ({ ...rule, pattern: compile(tool) })) : [],
     );
   }
 
@@ -42,7 +42,8 @@ export class Layer {
     const own = this.#sections.get(tool);
     if (own !== undefined && !tool.includes("*")) return own;
     const other = pick(this.#tools, [tool]);
-    return other === undefined ? [] : [other];
+    // Its pattern was for the tool's name; it holds for whatever the tool works on.
+    return other === undefined ? [] : [{ ...other, pattern: EVERYTHING }];
   }
 
   has(tool: string): boolean {
@@ -147,11 +148,6 @@ function hostClasses(tool: string, section: Section): Section {
   return section.map((rule) =>
     rule.pattern.source.startsWith("@") ? { ...rule, pattern: { ...rule.pattern, before: 0, literal: 1 } } : rule,
   );
-}
-
-function patternOf(tool: string): Rule["pattern"] {
-  const pieces = tool.split("*");
-  return { source: tool, pieces, before: pieces[0]?.length ?? 0, literal: tool.length - pieces.length + 1 };
 }
 
 const VERBS: Readonly<Record<Verdict, string>> = { allow: "allows", ask: "asks a person about", deny: "denies" };

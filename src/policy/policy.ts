@@ -102,7 +102,7 @@ function mergedRules(base: Rules, own: Rules): Rules {
   return merged;
 }
 
-/** A project can take tools away from a role, and give back none that the default takes away. */
+/** A project can take tools away from a role; it gives back what the default takes away only once it is trusted. */
 function roleData(role: Role, config: PolicyConfig): RoleData {
   const base = ROLES[role];
   const own = config.roles?.[role];
@@ -219,7 +219,10 @@ function judgeTool(policy: EffectivePolicy, given: string, argument: string | un
   if (WRITING.has(tool)) also.push(pathJudgement(policy, argument, "write"));
   if (READING.has(tool)) also.push(pathJudgement(policy, argument, "read"));
   if (CALLING.has(tool)) also.push(urlJudgement(policy, argument));
-  const known = WRITING.has(tool) && also[0] !== undefined ? also : [own, ...also];
+  // Rules of edit and write are about paths, which are judged as such; other writing tools may have rules of their own.
+  const byPath = WRITING.has(tool) && also[0] !== undefined;
+  const hasRules = tool !== "edit" && tool !== "write" && policy.layers.some((layer) => layer.has(tool));
+  const known = byPath && !hasRules ? also : [own, ...also];
   return [shownAs(shown, worst(known) ?? own)];
 }
 

@@ -22,10 +22,6 @@ export function isStricter(a: Verdict, b: Verdict): boolean {
   return STRICTNESS[a] > STRICTNESS[b];
 }
 
-export function strictest(verdicts: readonly Verdict[]): Verdict {
-  return verdicts.reduce<Verdict>((worst, each) => (isStricter(each, worst) ? each : worst), "allow");
-}
-
 export function compileSection(tool: string, rule: PolicyRule, origin: string): Section {
   if (typeof rule === "string") return [{ pattern: compile("*"), verdict: rule, name: tool, origin, whole: true }];
   return Object.entries(rule).map(([source, verdict]) => ({

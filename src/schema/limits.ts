@@ -129,7 +129,7 @@ export const LIMITS = {
   /** Different names below one pattern within the time. */
   egressNames: 120,
   egressNamesMs: 60_000,
-  /** Events of decisions; the same decision again is only counted. */
+  /** Events of decisions within the time; the same decision is told once. */
   networkEvents: 60,
   networkEventsMs: 60_000,
 

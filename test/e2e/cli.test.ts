@@ -169,10 +169,18 @@ describe("the command line", needs("root"), () => {
   });
 });
 
+/** Without what is said while something takes long. */
+function patient(said: string): string {
+  return said.replaceAll(/^(Looking at the machine|Starting the server) \.\.\.\n/gm, "");
+}
+
 describe("a newcomer's first steps", needs("root"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-test-"));
   const paths = { home: join(place, "state"), config: join(place, "config.json") } as TestServer["paths"];
-  const run = (words: string[], options: VivOptions = {}): Answer => viv({ place, paths }, words, { cwd: place, ...options });
+  const run = (words: string[], options: VivOptions = {}): Answer => {
+    const answer = viv({ place, paths }, words, { cwd: place, ...options });
+    return { ...answer, err: patient(answer.err) };
+  };
 
   beforeAll(() => {
     mkdirSync(join(place, "project/.git"), { recursive: true });
@@ -193,7 +201,7 @@ describe("a newcomer's first steps", needs("root"), () => {
     expect(run(["exec", "one", "--", "cat", "file"])).toMatchObject({
       code: 0,
       out: "mine\n",
-      err: expect.stringMatching(/^(Starting the server \.\.\.\n)?$/) as string,
+      err: "",
     });
     expect(run(["rm", "one"])).toMatchObject({ code: 0 });
     expect(run(["down"])).toMatchObject({ code: 0 });
@@ -218,9 +226,9 @@ describe("a newcomer's first steps", needs("root"), () => {
       const script = `for folder in build dist; do [ ! -d ${root}/$folder ] || mount -t tmpfs none ${root}/$folder; done; ${PROGRAM} ${words}; code=$?; ${PROGRAM} down >/dev/null; exit $code`;
       const ended = spawnSync("unshare", ["-m", "sh", "-c", script], {
         cwd: join(place, "project"),
-        env: vivEnvironment({ place, paths }, { VIV_CELL: "/no/such/cell" }),
+        env: vivEnvironment({ place, paths }),
       });
-      return { code: ended.status, out: ended.stdout.toString(), err: ended.stderr.toString(), bytes: ended.stdout };
+      return { code: ended.status, out: ended.stdout.toString(), err: patient(ended.stderr.toString()), bytes: ended.stdout };
     };
     const doctor = hidden("doctor");
     expect(doctor).toMatchObject({ code: 1, err: "" });

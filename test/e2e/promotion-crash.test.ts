@@ -95,7 +95,7 @@ describe("a server killed while it promotes", needs("root"), () => {
       expect(fingerprint()).toBe(before);
     }
     if (!SOAKING) return;
-    console.log(`${KILLS} kills: ${ended.before} ended before, ${ended.after} after`);
+    process.stdout.write(`${KILLS} kills: ${ended.before} ended before, ${ended.after} after\n`);
     expect(Math.min(ended.before, ended.after), "moments that never meet one of the ends prove little").toBeGreaterThan(0);
   });
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decide, effectivePolicy } from "../../src/policy/policy.ts";
 
 const SHELLS = ["/bin/bash", "/bin/dash"];
-const ROUNDS = 700;
+const ROUNDS = 5_000;
 let folder = "";
 let log = "";
 
@@ -24,12 +24,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function ran(shell: string, script: string): Set<string> {
+function ran(shell: string, script: string, path = ""): Set<string> {
   writeFileSync(log, "");
   spawnSync(shell, ["-c", script], {
     cwd: join(folder, "cwd"),
-    env: { PATH: join(folder, "bin"), HOME: join(folder, "cwd") },
-    input: "",
+    env: { PATH: `${join(folder, "bin")}${path}`, HOME: join(folder, "cwd") },
+    input: "bad\n",
     timeout: 2_000,
     killSignal: "SIGKILL",
   });
@@ -134,23 +134,55 @@ describe.each(SHELLS)("%s", (shell) => {
   test("AP-15: runs nothing that was denied while the verdict was allow", () => {
     const random = randomness(shell.length * 31);
     const missed: string[] = [];
-    let harmful = 0;
+    let harmless = 0;
     for (let round = 0; round < ROUNDS; round += 1) {
       const length = 3 + Math.floor(random() * 14);
       const script = Array.from({ length }, () => PIECES[Math.floor(random() * PIECES.length)] ?? "").join("");
       if (!script.includes("bad") || seen(script) === "deny") continue;
       // Only where the policy did not see it is there something to find out.
       if (seen(script) !== "allow") continue;
-      harmful += 1;
+      harmless += 1;
       if (ran(shell, script).has("bad")) missed.push(script);
     }
     expect(missed).toEqual([]);
-    expect(harmful).toBeGreaterThan(5);
+    expect(harmless).toBeGreaterThan(5);
   }, 60_000);
 
   test("AP-15: as a control, the same programs do run where nobody judges", () => {
     expect([...ran(shell, "good; bad")].toSorted()).toEqual(["bad", "good"]);
     expect(ran(shell, "good $(bad)").has("bad")).toBe(true);
     expect(ran(shell, "good <<A\n`bad`\nA\n").has("bad")).toBe(true);
+  });
+});
+
+const WRAPPERS =
+  "env nice nohup timeout /usr/bin/time time command builtin exec setsid stdbuf ionice chrt taskset xargs find sh bash eval flock watch script trap".split(
+    " ",
+  );
+const ARGUMENTS = (
+  "good bad bad -- - -c -n 1 5 -k -s -S -u -i -0 -o -e -oL --signal KILL -x -a f -p -P -I {} -exec \\; + -execdir -name . 'bad' 'good;bad' A=1 -l -lc -v -w -E " +
+  "0x1 -i0 --foreground --preserve-status -b -t --adjustment EXIT $x -C --chdir=. --unset -print -N -L1 -n1 -r -d -f -q 2>f <f <<<bad | && -ec -O extglob -iS --split-string=bad"
+).split(" ");
+
+describe("programs that run others", () => {
+  test("AP-15: run nothing that was denied while the verdict was allow", () => {
+    const random = randomness(11);
+    const of = (words: readonly string[]): string => words[Math.floor(random() * words.length)] ?? "";
+    const missed: string[] = [];
+    let harmless = 0;
+    for (let round = 0; round < 1_500; round += 1) {
+      const length = 1 + Math.floor(random() * 7);
+      const script = [of(WRAPPERS), ...Array.from({ length }, () => of(random() < 0.15 ? WRAPPERS : ARGUMENTS))].join(" ");
+      if (!script.includes("bad") || seen(script) !== "allow") continue;
+      harmless += 1;
+      if (ran("/bin/bash", script, ":/usr/bin:/bin").has("bad")) missed.push(script);
+    }
+    expect(missed).toEqual([]);
+    expect(harmless).toBeGreaterThan(20);
+  }, 120_000);
+
+  test("AP-15: as a control, they do run it where nobody judges", () => {
+    for (const line of ["env bad", "xargs", "find . -maxdepth 0 -exec bad \\;", "timeout 5 bad", "nice -n 1 bad"])
+      expect([line, ran("/bin/bash", line === "xargs" ? "xargs env" : line, ":/usr/bin:/bin").has("bad")]).toEqual([line, true]);
   });
 });

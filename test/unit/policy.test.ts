@@ -83,6 +83,13 @@ describe("rules", () => {
     expect(judged({ kind: "host", host: "API.example.com." }, choice)).toBe("allow");
     expect(judged({ kind: "tool", tool: "webfetch", argument: "https://example.org" }, choice)).toBe("deny");
     expect(judged({ kind: "tool", tool: "some_mcp_tool" }, choice)).toBe("ask");
+    expect(judged({ kind: "tool", tool: "mcp_send" }, trusted({ "mcp_*": "deny", "*": "allow" }))).toBe("deny");
+    expect(judged({ kind: "tool", tool: "other" }, trusted({ "mcp_*": "deny", "*": "allow" }))).toBe("allow");
+    expect(judged({ kind: "tool", tool: "patch", argument: "a" }, trusted({ patch: "deny" }))).toBe("deny");
+    expect(
+      judged({ kind: "tool", tool: "edit", argument: "/home/me/app/src/a" }, trusted({ edit: { "*": "ask", "src/*": "allow" } })),
+    ).toBe("allow");
+    expect(judged({ kind: "tool", tool: "edit", argument: "src/../package.json" }, { level: 2 })).toBe("ask");
   });
 
   test("POL-2: every part is shown with its verdict, rule and reason", () => {

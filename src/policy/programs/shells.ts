@@ -16,6 +16,7 @@ function shell(words: readonly Word[]): Finding {
       const script = words[start];
       return script === undefined ? {} : { transparent: true, scripts: [script] };
     }
+    if (/^-[a-zA-Z]*s/.test(text)) return READS;
     if (words[index] !== undefined && isUnknown(words[index] as Word)) return hidden("what it runs is known only then");
     if (/^[-+]/.test(text) && text !== "-") continue;
     // A script file: nobody looks into it, so a rule has to name it.
@@ -94,7 +95,10 @@ export const SHELLS: Readonly<Record<string, Inspect>> = {
   flock,
   su,
   runuser: su,
-  script: option("c", "command"),
+  script: (words) => {
+    const { scripts = [] } = option("c", "command")(words);
+    return scripts.length > 0 ? { scripts } : READS;
+  },
   "nix-shell": option("\0", "run"),
   source,
   ".": source,
