@@ -2,10 +2,10 @@
  * What is spent, and whether more may be. The sums lie in the store. A request is booked before it is sent, with what is known of it,
  * and corrected when its answer is there: a server that is killed meanwhile has counted too little of one answer at most.
  */
+import { VivError } from "../schema/errors.ts";
 import type { BudgetsConfig, PricesConfig } from "../schema/model.ts";
 import type { SandboxRow, Store, UsageFilter } from "../store/store.ts";
 import { costOf, NO_TOKENS, priceOf, type Tokens } from "./prices.ts";
-import { Refusal } from "./refusal.ts";
 
 export interface Booking {
   /** Replaces the estimate; nothing where the answer was an error that costs nothing. */
@@ -85,13 +85,16 @@ export class Accounts {
     const filter: UsageFilter = { [scope]: value };
     const spent = await store.spent(filter);
     if (spent >= budget * MICRO)
-      throw new Refusal(
-        "budget",
+      throw new VivError(
+        "budget_exceeded",
         `The budget of this ${scope} is used up: ${dollars(spent)} of $${budget} are spent on models. Raise budgets.${scope} in Vivarium's user config to go on.`,
       );
     const held = [...this.#pending].filter(({ scopes: theirs }) => theirs[scope] === value).reduce((sum, one) => sum + one.microDollars, 0);
     if (spent + held >= budget * MICRO)
-      throw new Refusal("busy", `The rest of this ${scope}'s budget is held by requests under way; try again when they are answered.`);
+      throw new VivError(
+        "rate_limited",
+        `The rest of this ${scope}'s budget is held by requests under way; try again when they are answered.`,
+      );
   }
 }
 

@@ -6,15 +6,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Audit } from "../audit/audit.ts";
 import { describe, type Logger } from "../host/log.ts";
 import type { UserConfig } from "../schema/config.ts";
-import { VivError } from "../schema/errors.ts";
+import { VivError, type ErrorCode } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { MODEL_PATH } from "../schema/model.ts";
-import type { Secrets } from "../secrets/secrets.ts";
+import type { Destination, Secrets } from "../secrets/secrets.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
 import { Accounts } from "./accounts.ts";
 import { NO_TOKENS } from "./prices.ts";
 import { modelEnvironment, providersOf, type KnownProvider } from "./providers.ts";
-import { Refusal, refuse } from "./refusal.ts";
+import { refuse } from "./refusal.ts";
 import { readModelRequest, type ModelRequest } from "./request.ts";
 import { passOn, pathOf, send, type Target } from "./upstream.ts";
 import { UsageReader } from "./usage.ts";
@@ -30,6 +30,9 @@ export interface ModelParts {
 }
 
 const ADDRESS = new RegExp(`^/${MODEL_PATH}/([a-z][a-z0-9-]{0,31})(/[^#]*)$`);
+
+/** Their messages name files and settings of the machine. */
+const HIDDEN: readonly ErrorCode[] = ["internal", "secret_unreadable", "store_corrupt", "store_busy", "disk_full"];
 
 export class Models {
   readonly #parts: ModelParts;
@@ -61,8 +64,8 @@ export class Models {
     const busy = this.#busy.get(sandbox) ?? 0;
     try {
       if (provider === undefined)
-        throw new Refusal("not_found", `There is no model API ${name} here. \`models\` in Vivarium's user config names them.`);
-      if (busy >= LIMITS.modelRequests) throw new Refusal("busy", `${busy} requests of this sandbox are under way already.`);
+        throw new VivError("not_found", `There is no model API ${name} here. \`models\` in Vivarium's user config names them.`);
+      if (busy >= LIMITS.modelRequests) throw new VivError("rate_limited", `${busy} requests of this sandbox are under way already.`);
       this.#busy.set(sandbox, busy + 1);
       try {
         await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest), response);
@@ -72,13 +75,14 @@ export class Models {
         else this.#busy.set(sandbox, left);
       }
     } catch (error) {
-      refuse(response, shape, this.#refusal(sandbox, error));
+      // Whoever hung up needs no answer.
+      if (!response.destroyed) refuse(response, shape, this.#refusal(sandbox, error));
     }
   }
 
   async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, response: ServerResponse): Promise<void> {
     const row = await this.#parts.store.sandbox(sandbox);
-    if (row === undefined || row.removing) throw new Refusal("unavailable", "The sandbox is being removed.");
+    if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
     this.#parts.touch(sandbox);
     const target = this.#target(provider, request);
     const { billed, hideUsage } = request;
@@ -86,6 +90,7 @@ export class Models {
     const usage = new UsageReader(provider.shape);
     const gone = new AbortController();
     response.on("close", () => gone.abort());
+    if (response.destroyed) gone.abort();
     let accepted = false;
     try {
       const answer = await send(target, request, gone.signal);
@@ -102,7 +107,7 @@ export class Models {
 
   #target({ url, shape, secret }: KnownProvider, { method, path }: ModelRequest): Target {
     const to = { host: url.hostname.replace(/^\[|\]$/g, ""), method, path: pathOf(url, path).replace(/\?.*$/s, "") };
-    const key = this.#parts.secrets.valueFor(secret, to);
+    const key = this.#key(secret, to);
     const kept = this.#parts.secrets.find(secret);
     const header = kept?.header ?? (shape === "anthropic" ? "x-api-key: {}" : "authorization: Bearer {}");
     const colon = header.indexOf(": ");
@@ -110,11 +115,21 @@ export class Models {
     return { url, shape, key, placeholder: kept?.placeholder ?? "", header: [header.slice(0, colon).toLowerCase(), value] };
   }
 
+  /** A key that is missing or bound elsewhere is the user's to set right, not the request's. */
+  #key(secret: string, to: Destination): string {
+    try {
+      return this.#parts.secrets.valueFor(secret, to);
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code === "secret_unreadable") throw error;
+      throw new VivError("config_invalid", `${error.message} ${error.remedy}`, { cause: error });
+    }
+  }
+
   async #book(row: SandboxRow, { name }: KnownProvider, billed: NonNullable<ModelRequest["billed"]>) {
     try {
       return await this.#accounts.book(row, name, billed);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof VivError) || (error.code !== "budget_exceeded" && error.code !== "rate_limited")) throw error;
       this.#parts.audit.note({
         actor: { kind: "agent", name: row.name },
         action: "model.request",
@@ -130,11 +145,10 @@ export class Models {
     }
   }
 
-  #refusal(sandbox: string, error: unknown): Refusal {
-    if (error instanceof Refusal) return error;
-    if (error instanceof VivError && (error.code === "not_found" || error.code === "denied"))
-      return new Refusal("unavailable", `${error.message} ${error.remedy}`);
+  /** What went wrong here is no business of programs inside. */
+  #refusal(sandbox: string, error: unknown): VivError {
+    if (error instanceof VivError && !HIDDEN.includes(error.code)) return error;
     this.#parts.log.warn("a request to a model API", { sandbox, error: describe(error) });
-    return new Refusal("unavailable", "The request could not be sent on.");
+    return new VivError("internal", "The request could not be sent on.", { cause: error });
   }
 }

@@ -1,66 +1,42 @@
 /** Refusals in the words of the API that was called, so that every client understands them. */
 import type { ServerResponse } from "node:http";
+import type { ErrorCode, VivError } from "../schema/errors.ts";
 import type { ModelShape } from "../schema/model.ts";
 
-type Kind = "budget" | "invalid" | "not_found" | "too_large" | "busy" | "upstream" | "unavailable";
-
-const STATUS: Readonly<Record<Kind, number>> = {
-  budget: 402,
-  invalid: 400,
-  not_found: 404,
-  too_large: 413,
-  busy: 429,
-  upstream: 502,
-  unavailable: 503,
-};
-const TYPES: Readonly<Record<ModelShape, Readonly<Record<Kind, string>>>> = {
-  anthropic: {
-    budget: "billing_error",
-    invalid: "invalid_request_error",
-    not_found: "not_found_error",
-    too_large: "request_too_large",
-    busy: "rate_limit_error",
-    upstream: "api_error",
-    unavailable: "api_error",
-  },
-  openai: {
-    budget: "insufficient_quota",
-    invalid: "invalid_request_error",
-    not_found: "invalid_request_error",
-    too_large: "invalid_request_error",
-    busy: "rate_limit_exceeded",
-    upstream: "server_error",
-    unavailable: "server_error",
-  },
-};
-/** Trying again helps; for all others the clients of both APIs are told that it does not. */
-const PASSING: readonly Kind[] = ["busy", "upstream", "unavailable"];
-
-/** A request that is not sent on, or whose answer can't be had. */
-export class Refusal extends Error {
-  readonly kind: Kind;
-
-  constructor(kind: Kind, message: string) {
-    super(message);
-    this.kind = kind;
-  }
+interface Words {
+  readonly status: number;
+  readonly anthropic: string;
+  readonly openai: string;
+  /** Trying again helps; for all others the clients of both APIs are told that it does not. */
+  readonly passing: boolean;
 }
 
-export function refuse(response: ServerResponse, shape: ModelShape, { kind, message }: Refusal): void {
+const UNAVAILABLE: Words = { status: 503, anthropic: "api_error", openai: "server_error", passing: true };
+const WORDS: Partial<Record<ErrorCode, Words>> = {
+  budget_exceeded: { status: 402, anthropic: "billing_error", openai: "insufficient_quota", passing: false },
+  invalid_input: { status: 400, anthropic: "invalid_request_error", openai: "invalid_request_error", passing: false },
+  not_found: { status: 404, anthropic: "not_found_error", openai: "invalid_request_error", passing: false },
+  too_large: { status: 413, anthropic: "request_too_large", openai: "invalid_request_error", passing: false },
+  rate_limited: { status: 429, anthropic: "rate_limit_error", openai: "rate_limit_exceeded", passing: true },
+  model_unreachable: { status: 502, anthropic: "api_error", openai: "server_error", passing: true },
+};
+
+export function refuse(response: ServerResponse, shape: ModelShape, { code, message }: VivError): void {
   if (response.headersSent || response.destroyed) {
     // Half an answer must not look like a whole one.
     response.destroy();
     return;
   }
-  const type = TYPES[shape][kind];
+  const words = WORDS[code] ?? UNAVAILABLE;
+  const type = words[shape];
   const error = shape === "anthropic" ? { type, message } : { message, type, param: null, code: type };
   const text = `${JSON.stringify(shape === "anthropic" ? { type: "error", error } : { error })}\n`;
-  response.writeHead(STATUS[kind], {
+  response.writeHead(words.status, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),
     // What of the request was not read would be taken for the next one.
     connection: "close",
-    ...(PASSING.includes(kind) ? {} : { "x-should-retry": "false" }),
+    ...(words.passing ? {} : { "x-should-retry": "false" }),
   });
   response.end(text);
 }

@@ -1,8 +1,8 @@
 /** A request to a model API as data: which call it is, what it may cost, and what of it is sent on. Everything in it is hostile. */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { ModelShape } from "../schema/model.ts";
-import { Refusal } from "./refusal.ts";
 
 export interface ModelRequest {
   readonly method: "GET" | "POST";
@@ -39,7 +39,7 @@ export async function readModelRequest(message: IncomingMessage, shape: ModelSha
   const { method = "" } = message;
   const call = CALLS[shape][`${method} ${path}`.replace(MODEL_CALL, "GET $1")];
   if (call === undefined || (query !== "" && !QUERY.test(query)))
-    throw new Refusal("not_found", `The gateway does not pass on ${method} ${path.slice(0, 200)}: what it costs could not be counted.`);
+    throw new VivError("not_found", `The gateway does not pass on ${method} ${path.slice(0, 200)}: what it costs could not be counted.`);
   const headers = passedOn(message.headers);
   if (method === "GET") return { method, path: path + query, headers, body: undefined, billed: undefined, hideUsage: false };
   const body = await readBody(message);
@@ -47,8 +47,9 @@ export async function readModelRequest(message: IncomingMessage, shape: ModelSha
   const plain = { method: "POST", path: path + query, headers, body, hideUsage: false } as const;
   if (call === "free") return { ...plain, billed: undefined };
   const model = asked["model"];
-  if (typeof model !== "string" || model === "" || model.length > 128) throw new Refusal("invalid", "The request names no model.");
-  if (asked["background"] === true) throw new Refusal("invalid", "Answers in the background can't be counted: leave `background` out.");
+  if (typeof model !== "string" || model === "" || model.length > 128) throw new VivError("invalid_input", "The request names no model.");
+  if (asked["background"] === true)
+    throw new VivError("invalid_input", "Answers in the background can't be counted: leave `background` out.");
   const billed = { model, inputTokens: Math.ceil(body.length / CHARACTERS_PER_TOKEN), outputTokens: mostOutput(asked) };
   if (path !== "/chat/completions" || asked["stream"] !== true || wantsUsage(asked)) return { ...plain, billed };
   const options = { ...(asked["stream_options"] as object | null | undefined), include_usage: true };
@@ -76,7 +77,7 @@ async function readBody(message: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of message as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > LIMITS.modelBodyBytes) throw new Refusal("too_large", `A request has at most ${LIMITS.modelBodyBytes} bytes.`);
+    if (bytes > LIMITS.modelBodyBytes) throw new VivError("too_large", `A request has at most ${LIMITS.modelBodyBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -87,8 +88,9 @@ function parse(body: Buffer): Record<string, unknown> {
   try {
     value = JSON.parse(body.toString("utf8"));
   } catch {
-    throw new Refusal("invalid", "The body is not JSON.");
+    throw new VivError("invalid_input", "The body is not JSON.");
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Refusal("invalid", "The body is not an object.");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new VivError("invalid_input", "The body is not an object.");
   return value as Record<string, unknown>;
 }

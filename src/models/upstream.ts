@@ -1,10 +1,10 @@
 /** Sends a request on with the real key, and brings the answer in without it. */
 import { request as requestPlain, type IncomingMessage, type ServerResponse } from "node:http";
 import { request as requestTls } from "node:https";
+import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { ModelShape } from "../schema/model.ts";
 import { dataOf, EventSplitter } from "./events.ts";
-import { Refusal } from "./refusal.ts";
 import type { ModelRequest } from "./request.ts";
 import type { UsageReader } from "./usage.ts";
 
@@ -43,7 +43,7 @@ export function send(target: Target, { method, path, headers, body }: ModelReque
     resolve,
   );
   sent.on("timeout", () => sent.destroy(new Error("no answer in time")));
-  sent.on("error", (error) => reject(new Refusal("upstream", `The model API can't be reached: ${reasonOf(error)}.`)));
+  sent.on("error", (error) => reject(new VivError("model_unreachable", `The model API can't be reached: ${reasonOf(error)}.`)));
   sent.end(body);
   return promise;
 }
@@ -67,7 +67,7 @@ export async function passOn(
   // Followed, it would carry the key to an address that nobody configured.
   if (status >= 300 && status < 400) {
     answer.destroy();
-    throw new Refusal("upstream", "The model API sends requests elsewhere.");
+    throw new VivError("model_unreachable", "The model API sends requests elsewhere.");
   }
   const headers = Object.fromEntries(
     Object.entries(answer.headers).flatMap(([name, value]) =>
@@ -95,7 +95,7 @@ async function passEvents(
   const splitter = new EventSplitter(LIMITS.modelEventCharacters);
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     const events = splitter.add(chunk);
-    if (events === undefined) throw new Refusal("upstream", "An event of the model API is too long.");
+    if (events === undefined) throw new VivError("model_unreachable", "An event of the model API is too long.");
     for (const event of events) {
       const data = dataOf(event);
       if (data !== undefined) usage.event(data);
@@ -128,7 +128,7 @@ async function readWhole(answer: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > LIMITS.modelAnswerBytes) throw new Refusal("upstream", "The answer of the model API is too long.");
+    if (bytes > LIMITS.modelAnswerBytes) throw new VivError("model_unreachable", "The answer of the model API is too long.");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -60,6 +60,8 @@ export const ERRORS = {
     exit: 125,
     remedy: "Free space on the disk of the state folder; nothing is done that can't be recorded.",
   },
+  budget_exceeded: { status: 402, exit: 5, remedy: "Raise the budget in the user config, or wait for the next day if it is the day's." },
+  model_unreachable: { status: 502, exit: 3, remedy: "Check the address under `models` in the user config, and try again." },
   secret_unreadable: {
     status: 500,
     exit: 125,
