@@ -138,7 +138,7 @@ export class Server {
       live: this.#live,
       egress: this.#egress(user, store),
       gateway: this.#gateway,
-      models: { environment: () => this.#models?.environment() ?? {} },
+      models: { environment: () => this.#models?.environment() ?? {}, files: () => this.#models?.files() ?? {} },
       reach: this.#options.reach ?? (() => undefined),
     };
     this.#closers.push(() => this.#gateway.closeAll());
@@ -162,6 +162,7 @@ export class Server {
     const effects = (this.#ledger = new Ledger(store, log));
     const egress = new Egress({
       effects,
+      interception: () => this.#models?.interception,
       log,
       resolve: resolvers.length === 0 ? systemResolve : askServers(resolvers),
       opened: user.network.private,

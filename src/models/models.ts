@@ -5,10 +5,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Audit } from "../audit/audit.ts";
 import { describe, type Logger } from "../host/log.ts";
+import { Interception } from "../network/interception.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError, type ErrorCode } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { MODEL_PATH } from "../schema/model.ts";
+import type { SecretInterceptor } from "../secrets/interceptor.ts";
 import type { Destination, Secrets } from "../secrets/secrets.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
 import { Accounts } from "./accounts.ts";
@@ -23,6 +25,7 @@ export interface ModelParts {
   readonly store: Store;
   readonly audit: Audit;
   readonly secrets: Secrets;
+  readonly interceptor: SecretInterceptor;
   readonly user: Pick<UserConfig, "models" | "prices" | "budgets">;
   readonly log: Logger;
   /** The sandbox is in use. */
@@ -38,17 +41,25 @@ export class Models {
   readonly #parts: ModelParts;
   readonly #providers: ReadonlyMap<string, KnownProvider>;
   readonly #accounts: Accounts;
+  /** Puts other secrets into requests of the proxy. */
+  readonly interception: Interception;
   /** Requests under way, by sandbox. */
   readonly #busy = new Map<string, number>();
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
+    this.interception = new Interception(parts.interceptor);
     this.#providers = providersOf(parts.user.models);
     this.#accounts = new Accounts(parts.store, parts.user.budgets, parts.user.prices);
   }
 
   environment(): Record<string, string> {
-    return modelEnvironment(this.#providers.values(), this.#parts.secrets);
+    return { ...this.#parts.interceptor.environment(), ...modelEnvironment(this.#providers.values(), this.#parts.secrets) };
+  }
+
+  /** Files that the variables name. */
+  files(): Record<string, string> {
+    return this.#parts.interceptor.files();
   }
 
   /** Whether a request is for a model API, by its address alone. */

@@ -1,10 +1,16 @@
 /** Makes the model gateway and the secrets it takes keys from. */
 import { join } from "node:path";
+import { SecretInterceptor } from "../secrets/interceptor.ts";
 import { Sealing } from "../secrets/sealing.ts";
 import { Secrets } from "../secrets/secrets.ts";
 import { Models, type ModelParts } from "./models.ts";
 
-export async function openModels(parts: Omit<ModelParts, "secrets">, home: string): Promise<{ secrets: Secrets; models: Models }> {
-  const secrets = await Secrets.open(parts.store, parts.audit, new Sealing(join(home, "secrets-key")));
-  return { secrets, models: new Models({ ...parts, secrets }) };
+export async function openModels(
+  parts: Omit<ModelParts, "secrets" | "interceptor">,
+  home: string,
+): Promise<{ secrets: Secrets; models: Models }> {
+  // Their use is counted here: no other way may send them.
+  const reserved = new Set(Object.values(parts.user.models).map(({ secret }) => secret));
+  const secrets = await Secrets.open(parts.store, parts.audit, new Sealing(join(home, "secrets-key")), reserved);
+  return { secrets, models: new Models({ ...parts, secrets, interceptor: new SecretInterceptor(secrets, home) }) };
 }

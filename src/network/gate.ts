@@ -7,6 +7,7 @@ import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
 import { addressKind, isLoopback } from "./addresses.ts";
 import { isAddress } from "./host.ts";
+import type { Interception } from "./interception.ts";
 import { Outside } from "./outside.ts";
 import type { Resolve } from "./resolver.ts";
 import { decide, deny, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
@@ -47,6 +48,8 @@ export interface GateOptions {
   readonly listens: (port: number) => boolean;
   /** Asked after the rules allowed; undefined leaves it at that. */
   readonly judge?: ((session: Session, question: Question) => Promise<Denied | undefined>) | undefined;
+  /** Opens TLS to hosts that a secret belongs to; there once the server has its secrets. */
+  readonly interception?: (() => Interception | undefined) | undefined;
   /** Told of every decision before it takes effect. What can't be recorded is refused. */
   readonly record: (record: NetworkRecord) => Promise<void> | void;
 }
@@ -92,6 +95,12 @@ export class Gate {
       void this.#recorded(session, { ...question, verdict: "allow", rule: ruling.rule, address, ended });
     });
     return { ruling, outside };
+  }
+
+  /** What opens TLS to this host, if anything does. */
+  interception(host: string): Interception | undefined {
+    const found = this.#options.interception?.();
+    return found?.wants(host) === true ? found : undefined;
   }
 
   /** What the rules say now, without asking or telling anybody. */

@@ -71,7 +71,19 @@ async function inspect(gate: Gate, session: Session, request: TunnelRequest, { o
     client.destroy();
     return;
   }
-  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) return join(session, client, outside, request, data);
+  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
+    const interception = gate.interception(host);
+    const address = socket.remoteAddress;
+    if (interception === undefined || address === undefined) return join(session, client, outside, request, data);
+    socket.destroy();
+    return interception.take(client, data, {
+      session,
+      host,
+      port,
+      address,
+      allowed: () => gate.ruling(session, host, port).verdict === "allow",
+    });
+  }
   socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
     return takeHttp(session, client, data, request);

@@ -5,6 +5,7 @@ import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } fr
 import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { Provided } from "./provided.ts";
 import { proxyEnvironment } from "../network/environment.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { CommandRecords } from "./command-records.ts";
@@ -42,16 +43,20 @@ export class Commands {
   /** Commands somebody asked to end. */
   readonly #cancelled = new Set<string>();
 
+  readonly #provided: Provided;
+
   constructor(parts: Parts, damage: Damage) {
     this.#parts = parts;
     this.#damage = damage;
     this.#records = new CommandRecords(parts);
+    this.#provided = new Provided(parts.models);
   }
 
   async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
     requireLive(row);
     const live = this.#live(row);
     const request = execRequest(row, options, this.#parts.models);
+    if (row.walled) await this.#provided.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user);
     const leave = live.seats.commands.take();
     const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
     const command: Command = {

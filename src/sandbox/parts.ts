@@ -60,6 +60,8 @@ export interface Doors {
 /** Variables by which programs inside find their model APIs. */
 export interface ModelVariables {
   environment(): Record<string, string>;
+  /** Files that those variables name, by path inside; none where no variable does. */
+  files(): Record<string, string>;
 }
 
 /** What the sandbox folder works with; made once by the server. */

@@ -28,14 +28,18 @@ export class Secrets {
   /** All rows; this server is the only one that writes them. */
   readonly #rows = new Map<string, SecretRow>();
 
-  private constructor(store: Store, audit: Audit, sealing: Sealing) {
+  /** Used by a part of the server that counts what they cost: nobody else sends them. */
+  readonly #reserved: ReadonlySet<string>;
+
+  private constructor(store: Store, audit: Audit, sealing: Sealing, reserved: ReadonlySet<string>) {
     this.#store = store;
     this.#audit = audit;
     this.#sealing = sealing;
+    this.#reserved = reserved;
   }
 
-  static async open(store: Store, audit: Audit, sealing: Sealing): Promise<Secrets> {
-    const secrets = new Secrets(store, audit, sealing);
+  static async open(store: Store, audit: Audit, sealing: Sealing, reserved: ReadonlySet<string> = new Set()): Promise<Secrets> {
+    const secrets = new Secrets(store, audit, sealing, reserved);
     for (const row of await store.secrets()) secrets.#rows.set(row.name, row);
     return secrets;
   }
@@ -81,6 +85,35 @@ export class Secrets {
         remedy: "`viv secret ls` shows where it may go; set it again to change that.",
       });
     return this.#sealing.open(row.sealed, contextOf(row));
+  }
+
+  /** Whether a secret is put into requests to this host. */
+  isInjected(host: string): boolean {
+    return this.#injected().some(({ hosts }) => hosts.some((pattern) => matches(pattern, host)));
+  }
+
+  /** What stands for secrets that are put into requests, by name. */
+  placeholders(): Record<string, string> {
+    return Object.fromEntries(this.#injected().map(({ name, placeholder }) => [name, placeholder]));
+  }
+
+  /** A header's value with secrets in place of placeholders, where they may go; also within a login of Basic. */
+  fill(to: Destination, header: string, value: string): string {
+    const basic = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
+    const text = basic === undefined ? value : Buffer.from(basic, "base64").toString("latin1");
+    let filled = text;
+    for (const row of this.#injected()) {
+      if (!text.includes(row.placeholder) || !isBound(row, to)) continue;
+      if (row.header !== null && !row.header.toLowerCase().startsWith(`${header.toLowerCase()}: `)) continue;
+      const opened = this.#sealing.open(row.sealed, contextOf(row));
+      filled = filled.replaceAll(row.placeholder, () => opened);
+    }
+    if (filled === text) return value;
+    return basic === undefined ? filled : `Basic ${Buffer.from(filled, "latin1").toString("base64")}`;
+  }
+
+  #injected(): SecretRow[] {
+    return [...this.#rows.values()].filter(({ name }) => !this.#reserved.has(name));
   }
 
   async #record(action: string, name: string, hosts: readonly string[]): Promise<void> {

@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["schema", "audit", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge"],
   effects: ["schema", "approvals", "host", "network", "store"],
   secrets: ["schema", "audit", "store", "network"],
-  models: ["schema", "audit", "host", "store", "secrets"],
+  models: ["schema", "audit", "host", "network", "store", "secrets"],
   experiments: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox"],
   promotion: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox", "experiments"],
   gateway: ["schema", "audit", "approvals", "host", "store", "capture", "volumes", "drivers", "sandbox"],

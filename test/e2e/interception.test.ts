@@ -1,0 +1,99 @@
+/** NET-4: a secret of any HTTPS host is put into requests outside, and into no others. */
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CANARY, scanFor } from "../support/canaries.ts";
+import { TestResolver } from "../support/origins.ts";
+import { TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+import { viv } from "../support/viv.ts";
+
+describe("secrets in requests over TLS", needs("root", "openssl"), () => {
+  const place = mkdtempSync(join(tmpdir(), "viv-tls-"));
+  const cert = join(place, "cert");
+  const heard: { url: string; authorization: string }[] = [];
+  let resolver: TestResolver;
+  let web: Server;
+  let port: number;
+  let server: TestServer;
+  let box: string;
+  const curl = (host: string, words = "", path = "/v1/orders"): string =>
+    `curl -sS -w '%{http_code}' ${words} https://${host}:${port}${path}`;
+
+  beforeAll(async () => {
+    const subject =
+      "-days 1 -subj /CN=bound.test -addext subjectAltName=DNS:bound.test,DNS:other.test -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
+    const key = join(place, "key");
+    execFileSync("openssl", [..."req -x509 -nodes".split(" "), ...subject.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+    resolver = await TestResolver.open();
+    for (const name of ["bound.test", "other.test", "wrong.test"]) resolver.names.set(name, ["127.0.0.2"]);
+    web = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+      request.resume();
+      heard.push({ url: request.url ?? "", authorization: String(request.headers.authorization) });
+      response.end("done\n");
+    }).listen(0, "127.0.0.2");
+    await once(web, "listening");
+    port = (web.address() as AddressInfo).port;
+    const opened = ["bound.test", "other.test", "wrong.test"].map((host) => ({ host, ports: [port] }));
+    server = await TestServer.start({
+      config: { network: { mode: "allow-list", private: opened, resolvers: [resolver.address] } },
+      env: { NODE_EXTRA_CA_CERTS: cert },
+    });
+    for (const host of ["bound.test", "wrong.test"])
+      viv(server, ["secret", "set", host.slice(0, 5), "--host", host, "--path", "/v1"], { input: `${CANARY}-${host}` });
+    box = (await server.create()).id;
+  });
+  afterAll(async () => {
+    web.close();
+    resolver.close();
+    rmSync(place, { recursive: true, force: true });
+    await server?.remove();
+  });
+
+  test("NET-4: the host gets the secret, the program inside only ever has the placeholder", async () => {
+    const { stdout, stderr } = await server.sh(box, curl("bound.test", '-H "Authorization: Bearer $VIV_SECRET_BOUND"'));
+    expect(stdout, stderr).toBe("done\n200");
+    expect(heard.at(-1)?.authorization).toBe(`Bearer ${CANARY}-bound.test`);
+    await server.sh(box, curl("bound.test", '-u "me:$VIV_SECRET_BOUND" -d a=1'));
+    expect(heard.at(-1)?.authorization).toBe(`Basic ${Buffer.from(`me:${CANARY}-bound.test`).toString("base64")}`);
+    expect((await server.sh(box, `env; ${scanFor(["/run", "/tmp", "/etc", server.project])}`)).stdout).not.toContain(CANARY);
+  });
+
+  test("SC-02, SC-03: elsewhere, below other paths and in addresses the placeholder goes as it is", async () => {
+    const { stdout } = await server.sh(box, "echo $VIV_SECRET_BOUND");
+    const placeholder = stdout.trim();
+    expect(placeholder).toMatch(/^viv-secret-/);
+    const auth = '-H "Authorization: Bearer $VIV_SECRET_BOUND"';
+    // The real host, whose certificate the test made, since nobody opens this connection.
+    const direct = await server.sh(box, `${curl("other.test", auth)} -k`);
+    expect(direct.stdout).toBe("done\n200");
+    expect(heard.at(-1)?.authorization).toBe(`Bearer ${placeholder}`);
+    await server.sh(box, curl("bound.test", auth, "/v2/orders"));
+    expect(heard.at(-1)?.authorization).toBe(`Bearer ${placeholder}`);
+    await server.sh(box, curl("bound.test", "", `/v1/orders?key=${placeholder}`));
+    expect(heard.at(-1)?.url).toBe(`/v1/orders?key=${placeholder}`);
+  });
+
+  test("SC-07, SC-09: a host that is not who it says, and a request that would be sent back, get nothing", async () => {
+    const before = heard.length;
+    const wrong = await server.sh(box, curl("wrong.test", '-H "Authorization: Bearer $VIV_SECRET_WRONG"'));
+    expect(wrong.stdout).toMatch(/ERR_TLS_CERT_ALTNAME_INVALID\n502$/);
+    expect((await server.sh(box, curl("bound.test", "-X TRACE"))).stdout).toBe("403");
+    expect(heard.length).toBe(before);
+  });
+
+  test("SC-12: the authority's key is not inside, and only hosts with a secret are opened", async () => {
+    const issuer = async (host: string): Promise<string> =>
+      (await server.sh(box, `curl -svk https://${host}:${port}/ 2>&1 | grep -i issuer:`)).stdout;
+    expect(await issuer("bound.test")).toContain("Vivarium");
+    expect(await issuer("other.test")).not.toContain("Vivarium");
+    expect((await server.sh(box, "grep -rl 'PRIVATE KEY' /run 2>/dev/null")).stdout).toBe("");
+    const [file] = readdirSync(server.paths.home).filter((name) => name === "interception-ca.json");
+    expect(statSync(join(server.paths.home, file ?? "")).mode & 0o777).toBe(0o600);
+  });
+});
