@@ -2,6 +2,24 @@ import { defineConfig } from "vitest/config";
 
 const shared = { testTimeout: 30_000, hookTimeout: 30_000 };
 
+/** End-to-end tests that measure the machine, load it, or count what lies on it. */
+const ALONE = [
+  "attack-network",
+  "busy-endings",
+  "exhaustion",
+  "faults",
+  "faults-host",
+  "faults-snapshots",
+  "faulty-cell",
+  "floods",
+  "lifetime",
+  "quotas",
+  "sandbox",
+  "services-postgres",
+  "snapshot-cost",
+  "storms",
+].map((name) => `test/e2e/${name}.test.ts`);
+
 /** The groups run one after the other: what measures or loads the machine has it to itself. */
 export default defineConfig({
   test: {
@@ -25,7 +43,17 @@ export default defineConfig({
         },
       },
       {
-        test: { ...shared, name: "e2e", include: ["test/e2e/**/*.test.ts"], maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: {
+          ...shared,
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          exclude: ALONE,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: { ...shared, name: "alone", include: ALONE, maxWorkers: 1, sequence: { groupOrder: 3 } },
       },
     ],
   },
