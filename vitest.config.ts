@@ -6,6 +6,7 @@ const shared = { testTimeout: 30_000, hookTimeout: 30_000 };
 const ALONE = [
   "attack-network",
   "busy-endings",
+  "crash",
   "exhaustion",
   "faults",
   "faults-host",
