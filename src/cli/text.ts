@@ -45,8 +45,11 @@ const ZERO_WIDTH = /^[\p{Mn}\p{Me}]$/u;
 const WIDE =
   /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation})$/u;
 
+const PLAIN = /^[ -~]*$/;
+
 /** Columns a clean text takes on a terminal. */
 export function width(text: string): number {
+  if (PLAIN.test(text)) return text.length;
   let columns = 0;
   for (const character of text) {
     if (character >= " " && character <= "~") columns += 1;

@@ -40,7 +40,8 @@ function printStat(screen: Screen, entries: readonly DiffEntry[]): void {
       paint: (cell) => screen.paint("red", cell),
     },
   ]);
-  for (const line of lines) screen.print(line);
+  // In one piece: thousands of lines cost thousands of writes.
+  if (lines.length > 0) screen.print(lines.join("\n"));
   const sum = (key: "added" | "removed"): number => entries.reduce((total, entry) => total + (entry[key] ?? 0), 0);
   screen.print(
     `${plural(entries.length, "path")} changed, ${plural(sum("added"), "line")} added, ${plural(sum("removed"), "line")} removed`,
