@@ -4,6 +4,7 @@ import type { TakeOut } from "../volumes/take-out.ts";
 import type { Sides } from "../volumes/volumes.ts";
 import { EVERYTHING, storeChanges, type ChangeSet } from "./change-set.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";
+import { foldersAbove } from "./folders.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 import type { MergedChange } from "./three-way.ts";
 import type { StoredFile } from "./merge.ts";
@@ -94,12 +95,4 @@ function isGit({ path }: GatheredChange): boolean {
 export function below(paths: readonly string[]): (key: string) => boolean {
   const wanted = paths.map((path) => Buffer.from(path.replace(/^(\.\/)+/, "").replace(/\/+$/, "")).toString("latin1"));
   return (key) => wanted.some((path) => path === "" || path === "." || key === path || key.startsWith(`${path}/`));
-}
-
-const SLASH = 0x2f;
-
-function foldersAbove(path: Buffer): Buffer[] {
-  const folders: Buffer[] = [];
-  for (let end = path.lastIndexOf(SLASH); end > 0; end = path.lastIndexOf(SLASH, end - 1)) folders.push(path.subarray(0, end));
-  return folders;
 }

@@ -1,6 +1,7 @@
 /** Merges what a sandbox changed with what changed in reality since. Only changed files are looked at, whatever the project's size. */
 import { randomBytes } from "node:crypto";
 import type { ChangeSet } from "./change-set.ts";
+import { foldersAbove } from "./folders.ts";
 import { mergeTrees, type Conflict, type StoredFile } from "./merge.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 
@@ -72,7 +73,11 @@ class FolderMarkers {
   /** In the folders that still hold something on a side: it says so, or deleted nothing below. */
   of({ kept, changes }: ChangeSet): TreeEntry[] {
     const holding = new Set(kept.map((path) => path.toString("latin1")));
-    const robbed = new Set([...changes.values()].filter((change) => change.new === null).flatMap(({ path }) => foldersAbove(path)));
+    const robbed = new Set(
+      [...changes.values()]
+        .filter((change) => change.new === null)
+        .flatMap(({ path }) => foldersAbove(path).map((folder) => folder.toString("latin1"))),
+    );
     return [...this.#folders].filter(([key]) => holding.has(key) || !robbed.has(key)).map(([, folder]) => this.#entry(folder));
   }
 
@@ -87,12 +92,6 @@ class FolderMarkers {
 
 /** What git calls an empty content. */
 const EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
-
-function foldersAbove(path: Buffer): string[] {
-  const folders: string[] = [];
-  for (let end = path.lastIndexOf(SLASH); end > 0; end = path.lastIndexOf(SLASH, end - 1)) folders.push(path.toString("latin1", 0, end));
-  return folders;
-}
 
 /** What must change to get from one tree to another. */
 export async function differences(store: GitStore, from: string, to: string): Promise<MergedChange[]> {
