@@ -204,6 +204,7 @@ bool find_identity(const char *user, struct identity *identity, struct failure *
 bool become(const struct identity *identity, struct failure *failure);
 
 /* log.c */
+void log_prepare(int folder);
 int log_open(struct log *log, int folder, const char *id, uint64_t bytes);
 void log_append(struct log *log, uint8_t kind, const char *data, size_t length);
 void log_exit(struct log *log, const char *payload, size_t length);

@@ -1,7 +1,8 @@
 /*
  * A child made ahead. Entering a cgroup makes the kernel wait for all processors to pass a quiet point, which takes ten
  * milliseconds and more unless somebody did the same a moment ago. So process 1 keeps one child that has entered the
- * work cgroups already and waits to be told what to become. It holds no descriptor but its end of a socket.
+ * work cgroups already, made the file for the next log, and waits to be told what to become. It holds no descriptor but
+ * its end of a socket.
  */
 #include "init.h"
 
@@ -35,6 +36,7 @@ static int by_number(const void *left, const void *right) { return *(const int *
 static void keep_descriptors(int socket) {
   int keep[64] = {socket};
   size_t count = 1;
+  if (plan->logs >= 0) keep[count++] = plan->logs;
   for (size_t at = 0; at < plan->work_cgroup_count && count < 64; at++) keep[count++] = plan->work_cgroups[at];
   qsort(keep, count, sizeof *keep, by_number);
   unsigned from = 3;
@@ -70,6 +72,8 @@ static void wait_for_order(int socket) {
   int received[DESCRIPTORS], descriptors[DESCRIPTORS];
   keep_descriptors(socket);
   enter_cgroups(&failure); /* tried again, and told, by whoever needs it */
+  log_prepare(plan->logs);
+  close(plan->logs);
   if (receive(socket, &order, body, received) <= 0) _exit(126);
   for (size_t at = 0, next = 0; at < DESCRIPTORS; at++) descriptors[at] = order.has[at] ? received[next++] : -1;
   struct fields request = {.data = body, .length = order.request_length};

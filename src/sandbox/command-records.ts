@@ -21,14 +21,7 @@ export class CommandRecords {
 
   /** Writes down that a command runs, unless it ends in a moment. Resolves to whether it did. */
   async begun(command: Command, ended: Promise<unknown>): Promise<boolean> {
-    const timer = new AbortController();
-    const over = ended.then(
-      () => true,
-      () => true,
-    );
-    const late = wait(SHORT_MS, false, { signal: timer.signal }).catch(() => false);
-    const short = await Promise.race([over, late]);
-    timer.abort();
+    const short = await isShort(ended);
     if (!short) await this.#parts.store.change((change) => recordStart(change, command));
     return !short;
   }
@@ -50,7 +43,7 @@ export class CommandRecords {
       // Told once, by whoever comes first, and not of a sandbox that is gone with all its commands.
       const told = (await change.command(command.id))?.running === false;
       if (told || (await change.sandbox(command.sandbox)) === undefined) return;
-      if (!begun) await recordStart(change, command);
+      if (!begun) await tellStart(change, command);
       await change.putCommand({ ...command, running: false, end });
       await change.event("command.ended", command.sandbox, { id: command.id, cause: end.cause, exitCode: end.exitCode });
     });
@@ -69,7 +62,23 @@ export class CommandRecords {
   }
 }
 
+/** Whether something ends within a moment, in whatever way. */
+function isShort(ended: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, SHORT_MS, false);
+    const over = (): void => {
+      clearTimeout(timer);
+      resolve(true);
+    };
+    ended.then(over, over);
+  });
+}
+
 async function recordStart(change: Change, command: Command): Promise<void> {
   await change.putCommand(command);
-  await change.event("command.started", command.sandbox, { id: command.id, command: command.command });
+  await tellStart(change, command);
+}
+
+function tellStart(change: Change, command: Command): Promise<void> {
+  return change.event("command.started", command.sandbox, { id: command.id, command: command.command });
 }

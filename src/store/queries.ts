@@ -1,5 +1,5 @@
 /** Every query of the store, in SQL that all databases understand. */
-import type { Kysely, Selectable } from "kysely";
+import { CompiledQuery, type Insertable, type Kysely, type Selectable } from "kysely";
 import type { Base } from "../capture/capture.ts";
 import type { Approval } from "../schema/approval.ts";
 import type { AuditRecord } from "../schema/audit.ts";
@@ -50,6 +50,9 @@ function toEvent(row: Selectable<EventTable>): VivEvent {
   };
 }
 
+/** Tables whose rows are one JSON text, beside the columns they are found by. */
+type Kept = "sandboxes" | "commands" | "snapshots" | "bases" | "experiments" | "promotions" | "approvals";
+
 export class Queries implements Read {
   readonly db: Kysely<Tables>;
 
@@ -57,16 +60,22 @@ export class Queries implements Read {
     this.db = db;
   }
 
+  /** Written out: with every request some of these run, and building one costs more than running it. */
+  async #one<Row, Table extends Kept>(table: Table, column: keyof Tables[Table] & string, value: string): Promise<Row | undefined> {
+    const query = CompiledQuery.raw(`select body from ${table} where ${column} = ?`, [value]);
+    return body((await this.db.executeQuery<{ body: string }>(query)).rows[0]);
+  }
+
   async sandbox(id: string): Promise<SandboxRow | undefined> {
-    return body(await this.db.selectFrom("sandboxes").select("body").where("id", "=", id).executeTakeFirst());
+    return this.#one("sandboxes", "id", id);
   }
 
   async sandboxByName(name: string): Promise<SandboxRow | undefined> {
-    return body(await this.db.selectFrom("sandboxes").select("body").where("name", "=", name).executeTakeFirst());
+    return this.#one("sandboxes", "name", name);
   }
 
   async sandboxByIdempotencyKey(key: string): Promise<SandboxRow | undefined> {
-    return body(await this.db.selectFrom("sandboxes").select("body").where("idempotency_key", "=", key).executeTakeFirst());
+    return this.#one("sandboxes", "idempotency_key", key);
   }
 
   async sandboxes(): Promise<SandboxRow[]> {
@@ -74,7 +83,7 @@ export class Queries implements Read {
   }
 
   async command(id: string): Promise<Command | undefined> {
-    return body(await this.db.selectFrom("commands").select("body").where("id", "=", id).executeTakeFirst());
+    return this.#one("commands", "id", id);
   }
 
   async commands(sandbox: string, runningOnly: boolean): Promise<Command[]> {
@@ -84,7 +93,7 @@ export class Queries implements Read {
   }
 
   async snapshot(id: string): Promise<SnapshotRow | undefined> {
-    return body(await this.db.selectFrom("snapshots").select("body").where("id", "=", id).executeTakeFirst());
+    return this.#one("snapshots", "id", id);
   }
 
   async snapshots(sandbox?: string): Promise<SnapshotRow[]> {
@@ -94,7 +103,7 @@ export class Queries implements Read {
   }
 
   async base(id: string): Promise<Base | undefined> {
-    return body(await this.db.selectFrom("bases").select("body").where("id", "=", id).executeTakeFirst());
+    return this.#one("bases", "id", id);
   }
 
   async bases(): Promise<Base[]> {
@@ -102,7 +111,7 @@ export class Queries implements Read {
   }
 
   async experiment(id: string): Promise<ExperimentRow | undefined> {
-    return body(await this.db.selectFrom("experiments").select("body").where("id", "=", id).executeTakeFirst());
+    return this.#one("experiments", "id", id);
   }
 
   async experiments(filter: RecordFilter): Promise<ExperimentRow[]> {
@@ -110,7 +119,7 @@ export class Queries implements Read {
   }
 
   async promotion(id: string): Promise<PromotionRow | undefined> {
-    return body(await this.db.selectFrom("promotions").select("body").where("id", "=", id).executeTakeFirst());
+    return this.#one("promotions", "id", id);
   }
 
   async promotions(filter: RecordFilter): Promise<PromotionRow[]> {
@@ -125,7 +134,7 @@ export class Queries implements Read {
   }
 
   async approval(id: string): Promise<Approval | undefined> {
-    return body(await this.db.selectFrom("approvals").select("body").where("id", "=", id).executeTakeFirst());
+    return this.#one("approvals", "id", id);
   }
 
   async approvals({ state, hash, scope }: ApprovalFilter): Promise<Approval[]> {
@@ -203,19 +212,23 @@ export class Changes extends Queries implements Change {
   /** Events of this transaction, to be published once it is committed. */
   readonly written: VivEvent[] = [];
 
+  /** In place of what has the same key. */
+  async #put<Table extends keyof Tables>(table: Table, key: keyof Tables[Table] & string, row: Insertable<Tables[Table]>): Promise<void> {
+    const names = Object.keys(row);
+    const others = names.filter((name) => name !== key).map((name) => `${name} = excluded.${name}`);
+    const sql = `insert into ${table} (${names.join(", ")}) values (${names.map(() => "?").join(", ")}) on conflict (${key}) do update set ${others.join(", ")}`;
+    await this.db.executeQuery(CompiledQuery.raw(sql, Object.values(row)));
+  }
+
   async putSandbox(row: SandboxRow): Promise<void> {
-    const columns = {
+    await this.#put("sandboxes", "id", {
+      id: row.id,
       name: row.name,
       state: row.state,
       idempotency_key: row.idempotencyKey,
       created_at: row.createdAt,
       body: JSON.stringify(row),
-    };
-    await this.db
-      .insertInto("sandboxes")
-      .values({ id: row.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    });
   }
 
   async removeSandbox(id: string): Promise<void> {
@@ -224,26 +237,22 @@ export class Changes extends Queries implements Change {
   }
 
   async putCommand(command: Command): Promise<void> {
-    const columns = {
+    await this.#put("commands", "id", {
+      id: command.id,
       sandbox: command.sandbox,
       running: command.running ? 1 : 0,
       started_at: command.startedAt,
       body: JSON.stringify(command),
-    };
-    await this.db
-      .insertInto("commands")
-      .values({ id: command.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    });
   }
 
   async putSnapshot(snapshot: SnapshotRow): Promise<void> {
-    const columns = { sandbox: snapshot.sandbox, created_at: snapshot.createdAt, body: JSON.stringify(snapshot) };
-    await this.db
-      .insertInto("snapshots")
-      .values({ id: snapshot.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    await this.#put("snapshots", "id", {
+      id: snapshot.id,
+      sandbox: snapshot.sandbox,
+      created_at: snapshot.createdAt,
+      body: JSON.stringify(snapshot),
+    });
   }
 
   async removeSnapshot(id: string): Promise<void> {
@@ -251,12 +260,7 @@ export class Changes extends Queries implements Change {
   }
 
   async putBase(base: Base): Promise<void> {
-    const columns = { project: base.project, taken_at: base.takenAt, body: JSON.stringify(base) };
-    await this.db
-      .insertInto("bases")
-      .values({ id: base.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    await this.#put("bases", "id", { id: base.id, project: base.project, taken_at: base.takenAt, body: JSON.stringify(base) });
   }
 
   async removeBase(id: string): Promise<void> {
@@ -265,12 +269,7 @@ export class Changes extends Queries implements Change {
 
   async putExperiment(row: ExperimentRow): Promise<void> {
     const open = ["queued", "running", "choosing"].includes(row.state) ? 1 : 0;
-    const columns = { project: row.project, open, created_at: row.createdAt, body: JSON.stringify(row) };
-    await this.db
-      .insertInto("experiments")
-      .values({ id: row.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    await this.#put("experiments", "id", { id: row.id, project: row.project, open, created_at: row.createdAt, body: JSON.stringify(row) });
   }
 
   async removeExperiment(id: string): Promise<void> {
@@ -279,27 +278,18 @@ export class Changes extends Queries implements Change {
 
   async putPromotion(row: PromotionRow): Promise<void> {
     const open = row.writing || ["planning", "waiting", "applying"].includes(row.state) ? 1 : 0;
-    const columns = { project: row.project, open, created_at: row.createdAt, body: JSON.stringify(row) };
-    await this.db
-      .insertInto("promotions")
-      .values({ id: row.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    await this.#put("promotions", "id", { id: row.id, project: row.project, open, created_at: row.createdAt, body: JSON.stringify(row) });
   }
 
   async putApproval(approval: Approval): Promise<void> {
-    const columns = {
+    await this.#put("approvals", "id", {
+      id: approval.id,
       state: approval.state,
       hash: approval.hash,
       scope: approval.scope,
       asked_at: approval.askedAt,
       body: JSON.stringify(approval),
-    };
-    await this.db
-      .insertInto("approvals")
-      .values({ id: approval.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    });
   }
 
   async appendAudit(records: readonly AuditRecord[]): Promise<void> {
@@ -309,21 +299,11 @@ export class Changes extends Queries implements Change {
   }
 
   async putEffect(effect: Effect): Promise<void> {
-    const columns = { sandbox: effect.sandbox, at: effect.at, body: JSON.stringify(effect) };
-    await this.db
-      .insertInto("effects")
-      .values({ id: effect.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    await this.#put("effects", "id", { id: effect.id, sandbox: effect.sandbox, at: effect.at, body: JSON.stringify(effect) });
   }
 
   async putSecret(row: SecretRow): Promise<void> {
-    const columns = { body: JSON.stringify(row) };
-    await this.db
-      .insertInto("secrets")
-      .values({ name: row.name, ...columns })
-      .onConflict((conflict) => conflict.column("name").doUpdateSet(columns))
-      .execute();
+    await this.#put("secrets", "name", { name: row.name, body: JSON.stringify(row) });
   }
 
   async removeSecret(name: string): Promise<void> {
@@ -353,12 +333,7 @@ export class Changes extends Queries implements Change {
   }
 
   async putProject(project: ProjectRow): Promise<void> {
-    const columns = { path: project.path, trusted: project.trusted };
-    await this.db
-      .insertInto("projects")
-      .values({ id: project.id, ...columns })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(columns))
-      .execute();
+    await this.#put("projects", "id", { id: project.id, path: project.path, trusted: project.trusted });
   }
 
   async removeProject(id: string): Promise<void> {
