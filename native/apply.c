@@ -145,7 +145,7 @@ static bool begin(const struct fields *request, struct answer *answer, struct ap
     return false;
   }
   if (!open_folder(state, &apply->state, "state", answer) || !open_folder(project, &apply->project, "project", answer)) return false;
-  if (contents && !open_folder(from, &apply->contents, "contents", answer)) return false;
+  if (contents && !apply_open_contents(apply, from)) return false;
   /* A step of a server that was killed may still be ending. */
   if (flock(apply->state, LOCK_EX) != 0 || fstat(apply->project, &status) != 0) {
     refuse_errno(answer, "lock", state);
@@ -183,7 +183,7 @@ void apply_stage(const struct fields *request, struct answer *answer) {
   if (answer->failed || answer->fields.length > 0) return;
   sync_project(&apply);
   /* Bringing back compares with contents: they must survive a power failure as the journal does. */
-  if (!answer->failed && syncfs(apply.contents) != 0) refuse_errno(answer, "sync", "the contents");
+  if (!answer->failed && apply.contents >= 0 && syncfs(apply.contents) != 0) refuse_errno(answer, "sync", "the contents");
   if (!answer->failed && apply_write_journal(&apply)) put(&answer->fields, "entries", "%zu", apply.count);
 }
 

@@ -29,9 +29,17 @@ struct apply_entry {
   int64_t staged_size, staged_mtime;
 };
 
+/* Where a content lies among the others. */
+struct apply_place {
+  const char *id;
+  int64_t offset, size;
+};
+
 /* What every step holds while it works. */
 struct apply {
-  int state, project, contents, staging; /* contents and staging: -1 where there are none */
+  int state, project, contents, staging; /* contents, the file with all of them, and staging: -1 where there are none */
+  struct apply_place *places;            /* of contents, by id */
+  size_t place_count;
   const char *id;
   uint64_t project_inode, staging_inode;
   char *text; /* what the entries point into */
@@ -48,14 +56,20 @@ struct apply {
 bool apply_path_allowed(const char *path);
 
 /* apply_journal.c: the list of what to do as the server wrote it, and the journal of what is staged for it. False: refused. */
+char *apply_read_text(int folder, const char *name, size_t *length); /* with a NUL behind it; NULL leaves errno */
 bool apply_read_list(struct apply *apply);
 bool apply_read_journal(struct apply *apply);
 bool apply_write_journal(struct apply *apply);
 
+/* apply_place.c: the folder with contents, as src/merge/contents.ts writes it. */
+bool apply_open_contents(struct apply *apply, const char *folder); /* false: refused */
+const struct apply_place *apply_place_of(const struct apply *apply, const char *id); /* NULL leaves errno */
+int apply_read_place(const struct apply *apply, const struct apply_place *place, int64_t from, char *buffer, size_t length); /* 0 or -1 */
+
 /* apply_content.c */
 enum match { SAME, OTHER, MISSING, FOLDER, FAILED }; /* FAILED leaves errno */
 enum match apply_compare(const struct apply *apply, int folder, const char *name, const struct apply_side *side);
-int apply_copy(int source, int target); /* all bytes; 0 or -1 */
+int apply_copy(const struct apply *apply, const struct apply_place *place, int target); /* all bytes; 0 or -1 */
 
 /* apply_stage.c */
 void apply_stage_entries(struct apply *apply);

@@ -23,29 +23,30 @@ static ssize_t fill(int fd, char *buffer) {
   return (ssize_t)filled;
 }
 
-static enum match same_bytes(int left, int right) {
-  for (;;) {
-    ssize_t one = fill(left, ours), other = fill(right, theirs);
-    if (one < 0 || other < 0) return FAILED;
+static enum match same_bytes(int file, const struct apply *apply, const struct apply_place *place) {
+  for (int64_t at = 0;; at += CHUNK_MAX) {
+    int64_t left = place->size - at;
+    ssize_t one = fill(file, ours), other = (ssize_t)(left < CHUNK_MAX ? left : CHUNK_MAX);
+    if (one < 0 || apply_read_place(apply, place, at, theirs, (size_t)other) != 0) return FAILED;
     if (one != other || memcmp(ours, theirs, (size_t)one) != 0) return OTHER;
     if (one < (ssize_t)CHUNK_MAX) return SAME;
   }
 }
 
-static enum match compare_link(int folder, const char *name, int content) {
+static enum match compare_link(int folder, const char *name, const struct apply *apply, const struct apply_place *place) {
   ssize_t length = readlinkat(folder, name, ours, PATH_MAX);
   if (length < 0) return FAILED;
-  ssize_t other = fill(content, theirs);
-  return other < 0 ? FAILED : other == length && memcmp(ours, theirs, (size_t)length) == 0 ? SAME : OTHER;
+  if (length != place->size) return OTHER;
+  if (apply_read_place(apply, place, 0, theirs, (size_t)length) != 0) return FAILED;
+  return memcmp(ours, theirs, (size_t)length) == 0 ? SAME : OTHER;
 }
 
-static enum match compare_file(int folder, const char *name, int content) {
-  struct stat now, wanted;
+static enum match compare_file(int folder, const char *name, const struct apply *apply, const struct apply_place *place) {
+  struct stat now;
   int file = open_beneath(folder, name, O_RDONLY | O_NONBLOCK);
   if (file < 0) return FAILED;
   enum match result = FAILED;
-  if (fstat(file, &now) == 0 && fstat(content, &wanted) == 0)
-    result = !S_ISREG(now.st_mode) || now.st_size != wanted.st_size ? OTHER : same_bytes(file, content);
+  if (fstat(file, &now) == 0) result = !S_ISREG(now.st_mode) || now.st_size != place->size ? OTHER : same_bytes(file, apply, place);
   int error = errno;
   close(file);
   errno = error;
@@ -60,27 +61,22 @@ enum match apply_compare(const struct apply *apply, int folder, const char *name
   bool link = side->mode == 0120000;
   if (link ? !S_ISLNK(status.st_mode) : !S_ISREG(status.st_mode)) return OTHER;
   if (!link && (status.st_mode & 0100 ? 0100755u : 0100644u) != side->mode) return OTHER;
-  int content = openat(apply->contents, side->id, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (content < 0) return FAILED;
-  enum match result = link ? compare_link(folder, name, content) : compare_file(folder, name, content);
-  int error = errno;
-  close(content);
-  errno = error;
-  return result;
+  const struct apply_place *place = apply_place_of(apply, side->id);
+  if (place == NULL) return FAILED;
+  return link ? compare_link(folder, name, apply, place) : compare_file(folder, name, apply, place);
 }
 
-int apply_copy(int source, int target) {
-  struct stat status;
-  if (fstat(source, &status) != 0) return -1;
+int apply_copy(const struct apply *apply, const struct apply_place *place, int target) {
   static bool no_range; /* the first refusal counts for the pair of file systems */
-  for (off_t left = status.st_size; left > 0;) {
+  off_t at = place->offset;
+  for (int64_t left = place->size; left > 0;) {
     ssize_t count = 0;
     if (!no_range) {
-      count = copy_file_range(source, NULL, target, NULL, (size_t)left, 0);
+      count = copy_file_range(apply->contents, &at, target, NULL, (size_t)left, 0);
       if (count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG)) return -1;
       no_range = count < 0;
     }
-    if (count <= 0) count = sendfile(target, source, NULL, (size_t)left);
+    if (count <= 0) count = sendfile(target, apply->contents, &at, (size_t)left);
     if (count == 0) errno = EIO; /* it became shorter */
     if (count <= 0) return -1;
     left -= count;

@@ -18,20 +18,30 @@ static bool damaged(struct apply *apply, const char *name) {
   return false;
 }
 
-static bool read_text(struct apply *apply, const char *name, size_t *length) {
+char *apply_read_text(int folder, const char *name, size_t *length) {
   struct stat status;
-  int fd = openat(apply->state, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  bool read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < LIST_MAX;
-  if (read) {
+  char *text = NULL;
+  int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < LIST_MAX) {
     *length = (size_t)status.st_size;
-    apply->text = malloc(*length + 1);
-    if (apply->text == NULL) abort();
-    read = read_all(fd, apply->text, *length) == 0;
-    apply->text[*length] = '\0';
+    text = malloc(*length + 1);
+    if (text == NULL) abort();
+    text[*length] = '\0';
+    if (read_all(fd, text, *length) != 0) {
+      free(text);
+      text = NULL;
+    }
   }
-  if (!read) refuse_errno(apply->answer, "list", name);
+  int error = errno;
   if (fd >= 0) close(fd);
-  return read && (*length == 0 || apply->text[*length - 1] == '\0' || damaged(apply, name));
+  errno = error;
+  return text;
+}
+
+static bool read_text(struct apply *apply, const char *name, size_t *length) {
+  apply->text = apply_read_text(apply->state, name, length);
+  if (apply->text == NULL) refuse_errno(apply->answer, "list", name);
+  return apply->text != NULL && (*length == 0 || apply->text[*length - 1] == '\0' || damaged(apply, name));
 }
 
 static bool read_number(const char *text, int64_t *value) {

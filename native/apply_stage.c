@@ -141,21 +141,19 @@ static int own_link(const struct apply *apply, const struct apply_entry *entry, 
   return result != 0 && errno == EPERM && geteuid() != 0 ? 0 : result;
 }
 
-static int stage_link(const struct apply *apply, const struct apply_entry *entry, const char *slot, int content) {
+static int stage_link(const struct apply *apply, const struct apply_entry *entry, const char *slot, const struct apply_place *place) {
   char target[PATH_MAX];
-  struct stat status;
-  if (fstat(content, &status) != 0) return -1;
-  bool fits = status.st_size > 0 && status.st_size < (off_t)sizeof target;
+  size_t size = (size_t)place->size;
   errno = EINVAL;
-  if (!fits || read_all(content, target, (size_t)status.st_size) != 0 || memchr(target, '\0', (size_t)status.st_size) != NULL) return -1;
-  target[status.st_size] = '\0';
+  if (size == 0 || size >= sizeof target || apply_read_place(apply, place, 0, target, size) != 0 || memchr(target, '\0', size) != NULL) return -1;
+  target[size] = '\0';
   return symlinkat(target, apply->staging, slot) != 0 ? -1 : own_link(apply, entry, slot);
 }
 
-static int stage_file(const struct apply *apply, const struct apply_entry *entry, const char *slot, int content) {
+static int stage_file(const struct apply *apply, const struct apply_entry *entry, const char *slot, const struct apply_place *place) {
   int fd = openat(apply->staging, slot, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return -1;
-  int result = apply_copy(content, fd);
+  int result = apply_copy(apply, place, fd);
   if (result == 0) result = dress(apply, entry, fd);
   int error = errno;
   close(fd);
@@ -164,13 +162,8 @@ static int stage_file(const struct apply *apply, const struct apply_entry *entry
 }
 
 static int stage_content(const struct apply *apply, const struct apply_entry *entry, const char *slot) {
-  int content = openat(apply->contents, entry->new.id, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (content < 0) return -1;
-  int result = (entry->new.mode == 0120000 ? stage_link : stage_file)(apply, entry, slot, content);
-  int error = errno;
-  close(content);
-  errno = error;
-  return result;
+  const struct apply_place *place = apply_place_of(apply, entry->new.id);
+  return place == NULL ? -1 : (entry->new.mode == 0120000 ? stage_link : stage_file)(apply, entry, slot, place);
 }
 
 static int stage_folder(const struct apply *apply, const struct apply_entry *entry, const char *slot) {

@@ -37,7 +37,7 @@ export class Verification {
     return together(passes);
   }
 
-  /** A change alone on a fresh clone of today's reality. `contents` is a folder of ours with a file per object id. */
+  /** A change alone on a fresh clone of today's reality. `contents` is a folder of ours with what it brings. */
   async verifyOn(
     reality: Reality,
     changes: readonly MergedChange[],

@@ -15,7 +15,7 @@ export interface ChangeRequest {
   readonly parent: string;
   /** From the sandbox's base to its promotable state; paths are relative to the project. */
   readonly changes: readonly MergedChange[];
-  /** Folder with the contents of both sides, each in a file named by its id. */
+  /** Folder with the contents of both sides. */
   readonly contents: string;
 }
 

@@ -2,11 +2,10 @@
  * Files that lie in the checkout with CRLF and in the commit with LF, as git's settings for line ends have it. The sandbox saw
  * the checkout's; the commit goes on with its own, or every line would count as edited. Other files stay byte for byte.
  */
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { type Contents, withContents } from "../merge/contents.ts";
 import type { StoredFile } from "../merge/merge.ts";
 import type { GitStore } from "../merge/store.ts";
-import { bringIn, type Located } from "./located.ts";
+import { type Located, storeEach } from "./located.ts";
 
 const MOST_BYTES = 16 * 1024 ** 2;
 const LINK = "120000";
@@ -18,18 +17,18 @@ export async function withCommittedLineEnds(
   edited: readonly Located[],
   files: ReadonlyMap<string, StoredFile>,
 ): Promise<Located[]> {
-  const folder = await store.place("line-ends");
-  const turned = new Set<string>();
-  for (const { sides } of edited) {
-    const both = [sides.old, sides.new].filter((side) => side !== null);
-    if (sides.old === null || both.some(({ mode }) => mode === LINK) || !(await hasOnlyCrlf(join(contents, sides.old.id)))) continue;
-    for (const { id } of both) {
-      await writeFile(join(folder, id), toLf(await readFile(join(contents, id))));
-      turned.add(id);
-    }
-  }
-  const ids = await bringIn(store, [...turned], folder);
+  const ids = await withContents(contents, (held) => storeEach(store, turnedIn(edited, held), (id) => toLf(held.read(id))));
   return Promise.all(edited.map((change) => turn(store, change, ids, files)));
+}
+
+/** Contents of both sides of files that had CRLF throughout. */
+function turnedIn(edited: readonly Located[], contents: Contents): string[] {
+  const turned = edited.flatMap(({ sides }) => {
+    const both = [sides.old, sides.new].filter((side) => side !== null);
+    const stays = sides.old === null || both.some(({ mode }) => mode === LINK) || !hasOnlyCrlf(contents, sides.old.id);
+    return stays ? [] : both.map(({ id }) => id);
+  });
+  return [...new Set(turned)];
 }
 
 async function turn(
@@ -46,10 +45,10 @@ async function turn(
   return { path, sides, from: { ...from, id: old }, to: to === null ? null : { ...to, id: ids.get(sides.new?.id ?? "") ?? to.id } };
 }
 
-async function hasOnlyCrlf(file: string): Promise<boolean> {
-  const bytes = await readFile(file);
-  const text = bytes.toString("latin1");
-  return bytes.length <= MOST_BYTES && text.includes("\r\n") && !/(^|[^\r])\n|\0/.test(text);
+function hasOnlyCrlf(contents: Contents, id: string): boolean {
+  if (contents.sizeOf(id) > MOST_BYTES) return false;
+  const text = contents.read(id).toString("latin1");
+  return text.includes("\r\n") && !/(^|[^\r])\n|\0/.test(text);
 }
 
 /** What is no text any more stays as it is, as git leaves it. */

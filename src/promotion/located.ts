@@ -1,10 +1,9 @@
 /** Changes of a project as changes of its repository: paths from the repository's top, contents in the store. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { Blobs } from "../merge/blobs.ts";
+import { withContents } from "../merge/contents.ts";
 import type { StoredFile } from "../merge/merge.ts";
 import type { GitStore } from "../merge/store.ts";
 import type { MergedChange } from "../merge/three-way.ts";
-import { VivError } from "../schema/errors.ts";
 import type { PathChange } from "./index-file.ts";
 
 export interface Located extends PathChange {
@@ -26,13 +25,19 @@ export async function locate(store: GitStore, prefix: Buffer, changes: readonly 
   }));
 }
 
-/** Contents as objects of the store, byte for byte. One that has no file is one that nobody edited: the commit has it. */
+/** Contents as objects of the store, byte for byte. One that is not kept is one that nobody edited: the commit has it. */
 export async function bringIn(store: GitStore, ids: readonly string[], folder: string): Promise<Map<string, string>> {
-  const there = ids.filter((id) => /^[0-9a-f]+$/.test(id) && existsSync(join(folder, id)));
-  if (there.length === 0) return new Map();
-  const list = Buffer.from(there.map((id) => `${join(folder, id)}\n`).join(""));
-  const { stdout } = await store.git(["hash-object", "-w", "--no-filters", "--stdin-paths"], { input: [list] });
-  const written = stdout.toString().trim().split("\n");
-  if (written.length !== there.length) throw new VivError("internal", `git wrote ${written.length} of ${there.length} contents.`);
-  return new Map(there.map((id, index) => [id, written[index] ?? id]));
+  return withContents(folder, async (contents) => {
+    const there = ids.filter((id) => contents.has(id));
+    return storeEach(store, there, (id) => contents.read(id));
+  });
+}
+
+/** The ids that git gives to what `read` makes of ids. */
+export async function storeEach(store: GitStore, ids: readonly string[], read: (id: string) => Buffer): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const blobs = new Blobs(store);
+  const marks = ids.map((id) => blobs.add(read(id)));
+  const stored = await blobs.store();
+  return new Map(ids.map((id, index) => [id, stored.get(marks[index] ?? 0) ?? id]));
 }

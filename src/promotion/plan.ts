@@ -42,7 +42,7 @@ export interface Prepared {
   readonly changes: readonly MergedChange[];
   /** What the sandbox changed since its base, without what moved in reality. */
   readonly own: readonly MergedChange[];
-  /** Folder with every content named by the changes, each under its object id. */
+  /** Folder with every content named by the changes. */
   readonly contents: string;
 }
 

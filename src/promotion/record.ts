@@ -13,7 +13,7 @@ interface Kept {
 export interface Recorded {
   readonly changes: readonly MergedChange[];
   readonly own: readonly MergedChange[];
-  /** Folder with one file per content. */
+  /** Folder with the contents of both sides. */
   readonly contents: string;
 }
 

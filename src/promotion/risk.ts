@@ -1,7 +1,6 @@
 /** What in a change a person should look at before it lies in a real project. Everything here was written inside: it is only read. */
-import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { setImmediate as othersTurn } from "node:timers/promises";
+import { type Contents, withContents } from "../merge/contents.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { Risk } from "../schema/promotion.ts";
@@ -14,6 +13,10 @@ const MOST_BYTES = 16 * 1024 ** 2;
 const TURN_MS = 5;
 
 export async function findRisks(changes: readonly MergedChange[], contents: string): Promise<Risk[]> {
+  return withContents(contents, (held) => risksIn(changes, held));
+}
+
+async function risksIn(changes: readonly MergedChange[], contents: Contents): Promise<Risk[]> {
   const risks: Risk[] = [];
   let began = performance.now();
   for (const change of changes) {
@@ -25,7 +28,7 @@ export async function findRisks(changes: readonly MergedChange[], contents: stri
   return risks;
 }
 
-function risksOf(change: MergedChange, contents: string): Risk[] {
+function risksOf(change: MergedChange, contents: Contents): Risk[] {
   const path = decodePath(change.path);
   const found = pathRisks(path, change);
   if (change.new === null) return found;
@@ -109,11 +112,6 @@ function scriptsOf(text: string): string {
 }
 
 /** The text of a content, undefined if it is too long. */
-function read(contents: string, id: string): string | undefined {
-  const file = openSync(join(contents, id), "r");
-  try {
-    return fstatSync(file).size > MOST_BYTES ? undefined : readFileSync(file, "utf8");
-  } finally {
-    closeSync(file);
-  }
+function read(contents: Contents, id: string): string | undefined {
+  return contents.sizeOf(id) > MOST_BYTES ? undefined : contents.read(id).toString();
 }

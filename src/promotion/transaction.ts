@@ -20,7 +20,7 @@ export interface ApplyRequest {
   readonly project: string;
   /** `old` is what the folder must hold now. */
   readonly changes: readonly MergedChange[];
-  /** Folder of ours with every content of both sides under its object id. It must stay until the transaction is finished. */
+  /** Folder of ours with every content of both sides. It must stay until the transaction is finished. */
   readonly contents: string;
   /** Mode and time that files coming back once had, by path as latin1. */
   readonly restore?: ReadonlyMap<string, FileAttributes>;

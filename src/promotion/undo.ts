@@ -1,8 +1,9 @@
 /** The way back of a written change: turned round as it is, and merged where somebody touched the files since. */
-import { lstat, readFile, readlink, realpath, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstat, readFile, readlink, realpath } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { ChangeSet, StoredChange } from "../merge/change-set.ts";
-import { writeContents } from "../merge/contents.ts";
+import { Blobs } from "../merge/blobs.ts";
+import { type Contents, withContents, writeContents } from "../merge/contents.ts";
 import { GitStore, type TreeEntry } from "../merge/store.ts";
 import { mergeSides, type MergedChange, type ThreeWay } from "../merge/three-way.ts";
 import { VivError } from "../schema/errors.ts";
@@ -18,16 +19,18 @@ export function turned(changes: readonly MergedChange[]): MergedChange[] {
 export async function mergeBack(temporary: string, project: string, written: readonly MergedChange[], contents: string): Promise<ThreeWay> {
   const store = await GitStore.open(temporary);
   try {
-    const blobs = new Blobs();
-    const kept = await Promise.all(
-      written.map(async ({ path, old, new: now }) => ({
-        path,
-        before: await blobs.addFile(path, old, contents),
-        after: await blobs.addFile(path, now, contents),
-        now: await blobs.addPresent(project, path),
-      })),
+    const blobs = new Sides(store);
+    const kept = await withContents(contents, (held) =>
+      Promise.all(
+        written.map(async ({ path, old, new: now }) => ({
+          path,
+          before: blobs.addKept(path, old, held),
+          after: blobs.addKept(path, now, held),
+          now: await blobs.addPresent(project, path),
+        })),
+      ),
     );
-    const ids = await blobs.store(store);
+    const ids = await blobs.store();
     const entry = (path: Buffer, held: Held | null): TreeEntry | null => {
       const content = held === null ? undefined : ids.get(held.mark);
       return held === null || content === undefined ? null : { path, mode: held.mode, content };
@@ -59,14 +62,17 @@ interface Held {
   readonly mark: number;
 }
 
-/** Contents of few files, for git's fast-import. */
-class Blobs {
-  readonly #parts: Buffer[] = [];
-  #count = 0;
+/** What few files held and hold, for a merge. */
+class Sides {
+  readonly #blobs: Blobs;
   #bytes = 0;
 
-  async addFile(path: Buffer, side: MergedChange["old"], contents: string): Promise<Held | null> {
-    return side === null ? null : this.#add(path, side.mode as GitMode, await readFile(join(contents, side.id)));
+  constructor(store: GitStore) {
+    this.#blobs = new Blobs(store);
+  }
+
+  addKept(path: Buffer, side: MergedChange["old"], contents: Contents): Held | null {
+    return side === null ? null : this.#add(path, side.mode as GitMode, contents.read(side.id));
   }
 
   /** What lies at a path of the real project now: nothing too where there is a folder, or a link on the way. */
@@ -89,14 +95,10 @@ class Blobs {
     this.#bytes += content.length;
     if (this.#bytes > LIMITS.maxCountedBytes)
       throw new VivError("too_large", `${decodePath(path)} was edited since, and there is too much of that to be merged.`);
-    this.#count += 1;
-    this.#parts.push(Buffer.from(`blob\nmark :${this.#count}\ndata ${content.length}\n`), content, Buffer.from("\n"));
-    return { mode, mark: this.#count };
+    return { mode, mark: this.#blobs.add(content) };
   }
 
-  async store(store: GitStore): Promise<ReadonlyMap<number, string>> {
-    const file = join(store.folder, "edited");
-    await writeFile(file, Buffer.concat(this.#parts), { mode: 0o600 });
-    return (await store.write([], file)).contents;
+  store(): Promise<ReadonlyMap<number, string>> {
+    return this.#blobs.store();
   }
 }

@@ -1,7 +1,6 @@
 /** Writes a merged change into a live sandbox, through process 1 alone. */
-import { open, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { FileOperations, FileStep } from "../drivers/drivers.ts";
+import { Contents } from "../merge/contents.ts";
 import type { StoredFile } from "../merge/merge.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { decodePath } from "../schema/path-bytes.ts";
@@ -10,10 +9,9 @@ import { decodePath } from "../schema/path-bytes.ts";
 export const FOLDER = "040000";
 const LINK = "120000";
 const EXECUTABLE = "100755";
-const READ_BYTES = 64 * 1024;
 
 /**
- * Brings `changes` into the sandbox's project as the user given. `contents` is a folder of ours with one file per object id.
+ * Brings `changes` into the sandbox's project as the user given. `contents` is a folder of ours with what the changes bring.
  * Folders that lose their last file go, as with git. What was done stays when a step fails.
  * What changed inside after the time `since` is left alone, and its paths are returned.
  */
@@ -40,27 +38,23 @@ async function* stepsOf(changes: readonly MergedChange[], contents: string): Asy
   const inTheWay = emptied.filter((folder) => written.has(folder) || foldersAbove([folder]).some((above) => written.has(above)));
   for (const path of gone) yield { do: "remove", path };
   for (const path of inTheWay) yield { do: "prune", path };
-  for (const { path, new: now } of changes) if (now !== null) yield await stepTo(decodePath(path), now, contents);
+  const held = new Contents(contents);
+  try {
+    for (const { path, new: now } of changes) if (now !== null) yield stepTo(decodePath(path), now, held);
+  } finally {
+    held.close();
+  }
   for (const path of emptied) yield { do: "prune", path };
 }
 
-async function stepTo(path: string, { mode, id }: StoredFile, contents: string): Promise<FileStep> {
+function stepTo(path: string, { mode, id }: StoredFile, contents: Contents): FileStep {
   if (mode === FOLDER) return { do: "folder", path };
-  if (mode === LINK) return { do: "link", path, target: decodePath(await readFile(join(contents, id))) };
-  return { do: "file", path, executable: mode === EXECUTABLE, body: read(join(contents, id)) };
+  if (mode === LINK) return { do: "link", path, target: decodePath(contents.read(id)) };
+  return { do: "file", path, executable: mode === EXECUTABLE, body: bodyOf(contents, id) };
 }
 
-async function* read(path: string): AsyncGenerator<Buffer, void, void> {
-  const file = await open(path, "r");
-  try {
-    for (;;) {
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES);
-      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
-      if (bytesRead < READ_BYTES) return;
-    }
-  } finally {
-    await file.close();
-  }
+async function* bodyOf(contents: Contents, id: string): AsyncGenerator<Buffer, void, void> {
+  yield* contents.parts(id);
 }
 
 function foldersAbove(paths: readonly string[]): string[] {

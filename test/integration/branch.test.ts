@@ -1,8 +1,9 @@
 /** PROM-6: a change becomes a branch of the real repository, and nothing else of it moves. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Contents } from "../../src/merge/contents.ts";
 import { prepareBranch, removeBranch } from "../../src/promotion/branch.ts";
 import { BranchLab, createBranch } from "../support/branch-lab.ts";
 import { needs } from "../support/skip.ts";
@@ -199,14 +200,13 @@ describe("a branch", () => {
       lab.request(parent, [lab.change("a", "two\n", "three\n"), lab.change("b", null, "b\n")], { project }),
     );
     if (result.outcome !== "conflict") throw new Error("no conflict");
-    const merged = result.changes.map(({ path, new: now }) => [
-      path.toString(),
-      readFileSync(join(result.contents, now?.id ?? ""), "utf8"),
-    ]);
+    const held = new Contents(result.contents);
+    const merged = result.changes.map(({ path, new: now }) => [path.toString(), held.read(now?.id ?? "").toString()]);
     expect(merged).toEqual([
       ["a", "<<<<<<< committed\none\n=======\nthree\n>>>>>>> sandbox\n"],
       ["b", "b\n"],
     ]);
+    held.close();
     await result.close();
     expect(existsSync(result.contents)).toBe(false);
   });

@@ -23,6 +23,7 @@ import { CopyPaths } from "../../src/drivers/folder/paths.ts";
 import type { MergedChange } from "../../src/merge/three-way.ts";
 import { applyInside, FOLDER } from "../../src/sandbox/apply-inside.ts";
 import { CellProcess } from "../support/cell-process.ts";
+import { keepContent } from "../support/contents.ts";
 import { needs } from "../support/skip.ts";
 
 const FILE = "100644";
@@ -63,7 +64,7 @@ for (const driver of ["native", "folder"] as const) {
     const to = (path: string | Buffer, mode: string, content: string | Buffer): MergedChange => {
       made += 1;
       const id = made.toString(16).padStart(40, "0");
-      writeFileSync(join(contents, id), content);
+      keepContent(contents, id, Buffer.from(content as string));
       return { path: Buffer.from(path), old: null, new: { mode, id } };
     };
     const gone = (path: string): MergedChange => ({ path: Buffer.from(path), old: null, new: null });

@@ -7,6 +7,8 @@ import { dirname, join } from "node:path";
 import type { MergedChange } from "../../src/merge/three-way.ts";
 import { prepareBranch, type BranchCommits, type BranchConflict, type BranchRequest } from "../../src/promotion/branch.ts";
 
+import { keepContent } from "./contents.ts";
+
 /** A side of a change: nothing, the bytes of a file, or bytes with a mode. */
 type Side = string | Buffer | null | { readonly mode: string; readonly bytes: string | Buffer };
 
@@ -67,7 +69,7 @@ export class BranchLab {
     const { mode, bytes } = typeof side === "string" || Buffer.isBuffer(side) ? { mode: "100644", bytes: side } : side;
     const content = Buffer.from(bytes as string);
     const id = createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
-    writeFileSync(join(this.#contents, id), content);
+    keepContent(this.#contents, id, content);
     return { mode, id };
   }
 

@@ -24,6 +24,7 @@ import type { FieldList, Fields } from "../../src/host/frames.ts";
 import type { MergedChange } from "../../src/merge/three-way.ts";
 import { type ApplyRequest, type LateEdit, Transactions } from "../../src/promotion/transaction.ts";
 import { expect } from "vitest";
+import { keepContent } from "./contents.ts";
 import { CELL } from "./storage.ts";
 
 /** What a path holds: text of a file, `*` before that of an executable one, `->` before the target of a link. */
@@ -106,7 +107,7 @@ export class TransactionLab {
     if (held === null) return null;
     const bytes = Buffer.from(textOf(held));
     const id = createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
-    writeFileSync(join(this.contents, id), bytes);
+    keepContent(this.contents, id, bytes);
     return { id, mode: held.startsWith("->") ? "120000" : held.startsWith("*") ? "100755" : "100644" };
   }
 

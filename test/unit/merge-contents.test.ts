@@ -1,9 +1,9 @@
 /** PROM-2: contents come out of a store as they went in. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { writeContents } from "../../src/merge/contents.ts";
+import { withContents, writeContents } from "../../src/merge/contents.ts";
 import { GitStore } from "../../src/merge/store.ts";
 
 test("contents of a store are written byte for byte, each once, and a missing one is an error", async () => {
@@ -20,8 +20,20 @@ test("contents of a store are written byte for byte, each once, and a missing on
     const { contents: ids } = await store.write([], join(folder, "blobs"));
     const out = await store.place("out");
     await writeContents(store, [...ids.values(), ...ids.values()], out);
-    expect(readdirSync(out)).toHaveLength(all.length);
-    for (const [mark, id] of ids) expect(readFileSync(join(out, id)).equals(all[mark - 1] ?? Buffer.alloc(0))).toBe(true);
+    const more = await store.git(["hash-object", "-w", "--stdin"], { input: [Buffer.from("more")] });
+    await writeContents(store, [more.stdout.toString().trim()], out);
+    await withContents(out, (held) => {
+      expect(held.read(more.stdout.toString().trim()).toString()).toBe("more");
+      for (const [mark, id] of ids) {
+        const content = all[mark - 1] ?? Buffer.alloc(0);
+        expect(held.sizeOf(id)).toBe(content.length);
+        expect(held.read(id).equals(content)).toBe(true);
+        expect(Buffer.concat([...held.parts(id)]).equals(content)).toBe(true);
+      }
+      expect(held.has("0".repeat(40))).toBe(false);
+      expect(() => held.read("0".repeat(40))).toThrow("not kept");
+    });
+    expect(readFileSync(join(out, "index"), "utf8").trim().split("\n")).toHaveLength(all.length + 1);
     await expect(writeContents(store, ["0".repeat(40)], await store.place("none"))).rejects.toMatchObject({ code: "internal" });
   } finally {
     await store.close();
