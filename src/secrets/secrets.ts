@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import type { Audit } from "../audit/audit.ts";
 import { matches } from "../network/rules.ts";
+import { OWNER, type AuditEntry } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Secret, SecretBinding } from "../schema/secret.ts";
 import type { SecretRow, Store } from "../store/store.ts";
@@ -55,7 +56,7 @@ export class Secrets {
     const placeholder = before?.placeholder ?? `viv-secret-${randomBytes(PLACEHOLDER_BYTES).toString("base64url")}`;
     const known: Secret = { name, ...binding, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
     const row: SecretRow = { ...known, sealed: this.#sealing.seal(value, contextOf(known)) };
-    await this.#record(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts);
+    await this.#audit.record(this.#entry(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts));
     await this.#store.change((change) => change.putSecret(row));
     this.#rows.set(name, row);
     return known;
@@ -67,7 +68,8 @@ export class Secrets {
     // Whatever happens to the row, it is not used again.
     this.#rows.delete(name);
     await this.#store.change((change) => change.removeSecret(name));
-    await this.#record("secret.remove", name, []);
+    // It is gone: whether that can be recorded changes nothing any more.
+    this.#audit.note(this.#entry("secret.remove", name, []));
   }
 
   find(name: string): Secret | undefined {
@@ -116,9 +118,9 @@ export class Secrets {
     return [...this.#rows.values()].filter(({ name }) => !this.#reserved.has(name));
   }
 
-  async #record(action: string, name: string, hosts: readonly string[]): Promise<void> {
-    await this.#audit.record({
-      actor: { kind: "person", name: "owner" },
+  #entry(action: string, name: string, hosts: readonly string[]): AuditEntry {
+    return {
+      actor: OWNER,
       action,
       target: name,
       arguments: { hosts: [...hosts] },
@@ -127,7 +129,7 @@ export class Secrets {
       reason: null,
       sandbox: null,
       snapshot: null,
-    });
+    };
   }
 }
 
