@@ -2,6 +2,7 @@
  * The audit trail. Records wait for each other and are written together, so that thousands a second are durable. Whoever must not act
  * without a record waits for it; whoever only reports does not, and what can't be written then is kept and tried again.
  */
+import { setImmediate as immediate } from "node:timers/promises";
 import type { AuditEntry, AuditRecord, AuditReport } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -9,6 +10,7 @@ import type { AuditFilter, Change, Store } from "../store/store.ts";
 import type { Anchor } from "./anchor.ts";
 import { cleaned } from "./cleaning.ts";
 import { lostEntry } from "./own-entries.ts";
+import { Soon, type Later } from "./soon.ts";
 import { Trail, type Dated } from "./trail.ts";
 
 interface Waiting {
@@ -22,9 +24,6 @@ export interface Recorded<Result> {
   readonly entry?: AuditEntry | undefined;
   readonly result: Result;
 }
-
-/** An entry, once somebody has time for it; none where there is nothing to tell. */
-export type Later = () => Promise<AuditEntry | undefined>;
 
 export interface AuditOptions {
   /** Called at named points; tests kill the process there. */
@@ -42,8 +41,7 @@ export class Audit {
   readonly #held: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #lost = 0;
-  readonly #soon: Later[] = [];
-  #telling: NodeJS.Timeout | undefined;
+  readonly #soon: Soon;
   /** Set while there are records that nobody waits for, and that are not on the disk for sure. */
   #settling: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
@@ -54,11 +52,13 @@ export class Audit {
     this.#store = store;
     this.#onTrouble = onTrouble;
     this.#now = now;
+    this.#soon = new Soon({ tell: (at, entry) => this.#tell({ ...cleaned(entry), at }), failed: (error) => onTrouble(error, 1) }, now);
     this.#trail = new Trail(store, anchor, { reach, now, onBroken: (error) => onTrouble(error, 0) });
   }
 
   /** Resolves once the record is durable. Whoever can't be recorded must not act: the error is theirs. */
   async record(entry: AuditEntry): Promise<AuditRecord> {
+    if (this.#soon.isBusy) await this.#soon.flush();
     if (this.#isFull) throw full();
     const done = Promise.withResolvers<AuditRecord>();
     this.#enter({ entry: this.#dated(entry), done });
@@ -67,6 +67,9 @@ export class Audit {
 
   /** A decision and its record in one transaction: neither is there without the other. Resolves once both are durable. */
   async recordWith<Result>(work: (change: Change) => Promise<Recorded<Result>>): Promise<Result> {
+    if (this.#soon.isBusy) await this.#soon.flush();
+    // What waits already goes first.
+    if (this.#waiting.length > 0) await immediate();
     const { entry, result } = await this.#trail.change(async (change, extend) => {
       const decided = await work(change);
       if (decided.entry !== undefined) await extend([this.#dated(decided.entry)]);
@@ -78,21 +81,18 @@ export class Audit {
 
   /** For what is only told: nobody waits, and nothing is refused for it. */
   note(entry: AuditEntry): void {
+    if (this.#soon.isBusy) this.noteLater(async () => entry, "at once");
+    else this.#tell(this.#dated(entry));
+  }
+
+  #tell(entry: Dated): void {
     if (this.#isFull) this.#lose(1, full());
-    else this.#enter({ entry: this.#dated(entry) });
+    else this.#enter({ entry });
   }
 
-  /** For what is done so often that even telling it waits a moment, and is told together. */
-  noteSoon(entry: Later): void {
-    this.#soon.push(entry);
-    this.#telling ??= setTimeout(() => void this.tellSoon(), LIMITS.auditSoonMs);
-  }
-
-  /** Tells what waits to be told. */
-  async tellSoon(): Promise<void> {
-    clearTimeout(this.#telling);
-    this.#telling = undefined;
-    for (const entry of await Promise.all(this.#soon.splice(0).map((later) => later()))) if (entry !== undefined) this.note(entry);
+  /** For what has to be put together first, when there is time: at once, or together with more of it. Told before what comes after. */
+  noteLater(entry: Later, when: "at once" | "soon"): void {
+    this.#soon.add(entry, when === "at once");
   }
 
   get #isFull(): boolean {
@@ -172,7 +172,7 @@ export class Audit {
 
   /** Waits for what is under way. */
   async #written(): Promise<void> {
-    await this.tellSoon();
+    await this.#soon.flush();
     await this.#writing;
   }
 
@@ -203,7 +203,7 @@ export class Audit {
   /** Writes what is left, and notes the end. */
   async close(): Promise<void> {
     clearTimeout(this.#again);
-    await this.tellSoon();
+    await this.#soon.flush();
     this.#begin();
     await this.#writing;
     clearTimeout(this.#again);

@@ -1,5 +1,6 @@
 /** Puts what people do into the audit trail, by the table in recorded.ts, so that no handler has to think of it. */
-import type { Audit, Later } from "../audit/audit.ts";
+import type { Audit } from "../audit/audit.ts";
+import type { Later } from "../audit/soon.ts";
 import { OWNER, type AuditEntry } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
@@ -60,7 +61,7 @@ export class Recording {
       const told = found && act(...input);
       return told && entryOf(told, found);
     };
-    if (often === true) this.#audit.noteSoon(entry);
+    if (often === true) this.#audit.noteLater(entry, "soon");
     else await this.#before(entry, widens?.(...input) ?? false);
     return this.#watched(work, input, entry);
   }
@@ -85,21 +86,15 @@ export class Recording {
     const entry = async (): Promise<AuditEntry | undefined> => first && entryOf(first, NOBODY);
     await this.#before(entry, widens?.(...input) ?? false);
     const output = await this.#watched(work, input, entry);
-    for (const told of made(output, ...input)) this.#note(async () => entryOf(told, NOBODY));
+    for (const told of made(output, ...input)) this.#audit.note(entryOf(told, NOBODY));
     return output;
   }
 
   /** Nobody waits, except for what must not be done without. */
   #before(entry: Later, widens: boolean): Promise<unknown> | undefined {
     if (widens) return entry().then((told) => told && this.#audit.record(told));
-    this.#note(entry);
+    this.#audit.noteLater(entry, "at once");
     return undefined;
-  }
-
-  /** What the caller waits for goes first, and what was done before is told before. */
-  #note(entry: Later): void {
-    void this.#audit.tellSoon();
-    setImmediate(() => void entry().then((told) => told && this.#audit.note(told)));
   }
 
   /** What was told and then did not come about is told again, with why. */
@@ -108,10 +103,10 @@ export class Recording {
       return await work(...input);
     } catch (error) {
       const { code, message } = VivError.from(error);
-      this.#note(async () => {
+      this.#audit.noteLater(async () => {
         const told = await entry();
         return told && { ...told, arguments: { failed: code }, reason: `It failed: ${message}` };
-      });
+      }, "at once");
       throw error;
     }
   }

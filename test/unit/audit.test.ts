@@ -232,6 +232,23 @@ describe("the audit trail", () => {
     expect(await audit.verify()).toMatchObject({ whole: true, records: 51 });
   });
 
+  test("what is told later is told before whatever comes after it, and one that can't be put together takes nothing along", async () => {
+    audit.noteLater(async () => entry("first"), "soon");
+    audit.noteLater(() => Promise.reject(new Error("no")), "soon");
+    audit.noteLater(async () => undefined, "soon");
+    audit.noteLater(async () => entry("second"), "at once");
+    audit.note(entry("third"));
+    audit.noteLater(async () => entry("fourth"), "soon");
+    await audit.recordWith(async () => ({ entry: entry("fifth"), result: undefined }));
+    audit.noteLater(async () => entry("sixth"), "soon");
+    await audit.record(entry("seventh"));
+    audit.noteLater(async () => entry("eighth"), "soon");
+    const all = await audit.list({ after: 0, limit: 10 });
+    expect(all.map(({ target }) => target)).toEqual(["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]);
+    expect(all.some(({ clockBack }) => clockBack)).toBe(false);
+    expect(lost).toMatchObject([[new Error("no"), 1]]);
+  });
+
   test("finds the newest, and those of a time and later", async () => {
     const begin = Date.now();
     for (let index = 0; index < 2_500; index += 1) {

@@ -6,7 +6,8 @@ import type { Engine } from "../../src/operations/operations.ts";
 import { CONTRACTS } from "../../src/schema/contracts.ts";
 import { VivError } from "../../src/schema/errors.ts";
 import type { AuditEntry } from "../../src/schema/audit.ts";
-import type { Audit, Later } from "../../src/audit/audit.ts";
+import type { Audit } from "../../src/audit/audit.ts";
+import type { Later } from "../../src/audit/soon.ts";
 
 const READING = new Set(["planPromotion", "explainPolicy", "triageAction", "importPolicy"]);
 
@@ -39,8 +40,7 @@ describe("what people do", () => {
       entries.push(entry);
     },
     note: (entry: AuditEntry) => void (isFull || entries.push(entry)),
-    noteSoon: (later: Later) => void later().then((entry) => entry !== undefined && !isFull && entries.push(entry)),
-    tellSoon: async () => undefined,
+    noteLater: (later: Later) => void later().then((entry) => entry !== undefined && !isFull && entries.push(entry)),
   } as unknown as Audit;
   const done: string[] = [];
   const find = async (reference: string) => {

@@ -79,9 +79,14 @@ export default command({
     const limit = options.all || (options.since !== undefined && options.limit === undefined) ? undefined : (options.limit ?? SHOWN);
     const records = await read(client, asked, limit);
     if (json && !options.follow) return screen.json({ records });
-    const story = new AuditStory(screen, await client.call("listSandboxes", {}));
-    const tell = (record: AuditRecord): void => (json ? screen.jsonLine(record) : story.tell(record));
-    for (const record of records) tell(record);
+    const story = new AuditStory(screen, (await client.call("listSandboxes", {})).sandboxes);
+    const tell = (page: readonly AuditRecord[]): void => {
+      story.learn(page);
+      for (const record of page)
+        if (json) screen.jsonLine(record);
+        else story.tell(record);
+    };
+    tell(records);
     const earlier = records[0]?.sequence ?? 1;
     if (options.limit === undefined && limit === records.length && earlier > 1) screen.say("Earlier ones: viv audit --all");
     if (!options.follow) return records.length === 0 ? screen.say("Nothing was decided yet.") : undefined;
@@ -89,7 +94,7 @@ export default command({
     for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
     for (let after = records.at(-1)?.sequence ?? 0; !stop.signal.aborted;) {
       const page = (await client.call("listAudit", { ...asked, after, limit: PAGE })).records;
-      for (const record of page) tell(record);
+      tell(page);
       after = page.at(-1)?.sequence ?? after;
       if (page.length < PAGE) await delay(LOOK_AGAIN_MS, undefined, { signal: stop.signal }).catch(() => undefined);
     }
