@@ -3,7 +3,7 @@
  * processes go on. Its volume stays the one it was made with; only the base that it is compared with becomes another.
  */
 import type { Base } from "../capture/capture.ts";
-import { changesBetween, EVERYTHING, storeChanges, type ChangeSet } from "../merge/change-set.ts";
+import { changesBetween, changeSetOf, gatherInto, type ChangeSet } from "../merge/change-set.ts";
 import { writeContents } from "../merge/contents.ts";
 import { GitStore } from "../merge/store.ts";
 import { mergeSides, type MergedChange } from "../merge/three-way.ts";
@@ -95,7 +95,7 @@ export class Refreshing {
   /** What is frozen is what is merged, whatever goes on inside. */
   async #merge({ row, backend, store, reality }: Work, snapshot: string): ReturnType<typeof mergeSettled> {
     const sides = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
-    const own = await storeChanges(store, await backend.gather(sides, await store.place("sandbox"), EVERYTHING));
+    const own = changeSetOf(await gatherInto(store, backend.gather, sides, "sandbox"));
     return mergeSettled(store, own, reality);
   }
 
