@@ -290,7 +290,10 @@ export class Server {
       "finishing promotions",
       async () => promotions?.retry(),
     );
-    if (promotions !== undefined) experiments.onWinner = (winner) => promotions.promoteWinner(winner);
+    if (promotions !== undefined) {
+      experiments.onWinner = (winner) => promotions.promoteWinner(winner);
+      sandboxes.refreshing.common = promotions.common;
+    }
     await experiments.resume();
     await desk.resume();
     this.#gateway.serve(desk, models);
