@@ -9,7 +9,7 @@ import { Keys } from "./keys.ts";
 import { paintVerdict } from "./policy-options.ts";
 import { shortId } from "./references.ts";
 import type { Watching } from "./watch-experiment.ts";
-import { clean, until } from "./text.ts";
+import { clean, cleanPath, until } from "./text.ts";
 
 /** A key that was meant for the question before must not answer this one. */
 const UNREAD_MS = 300;
@@ -80,12 +80,12 @@ async function goneMeanwhile(client: Client, approval: string, over: AbortContro
 
 function show({ screen }: Watching, { id, sandboxName, kind, target, reason, deadline }: Approval): void {
   screen.print(`${screen.paint("bold", shortId(id))}  ${sandboxName ?? "this machine"} asks about a ${kind}:`);
-  screen.print(`  ${screen.paint("cyan", clean(target))}`);
+  screen.print(`  ${screen.paint("cyan", cleanPath(target))}`);
   screen.print(`  ${clean(reason)} Denied ${until(deadline)} if nobody answers.`);
 }
 
 function choices({ always }: Approval): string {
-  const rule = always === null ? "" : `[a]lways, by the rule \`${clean(always)}\`   `;
+  const rule = always === null ? "" : `[a]lways, by the rule \`${cleanPath(always)}\`   `;
   return `  [o]nce   ${rule}[d]eny   [e]xplain   [s]kip   [q]uit`;
 }
 

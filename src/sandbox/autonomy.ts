@@ -20,9 +20,10 @@ export function changedAutonomy(now: Autonomy | undefined, { level, yolo, role }
 
 /** Called with the sandbox's lock held. The change and its record are one. */
 export async function setAutonomy(audit: Audit, row: SandboxRow, change: AutonomyChange): Promise<Autonomy> {
-  const [before, after] = [row.autonomy ?? NO_CHOICE, changedAutonomy(row.autonomy, change)];
   return audit.recordWith(async (writing) => {
-    await writing.putSandbox({ ...row, autonomy: after });
+    const now = (await writing.sandbox(row.id)) ?? row;
+    const [before, after] = [now.autonomy ?? NO_CHOICE, changedAutonomy(now.autonomy, change)];
+    await writing.putSandbox({ ...now, autonomy: after });
     await writing.event("policy.changed", row.id, { ...after });
     const entry = {
       actor: { kind: "person", name: "approver" },

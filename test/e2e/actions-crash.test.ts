@@ -1,14 +1,17 @@
 /** The server is killed around a decision: none is lost, none is made up, and an approval counts once. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ActionAnswer } from "../../src/schema/action.ts";
 import { act, line } from "../support/inside.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { rounds } from "../support/soak.ts";
 
 describe("a server killed while an action is decided", needs("root"), () => {
   let server: TestServer;
+  /** The sandbox that acts. */
   let box: string;
   let number = 0;
   /** Each test asks about an action of its own. */
@@ -19,7 +22,7 @@ describe("a server killed while an action is decided", needs("root"), () => {
   const answer = (approval: string | undefined, how: "once" | "always" | "deny" = "once") =>
     server.client.call("answerApproval", { approval: approval ?? "", answer: how, approver: token() });
   const records = async (target: string) =>
-    (await server.client.call("listAudit", { limit: 1000 })).records
+    (await server.client.call("listDecisions", { sandbox: box, limit: 1000 })).records
       .filter((record) => record.target === target)
       .map(({ actor, action, label }) => `${actor.kind} ${action} ${label}`);
 
@@ -96,6 +99,44 @@ describe("a server killed while an action is decided", needs("root"), () => {
     expect(await records(`bash: ${push}`)).toEqual(["person policy.forget RECORDED"]);
     expect(await decide(push)).toMatchObject({ verdict: "ask" });
   });
+
+  test("POL-5 AU-10: at any moment of a storm loses no answer, and lets nothing through twice", async () => {
+    for (let round = 0; round < rounds(2, 30); round += 1) {
+      box = (await server.create({ level: 2 })).id;
+      const commands = Array.from({ length: 6 }, (_, index) => `${push} ${round} ${index}`);
+      const heard = new Map<string, number>();
+      const storm = Promise.all(commands.map((command) => tryOnce(command, heard)));
+      await delay(Math.random() * 150);
+      await server.kill();
+      await storm;
+      await server.up();
+      const asked = (await server.client.call("listApprovals", { all: true })).approvals;
+      for (const command of commands) {
+        const found = await records(command);
+        const count = (what: string): number => found.filter((each) => each === what).length;
+        const answered = asked.filter(({ target, answeredAt }) => target === command && answeredAt !== null);
+        const used = answered.filter(({ state }) => state === "used");
+        expect(count("agent bash RECORDED")).toBe(asked.filter(({ target }) => target === command).length);
+        expect(count("person approval APPROVED")).toBe(answered.length);
+        expect(count("agent bash APPROVED")).toBe(used.length);
+        expect(heard.get(command) ?? 0).toBeLessThanOrEqual(used.length);
+        expect(used.length).toBeLessThanOrEqual(1);
+      }
+    }
+  }, 120_000);
+
+  /** Asks, answers, and tries three times at once; what the server's end cuts off is no answer. */
+  async function tryOnce(command: string, heard: Map<string, number>): Promise<void> {
+    try {
+      const { approval } = await decide(command);
+      await answer(approval?.id);
+    } catch (error) {
+      expect(error).toMatchObject({ code: "server_unreachable" });
+    }
+    const tries = await Promise.allSettled([decide(command), decide(command), decide(command)]);
+    const allowed = tries.filter((each) => each.status === "fulfilled" && each.value.verdict === "allow");
+    heard.set(command, allowed.length);
+  }
 
   test("POL-5: while it is away nothing inside is allowed, and whoever waited gets its answer by trying again", async () => {
     const { approval } = await decide(push);

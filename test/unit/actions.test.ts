@@ -114,6 +114,16 @@ describe("a verdict", () => {
     expect(await decide(row, { kind: "tool", tool: "read", argument: "a" })).toMatchObject({ verdict: "allow" });
   });
 
+  test("POL-10: level 1 writes to the folders that the project names, and nowhere else", async () => {
+    const row = await sandbox({ level: 1 });
+    config({ policy: { edit: { "*": "deny", "src/*": "allow", "docs/*": "allow" } } });
+    const paths = ["src/a.ts", "docs/a.md", "a.ts", "src/../a.ts", "/etc/hosts"];
+    const edits = await Promise.all(paths.map((argument) => decide(row, { kind: "tool", tool: "edit", argument })));
+    expect(edits.map(({ verdict }) => verdict)).toEqual(["allow", "allow", "deny", "deny", "deny"]);
+    const lines = await Promise.all(["npm test > src/log", "npm test > log", "npm test | tee log"].map((line) => decide(row, line)));
+    expect(lines.map(({ verdict }) => verdict)).toEqual(["allow", "deny", "deny"]);
+  });
+
   test("POL-10: level 3 runs only in a sandbox that ends by itself", async () => {
     expect(await decide(await sandbox({ level: 3 }), "python3 app.py")).toMatchObject({ verdict: "allow" });
     expect(await decide(await sandbox({ level: 3 }, { idleMs: 0 }), "ls")).toMatchObject({ verdict: "deny", rule: "level 3" });

@@ -6,7 +6,7 @@ import { answerAsTheyCome } from "../answering.ts";
 import { approverToken } from "../approver.ts";
 import { command } from "../command.ts";
 import { shortId } from "../references.ts";
-import { ago, clean } from "../text.ts";
+import { ago, clean, cleanPath } from "../text.ts";
 import { usageError } from "../values.ts";
 
 interface Row {
@@ -17,12 +17,13 @@ interface Row {
   readonly state: string;
   readonly what: string;
   readonly why: string;
+  readonly always: string | null;
   readonly answer: string;
 }
 
-function questionRow({ id, askedAt, sandboxName, kind, state, target, reason }: Approval): Row {
+function questionRow({ id, askedAt, sandboxName, kind, state, target, reason, always }: Approval): Row {
   const answer = state === "waiting" ? `viv approve ${shortId(id)}` : "";
-  return { id, askedAt, sandboxName, kind, state, what: target, why: reason, answer };
+  return { id, askedAt, sandboxName, kind, state, what: target, why: reason, always, answer };
 }
 
 /** A promotion waits as a whole, or for the approval of its next stage. */
@@ -41,6 +42,7 @@ function promotionRow({ id, createdAt, sandboxName, plan, stages, reason }: Prom
     state: "waiting",
     what: `${files} ${files === 1 ? "file" : "files"}${stage === undefined ? "" : ` to ${stage.name}`}`,
     why: reason ?? stage?.reason ?? "It needs an approval.",
+    always: null,
     answer: `viv promote ${shortId(id)} --approve`,
   };
 }
@@ -94,8 +96,9 @@ export default command({
       { title: "SANDBOX", value: ({ sandboxName }) => sandboxName ?? "-" },
       { title: "KIND", value: ({ kind }) => kind },
       { title: "STATE", value: ({ state }) => state },
-      { title: "WHAT", value: ({ what }) => clean(what), shrinks: true },
+      { title: "WHAT", value: ({ what }) => cleanPath(what), shrinks: true },
       { title: "WHY", value: ({ why }) => clean(why), shrinks: true },
+      { title: "ALWAYS", value: ({ always }) => (always === null ? "-" : cleanPath(always)), shrinks: true },
       { title: "ANSWER", value: ({ answer }) => answer },
     ]);
   },
