@@ -50,6 +50,13 @@ export class Actions {
     );
   }
 
+  /** For what the server itself does on behalf of an agent, and records: why it must not be done now, or nothing. */
+  async refusal(row: SandboxRow, action: PolicyAction): Promise<ActionAnswer | undefined> {
+    if ((await this.#judge(row, action)).verdict === "allow") return undefined;
+    const answer = await this.#once(row, { action, wait: 0 });
+    return answer.verdict === "allow" ? undefined : answer;
+  }
+
   /** Without waiting: what the policy, and the answers there are, say now. */
   async #once(row: SandboxRow, { action, reason }: ActionInput): Promise<ActionAnswer> {
     const decision = await this.#judge(row, action);
