@@ -12,7 +12,7 @@ import type { Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
 import type { Outside } from "./outside.ts";
 import { ResponseReader } from "./response.ts";
-import { deny, type Denied } from "./rules.ts";
+import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
 import { tunnel } from "./tunnel.ts";
@@ -21,6 +21,8 @@ interface Guest {
   readonly session: Session;
   /** Set when the connection leads to this host alone: it is not spoken to as a proxy. */
   readonly only?: Authority;
+  /** Of the tunnel in which it speaks: its first request needs no second answer of a person. */
+  leave?: Allowed | undefined;
   timer?: NodeJS.Timeout;
 }
 
@@ -63,8 +65,9 @@ export class HttpProxy {
   }
 
   /** Speaks HTTP with a client, whose first bytes were read already. */
-  take(session: Session, client: Socket, head: Buffer, only?: Authority): void {
+  take(session: Session, client: Socket, head: Buffer, only?: Authority, ruling?: Allowed): void {
     const guest: Guest = only === undefined ? { session } : { session, only };
+    if (ruling?.approval !== undefined) guest.leave = ruling;
     this.#guests.set(client, guest);
     this.#await(client, guest);
     client.once("close", () => clearTimeout(guest.timer));
@@ -93,16 +96,20 @@ export class HttpProxy {
     }
   }
 
-  async #forward({ session, only }: Guest, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #forward(guest: Guest, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { session, only, leave } = guest;
     const target = targetOf(request, only);
     if (typeof target === "string") return answer(response, malformed(target));
     const { host, port, path } = target;
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const question = { host, port, protocol: "http", method: request.method ?? "GET", path } as const;
+    guest.leave = undefined;
+    const ruling = leave ?? (await this.#gate.permit(session, question, gone.signal));
+    if (ruling.verdict === "deny") return answer(response, ruling);
     const body = await this.#effect(session, question, { request, response, signal: gone.signal });
     if ("verdict" in body) return answer(response, body);
-    const opened = await this.#gate.open(session, question, gone.signal);
+    const opened = await this.#gate.connect(session, question, ruling, gone.signal);
     if ("verdict" in opened) return answer(response, opened);
     const { socket } = opened.outside;
     const cut = (): void => {
@@ -116,15 +123,14 @@ export class HttpProxy {
     exchange(request, response, { outside: opened.outside, path, body });
   }
 
-  /** The body to send, once the ledger knows of a request that can change something; what the rules deny is not its business. */
+  /** The body to send, once the ledger knows of a request that can change something. */
   async #effect(
     session: Session,
     question: Question & { readonly method: string; readonly path: string },
     { request, response, signal }: { request: IncomingMessage; response: ServerResponse; signal: AbortSignal },
   ): Promise<Readable | Denied> {
     const { host, port, method, path } = question;
-    if (this.#effects === undefined || !changesSomething(method) || this.#gate.ruling(session, host, port).verdict === "deny")
-      return request;
+    if (this.#effects === undefined || !changesSomething(method)) return request;
     const body = session.rules.effects === "hold" ? await readHeld(request) : undefined;
     if (body !== undefined && "verdict" in body) return body;
     const url = `http://${shownHost(host)}:${port}${path}`;
@@ -156,7 +162,7 @@ export class HttpProxy {
         accept: () => client.write("HTTP/1.1 200 Connection Established\r\n\r\n"),
         refuse: (denied) => lastWord(client, rawAnswer(denied)),
       },
-      (_, inner, data, { host, port }) => this.take(session, inner, data, { host, port }),
+      (_, inner, data, { host, port }, ruling) => this.take(session, inner, data, { host, port }, ruling),
     );
   }
 

@@ -4,7 +4,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
 import type { Dialled, Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
-import { deny, type Denied } from "./rules.ts";
+import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { firstBytes, join } from "./streams.ts";
 
@@ -20,8 +20,8 @@ export interface TunnelRequest {
   readonly refuse: (denied: Denied) => void;
 }
 
-/** Takes over a client that speaks plain HTTP to one host. */
-export type TakeHttp = (session: Session, client: Socket, head: Buffer, at: { host: string; port: number }) => void;
+/** Takes over a client that speaks plain HTTP to one host. What a person allowed for the tunnel holds for its first request. */
+export type TakeHttp = (session: Session, client: Socket, head: Buffer, at: { host: string; port: number }, ruling?: Allowed) => void;
 
 const HTTP_START = /^[A-Z]{3,16} $/;
 const PLAIN_WEB_PORT = 80;
@@ -52,7 +52,13 @@ async function isPlainRequest(gate: Gate, session: Session, request: TunnelReque
 }
 
 /** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
-async function inspect(gate: Gate, session: Session, request: TunnelRequest, { outside }: Dialled, takeHttp: TakeHttp): Promise<void> {
+async function inspect(
+  gate: Gate,
+  session: Session,
+  request: TunnelRequest,
+  { outside, ruling }: Dialled,
+  takeHttp: TakeHttp,
+): Promise<void> {
   const { host, port, client, protocol } = request;
   const { socket } = outside;
   // One that hangs up first must not stay open for nobody.
@@ -64,10 +70,10 @@ async function inspect(gate: Gate, session: Session, request: TunnelRequest, { o
     return;
   }
   const hello = readClientHello(data);
-  const ruling = gate.ruling(session, host, port);
-  if (ruling.verdict === "deny") {
-    // The rules changed while the client was silent.
-    await gate.refuse(session, { host, port, protocol }, ruling);
+  // Rules may have changed while the client was silent.
+  const fallen = await gate.fallen(session, host, port);
+  if (fallen !== undefined) {
+    await gate.refuse(session, { host, port, protocol }, fallen);
     client.destroy();
     return;
   }
@@ -86,7 +92,7 @@ async function inspect(gate: Gate, session: Session, request: TunnelRequest, { o
   }
   socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
-    return takeHttp(session, client, data, request);
+    return takeHttp(session, client, data, request, ruling);
   await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
   client.destroy();
 }
