@@ -4,6 +4,7 @@
  */
 import type { OperationName, OutputOf, ParsedOf } from "../schema/contracts.ts";
 import type { AuditEntry } from "../schema/audit.ts";
+import { DEFAULT_YOLO } from "../schema/policy.ts";
 import type { Sandbox } from "../schema/sandbox.ts";
 import type { CommandSpec } from "../schema/command.ts";
 import type { Streams } from "./operations.ts";
@@ -73,14 +74,15 @@ function madeOf({ id, name }: Sandbox, action: string, details: Details): Told {
 
 /** With what is opened, or run at once, before there is a name. */
 function beforeCreate(input: ParsedOf<"createSandbox">): Told | undefined {
-  const { project, name, network, unwalled, run } = input;
-  const details = { project, network, unwalled };
+  const { project, name, network, unwalled, yolo, run } = input;
+  const details = { project, network, unwalled, yolo };
   if (run !== undefined) return { action: "sandbox.run", target: line(run.command), details: { ...details, ...command(run).details } };
   return opensSandbox(input) ? { action: "sandbox.open", target: name ?? project, details } : undefined;
 }
 
-function opensSandbox({ network, unwalled }: ParsedOf<"createSandbox">): boolean {
-  return (network ?? "off") !== "off" || unwalled === true;
+/** Whether it is open wider than one about which nobody said anything. */
+function opensSandbox({ network, unwalled, yolo }: ParsedOf<"createSandbox">): boolean {
+  return (network ?? "off") !== "off" || unwalled === true || (yolo ?? 0) > DEFAULT_YOLO;
 }
 
 /** Whether anything may be reached afterwards that was not before. */
@@ -90,8 +92,8 @@ function opensNetwork({ mode, allow, ports, effects }: ParsedOf<"changeNetwork">
 
 export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[ParsedOf<Name>], OutputOf<Name>> } = {
   createSandbox: {
-    made: (box, { project, network, unwalled, limits }) => [
-      madeOf(box, "sandbox.create", { project, network, unwalled, limits: limits as Details[string] }),
+    made: (box, { project, network, unwalled, limits, level, yolo, role }) => [
+      madeOf(box, "sandbox.create", { project, network, unwalled, limits: limits as Details[string], level, yolo, role }),
     ],
     before: beforeCreate,
     widens: opensSandbox,
@@ -105,7 +107,14 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   extendSandbox: { act: ({ by, idle }) => ({ action: "sandbox.extend", details: { by, idle } }) },
   limitSandbox: { act: ({ cpus, memoryBytes, processes }) => ({ action: "sandbox.limits", details: { cpus, memoryBytes, processes } }) },
   forkSandbox: {
-    made: ({ sandboxes }, { sandbox, snapshot }) => sandboxes.map((box) => madeOf(box, "sandbox.fork", { from: sandbox, snapshot })),
+    made: ({ sandboxes }, { sandbox, snapshot, level, yolo, role }) =>
+      sandboxes.map((box) => madeOf(box, "sandbox.fork", { from: sandbox, snapshot, level, yolo, role })),
+    // The one it is a fork of may have been bound more tightly.
+    before: ({ sandbox, level, yolo, role }) =>
+      level === undefined && yolo === undefined && role === undefined
+        ? undefined
+        : { action: "sandbox.open", target: `fork of ${sandbox}`, details: { level, yolo, role } },
+    widens: ({ level, yolo, role }) => level !== undefined || yolo !== undefined || role !== undefined,
   },
   diffSandbox: LOOKS,
   diffSystem: LOOKS,
@@ -165,6 +174,11 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   triageAction: LOOKS,
   agentInstructions: LOOKS,
   importPolicy: LOOKS,
+  listRules: LOOKS,
+  forgetRule: itself("approvals"),
+  decideAction: itself("the decision"),
+  inspectPolicy: LOOKS,
+  setPolicy: itself("the change of the policy"),
   setSecret: itself("secrets"),
   listSecrets: LOOKS,
   removeSecret: itself("secrets"),
