@@ -159,10 +159,10 @@ export class Server {
     const { log } = this.#options;
     const events = new NetworkEvents(store, log);
     const { resolvers } = user.network;
-    const effects = (this.#ledger = new Ledger(store, log));
+    const effects = (this.#ledger = new Ledger(store, log, { reach: this.#options.reach }));
     const egress = new Egress({
       effects,
-      interception: () => this.#models?.interception,
+      interceptor: () => this.#models?.interceptor,
       log,
       resolve: resolvers.length === 0 ? systemResolve : askServers(resolvers),
       opened: user.network.private,
@@ -193,7 +193,11 @@ export class Server {
     this.#closers.push(() => volumes.close(this.#live.size === 0));
     const capture = new ProjectCapture(host, volumes);
     this.#closers.push(() => capture.close());
-    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own: [paths.home, paths.config], mode });
+    const standIns = {
+      find: (secret: string) => this.#models?.standIns.find(secret),
+      version: () => this.#models?.standIns.version() ?? 0,
+    };
+    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own: [paths.home, paths.config], mode, standIns });
     this.#closers.push(() => masks.close(this.#live.size === 0));
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);

@@ -5,7 +5,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Audit } from "../audit/audit.ts";
 import { describe, type Logger } from "../host/log.ts";
-import { Interception } from "../network/interception.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError, type ErrorCode } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -41,16 +40,24 @@ export class Models {
   readonly #parts: ModelParts;
   readonly #providers: ReadonlyMap<string, KnownProvider>;
   readonly #accounts: Accounts;
-  /** Puts other secrets into requests of the proxy. */
-  readonly interception: Interception;
   /** Requests under way, by sandbox. */
   readonly #busy = new Map<string, number>();
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
-    this.interception = new Interception(parts.interceptor);
     this.#providers = providersOf(parts.user.models);
     this.#accounts = new Accounts(parts.store, parts.user.budgets, parts.user.prices);
+  }
+
+  /** Puts other secrets into requests of the proxy. */
+  get interceptor(): SecretInterceptor {
+    return this.#parts.interceptor;
+  }
+
+  /** What stands in settings files for the logins that are kept; `version` changes with them. */
+  get standIns(): { find: (secret: string) => string | undefined; version: () => number } {
+    const { secrets } = this.#parts;
+    return { find: (secret) => secrets.placeholders()[secret], version: () => secrets.version };
   }
 
   environment(): Record<string, string> {

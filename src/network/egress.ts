@@ -180,8 +180,8 @@ export class Egress {
     request: { host: string; port: number; head: Buffer },
     how: Pick<Parameters<typeof tunnel>[2], "accept" | "refuse">,
   ): Promise<void> {
-    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, (_, inner, data, { host, port }) =>
-      this.#http.take(session, inner, data, { host, port }),
+    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, (_, inner, data, at) =>
+      this.#http.take(session, inner, data, at),
     );
   }
 

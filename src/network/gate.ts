@@ -7,19 +7,19 @@ import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
 import { addressKind, isLoopback } from "./addresses.ts";
 import { isAddress } from "./host.ts";
-import type { Interception } from "./interception.ts";
+import type { Interceptor } from "./interception.ts";
 import { Outside } from "./outside.ts";
 import type { Resolve } from "./resolver.ts";
 import { decide, deny, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 
-export type Protocol = "http" | "connect" | "socks5" | "direct";
+export type Protocol = "http" | "https" | "connect" | "socks5" | "direct";
 
 export interface Question {
   readonly host: string;
   readonly port: number;
   readonly protocol: Protocol;
-  /** Of plain HTTP. */
+  /** Of HTTP that can be read: plain, or in TLS that was opened. */
   readonly method?: string;
   readonly path?: string;
 }
@@ -49,7 +49,7 @@ export interface GateOptions {
   /** Asked after the rules allowed; undefined leaves it at that. */
   readonly judge?: ((session: Session, question: Question) => Promise<Denied | undefined>) | undefined;
   /** Opens TLS to hosts that a secret belongs to; there once the server has its secrets. */
-  readonly interception?: (() => Interception | undefined) | undefined;
+  readonly interceptor?: (() => Interceptor | undefined) | undefined;
   /** Told of every decision before it takes effect. What can't be recorded is refused. */
   readonly record: (record: NetworkRecord) => Promise<void> | void;
 }
@@ -98,8 +98,8 @@ export class Gate {
   }
 
   /** What opens TLS to this host, if anything does. */
-  interception(host: string): Interception | undefined {
-    const found = this.#options.interception?.();
+  interceptor(host: string): Interceptor | undefined {
+    const found = this.#options.interceptor?.();
     return found?.wants(host) === true ? found : undefined;
   }
 

@@ -162,7 +162,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...networkHandlers(sandboxes),
     ...policyHandlers((path) => openProject(parts.store, path, parts.state)),
     ...effectHandlers(parts.store, sandboxes),
-    ...secretHandlers(engine.secrets),
+    ...secretHandlers(engine.secrets, () => sandboxes.creation.spares.clear()),
     ...modelHandlers(parts.store, sandboxes, parts.user.budgets),
     ...promotionHandlers(() => required(engine.promotions)),
 

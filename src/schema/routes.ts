@@ -66,6 +66,7 @@ export const ROUTES = {
   importPolicy: { method: "post", path: "/policy/import" },
   setSecret: { method: "post", path: "/secrets/{secret}" },
   listSecrets: { method: "get", path: "/secrets" },
+  importSecrets: { method: "post", path: "/secret-imports" },
   removeSecret: { method: "delete", path: "/secrets/{secret}" },
   listEffects: { method: "get", path: "/effects" },
   usage: { method: "get", path: "/usage" },

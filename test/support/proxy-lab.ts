@@ -7,7 +7,7 @@ import { connect, createServer as createTcp, type AddressInfo, type Server, type
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
-import { Egress } from "../../src/network/egress.ts";
+import { Egress, type EgressOptions } from "../../src/network/egress.ts";
 import type { NetworkRecord } from "../../src/network/gate.ts";
 import { NO_NETWORK, type NetworkRules } from "../../src/schema/network.ts";
 
@@ -30,8 +30,9 @@ export class ProxyLab {
   readonly egress: Egress;
   readonly #closers: (() => void)[] = [];
 
-  constructor() {
+  constructor(more: Pick<EgressOptions, "interceptor" | "effects"> = {}) {
     this.egress = new Egress({
+      ...more,
       log: { info: () => undefined, warn: () => undefined },
       resolve: async (host) => {
         this.asked.push(host);
@@ -102,7 +103,7 @@ export class ProxyLab {
         else (answer as (...all: unknown[]) => void)(request, response);
       });
     });
-    return { port: await this.#listen(server, address), heard };
+    return { port: await this.listen(server, address), heard };
   }
 
   async tcp(address: string): Promise<Origin> {
@@ -114,7 +115,7 @@ export class ProxyLab {
         socket.write(`heard ${data.length}`);
       });
     });
-    return { port: await this.#listen(server, address), heard };
+    return { port: await this.listen(server, address), heard };
   }
 
   async tls(address: string, name: string): Promise<Origin> {
@@ -126,10 +127,11 @@ export class ProxyLab {
         socket.write(`${socket.servername || "nobody"} heard ${data.length}`);
       });
     });
-    return { port: await this.#listen(server, address), heard };
+    return { port: await this.listen(server, address), heard };
   }
 
-  async #listen(server: Server, address: string): Promise<number> {
+  /** Listens until the lab is closed. */
+  async listen(server: Server, address: string): Promise<number> {
     const open = new Set<Socket>();
     server.on("connection", (socket) => open.add(socket));
     server.listen(0, address);

@@ -24,7 +24,7 @@ beforeEach(async () => {
   place = mkdtempSync(join(tmpdir(), "viv-effects-"));
   store = await openSqliteStore(join(place, "vivarium.db"));
   await store.change((change) => change.putSandbox(row));
-  ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, 30);
+  ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 30 });
 });
 afterEach(async () => {
   await store.close();

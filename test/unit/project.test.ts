@@ -101,6 +101,7 @@ describe("settings without logins", () => {
       copies.gitconfig(
         "[user]\n\tname = A\n[credential]\n\thelper = store\n[core]\n\teditor = vi\n\tautocrlf = input\n[alias]\n\tst = status\n\tx = !sh\n",
       ),
-    ).toBe("[user]\n\tname = A\n[core]\n\tautocrlf = input\n[alias]\n\tst = status\n");
+    ).toBe("[user]\n\tname = A\n[credential]\n\thelper = store\n[core]\n\tautocrlf = input\n[alias]\n\tst = status\n");
+    expect(copies.gitconfig('[credential]\n\thelper = "!sh"\n\tusername = x\n[user]\n\tname = A\n')).toBe("[user]\n\tname = A\n");
   });
 });
