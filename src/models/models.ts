@@ -109,17 +109,18 @@ export class Models {
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     if (response.destroyed) gone.abort();
-    let accepted = false;
+    const began = performance.now();
+    let sent = false;
+    let status: number | undefined;
     try {
-      const answer = await send(target, request, gone.signal);
-      // An error costs nothing; everything else does, however it ends.
-      accepted = (answer.statusCode ?? 500) < 300;
+      const answer = await send(target, request, { signal: gone.signal, onSent: () => (sent = true) });
+      status = answer.statusCode ?? 500;
       await passOn(answer, response, { target, usage, hideUsage });
     } finally {
       this.#parts.touch(sandbox);
-      // A request that nobody waited for may have been carried out.
-      const counted = accepted || gone.signal.aborted;
-      await booking?.settle(counted ? usage.tokens(billed?.inputTokens ?? 0) : NO_TOKENS);
+      // An error costs nothing. Whatever else was sent may have been carried out, however it ended.
+      const counted = status === undefined ? sent : status < 300;
+      if (billed !== undefined) await booking?.settle(counted ? usage.tokens(billed, performance.now() - began) : NO_TOKENS);
     }
   }
 
