@@ -138,7 +138,10 @@ export class Server {
       live: this.#live,
       egress: this.#egress(user, store),
       gateway: this.#gateway,
-      models: { environment: () => this.#models?.environment() ?? {}, files: () => this.#models?.files() ?? {} },
+      models: {
+        environment: (present) => this.#models?.environment(present) ?? {},
+        files: (present) => this.#models?.files(present) ?? {},
+      },
       reach: this.#options.reach ?? (() => undefined),
     };
     this.#closers.push(() => this.#gateway.closeAll());
@@ -193,11 +196,8 @@ export class Server {
     this.#closers.push(() => volumes.close(this.#live.size === 0));
     const capture = new ProjectCapture(host, volumes);
     this.#closers.push(() => capture.close());
-    const standIns = {
-      find: (secret: string) => this.#models?.standIns.find(secret),
-      version: () => this.#models?.standIns.version() ?? 0,
-    };
-    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own: [paths.home, paths.config], mode, standIns });
+    const own = [paths.home, paths.config];
+    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own, mode, standIns: () => this.#models?.standIns });
     this.#closers.push(() => masks.close(this.#live.size === 0));
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);

@@ -27,7 +27,7 @@ export interface MaskOptions {
   readonly own: readonly string[];
   readonly mode: "root" | "user";
   /** Placeholders for logins in settings files; `version` changes with them. */
-  readonly standIns?: { readonly find: StandIn; readonly version: () => number };
+  readonly standIns?: () => { readonly find: StandIn; readonly version: number } | undefined;
 }
 
 /** Made by the launcher in every sandbox. */
@@ -65,7 +65,7 @@ export class MaskLayers {
   }
 
   async layer(request: MaskRequest): Promise<Layer> {
-    const key = JSON.stringify([request.home, request.project, request.mask, request.expose, this.#options.standIns?.version()]);
+    const key = JSON.stringify([request.home, request.project, request.mask, request.expose, this.#options.standIns?.()?.version]);
     const now = performance.now();
     const known = this.#known.get(key);
     if (known !== undefined && known.until > now) {
@@ -115,7 +115,7 @@ export class MaskLayers {
 
   async #build(request: MaskRequest): Promise<Layer> {
     const { host, folder, mode, own, standIns } = this.#options;
-    const standIn = standIns?.find ?? (() => undefined);
+    const standIn = standIns?.()?.find ?? (() => undefined);
     const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE, standIn });
     const mounts = readMounts();
     const entries = plan.entries().map((entry) => encode(entry, mode, (path) => placeInSystem(path, mounts)));

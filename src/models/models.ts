@@ -55,18 +55,21 @@ export class Models {
   }
 
   /** What stands in settings files for the logins that are kept; `version` changes with them. */
-  get standIns(): { find: (secret: string) => string | undefined; version: () => number } {
+  get standIns(): { find: (secret: string) => string | undefined; version: number } {
     const { secrets } = this.#parts;
-    return { find: (secret) => secrets.placeholders()[secret], version: () => secrets.version };
+    return { find: (secret) => secrets.placeholders()[secret], version: secrets.version };
   }
 
-  environment(): Record<string, string> {
-    return { ...this.#parts.interceptor.environment(), ...modelEnvironment(this.#providers.values(), this.#parts.secrets) };
+  /** Variables for programs inside. What the sandbox sets by itself is meant so, but for whom it trusts: that is completed. */
+  environment(present: Readonly<Record<string, string>>): Record<string, string> {
+    const { interceptor, secrets } = this.#parts;
+    const offered = Object.entries({ ...interceptor.placeholders(), ...modelEnvironment(this.#providers.values(), secrets) });
+    return { ...Object.fromEntries(offered.filter(([name]) => !(name in present))), ...interceptor.trust() };
   }
 
   /** Files that the variables name. */
-  files(): Record<string, string> {
-    return this.#parts.interceptor.files();
+  files(present: Readonly<Record<string, string>>): Record<string, string> {
+    return this.#parts.interceptor.files(present);
   }
 
   /** Whether a request is for a model API, by its address alone. */
