@@ -20,18 +20,12 @@ import { Cgroups, groupName, layoutOf } from "./host/cgroups.ts";
 import { CELL_REMEDY, diagnose } from "./host/doctor.ts";
 import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
-import { listeningPorts } from "./host/listening.ts";
 import { examine, type Machine } from "./host/machine.ts";
 import { protectFromOom } from "./host/oom.ts";
 import { freeRanges } from "./host/subids.ts";
-import { auditEntry } from "./network/audit-entry.ts";
-import { Egress } from "./network/egress.ts";
-import { NetworkEvents } from "./network/events.ts";
-import type { NetworkRecord } from "./network/gate.ts";
-import { askServers, systemResolve } from "./network/resolver.ts";
 import { FrontDesk } from "./gateway/desk.ts";
 import { Gateway } from "./gateway/gateway.ts";
-import { Ledger } from "./effects/ledger.ts";
+import { WayOut } from "./effects/way-out.ts";
 import type { Models } from "./models/models.ts";
 import { openModels } from "./models/open.ts";
 import { Experiments } from "./experiments/experiments.ts";
@@ -52,7 +46,6 @@ import { LIMITS } from "./schema/limits.ts";
 import type { UserConfig } from "./schema/config.ts";
 import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
-import type { Store } from "./store/store.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
 import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
@@ -80,9 +73,8 @@ export class Server {
   readonly #live = new Live();
   #listening: Listening | undefined;
   #host: CellHost | undefined;
-  #audit: Audit | undefined;
   #models: Models | undefined;
-  #ledger: Ledger | undefined;
+  #wayOut: WayOut | undefined;
   readonly #gateway: Gateway;
 
   private constructor(options: ServerOptions) {
@@ -126,6 +118,16 @@ export class Server {
     const backends = new Backends(
       cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user), folder],
     );
+    const reach = this.#options.reach ?? (() => undefined);
+    const wayOut = (this.#wayOut = new WayOut({
+      store,
+      log,
+      user: user.network,
+      ownPorts: () => (this.port === null ? [] : [this.port]),
+      interceptor: () => this.#models?.interceptor,
+      reach,
+    }));
+    this.#closers.push(() => wayOut.egress.closeAll());
     const parts: Parts = {
       store,
       backends,
@@ -136,13 +138,13 @@ export class Server {
       log,
       locks: new KeyedLocks(),
       live: this.#live,
-      egress: this.#egress(user, store),
+      egress: wayOut.egress,
       gateway: this.#gateway,
       models: {
         environment: (present) => this.#models?.environment(present) ?? {},
         files: (present) => this.#models?.files(present) ?? {},
       },
-      reach: this.#options.reach ?? (() => undefined),
+      reach,
     };
     this.#closers.push(() => this.#gateway.closeAll());
     const engine = await this.#engine(parts, machine, cell, temporary);
@@ -155,31 +157,6 @@ export class Server {
     this.#closers.push(() => this.#listening?.close());
     await store.change((change) => change.event("server.started", null, { pid: process.pid, version: readVersion() }));
     log.info("listening", { socket: paths.socket, port: this.port, mode: machine.mode });
-  }
-
-  /** The proxy. Until there is an audit trail, and whenever it can't be written, nothing is let out. */
-  #egress(user: UserConfig, store: Store): Egress {
-    const { log } = this.#options;
-    const events = new NetworkEvents(store, log);
-    const { resolvers } = user.network;
-    const effects = (this.#ledger = new Ledger(store, log, { reach: this.#options.reach }));
-    const egress = new Egress({
-      effects,
-      interceptor: () => this.#models?.interceptor,
-      log,
-      resolve: resolvers.length === 0 ? systemResolve : askServers(resolvers),
-      opened: user.network.private,
-      ownPorts: () => (this.port === null ? [] : [this.port]),
-      listens: (port) => listeningPorts().has(port),
-      record: async (record: NetworkRecord) => {
-        if (this.#audit === undefined) throw new VivError("audit_unavailable", "The server is starting or stopping.");
-        events.tell(record);
-        if (record.ended === undefined) await this.#audit.record(auditEntry(record));
-        else this.#audit.note(auditEntry(record));
-      },
-    });
-    this.#closers.push(() => egress.closeAll());
-    return egress;
   }
 
   /** Walls: the cell, storage, capture and masks that go with it. */
@@ -274,9 +251,8 @@ export class Server {
       log.warn("reports were not recorded", { records, error: describe(error) }),
     );
     this.#closers.push(() => audit.close());
-    this.#audit = audit;
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"));
-    if (this.#ledger !== undefined) this.#ledger.approvals = approvals;
+    this.#wayOut?.serve(audit, approvals);
     const touch = (sandbox: string): void => parts.live.touch(sandbox);
     const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
     this.#models = models;
@@ -292,7 +268,10 @@ export class Server {
       "finishing promotions",
       async () => promotions?.retry(),
     );
-    if (promotions !== undefined) experiments.onWinner = (winner) => promotions.promoteWinner(winner);
+    if (promotions !== undefined) {
+      experiments.onWinner = (winner) => promotions.promoteWinner(winner);
+      sandboxes.refreshing.common = promotions.common;
+    }
     await experiments.resume();
     await desk.resume();
     this.#gateway.serve(desk, models);

@@ -10,7 +10,7 @@ cp "$here/install.sh" "$place/project"
 cd "$place/project"
 git init -q
 
-sandbox=$(MY_SECRET_TOKEN=canary-7d1f "$viv" create --json | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' | head -n 1)
+sandbox=$(MY_SECRET_TOKEN=canary-7d1f "$viv" create --network off --json | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' | head -n 1)
 "$viv" exec "$sandbox" -- bash install.sh
 echo "What it changed in the project:"
 "$viv" diff "$sandbox"

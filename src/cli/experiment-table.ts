@@ -32,6 +32,12 @@ function columns(screen: Screen, experiment: Experiment): Column<Row>[] {
   const numbered = experiment.attempts.some(({ name, index }) => name === String(index));
   const measured = [experiment.baseline, ...experiment.attempts.map(judgement)].some((verdict) => verdict?.measure != null);
   const command: Column<Row> = { title: "COMMAND", value: ofAttempt((attempt) => attempt.command), shrinks: true };
+  const network: Column<Row> = { title: "NETWORK", value: ofAttempt(({ networkBytes }) => bytes(networkBytes)), right: true };
+  const cost: Column<Row> = {
+    title: "COST",
+    value: ofAttempt(({ cost: dollars }) => (dollars === null ? "-" : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`)),
+    right: true,
+  };
   return [
     { title: "RANK", value: ofAttempt(({ rank }) => (rank === null ? "-" : String(rank))) },
     {
@@ -55,6 +61,8 @@ function columns(screen: Screen, experiment: Experiment): Column<Row>[] {
     { title: "DIFF", value: ofAttempt((attempt) => diffText(attempt) || "-") },
     { title: "TIME", value: ofAttempt(({ wallMs }) => (wallMs === null ? "-" : fineDuration(wallMs))), right: true },
     { title: "MEMORY", value: ofAttempt(({ peakMemoryBytes }) => bytes(peakMemoryBytes)), right: true },
+    ...(experiment.attempts.some(({ networkBytes }) => (networkBytes ?? 0) > 0) ? [network] : []),
+    ...(experiment.attempts.some(({ cost: dollars }) => dollars !== null) ? [cost] : []),
     ...(numbered ? [command] : []),
   ];
 }

@@ -93,9 +93,9 @@ function isWithinIdle(idle: number): boolean {
   return idle > 0 && idle <= LIMITS.defaultIdleMs;
 }
 
-/** Everything but naming hosts as production, which is the opposite. */
-function opensNetwork({ mode, allow, ports }: ProjectConfig["network"]): boolean {
-  return (mode !== undefined && mode !== "off") || allow.length > 0 || ports !== undefined;
+/** What may be wider than the user's own rules, which are not known here. */
+function opensNetwork({ mode, allow, ports, tightenOnly }: ProjectConfig["network"]): boolean {
+  return tightenOnly !== true && ((mode !== undefined && mode !== "off") || allow.length > 0 || ports !== undefined);
 }
 
 function tightened(config: ProjectConfig): ProjectConfig {
@@ -111,13 +111,7 @@ function tightened(config: ProjectConfig): ProjectConfig {
     expose: [],
     env: { pass: [], set: {}, drop: config.env.drop },
     services: {},
-    // A list that is not trusted is no reason to open more than it would.
-    network: {
-      production: config.network.production,
-      allow: [],
-      ...(config.network.mode === undefined ? {} : { mode: "off" }),
-      effects: config.network.effects,
-    },
+    network: { ...config.network, tightenOnly: true },
     sudo: false,
   };
 }

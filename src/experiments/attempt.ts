@@ -35,6 +35,8 @@ export interface Ends {
   readonly kill: AbortSignal;
 }
 
+/** Of a dollar. */
+const MICRO = 1_000_000;
 const OUTPUT_CHARACTERS = 16 * 1024;
 const MOST_RERUNS = 2;
 
@@ -113,6 +115,8 @@ export class AttemptRun {
       kill,
     });
     const use = await parts.live.get(row.id)?.walls.usage();
+    const { sentBytes, receivedBytes } = parts.egress.use(row.id);
+    const requests = await parts.store.usage({ sandbox: row.id });
     this.#change({
       state: "freezing",
       exitCode: end.exitCode,
@@ -121,6 +125,8 @@ export class AttemptRun {
       wallMs: end.wallMs,
       cpuMs: use?.cpuMs ?? end.cpuMs,
       peakMemoryBytes: use?.peakMemoryBytes ?? null,
+      networkBytes: row.walled ? sentBytes + receivedBytes : null,
+      cost: requests.length === 0 ? null : requests.reduce((sum, { microDollars }) => sum + microDollars, 0) / MICRO,
     });
     parts.reach("experiment.ran");
     if (kill.aborted) throw new VivError("cancelled", "It was cancelled.");

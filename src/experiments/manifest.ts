@@ -1,10 +1,15 @@
-/** package.json holds both what an attempt may change and how the tests are run: only the latter is protected. */
+/** Manifests hold both what an attempt may change and how the tests are run: only the latter is protected. */
 import type { MergedChange } from "../merge/three-way.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { AttemptChange } from "./change.ts";
+import { withOriginalRunners } from "./pyproject.ts";
 import { protectionOf, splitProtected, type Split } from "./protection.ts";
 
-const MANIFEST = /^(?!(.*\/)?node_modules\/)(.*\/)?package\.json$/;
+/** By name: the new text with the old way to run tests, null where it has that already. */
+const MANIFESTS: readonly [RegExp, (oldText: string, newText: string) => string | null][] = [
+  [/^(?!(.*\/)?node_modules\/)(.*\/)?package\.json$/, withOriginalTests],
+  [/(^|\/)pyproject\.toml$/, withOriginalRunners],
+];
 /** Keys that configure a test runner. */
 const RUNNERS = ["jest", "vitest", "mocha", "ava", "nyc", "c8", "tap"];
 
@@ -15,14 +20,17 @@ export type Splittable = Pick<AttemptChange, "changes" | "text" | "hold">;
 export async function splitChange(change: Splittable, patterns: readonly string[] | null): Promise<Split> {
   let split = splitProtected(change.changes, protectionOf(patterns));
   if (patterns !== null) return split;
-  for (const one of split.free.filter(({ path }) => MANIFEST.test(decodePath(path)))) split = await withManifest(change, split, one);
+  for (const one of split.free) {
+    const restore = MANIFESTS.find(([name]) => name.test(decodePath(one.path)))?.[1];
+    if (restore !== undefined) split = await withManifest(change, split, one, restore);
+  }
   return split;
 }
 
-async function withManifest(change: Splittable, split: Split, one: MergedChange): Promise<Split> {
+async function withManifest(change: Splittable, split: Split, one: MergedChange, restore: typeof withOriginalTests): Promise<Split> {
   if (one.old === null || one.new === null) return split;
   const [old, now] = [await change.text(one.old.id), await change.text(one.new.id)];
-  const judged = withOriginalTests(old, now);
+  const judged = restore(old, now);
   if (judged === null) return split;
   const judgedFile = judged === old ? one.old : { mode: one.new.mode, id: await change.hold(judged) };
   const free = split.free.flatMap((each) => (each !== one ? [each] : judged === old ? [] : [{ ...one, new: judgedFile }]));

@@ -1,8 +1,9 @@
 /** Changes between two states of a project, in a store: what each changed path was and is. They can be chained and turned round. */
-import type { Between } from "../volumes/volumes.ts";
-import { requireWhole } from "./changes.ts";
+import { join } from "node:path";
 import { LIMITS } from "../schema/limits.ts";
-import type { Gather, Gathered, GatheredChange } from "../volumes/gather.ts";
+import { BLOBS, type Gather, type Gathered, type GatheredChange } from "../volumes/gather.ts";
+import type { Between, Sides } from "../volumes/volumes.ts";
+import { requireWhole } from "./changes.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 
 export interface StoredChange {
@@ -24,11 +25,28 @@ export interface ChangeSet {
 /** A merge needs every content. */
 export const EVERYTHING = { fileBytes: LIMITS.maxPatchFileBytes, totalBytes: LIMITS.maxPatchBytes };
 
-/** Brings gathered changes with all their contents into a store. */
-export async function storeChanges(store: GitStore, gathered: Gathered): Promise<ChangeSet> {
+/** Changes whose contents are in a store. */
+export interface Taken {
+  readonly gathered: Gathered;
+  /** Object ids, by number of the content. */
+  readonly contents: ReadonlyMap<number, string>;
+}
+
+/** Gathers changes with all their contents into a store. Git takes these in while they are still being gathered. */
+export async function gatherInto(store: GitStore, gather: Gather, sides: Sides, name: string): Promise<Taken> {
+  const folder = await store.place(name);
+  const gathering = gather(sides, folder, EVERYTHING);
+  const { contents } = await store.writeAlong(
+    gathering.then(() => []),
+    join(folder, BLOBS),
+  );
+  return { gathered: await gathering, contents };
+}
+
+/** Of changes that were taken, all or some. */
+export function changeSetOf({ gathered, contents }: Taken): ChangeSet {
   requireWhole(gathered);
   if (gathered.changes.length === 0) return { changes: new Map(), kept: gathered.kept };
-  const { contents } = await store.write([], gathered.blobs);
   const changes = new Map<string, StoredChange>();
   for (const change of gathered.changes) {
     const stored = { path: change.path, old: entryOf(change, "old", contents), new: entryOf(change, "new", contents) };
@@ -55,7 +73,7 @@ export async function changesBetween(gather: Gather, store: GitStore, { back, fo
   let step = 0;
   for (const [sides, turned] of [...back.map((each) => [each, true] as const), ...forth.map((each) => [each, false] as const)]) {
     step += 1;
-    const next = await storeChanges(store, await gather(sides, await store.place(`step-${step}`), EVERYTHING));
+    const next = changeSetOf(await gatherInto(store, gather, sides, `step-${step}`));
     all = chain(all, turned ? turn(next) : next);
   }
   return all;

@@ -2,7 +2,7 @@
 import type { Gather, GatheredChange } from "../volumes/gather.ts";
 import type { TakeOut } from "../volumes/take-out.ts";
 import type { Sides } from "../volumes/volumes.ts";
-import { EVERYTHING, storeChanges, type ChangeSet } from "./change-set.ts";
+import { changeSetOf, gatherInto, type ChangeSet } from "./change-set.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";
 import { foldersAbove } from "./folders.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
@@ -38,7 +38,7 @@ export interface Promotable {
 
 /** Brings the promotable change into the store, with every content. */
 export async function promotable(store: GitStore, request: PromotableRequest): Promise<Promotable> {
-  const gathered = await request.gather(request.sides, await store.place("change"), EVERYTHING);
+  const { gathered, contents } = await gatherInto(store, request.gather, request.sides, "change");
   const files = gathered.changes.filter((change) => !isFolder(change));
   const ignored = await ignoredPaths(
     store,
@@ -58,7 +58,7 @@ export async function promotable(store: GitStore, request: PromotableRequest): P
     if (why !== undefined) leftOut.push({ path: change.path, why });
     return why === undefined;
   });
-  const changes = await storeChanges(store, { ...gathered, changes: chosen });
+  const changes = changeSetOf({ gathered: { ...gathered, changes: chosen }, contents });
   const privileged = chosen.filter((change) => change.new?.privileged === true).map(({ path }) => path);
   return { changes: { ...changes, kept: [...changes.kept, ...leftOut.flatMap(({ path }) => foldersAbove(path))] }, leftOut, privileged };
 }

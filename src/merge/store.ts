@@ -180,7 +180,7 @@ export class GitStore {
     })();
     const args = ["fast-import", "--quiet", "--force", "--done", "--date-format=raw", "--depth=0", `--export-marks=${marks}`];
     await runChecked("git", args, { ...this.#settings, input });
-    if (blobs !== null) await rm(blobs);
+    if (blobs !== null) await rm(blobs, { force: true });
     return readMarks(await readFile(marks, "latin1"), (await coming).length);
   }
 

@@ -14,16 +14,17 @@ export function auditEntry({
   code,
   rule,
   reason,
+  approval,
   address,
   ended,
 }: NetworkRecord): AuditEntry {
-  const details = { protocol, method, path: path?.slice(0, 1024), code, address, ...ended };
+  const details = { protocol, method, path: path?.slice(0, 1024), code, approval, address, ...ended };
   return {
     actor: { kind: "agent", name: sandbox },
     action: ended === undefined ? "network.request" : "network.ended",
     target: `${shownHost(host)}:${port}`,
     arguments: Object.fromEntries(Object.entries(details).filter((entry): entry is [string, string | number] => entry[1] !== undefined)),
-    label: verdict === "allow" ? "AUTONOMOUS (whitelisted)" : "DENIED",
+    label: verdict === "deny" ? "DENIED" : approval === undefined ? "AUTONOMOUS (whitelisted)" : "APPROVED",
     rule: rule ?? null,
     reason: reason ?? null,
     sandbox,

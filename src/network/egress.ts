@@ -53,13 +53,14 @@ export class Egress {
   readonly #opened: EgressOptions["opened"];
   readonly #doors = new Map<string, Door>();
   readonly #watch: NodeJS.Timeout;
+  #looking = false;
 
   constructor(options: EgressOptions) {
     this.#log = options.log;
     this.#opened = options.opened;
     this.#gate = new Gate(options);
     this.#http = new HttpProxy(this.#gate, options.effects);
-    this.#watch = setInterval(() => this.#cutExhausted(), LIMITS.egressWatchMs).unref();
+    this.#watch = setInterval(() => void this.#look(), LIMITS.egressWatchMs).unref();
   }
 
   /** Opens, changes or closes the way out of a sandbox whose sockets lie in this folder. What is no longer allowed ends at once. */
@@ -180,12 +181,23 @@ export class Egress {
     request: { host: string; port: number; head: Buffer },
     how: Pick<Parameters<typeof tunnel>[2], "accept" | "refuse">,
   ): Promise<void> {
-    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, (_, inner, data, at) =>
-      this.#http.take(session, inner, data, at),
+    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, (_, inner, data, at, ruling) =>
+      this.#http.take(session, inner, data, at, ruling),
     );
   }
 
-  #cutExhausted(): void {
-    for (const { session } of this.#doors.values()) if (session.exhausted) session.cutUnless(() => false);
+  /** Ends what has used up its bytes, and what a policy that has changed no longer allows. */
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    for (const { session } of this.#doors.values()) {
+      if (session.exhausted) session.cutUnless(() => false);
+      await this.#gate.cutFallen(session).catch((error: unknown) => {
+        // What can't be judged is not let out.
+        this.#log.warn("open connections could not be judged", { sandbox: session.sandbox, error: describe(error) });
+        session.cutUnless(() => false);
+      });
+    }
+    this.#looking = false;
   }
 }

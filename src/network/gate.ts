@@ -32,10 +32,20 @@ export interface NetworkRecord extends Question {
   readonly code?: string;
   readonly rule?: string;
   readonly reason?: string;
+  /** The question by which a person let it through. */
+  readonly approval?: string;
   /** The address dialled. */
   readonly address?: string;
   /** Bytes that went either way, once it has ended. */
   readonly ended?: { readonly sentBytes: number; readonly receivedBytes: number };
+}
+
+/** Who has a say after the rules: the policy, and the people it asks. */
+export interface Judge {
+  /** Undefined leaves it at the ruling. A person may be asked, which takes as long as that takes. */
+  judge(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined>;
+  /** Which open connections may stay, as things are now; nobody is asked. */
+  standing(session: Session): Promise<(host: string, port: number, ruling: Allowed) => boolean>;
 }
 
 export interface GateOptions {
@@ -46,12 +56,13 @@ export interface GateOptions {
   readonly ownPorts: () => readonly number[];
   /** Whether somebody listens on a port of this machine, to tell it to who asks for loopback. */
   readonly listens: (port: number) => boolean;
-  /** Asked after the rules allowed; undefined leaves it at that. */
-  readonly judge?: ((session: Session, question: Question) => Promise<Denied | undefined>) | undefined;
+  readonly judge?: Judge | undefined;
   /** Opens TLS to hosts that a secret belongs to; there once the server has its secrets. */
   readonly interceptor?: (() => Interceptor | undefined) | undefined;
   /** Told of every decision before it takes effect. What can't be recorded is refused. */
   readonly record: (record: NetworkRecord) => Promise<void> | void;
+  /** Called at named points; tests kill the process there. */
+  readonly reach?: ((point: string) => void) | undefined;
 }
 
 const TOO_MANY = deny("too_many_requests", "Too many requests came from this sandbox in a short time.", "Wait a few seconds.");
@@ -70,21 +81,38 @@ export class Gate {
 
   /** A connection to a checked address, or why there is none. */
   async open(session: Session, question: Question, signal?: AbortSignal): Promise<Dialled | Denied> {
+    const ruling = await this.permit(session, question, signal);
+    return ruling.verdict === "deny" ? ruling : this.connect(session, question, ruling, signal);
+  }
+
+  /** Whether a request may go out, without a query or a packet; `leave` is what was allowed for the tunnel it came by. */
+  async permit(session: Session, question: Question, signal?: AbortSignal, leave?: Allowed): Promise<Ruling> {
     const admitted = session.admitRequest();
     if (admitted === "no") return TOO_MANY;
-    const ruling = admitted === "last" ? TOO_MANY : await this.#rule(session, question);
-    if (ruling.verdict === "deny") return this.refuse(session, question, ruling);
-    const addresses = await this.#addresses(question, ruling);
+    const ruling = admitted === "last" ? TOO_MANY : await this.#ruled(session, question, signal, leave);
+    this.#options.reach?.("network.judged");
+    return ruling.verdict === "deny" ? this.refuse(session, question, ruling) : ruling;
+  }
+
+  /** The connection of a request that was permitted. */
+  async connect(session: Session, question: Question, ruling: Allowed, signal?: AbortSignal): Promise<Dialled | Denied> {
+    // It may have waited for a person since.
+    const now = this.ruling(session, question.host, question.port);
+    const addresses = now.verdict === "deny" ? now : await this.#addresses(question, ruling);
     if (!Array.isArray(addresses)) return this.refuse(session, question, addresses);
-    const [address = ""] = addresses;
-    const failure = await this.#recorded(session, { ...question, verdict: "allow", rule: ruling.rule, address });
+    const { rule, approval } = ruling;
+    const asked = approval === undefined ? {} : { approval };
+    const allowed = { ...question, verdict: "allow", rule, address: addresses[0] ?? "", ...asked } as const;
+    const failure = await this.#recorded(session, allowed);
     if (failure !== undefined) return failure;
+    this.#options.reach?.("network.recorded");
     session.allowed += 1;
     const outside = await dialFirst(addresses, question.port, signal);
     if (outside === undefined)
       return deny("unreachable", `${question.host}:${question.port} does not answer.`, "Check the host and port, and try again.");
+    this.#options.reach?.("network.dialled");
     const { socket } = outside;
-    const late = decide(session.rules, this.#options.opened, question.host, question.port);
+    const late = this.ruling(session, question.host, question.port);
     if (late.verdict === "deny") {
       // The rules changed while it was dialled.
       socket.destroy();
@@ -92,7 +120,7 @@ export class Gate {
     }
     socket.once("close", () => {
       const ended = { sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead };
-      void this.#recorded(session, { ...question, verdict: "allow", rule: ruling.rule, address, ended });
+      void this.#recorded(session, { ...allowed, ended });
     });
     return { ruling, outside };
   }
@@ -116,14 +144,37 @@ export class Gate {
     return denied;
   }
 
-  async #rule(session: Session, question: Question): Promise<Ruling> {
+  /** Ends what rules or policy no longer allow. */
+  async cutFallen(session: Session): Promise<void> {
+    if (session.isIdle) return;
+    const stands = await this.#options.judge?.standing(session);
+    session.cutUnless(({ host, port }) => {
+      const ruling = this.ruling(session, host, port);
+      return ruling.verdict === "allow" && (stands?.(host, port, ruling) ?? true);
+    });
+  }
+
+  /** Why a tunnel that was opened a while ago may not be used now. */
+  async fallen(session: Session, host: string, port: number): Promise<Denied | undefined> {
+    const ruling = this.ruling(session, host, port);
+    if (ruling.verdict === "deny") return ruling;
+    const stands = (await this.#options.judge?.standing(session)) ?? (() => true);
+    return stands(host, port, ruling) ? undefined : deny("policy", `The policy no longer allows ${host}.`, "Go on without it.");
+  }
+
+  async #ruled(session: Session, question: Question, signal: AbortSignal | undefined, leave: Allowed | undefined): Promise<Ruling> {
+    if (leave === undefined) return this.#rule(session, question, signal);
+    return (await this.fallen(session, question.host, question.port)) ?? leave;
+  }
+
+  async #rule(session: Session, question: Question, signal: AbortSignal | undefined): Promise<Ruling> {
     const ruling = decide(session.rules, this.#options.opened, question.host, question.port);
     if (ruling.verdict === "deny") return this.#explained(ruling, question);
     if (session.exhausted)
       return deny("too_many_bytes", "This sandbox has used up the bytes it may move.", "Make a new sandbox, or fork this one.");
     if (!session.admitName(question.host))
       return deny("too_many_names", `Too many names below ${ruling.rule} within a minute.`, "Wait a minute.", ruling.rule);
-    return (await this.#options.judge?.(session, question)) ?? ruling;
+    return (await this.#options.judge?.judge(session, question, ruling, signal)) ?? ruling;
   }
 
   async #recorded(session: Session, record: Omit<NetworkRecord, "sandbox">): Promise<Denied | undefined> {

@@ -13,7 +13,7 @@ import { endToEnd, exchange, headerPairs, type Way } from "./exchange.ts";
 import type { Dialled, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
 import { isEchoing, secure, type Interceptor } from "./interception.ts";
-import { deny, type Denied } from "./rules.ts";
+import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
 import { tunnel } from "./tunnel.ts";
@@ -27,6 +27,8 @@ export interface OnlyHost extends Authority {
 interface Guest {
   readonly session: Session;
   readonly only?: OnlyHost;
+  /** Of the tunnel in which it speaks: what a person said yes to needs no second answer. */
+  leave?: Allowed | undefined;
   timer?: NodeJS.Timeout;
 }
 
@@ -54,8 +56,9 @@ export class HttpProxy {
   }
 
   /** Speaks HTTP with a client, whose first bytes were read already. */
-  take(session: Session, client: Socket, head: Buffer, only?: OnlyHost): void {
+  take(session: Session, client: Socket, head: Buffer, only?: OnlyHost, ruling?: Allowed): void {
     const guest: Guest = only === undefined ? { session } : { session, only };
+    if (ruling?.approval !== undefined) guest.leave = ruling;
     this.#guests.set(client, guest);
     this.#await(client, guest);
     client.once("close", () => clearTimeout(guest.timer));
@@ -84,7 +87,8 @@ export class HttpProxy {
     }
   }
 
-  async #forward({ session, only }: Guest, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #forward(guest: Guest, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { session, only } = guest;
     const target = targetOf(request, only);
     if (typeof target === "string") return answer(response, malformed(target));
     const { host, port, path } = target;
@@ -93,10 +97,13 @@ export class HttpProxy {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const question = { host, port, protocol: interceptor === undefined ? "http" : "https", method, path } as const;
-    if (interceptor !== undefined && isEchoing(method)) return answer(response, await this.#gate.refuse(session, question, echo(method)));
+    const unfit = interceptor === undefined ? undefined : unfitToOpen(request);
+    if (unfit !== undefined) return answer(response, await this.#gate.refuse(session, question, unfit));
+    const ruling = await this.#ruling(guest, question, gone.signal);
+    if (ruling.verdict === "deny") return answer(response, ruling);
     const body = await this.#effect(session, question, { request, response, signal: gone.signal });
     if ("verdict" in body) return answer(response, body);
-    const opened = await this.#gate.open(session, question, gone.signal);
+    const opened = await this.#gate.connect(session, question, ruling, gone.signal);
     if ("verdict" in opened) return answer(response, opened);
     const { socket } = opened.outside;
     const cut = (): void => {
@@ -114,6 +121,14 @@ export class HttpProxy {
     exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
   }
 
+  /** A yes to a tunnel counts for one plain request, and for all in TLS: unopened, it would carry as many. */
+  async #ruling(guest: Guest, question: Question, signal: AbortSignal): Promise<Ruling> {
+    const { leave } = guest;
+    if (guest.only?.interceptor !== undefined) return this.#gate.permit(guest.session, question, signal, leave);
+    guest.leave = undefined;
+    return leave ?? this.#gate.permit(guest.session, question, signal);
+  }
+
   /** To a host that a secret belongs to, TLS of our own: without it there is no way. */
   async #way(session: Session, question: Question, { outside }: Dialled, interceptor: Interceptor | undefined): Promise<Way | Denied> {
     if (interceptor === undefined) return outside;
@@ -123,15 +138,14 @@ export class HttpProxy {
     return this.#gate.refuse(session, question, unverified(question.host, secured));
   }
 
-  /** The body to send, once the ledger knows of a request that can change something; what the rules deny is not its business. */
+  /** The body to send, once the ledger knows of a request that can change something. */
   async #effect(
     session: Session,
     question: Question & { readonly method: string; readonly path: string },
     { request, response, signal }: { request: IncomingMessage; response: ServerResponse; signal: AbortSignal },
   ): Promise<Readable | Denied> {
     const { host, port, method, path } = question;
-    if (this.#effects === undefined || !changesSomething(method) || this.#gate.ruling(session, host, port).verdict === "deny")
-      return request;
+    if (this.#effects === undefined || !changesSomething(method)) return request;
     const body = session.rules.effects === "hold" ? await readHeld(request) : undefined;
     if (body !== undefined && "verdict" in body) return body;
     const url = `${question.protocol}://${shownHost(host)}:${port}${path}`;
@@ -163,7 +177,7 @@ export class HttpProxy {
         accept: () => client.write("HTTP/1.1 200 Connection Established\r\n\r\n"),
         refuse: (denied) => lastWord(client, rawAnswer(denied)),
       },
-      (_, inner, data, at) => this.take(session, inner, data, at),
+      (_, inner, data, at, ruling) => this.take(session, inner, data, at, ruling),
     );
   }
 
@@ -176,8 +190,15 @@ export class HttpProxy {
 
 const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");
 
-function echo(method: string): Denied {
-  return deny("bad_request", `${method} would send back what was put into it.`, "Use another method.");
+/** What does not go to a host that a secret belongs to. */
+function unfitToOpen({ method = "", headers: { upgrade } }: IncomingMessage): Denied | undefined {
+  if (isEchoing(method)) return deny("bad_request", `${method} would send back what was put into it.`, "Use another method.");
+  if (upgrade === undefined) return undefined;
+  return deny(
+    "bad_request",
+    `A secret belongs to this host: connections to it carry plain requests, and become nothing else.`,
+    "Do without the upgrade; `viv secret rm` outside leaves the host's connections alone.",
+  );
 }
 
 function unverified(host: string, reason: string): Denied {

@@ -11,6 +11,7 @@ export type DenialCode =
   | "port_closed"
   | "host_not_allowed"
   | "policy"
+  | "host_held"
   | "own_port"
   | "too_many_names"
   | "too_many_requests"
@@ -33,6 +34,8 @@ export interface Allowed {
   readonly tcp: boolean;
   /** Private addresses are fine. */
   readonly private: boolean;
+  /** The question by which a person let it through. */
+  readonly approval?: string;
 }
 
 export interface Denied {
@@ -55,6 +58,8 @@ const METADATA_NAMES = new Set([
   "instance-data",
   "instance-data.ec2.internal",
 ]);
+
+const PUBLIC = "public";
 
 export function matches(pattern: string, host: string): boolean {
   return pattern.startsWith("*.") ? host.length > pattern.length - 1 && host.endsWith(pattern.slice(1)) : pattern === host;
@@ -106,7 +111,12 @@ function open(rules: NetworkRules, opened: readonly PrivateHost[], host: string,
       `Add it to network.allow in vivarium.json, or run \`viv network SANDBOX --allow ${host}\` outside.`,
     );
   if (!rules.ports.includes(port) || rules.mode === "allow-list") return portClosed(host, port, named);
-  return { verdict: "allow", rule: "public", tcp: false, private: false };
+  return { verdict: "allow", rule: PUBLIC, tcp: false, private: false };
+}
+
+/** Whether a config or a person named the host, rather than all of the web. */
+export function isNamed({ rule }: Allowed): boolean {
+  return rule !== PUBLIC;
 }
 
 function portClosed(host: string, port: number, named: readonly HostRule[]): Denied {

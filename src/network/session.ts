@@ -19,6 +19,8 @@ export class Session {
   rules: NetworkRules;
   allowed = 0;
   denied = 0;
+  /** Hosts and ports that a person let through; what is open to them may stay. */
+  readonly approved = new Set<string>();
   readonly #flows = new Set<Flow>();
   readonly #clients = new Set<Socket>();
   /** Of flows that have ended. */
@@ -54,6 +56,10 @@ export class Session {
 
   get connections(): number {
     return this.#clients.size;
+  }
+
+  get isIdle(): boolean {
+    return this.#flows.size === 0;
   }
 
   get bytes(): { sent: number; received: number } {

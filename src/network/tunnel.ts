@@ -5,7 +5,7 @@ import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
 import type { Dialled, Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
 import { asHost, type Interceptor } from "./interception.ts";
-import { deny, type Denied } from "./rules.ts";
+import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { firstBytes, join } from "./streams.ts";
 
@@ -21,12 +21,13 @@ export interface TunnelRequest {
   readonly refuse: (denied: Denied) => void;
 }
 
-/** Takes over a client that speaks HTTP to one host: plain, or in TLS that was opened. */
+/** Takes over a client that speaks HTTP to one host: plain, or in TLS that was opened; with what was allowed for the tunnel. */
 export type TakeHttp = (
   session: Session,
   client: Socket,
   head: Buffer,
   at: { host: string; port: number; interceptor?: Interceptor },
+  ruling?: Allowed,
 ) => void;
 
 const HTTP_START = /^[A-Z]{3,16} $/;
@@ -60,7 +61,13 @@ async function isPlainRequest(gate: Gate, session: Session, request: TunnelReque
 }
 
 /** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
-async function inspect(gate: Gate, session: Session, request: TunnelRequest, { outside }: Dialled, takeHttp: TakeHttp): Promise<void> {
+async function inspect(
+  gate: Gate,
+  session: Session,
+  request: TunnelRequest,
+  { outside, ruling }: Dialled,
+  takeHttp: TakeHttp,
+): Promise<void> {
   const { host, port, client, protocol } = request;
   const { socket } = outside;
   // One that hangs up first must not stay open for nobody.
@@ -72,10 +79,10 @@ async function inspect(gate: Gate, session: Session, request: TunnelRequest, { o
     return;
   }
   const hello = readClientHello(data);
-  const ruling = gate.ruling(session, host, port);
-  if (ruling.verdict === "deny") {
-    // The rules changed while the client was silent.
-    await gate.refuse(session, { host, port, protocol }, ruling);
+  // Rules may have changed while the client was silent.
+  const fallen = await gate.fallen(session, host, port);
+  if (fallen !== undefined) {
+    await gate.refuse(session, { host, port, protocol }, fallen);
     client.destroy();
     return;
   }
@@ -83,11 +90,11 @@ async function inspect(gate: Gate, session: Session, request: TunnelRequest, { o
     const interceptor = gate.interceptor(host);
     if (interceptor === undefined) return join(session, client, outside, request, data);
     socket.destroy();
-    return takeHttp(session, asHost(client, data, interceptor.credentials(host)), NOTHING, { host, port, interceptor });
+    return takeHttp(session, asHost(client, data, interceptor.credentials(host)), NOTHING, { host, port, interceptor }, ruling);
   }
   socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
-    return takeHttp(session, client, data, { host, port });
+    return takeHttp(session, client, data, { host, port }, ruling);
   await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
   client.destroy();
 }

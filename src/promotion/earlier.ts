@@ -1,6 +1,6 @@
 /**
- * What a sandbox brought into reality before is common to both: the next promotion of the same sandbox starts from that, not from
- * the base, or the sandbox's later edits would be in conflict with its own earlier ones.
+ * What a sandbox brought into reality before is common to both: the next promotion or refresh of the same sandbox starts from
+ * that, not from the base, or the sandbox's later edits would be in conflict with its own earlier ones.
  */
 import type { ChangeSet, StoredChange } from "../merge/change-set.ts";
 import type { StoredFile } from "../merge/merge.ts";
@@ -8,18 +8,16 @@ import { below, type LeftOut } from "../merge/promotable.ts";
 import type { GitStore, TreeEntry } from "../merge/store.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { comparedBase } from "../sandbox/bases.ts";
+import type { TwoSides } from "../sandbox/refresh.ts";
 import type { Store } from "../store/store.ts";
 import { bringIn } from "./located.ts";
 import type { Source } from "./plan.ts";
 import type { Records } from "./record.ts";
 
-export interface TwoSides {
-  readonly own: ChangeSet;
-  readonly reality: ChangeSet;
-}
-
 /** By path as latin1: what the base has, and what the sandbox had when it was promoted. */
 type Promoted = Map<string, MergedChange>;
+
+type Later = Pick<Source, "row" | "snapshot" | "only" | "protect">;
 
 interface Sources {
   readonly store: Store;
@@ -28,7 +26,7 @@ interface Sources {
 }
 
 /** Both sides as changes since the last promotion, where a path was part of one. */
-export async function sinceEarlier(all: Sources, source: Source, sides: TwoSides, leftOut: readonly LeftOut[]): Promise<TwoSides> {
+export async function sinceEarlier(all: Sources, source: Later, sides: TwoSides, leftOut: readonly LeftOut[]): Promise<TwoSides> {
   const promoted = await promotedBefore(all, source);
   if (promoted.size === 0) return sides;
   const left = new Set(leftOut.map(({ path }) => path.toString("latin1")));
@@ -38,7 +36,7 @@ export async function sinceEarlier(all: Sources, source: Source, sides: TwoSides
 }
 
 /** Of promotions that stand, are newer than the base, and whose state this one comes from. */
-async function promotedBefore({ store, records, git }: Sources, { row, snapshot }: Source): Promise<Promoted> {
+async function promotedBefore({ store, records, git }: Sources, { row, snapshot }: Later): Promise<Promoted> {
   const taken = (await store.base(comparedBase(row)))?.takenAt ?? "";
   const before = await ancestors(store, row.id, snapshot);
   const earlier = (await store.promotions({ project: row.project })).filter(

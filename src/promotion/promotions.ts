@@ -6,6 +6,7 @@ import type { Verification } from "../experiments/verification.ts";
 import { describe } from "../host/log.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import { openProject, type ProjectView } from "../sandbox/projects.ts";
+import type { CommonGround } from "../sandbox/refresh.ts";
 import type { Registry } from "../sandbox/registry.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { VivError } from "../schema/errors.ts";
@@ -13,6 +14,7 @@ import { LIMITS } from "../schema/limits.ts";
 import type { PromoteInput, Promotion, PromotionPlan } from "../schema/promotion.ts";
 import type { ExperimentRow, PromotionRow } from "../store/store.ts";
 import { Branching } from "./branching.ts";
+import { sinceEarlier } from "./earlier.ts";
 import { approvalOf, Journey, type Road } from "./journey.ts";
 import { prepare, type Prepared } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
@@ -58,6 +60,10 @@ export class Promotions {
     this.#recording = new Recording(all.audit);
     this.#undoing = new Undoing(all, this.#records, this.#writing);
   }
+
+  /** What a refresh of a sandbox starts from. */
+  readonly common: CommonGround = (git, row, snapshot, sides) =>
+    sinceEarlier({ store: this.#all.parts.store, records: this.#records, git }, { row, snapshot }, sides, []);
 
   /** What a promotion would do; nothing is kept of it. */
   async plan(asked: Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include">): Promise<PromotionPlan> {

@@ -360,7 +360,7 @@ function execRequest(row: SandboxRow, options: StartOptions, models: ModelVariab
   // Another user's home, name and shell come from the sandbox's own /etc/passwd.
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
-  const proxied = proxyEnvironment(row.network, row.env);
+  const proxied = row.walled ? proxyEnvironment(row.network, row.env) : {};
   // Tools of agents name themselves by it at the gateway, which goes by the socket all the same.
   const identity = row.walled ? { SANDBOX_ID: row.id } : {};
   // Only walls have a door to the gateway.

@@ -14,7 +14,7 @@ import type { Change, SandboxRow } from "../store/store.ts";
 import type { VolumePaths, VolumeSource } from "../volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { openBase } from "./bases.ts";
-import { Networks } from "./networks.ts";
+import { Networks, refuseWider } from "./networks.ts";
 import type { Backend, Parts } from "./parts.ts";
 import { openProject, pathsOutside, type ProjectView } from "./projects.ts";
 import type { Registry, Reservation } from "./registry.ts";
@@ -61,6 +61,7 @@ export class Creation {
     const view = await openProject(this.#parts.store, input.project, this.#parts.state);
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
+    refuseWider(input.network, this.#parts.user.network);
     const limits = effectiveLimits(input.limits, view.config, this.#parts.user);
     const own = await this.#reserve(backend, input.name);
     const { base, row } = await this.#prepare(input, view, backend, limits).catch((error: unknown) => {
@@ -122,7 +123,7 @@ export class Creation {
       masked: [...this.#parts.user.mask, ...pathsOutside(view, view.config.mask)],
       exposed: [...this.#parts.user.expose, ...pathsOutside(view, view.config.expose)],
       sudo: view.config.sudo,
-      network: networkRules({ ...view.config.network, mode: input.network ?? view.config.network.mode }, this.#parts.user.network),
+      network: networkRules(view.config.network, this.#parts.user.network, input.network),
       services: view.config.services,
       home: this.#home(env["HOME"]),
       idempotencyKey: input.idempotencyKey ?? null,
@@ -152,11 +153,12 @@ export class Creation {
     const running: SandboxRow = { ...advance(created, "running", new Date()), launched: walls.launched };
     try {
       live.add(id, walls, backends.of(row).driver);
-      await this.#networks.open(created);
-      await store.change(async (change) => {
-        await recordCreating(change, created, base);
-        await recordRunning(change, running);
-      });
+      await this.#openDuring(created, () =>
+        store.change(async (change) => {
+          await recordCreating(change, created, base);
+          await recordRunning(change, running);
+        }),
+      );
       this.#parts.reach("create.claimed");
       if (this.#parts.user.spares) this.spares.prepare(running, base);
       return running;
@@ -187,8 +189,7 @@ export class Creation {
       reach("create.launch");
       const running: SandboxRow = { ...advance(row, "running", new Date()), launched: walls.launched };
       live.add(row.id, walls, driver);
-      await this.#networks.open(row);
-      await store.change((change) => recordRunning(change, running));
+      await this.#openDuring(row, () => store.change((change) => recordRunning(change, running)));
       reach("create.running");
       if ("base" in source && this.#parts.user.spares) this.spares.prepare(running, base);
       return running;
@@ -196,6 +197,17 @@ export class Creation {
       await volume.catch(() => undefined);
       await this.#undo(row, error);
       throw error;
+    }
+  }
+
+  /** Opens the way out while the row is written. Both come to their end, so that a failure is undone when nothing is under way. */
+  async #openDuring(row: SandboxRow, write: () => Promise<void>): Promise<void> {
+    const opened = this.#networks.open(row);
+    opened.catch(() => undefined);
+    try {
+      await write();
+    } finally {
+      await opened;
     }
   }
 

@@ -1,6 +1,15 @@
 /** The way out of each sandbox, and its own door to the server: opened when its processes are there, changed on request, closed with it. */
 import { VivError } from "../schema/errors.ts";
-import { NO_NETWORK, type EffectsMode, type HostRule, type NetworkMode, type NetworkReport, type NetworkRules } from "../schema/network.ts";
+import {
+  NO_NETWORK,
+  narrower,
+  type EffectsMode,
+  type HostRule,
+  type NetworkMode,
+  type NetworkReport,
+  type NetworkRules,
+  type UserNetwork,
+} from "../schema/network.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Parts } from "./parts.ts";
 import { isFinal } from "./state.ts";
@@ -24,7 +33,7 @@ export class Networks {
   async open(row: Pick<SandboxRow, "id" | "driver" | "network">): Promise<void> {
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder !== undefined) this.#parts.gateway.open(row.id, folder);
-    const rules = rulesOf(row);
+    const rules = this.#rulesOf(row);
     if (rules.mode === "off") return;
     // An earlier life of it may have left its socket in a folder that is gone.
     this.#parts.egress.close(row.id);
@@ -41,7 +50,8 @@ export class Networks {
     if (isFinal(row.state)) throw new VivError("not_running", `Sandbox ${row.name} is ${row.state}.`);
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder === undefined) throw new VivError("unsupported", `The driver ${row.driver} has no walls around the network.`);
-    const rules = changed(rulesOf(row), asked);
+    refuseWider(asked.mode, this.#parts.user.network);
+    const rules = changed(this.#rulesOf(row), asked);
     const next: SandboxRow = { ...row, network: rules };
     await this.#parts.store.change(async (change) => {
       await change.putSandbox(next);
@@ -52,13 +62,20 @@ export class Networks {
   }
 
   report(row: SandboxRow): NetworkReport {
-    return { sandbox: row.id, name: row.name, rules: rulesOf(row), ...this.#parts.egress.use(row.id) };
+    return { sandbox: row.id, name: row.name, rules: this.#rulesOf(row), ...this.#parts.egress.use(row.id) };
+  }
+
+  /** Rows of earlier versions have none, and the user's config may be stricter than when the row was written. */
+  #rulesOf({ network = NO_NETWORK }: Pick<SandboxRow, "network">): NetworkRules {
+    const { ceiling = "public", production } = this.#parts.user.network;
+    return { ...network, mode: narrower(network.mode, ceiling), production: [...new Set([...network.production, ...production])] };
   }
 }
 
-/** Rows of earlier versions have none. */
-function rulesOf({ network }: Pick<SandboxRow, "network">): NetworkRules {
-  return network ?? NO_NETWORK;
+/** An explicit wish over the ceiling is refused rather than cut. */
+export function refuseWider(asked: NetworkMode | undefined, { ceiling }: Pick<UserNetwork, "ceiling">): void {
+  if (asked === undefined || ceiling === undefined || narrower(asked, ceiling) === asked) return;
+  throw new VivError("invalid_input", `The network mode ${asked} is over this machine's ceiling, ${ceiling}.`);
 }
 
 function changed(rules: NetworkRules, { mode, allow = [], deny = [], ports, effects }: NetworkChange): NetworkRules {

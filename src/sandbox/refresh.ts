@@ -3,7 +3,7 @@
  * processes go on. Its volume stays the one it was made with; only the base that it is compared with becomes another.
  */
 import type { Base } from "../capture/capture.ts";
-import { changesBetween, EVERYTHING, storeChanges, type ChangeSet } from "../merge/change-set.ts";
+import { changesBetween, changeSetOf, gatherInto, type ChangeSet } from "../merge/change-set.ts";
 import { writeContents } from "../merge/contents.ts";
 import { GitStore } from "../merge/store.ts";
 import { mergeSides, type MergedChange } from "../merge/three-way.ts";
@@ -36,7 +36,18 @@ interface Work {
   readonly store: GitStore;
 }
 
+/** What a sandbox changed and what reality did, since they were last the same. */
+export interface TwoSides {
+  readonly own: ChangeSet;
+  readonly reality: ChangeSet;
+}
+
+/** Both sides from a later point on than the base, where they have one in common. */
+export type CommonGround = (store: GitStore, row: SandboxRow, snapshot: string, sides: TwoSides) => Promise<TwoSides>;
+
 export class Refreshing {
+  /** Promotions know what a sandbox brought into reality before. */
+  common: CommonGround = async (_store, _row, _snapshot, sides) => sides;
   readonly #parts: Parts;
   readonly #registry: Registry;
   readonly #commands: Commands;
@@ -95,8 +106,8 @@ export class Refreshing {
   /** What is frozen is what is merged, whatever goes on inside. */
   async #merge({ row, backend, store, reality }: Work, snapshot: string): ReturnType<typeof mergeSettled> {
     const sides = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
-    const own = await storeChanges(store, await backend.gather(sides, await store.place("sandbox"), EVERYTHING));
-    return mergeSettled(store, own, reality);
+    const own = changeSetOf(await gatherInto(store, backend.gather, sides, "sandbox"));
+    return mergeSettled(store, await this.common(store, row, snapshot, { own, reality }));
   }
 
   /** From here on a crash ends in the snapshot, until everything is written. Says what was left alone. */
@@ -154,7 +165,7 @@ export class Refreshing {
   }
 }
 
-async function mergeSettled(store: GitStore, own: ChangeSet, reality: ChangeSet): Promise<ReturnType<typeof settle>> {
+async function mergeSettled(store: GitStore, { own, reality }: TwoSides): Promise<ReturnType<typeof settle>> {
   return settle(await mergeSides(store, { label: "sandbox", changes: own }, { label: "reality", changes: reality }));
 }
 

@@ -32,7 +32,7 @@ export class Sandboxes {
   readonly networks: Networks;
   readonly limiting: Limiting;
   readonly snapshots: Snapshots;
-  readonly #refreshing: Refreshing;
+  readonly refreshing: Refreshing;
 
   constructor(parts: Parts, registry: Registry) {
     this.#parts = parts;
@@ -43,7 +43,7 @@ export class Sandboxes {
     this.limiting = new Limiting(parts);
     this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
-    this.#refreshing = new Refreshing(parts, registry, this.commands, this.snapshots);
+    this.refreshing = new Refreshing(parts, registry, this.commands, this.snapshots);
   }
 
   /** The row of an id or a name. */
@@ -210,7 +210,7 @@ export class Sandboxes {
 
   async refresh(reference: string, temporary: string): Promise<RefreshReport> {
     const row = await this.find(reference);
-    return this.#locked(row, (now) => this.#refreshing.refresh(now, temporary));
+    return this.#locked(row, (now) => this.refreshing.refresh(now, temporary));
   }
 
   async removeSnapshot(reference: string, snapshot: string): Promise<void> {

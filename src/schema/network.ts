@@ -66,14 +66,22 @@ export type EffectsMode = z.infer<typeof EffectsMode>;
 
 /** `network` of a project. */
 export const ProjectNetwork = z
-  .strictObject({ mode: NetworkMode.optional(), allow, ports, production, effects: EffectsMode.optional() })
-  .describe("What sandboxes of this project reach. Everything but production widens.");
+  .strictObject({
+    mode: NetworkMode.optional(),
+    allow,
+    ports,
+    production,
+    effects: EffectsMode.optional(),
+    tightenOnly: z.boolean().optional().describe("It only narrows the user's own rules; always so until the config is trusted."),
+  })
+  .describe("What sandboxes of this project reach. What is wider than the user's own rules widens.");
 export type ProjectNetwork = z.infer<typeof ProjectNetwork>;
 
 /** `network` of the user's own config. */
 export const UserNetwork = z
   .strictObject({
-    mode: NetworkMode.optional().describe("Mode of sandboxes whose project names none; off if left out."),
+    mode: NetworkMode.optional().describe("Mode of sandboxes whose project names none; public if left out."),
+    ceiling: NetworkMode.optional().describe("What no sandbox of this machine goes over, whoever asks."),
     allow,
     ports,
     production,
@@ -102,15 +110,35 @@ export type NetworkRules = z.infer<typeof NetworkRules>;
 
 export const NO_NETWORK: NetworkRules = { mode: "off", allow: [], ports: [...WEB_PORTS], production: [] };
 
-/** What a sandbox reaches by the two configs together. */
-export function networkRules(project: ProjectNetwork, user: UserNetwork): NetworkRules {
+const WIDTH: Readonly<Record<NetworkMode, number>> = { off: 0, "allow-list": 1, public: 2 };
+
+export function narrower(one: NetworkMode, other: NetworkMode): NetworkMode {
+  return WIDTH[one] <= WIDTH[other] ? one : other;
+}
+
+/** What a sandbox reaches by the two configs together, within the user's ceiling; `asked` is the mode its maker wants instead. */
+export function networkRules(project: ProjectNetwork, user: UserNetwork, asked?: NetworkMode): NetworkRules {
+  const ceiling = user.ceiling ?? "public";
+  const usual = narrower(user.mode ?? "public", ceiling);
+  const open = user.ports ?? [...WEB_PORTS];
+  const own = project.tightenOnly === true ? narrowed(project, usual, open) : project;
   return {
-    mode: project.mode ?? user.mode ?? "off",
-    allow: [...user.allow, ...project.allow],
-    ports: project.ports ?? user.ports ?? [...WEB_PORTS],
+    mode: narrower(asked ?? own.mode ?? usual, ceiling),
+    allow: [...user.allow, ...own.allow],
+    ports: own.ports ?? open,
     production: [...new Set([...user.production, ...project.production])],
     // Whoever holds, holds.
     effects: project.effects === "hold" || user.effects === "hold" ? "hold" : "record",
+  };
+}
+
+/** What is left of a project's rules when they may open nothing. A list narrows the public web; beside a list of the user's it would add. */
+function narrowed(project: ProjectNetwork, usual: NetworkMode, open: readonly number[]): Pick<ProjectNetwork, "mode" | "allow" | "ports"> {
+  const within = (given: readonly number[] | undefined): number[] => open.filter((port) => given?.includes(port) ?? true);
+  return {
+    mode: narrower(project.mode ?? usual, usual),
+    allow: usual === "public" ? project.allow.map(({ host, ports: given }) => ({ host, ports: within(given), tcp: false })) : [],
+    ports: within(project.ports),
   };
 }
 

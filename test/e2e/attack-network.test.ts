@@ -1,9 +1,10 @@
-/** NW of the threat list, as far as it holds without a proxy: a sandbox has a loopback of its own and nothing else. */
-import { execFile, execFileSync, spawnSync } from "node:child_process";
+/** NW of the threat list, as far as it holds without the proxy: a sandbox has a loopback of its own and nothing else. */
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { networkInterfaces } from "node:os";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -15,6 +16,45 @@ const DIAL = `const s=require("net").connect({host:process.argv[1],port:+process
 s.on("connect",()=>{console.log("connected");s.destroy()});s.on("timeout",()=>{console.log("silence");s.destroy()});s.on("error",(e)=>console.log(e.code))`;
 const SEND = `const s=require("dgram").createSocket(process.argv[1].includes(":")?"udp6":"udp4");
 s.on("error",(e)=>{console.log(e.code);s.close()});s.send("x",+process.argv[2],process.argv[1],(e)=>{console.log(e?e.code:"sent");s.close()})`;
+
+const MARK = "viv-spoofed";
+/** Sends frames that claim to come from others: an address, a DHCP server, a router, a VLAN, an answer to ARP. */
+const SPOOF = `
+import socket, struct, sys
+def attempt(send):
+    try: send()
+    except OSError: pass
+device = sys.argv[1]
+def frame(kind, payload, source=bytes.fromhex("02deadbeef01")):
+    def send():
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        raw.bind((device, 0))
+        raw.send(b"\\xff" * 6 + source + kind + payload + b"${MARK} ")
+    attempt(send)
+def packet(source, target, protocol, payload):
+    return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 1, 0, 64, protocol, 0, socket.inet_aton(source), socket.inet_aton(target)) + payload
+frame(b"\\x08\\x00", packet("10.0.0.1", "255.255.255.255", 17, b"${MARK} source address;"))
+frame(b"\\x08\\x00", packet("192.0.2.53", "255.255.255.255", 17, struct.pack("!HHHH", 67, 68, 40, 0) + b"${MARK} DHCP;"))
+frame(b"\\x86\\xdd", struct.pack("!IHBB", 6 << 28, 40, 58, 255) + socket.inet_pton(10, "fe80::1") + socket.inet_pton(10, "ff02::1") + bytes([134, 0, 0, 0]) + b"${MARK} router advertisement;")
+frame(b"\\x81\\x00\\x00\\x05\\x08\\x00", b"${MARK} VLAN;")
+frame(b"\\x08\\x06", b"${MARK} ARP;")
+def headed():
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    raw.sendto(packet("10.0.0.1", "255.255.255.255", 17, b"${MARK} raw"), ("255.255.255.255", 0))
+attempt(headed)
+print("tried")`;
+/** Prints what of it is seen on any device within some seconds, but for the sender's own. */
+const SNIFF = `
+import re, socket, sys, time
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+raw.settimeout(0.2)
+print("ready", flush=True)
+until = time.time() + float(sys.argv[1])
+while time.time() < until:
+    try: data, where = raw.recvfrom(65535)
+    except TimeoutError: continue
+    if b"${MARK}" in data and where[2] != 4: print(re.findall(rb"${MARK} ([A-Za-z ]*)", data), flush=True)`;
 
 describe("the network of a sandbox", needs("root"), () => {
   let server: TestServer;
@@ -98,8 +138,40 @@ describe("the network of a sandbox", needs("root"), () => {
     await server.client.call("removeSandbox", { sandbox: sibling.id });
   });
 
-  test("names do not resolve inside, and no question leaves", async () => {
-    expect(await run(box, `require("dns").lookup("example.com",(e)=>console.log(e?.code))`)).toMatch(/^(EAI_AGAIN|ENOTFOUND)$/);
+  test("NW-09: frames and packets under another's name end where they began, whoever they are for", async () => {
+    const heard = spawn("python3", ["-c", SNIFF, "2"], { stdio: ["ignore", "pipe", "inherit"] });
+    await once(heard.stdout, "data");
+    const tried = await server.client.call("runCommand", { sandbox: box, user: "root", command: ["python3", "-c", SPOOF, "lo"] });
+    expect(tried.stdout, tried.stderr).toContain("tried");
+    for (const line of ["ip link add link lo name lo.5 type vlan id 5", "ip link set lo address 02:00:00:00:00:01"])
+      expect((await server.sh(box, line, { user: "root" })).end?.exitCode, line).not.toBe(0);
+    expect(await text(heard.stdout)).toBe("");
+    // The control: where there is a device, the same frames arrive at its other end.
+    const wire = "ip link add one type veth peer name two && ip link set one up && ip link set two up && ip link set lo up";
+    const control = `${wire} && { python3 -c "$SNIFF" 2 & sleep 0.5; python3 -c "$SPOOF" one; ip link add link one name one.5 type vlan id 5; wait; }`;
+    const { stdout } = await promisify(execFile)("unshare", ["-n", "sh", "-c", control], { env: { ...process.env, SNIFF, SPOOF } });
+    for (const kind of ["source address", "DHCP", "router advertisement", "VLAN", "ARP"]) expect(stdout).toContain(kind);
+  });
+
+  test("NW-10: root inside has no rules to flush, and those outside hold", async () => {
+    const lines = ["nft flush ruleset", "iptables -F", "ip rule flush", "ip route flush table all", "unshare -n true", "unshare -rn true"];
+    for (const line of lines) expect((await server.sh(box, line, { user: "root" })).end?.exitCode, line).not.toBe(0);
+    expect(await run(box, DIAL, "1.1.1.1", "80")).toMatch(/^ENETUNREACH$/);
+    const denied = "curl -sS -m 5 -x http://127.0.0.1:4098 http://169.254.169.254/";
+    expect((await server.sh(box, denied, { user: "root" })).stdout).toContain('"metadata"');
+    // The control: rules that lie inside a namespace are its root's to flush.
+    const look = `python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("192.0.2.1", 9))' 2>/dev/null && echo open || echo closed`;
+    const inside = `ip link set lo up; ip addr add 192.0.2.1/32 dev lo
+      ip rule add pref 5 lookup local; ip rule del pref 0; ip rule add pref 1 to 192.0.2.1 prohibit; ${look}; ip rule del pref 1; ${look}`;
+    expect((await promisify(execFile)("unshare", ["-n", "sh", "-c", inside])).stdout).toBe("closed\nopen\n");
+  });
+
+  test("without a network names do not resolve inside; with one they do, and no question leaves", async () => {
+    const lookup = `require("dns").lookup("example.com",(e,a)=>console.log(e?.code??a))`;
+    const off = (await server.create({ network: "off" })).id;
+    expect(await run(off, lookup)).toMatch(/^(EAI_AGAIN|ENOTFOUND)$/);
+    await server.client.call("removeSandbox", { sandbox: off });
+    expect(await run(box, lookup)).toMatch(/^198\.1[89]\./);
     expect(
       execFileSync(process.execPath, ["-e", `require("dns").lookup("localhost",(e,a)=>console.log(a))`], { encoding: "utf8" }),
     ).toMatch(/127.0.0.1|::1/);

@@ -1,20 +1,22 @@
 /** Real programs on their way out: each fetches from a server of the test, by the proxy's variables or without them. */
-import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CommandResult } from "../../src/schema/command.ts";
 import { GitHttp } from "../support/git-http.ts";
 import { TestResolver } from "../support/origins.ts";
+import { makeRepository, packDeb, publishCrate, publishNpm, publishWheel, type Files } from "../support/packages.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 const PLAIN = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY NODE_USE_ENV_PROXY;";
+
+/** Where rustup puts cargo and its compilers. */
+const RUST = [".cargo", ".rustup"].map((name) => join(homedir(), name));
 
 describe("programs inside", needs("root", "git"), () => {
   let place: string;
@@ -26,14 +28,14 @@ describe("programs inside", needs("root", "git"), () => {
   let port: number;
   let gitPort: number;
   /** Files by host and path. */
-  const files = new Map<string, Buffer | string>();
+  const files: Files = new Map();
   const run = (line: string): Promise<CommandResult> =>
     server.sh(box, `cd /tmp && PATH=${dirname(process.execPath)}:$PATH; ${line}`, { user: "root" });
 
   beforeAll(async () => {
     place = mkdtempSync(join(tmpdir(), "viv-programs-"));
     resolver = await TestResolver.open();
-    for (const name of ["web.test", "npm.test", "pypi.test", "apt.test"]) resolver.names.set(name, ["127.0.0.2"]);
+    for (const name of ["web.test", "npm.test", "pypi.test", "apt.test", "crates.test"]) resolver.names.set(name, ["127.0.0.2"]);
     resolver.names.set("git.test", ["127.0.0.1"]);
     web = createServer(serve).listen(0, "127.0.0.2");
     await once(web, "listening");
@@ -50,7 +52,9 @@ describe("programs inside", needs("root", "git"), () => {
       ],
       resolvers: [resolver.address],
     };
-    server = await TestServer.start({ config: { network: rules, expose: [dirname(process.execPath)] } });
+    server = await TestServer.start({
+      config: { network: rules, expose: [dirname(process.execPath), ...RUST.filter((folder) => existsSync(folder))] },
+    });
     box = (await server.create()).id;
   });
   afterAll(async () => {
@@ -99,11 +103,7 @@ describe("programs inside", needs("root", "git"), () => {
   });
 
   test("npm installs a package", async () => {
-    const tarball = packNpm(place);
-    const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
-    const version = { name: "demo", version: "1.0.0", dist: { tarball: `http://npm.test:${port}/demo/-/demo-1.0.0.tgz`, integrity } };
-    files.set("npm.test/demo", JSON.stringify({ name: "demo", "dist-tags": { latest: "1.0.0" }, versions: { "1.0.0": version } }));
-    files.set("npm.test/demo/-/demo-1.0.0.tgz", tarball);
+    publishNpm(files, place, `http://npm.test:${port}`);
     const line = `mkdir -p app && cd app && echo '{}' > package.json && npm install --no-audit --no-fund --registry http://npm.test:${port}/ demo 2>&1 && node -p 'require("demo")'`;
     const { stdout } = await run(line);
     expect(stdout.trim().split("\n").at(-1)).toBe("from the registry");
@@ -111,9 +111,7 @@ describe("programs inside", needs("root", "git"), () => {
 
   test("pip installs a package", async (context) => {
     if ((await run("python3 -m pip --version")).end?.exitCode !== 0) context.skip("pip is not installed");
-    const wheel = packWheel(place);
-    files.set("pypi.test/simple/demo/", `<a href="/demo-1.0-py3-none-any.whl">demo-1.0-py3-none-any.whl</a>`);
-    files.set("pypi.test/demo-1.0-py3-none-any.whl", wheel);
+    publishWheel(files, place, "pypi.test");
     const index = `--index-url http://pypi.test:${port}/simple --trusted-host pypi.test`;
     const { stdout, stderr } = await run(
       `python3 -m pip install -q --no-cache-dir --disable-pip-version-check ${index} --target wheels demo && PYTHONPATH=wheels python3 -c 'import demo; print(demo.said)'`,
@@ -132,53 +130,30 @@ describe("programs inside", needs("root", "git"), () => {
     );
     expect(stdout.trim().split("\n").at(-1), stdout + stderr).toBe("from the archive");
   });
+
+  test("cargo fetches a crate from a sparse registry", async (context) => {
+    const rust = `export RUSTUP_HOME=${RUST[1]} PATH=${RUST[0]}/bin:$PATH;`;
+    if ((await run(`${rust} cargo --version`)).end?.exitCode !== 0) context.skip("cargo is not installed");
+    publishCrate(files, place, `http://crates.test:${port}`);
+    const manifest = `[package]\\nname = "app"\\nversion = "1.0.0"\\nedition = "2021"\\n[dependencies]\\ndemo = { version = "1", registry = "own" }\\n`;
+    const line = `${rust} mkdir -p crate/src && cd crate && touch src/lib.rs && printf '${manifest}' > Cargo.toml && export CARGO_HOME=/tmp/cargo CARGO_REGISTRIES_OWN_INDEX=sparse+http://crates.test:${port}/index/ && cargo fetch -q && ls /tmp/cargo/registry/src/*/`;
+    const { stdout, stderr } = await run(line);
+    expect(stdout, stderr).toContain("demo-1.0.0");
+  });
+
+  test("Java fetches a file by its own options, which name the proxy", async (context) => {
+    if ((await run("java --list-modules | grep -q jdk.compiler")).end?.exitCode !== 0) context.skip("no Java with a compiler is installed");
+    const program = `public class Fetch { public static void main(String[] a) throws Exception { System.out.write(new java.net.URL(a[0]).openStream().readAllBytes()); System.out.flush(); } }`;
+    const fetched = `java Fetch.java http://web.test:${port}/file`;
+    const { stdout, stderr } = await run(`echo '${program}' > Fetch.java && ${fetched}; env -u JAVA_TOOL_OPTIONS ${fetched}`);
+    expect(stdout, stderr).toBe("content of the file\n".repeat(2));
+  });
+
+  test("Go fetches a file, with the proxy's variables and without", async (context) => {
+    if ((await run("go version")).end?.exitCode !== 0) context.skip("Go is not installed");
+    const program = `package main; import ("io"; "net/http"; "os"); func main() { r, e := http.Get(os.Args[1]); if e != nil { panic(e) }; io.Copy(os.Stdout, r.Body) }`;
+    const line = `echo '${program}' > fetch.go && go build -o fetch fetch.go && ./fetch http://web.test:${port}/file; ${PLAIN} ./fetch http://web.test:${port}/file`;
+    const { stdout, stderr } = await run(line);
+    expect(stdout, stderr).toBe("content of the file\n".repeat(2));
+  });
 });
-
-function makeRepository(place: string): void {
-  const work = join(place, "work");
-  mkdirSync(work);
-  writeFileSync(join(work, "file"), "committed\n");
-  const run = (...args: string[]): Buffer =>
-    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.com", ...args], { cwd: work });
-  run("init", "-q", ".");
-  run("add", ".");
-  run("commit", "-qm", "first");
-  execFileSync("git", ["clone", "-q", "--bare", work, join(place, "repository.git")]);
-}
-
-function packNpm(place: string): Buffer {
-  const folder = join(place, "npm", "package");
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "demo", version: "1.0.0", main: "index.js" }));
-  writeFileSync(join(folder, "index.js"), `module.exports = "from the registry";`);
-  return execFileSync("tar", ["-cz", "-C", join(place, "npm"), "package"]);
-}
-
-function packWheel(place: string): Buffer {
-  const folder = join(place, "wheel");
-  const info = join(folder, "demo-1.0.dist-info");
-  mkdirSync(info, { recursive: true });
-  writeFileSync(join(folder, "demo.py"), `said = "from the index"\n`);
-  writeFileSync(join(info, "METADATA"), "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n");
-  writeFileSync(join(info, "WHEEL"), "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n");
-  writeFileSync(
-    join(info, "RECORD"),
-    "demo.py,,\ndemo-1.0.dist-info/METADATA,,\ndemo-1.0.dist-info/WHEEL,,\ndemo-1.0.dist-info/RECORD,,\n",
-  );
-  const file = join(place, "demo.whl");
-  execFileSync("python3", ["-c", "import shutil,sys; shutil.make_archive(sys.argv[1], 'zip', sys.argv[2])", file, folder]);
-  return readFileSync(`${file}.zip`);
-}
-
-function packDeb(place: string): { name: string; deb: Buffer; index: string } {
-  const folder = join(place, "deb");
-  mkdirSync(join(folder, "DEBIAN"), { recursive: true });
-  const control =
-    "Package: viv-demo\nVersion: 1.0\nArchitecture: all\nMaintainer: test <test@example.com>\nDescription: from the archive\n";
-  writeFileSync(join(folder, "DEBIAN", "control"), control);
-  execFileSync("dpkg-deb", ["--build", "--root-owner-group", folder, place], { stdio: "pipe" });
-  const name = readdirSync(place).find((entry) => entry.endsWith(".deb")) ?? "";
-  const deb = readFileSync(join(place, name));
-  const hash = createHash("sha256").update(deb).digest("hex");
-  return { name, deb, index: `${control}Filename: ./${name}\nSize: ${deb.length}\nSHA256: ${hash}\n\n` };
-}

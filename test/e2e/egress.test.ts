@@ -2,8 +2,9 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { connect, type AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text as readAll } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { CommandResult } from "../../src/schema/command.ts";
 import { TestResolver } from "../support/origins.ts";
@@ -127,7 +128,24 @@ describe("the way out of a sandbox", needs("root"), () => {
     await server.client.call("changeNetwork", { sandbox: box, mode: "allow-list", ports: [80, 443] });
   });
 
-  test("PX-11: the socket says who speaks: a sibling without a network has none", async () => {
+  test("PX-11: the socket says who speaks, whatever a request claims, and no sandbox reaches another's", async () => {
+    const sibling = (await server.create({ network: "off" })).id;
+    await server.client.call("changeNetwork", { sandbox: sibling, mode: "allow-list", deny: ["allowed.test"] });
+    const claims = [`--proxy-user ${box}:`, `--proxy-header 'X-Sandbox: ${box}'`, `-H 'SANDBOX_ID: ${box}' -A ${box}`];
+    for (const claim of claims) expect((await curl(sibling, url(), claim)).stdout, claim).toMatch(/"production".* 403$/s);
+    const { records } = await server.client.call("listAudit", { sandbox: sibling });
+    expect(records.filter(({ label, actor }) => label === "DENIED" && actor.name === sibling)).toHaveLength(claims.length);
+    const seen = await server.sh(sibling, "find / -xdev -name egress.sock 2>/dev/null; grep -c egress.sock /proc/net/unix", {
+      user: "root",
+    });
+    expect(seen.stdout).toBe("0\n");
+    // The control: who gets at the other's socket speaks as the other.
+    const socket = join(server.paths.home, "run", box, "egress.sock");
+    expect(await fetchThrough(socket, url())).toMatch(/^HTTP\/1.1 200 /);
+    await server.client.call("removeSandbox", { sandbox: sibling });
+  });
+
+  test("PX-11: a sibling without a network has no way at all", async () => {
     const sibling = (await server.create()).id;
     await server.client.call("changeNetwork", { sandbox: sibling, mode: "off" });
     expect((await server.sh(sibling, "env | grep -ci proxy")).stdout).toBe("0\n");
@@ -136,6 +154,12 @@ describe("the way out of a sandbox", needs("root"), () => {
     expect((await curl(box, url())).stdout).toMatch(/ 200$/);
     await server.client.call("removeSandbox", { sandbox: sibling });
   });
+
+  async function fetchThrough(socketPath: string, address: string): Promise<string> {
+    const socket = connect(socketPath);
+    socket.write(`GET ${address} HTTP/1.1\r\nHost: ${new URL(address).host}\r\nConnection: close\r\n\r\n`);
+    return readAll(socket);
+  }
 
   test("an answer that is under way ends when the host is denied; `viv network` shows and changes it", async () => {
     const slow = curl(box, url("allowed.test", "/slow"), "-m 25");
@@ -206,20 +230,22 @@ describe("the way out of a sandbox", needs("root"), () => {
     expect(records.find(({ action }) => action === "network.ended")?.arguments).toMatchObject({ address: "127.0.0.2" });
   });
 
-  test("a config that opens the network waits for trust; one that names production does not", async () => {
-    writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ network: { mode: "public", production: ["prod.test"] } }));
-    const made = await server.create();
-    expect(made.untrusted).toEqual(["network"]);
-    expect((await server.client.call("inspectNetwork", { sandbox: made.id })).rules).toMatchObject({
-      mode: "off",
-      production: ["prod.test"],
-    });
+  test("NET-1: a sandbox nobody said anything about has the public web; a config that opens more waits for trust, one that narrows does not", async () => {
+    const rulesOf = async (sandbox: string) => (await server.client.call("inspectNetwork", { sandbox })).rules;
+    const config = (network: object): void => writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ network }));
+    config({});
+    expect(await rulesOf((await server.create()).id)).toMatchObject({ mode: "public", ports: [80, 443], allow: [], production: [] });
+    config({ ports: [22, 443], production: ["prod.test"] });
+    const wide = await server.create();
+    expect(wide.untrusted).toEqual(["network"]);
+    expect(await rulesOf(wide.id)).toMatchObject({ mode: "public", ports: [443], production: ["prod.test"] });
+    expect((await curl(wide.id, "https://prod.test/")).stderr).toContain("403");
+    config({ mode: "allow-list", allow: ["only.test"] });
+    const listed = await server.create();
+    expect(await rulesOf(listed.id)).toMatchObject({ mode: "allow-list", allow: [{ host: "only.test", tcp: false }] });
+    expect((await curl(listed.id, "http://other.test/")).stdout).toContain("host_not_allowed");
+    config({ ports: [22, 443], production: ["prod.test"] });
     await server.client.call("trust", { project: server.project });
-    const trusted = await server.create();
-    expect((await server.client.call("inspectNetwork", { sandbox: trusted.id })).rules).toMatchObject({
-      mode: "public",
-      production: ["prod.test"],
-    });
-    expect((await curl(trusted.id, "http://prod.test/")).stdout).toContain('"production"');
+    expect(await rulesOf((await server.create()).id)).toMatchObject({ mode: "public", ports: [22, 443] });
   });
 });

@@ -37,7 +37,14 @@ describe("an experiment", needs("root"), () => {
     expect(attempt(ended, "a")).toMatchObject({ exitCode: 0, output: "nothing\n", diff: { files: 0 }, checked: { passed: false } });
     expect(attempt(ended, "b")).toMatchObject({ diff: { files: 2, added: 51, removed: 1 }, checked: { passed: true }, verified: null });
     const winner = attempt(ended, "c");
-    expect(winner).toMatchObject({ state: "done", verified: { passed: true }, needs: [], protectedChanged: [], networkBytes: null });
+    expect(winner).toMatchObject({
+      state: "done",
+      verified: { passed: true },
+      needs: [],
+      protectedChanged: [],
+      networkBytes: 0,
+      cost: null,
+    });
     expect(winner.wallMs).toBeGreaterThan(990);
     expect(winner.cpuMs).toBeGreaterThan(0);
     expect(winner.peakMemoryBytes).toBeGreaterThan(0);

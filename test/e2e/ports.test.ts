@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
-import { connect, createConnection } from "node:net";
+import { connect, createConnection, createServer, type AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { dirname } from "node:path";
@@ -132,6 +132,31 @@ describe("a port inside a sandbox", needs("root"), () => {
       expect((await ended)[0]).toBe(0);
     } finally {
       child.kill("SIGKILL");
+    }
+  });
+
+  test("NW-12: a local port that leads to one sandbox is not given to another, nor is one that is taken", async () => {
+    const other = await server.create();
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const child = startViv(server, ["port", "ports", String(PORT), "0", "--json"]);
+    try {
+      const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+      const { local } = JSON.parse(line) as { local: number };
+      for (const port of [local, (taken.address() as AddressInfo).port])
+        expect(viv(server, ["port", other.id, String(PORT), String(port)])).toMatchObject({ err: expect.stringContaining("is taken") });
+      // Whoever listens inside has a port of that sandbox, and not this one.
+      const listen = `require("net").createServer((s) => s.end("stolen")).listen(${local}, "0.0.0.0", () => console.log("up"))`;
+      const thief = await server.sh(other.id, `exec ${process.execPath} -e '${listen}'`, { background: true });
+      await eventually(
+        () => server.client.call("inspectCommand", { sandbox: other.id, command: thief.id }),
+        ({ stdout }) => stdout.includes("up"),
+      );
+      expect(await (await fetch(`http://127.0.0.1:${local}/mine`)).json()).toMatchObject({ url: "/mine" });
+    } finally {
+      child.kill("SIGKILL");
+      taken.close();
+      await server.client.call("removeSandbox", { sandbox: other.id });
     }
   });
 

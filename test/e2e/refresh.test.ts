@@ -258,6 +258,21 @@ for (const storage of ["btrfs", "plain"] as const) {
       await expect.poll(() => listed("bases")).toEqual(storage === "btrfs" ? [] : layersOfTip());
     });
 
+    test("after a promotion the sandbox's later edits of the same lines are no conflict with what it promoted", async () => {
+      await inside("echo first > mine.txt");
+      const { state } = await server.client.call("promote", { sandbox: box });
+      expect(state).toBe("applied");
+      await inside("echo second > mine.txt");
+      put("later.txt", "1\n");
+      const report = await refresh();
+      expect([report.conflicts, report.changes.map(({ path }) => path)]).toEqual([[], ["later.txt"]]);
+      expect(await inside("cat mine.txt later.txt")).toBe("second\n1\n");
+      put("mine.txt", "edited outside\n");
+      expect((await refresh()).conflicts.map(({ path }) => path)).toEqual(["mine.txt"]);
+      rmSync(join(server.project, "mine.txt"));
+      rmSync(join(server.project, "later.txt"));
+    });
+
     test("folders and files take each other's place, and names may be any bytes", async () => {
       put("untouched.txt", "x");
       rmSync(join(server.project, "untouched.txt"));

@@ -136,7 +136,9 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
         "pip-pypi.test pypi.test new",
         "git-git.test git.test new",
         "cargo-mine crates.test new",
-        ...["null null left out", "null null left out", "null null left out"],
+        "null null left out",
+        "null null left out",
+        "null null left out",
       ].toSorted(),
     );
     expect(again.out).toContain("unchanged");

@@ -1,10 +1,11 @@
 /** PX of the threat list, for connections that carry something else: CONNECT, SOCKS5, and names dialled without the proxy. */
 import { once } from "node:events";
-import type { Socket } from "node:net";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import { createServer as createHttps } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { connect as connectTls, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../support/server.ts";
-import { ProxyLab, type Origin } from "../support/proxy-lab.ts";
+import { certificate, ProxyLab, type Origin } from "../support/proxy-lab.ts";
 
 describe("tunnels through the proxy", () => {
   const lab = new ProxyLab();
@@ -142,6 +143,60 @@ describe("tunnels through the proxy", () => {
     await new Promise((resolve) => tls.once("close", resolve));
     expect(denials()).toEqual(["production"]);
     expect(secure.heard).toEqual([]);
+  });
+
+  test("PX-15: TLS that is opened carries plain requests alone: no WebSocket, no HTTP/2, no other protocol", async () => {
+    const heard: string[] = [];
+    const own = certificate(lab.folder, "bound.test");
+    const origin = createHttps(own, (request, response) => {
+      heard.push(`${request.method} ${request.url} ${request.headers.upgrade ?? "-"}`);
+      response.end("plain");
+    }).listen(0, "127.0.0.2");
+    origin.on("upgrade", (_, socket) => {
+      heard.push("upgraded");
+      socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    });
+    await once(origin, "listening");
+    const { port } = origin.address() as AddressInfo;
+    lab.names.set("bound.test", ["127.0.0.2"]);
+    lab.opened.push({ host: "bound.test", ports: [port], tcp: false });
+    const defaults = getCACertificates("default");
+    setDefaultCACertificates([...defaults, own.cert.toString()]);
+    const talk = async (bytes: string): Promise<{ answer: string; protocol: string | false | null }> => {
+      const socket = await tunnel("bound.test", port);
+      const tls = connectTls({ socket, servername: "bound.test", rejectUnauthorized: false, ALPNProtocols: ["h2", "http/1.1"] });
+      tls.on("error", () => undefined);
+      await once(tls, "secureConnect");
+      const answer = await ends(tls, bytes);
+      return { answer, protocol: tls.alpnProtocol };
+    };
+    const upgrade = (to: string): string =>
+      `GET /up HTTP/1.1\r\nHost: bound.test:${port}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${to}\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n`;
+    try {
+      // The control: the host itself says yes, where nobody opens the connection.
+      expect((await talk(upgrade("websocket"))).answer).toMatch(/^HTTP\/1.1 101 /);
+      heard.length = 0;
+      lab.interceptor = {
+        wants: (host) => host === "bound.test",
+        credentials: () => ({ key: own.key.toString(), cert: own.cert.toString() }),
+        fill: (_, headers) => ({ headers, hidden: [] }),
+      };
+      const ordinary = await talk(`GET /plain HTTP/1.1\r\nHost: bound.test:${port}\r\nConnection: close\r\n\r\n`);
+      expect(ordinary).toMatchObject({ answer: expect.stringMatching(/^HTTP\/1.1 200 [^]*plain/), protocol: "http/1.1" });
+      for (const bytes of [
+        upgrade("websocket"),
+        upgrade("h2c"),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "CONNECT evil.test:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+      ])
+        expect((await talk(bytes)).answer, bytes).not.toMatch(/^HTTP\/1.1 (101|200)/);
+      expect(heard).toEqual(["GET /plain -"]);
+    } finally {
+      lab.interceptor = undefined;
+      setDefaultCACertificates(defaults);
+      origin.close();
+      origin.closeAllConnections();
+    }
   });
 
   describe("SOCKS5", () => {

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { changesBetween, EVERYTHING, storeChanges, type ChangeSet } from "../../src/merge/change-set.ts";
+import { changesBetween, changeSetOf, gatherInto, type ChangeSet } from "../../src/merge/change-set.ts";
 import { GitStore } from "../../src/merge/store.ts";
 import { mergeSides } from "../../src/merge/three-way.ts";
 import { newId } from "../../src/schema/ids.ts";
@@ -113,7 +113,7 @@ for (const storage of ["btrfs", "plain"] as const) {
       const now = await lab.capture.base(request);
       const gather = gatherWith(host);
       const sides = await volumes.sides({ volume }, base.id, 0);
-      const ours = { label: "sandbox", changes: await storeChanges(store, await gather(sides, await store.place("sandbox"), EVERYTHING)) };
+      const ours = { label: "sandbox", changes: changeSetOf(await gatherInto(store, gather, sides, "sandbox")) };
       const theirs = { label: "reality", changes: await changesBetween(gather, store, await volumes.between(base.id, now.id, 0)) };
       const { changes, conflicts } = await mergeSides(store, ours, theirs);
       const text = async (path: string): Promise<string> => {

@@ -44,7 +44,8 @@ export class BoundHost {
     this.store = store;
     this.secrets = secrets;
     this.interceptor = new SecretInterceptor(secrets, this.place);
-    this.lab = new ProxyLab({ interceptor: () => this.interceptor, effects: effects?.(store) });
+    this.lab = new ProxyLab({ effects: effects?.(store) });
+    this.lab.interceptor = this.interceptor;
   }
 
   static async open(effects?: (store: Store) => EffectDesk): Promise<BoundHost> {

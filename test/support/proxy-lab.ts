@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
 import { Egress, type EgressOptions } from "../../src/network/egress.ts";
 import type { NetworkRecord } from "../../src/network/gate.ts";
+import type { Interceptor } from "../../src/network/interception.ts";
 import { NO_NETWORK, type NetworkRules } from "../../src/schema/network.ts";
 
 export interface Origin {
@@ -27,10 +28,12 @@ export class ProxyLab {
   readonly opened: { host: string; ports: number[]; tcp: boolean }[] = [];
   readonly ownPorts: number[] = [];
   failing = false;
+  /** Opens TLS where it is set. */
+  interceptor: Interceptor | undefined;
   readonly egress: Egress;
   readonly #closers: (() => void)[] = [];
 
-  constructor(more: Pick<EgressOptions, "interceptor" | "effects"> = {}) {
+  constructor(more: Pick<EgressOptions, "effects"> = {}) {
     this.egress = new Egress({
       ...more,
       log: { info: () => undefined, warn: () => undefined },
@@ -40,6 +43,7 @@ export class ProxyLab {
         return typeof known === "function" ? known() : known;
       },
       opened: this.opened,
+      interceptor: () => this.interceptor,
       ownPorts: () => this.ownPorts,
       listens: (port) => port === 5432,
       record: (record) => {
@@ -150,9 +154,11 @@ export class ProxyLab {
   }
 }
 
-export function certificate(folder: string, name: string): { key: Buffer; cert: Buffer } {
+/** Signed by itself, for one name or several. */
+export function certificate(folder: string, name: string, ...more: readonly string[]): { key: Buffer; cert: Buffer } {
   const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.crt`)];
-  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`];
+  const names = [name, ...more].map((each) => `DNS:${each}`).join(",");
+  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=${names}`];
   execFileSync(
     "openssl",
     [

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { storeChanges } from "../../src/merge/change-set.ts";
+import { changeSetOf } from "../../src/merge/change-set.ts";
 import { mergeTrees, type ConflictKind } from "../../src/merge/merge.ts";
 import { GitStore, type TreeRequest } from "../../src/merge/store.ts";
 import { mergeSides, type MergeSide } from "../../src/merge/three-way.ts";
@@ -229,7 +229,7 @@ describe("PROM-2 a three-way merge", () => {
     const robbed = new Set(changes.filter((change) => change.new === null).flatMap(({ path }) => above(path.toString())));
     const kept = [...robbed].filter((path) => untouched.some((each) => each.startsWith(`${path}/`))).map((path) => Buffer.from(path));
     const gathered: Gathered = { changes, kept, blobs: blobs.write(join(own.folder, label)), skipped: 0, more: false };
-    return { label, changes: await storeChanges(own, gathered) };
+    return { label, changes: changeSetOf({ gathered, contents: (await own.write([], gathered.blobs)).contents }) };
   }
 });
 

@@ -89,7 +89,57 @@ describe("rules", () => {
       ports: [80, 443],
       production: ["p.test", "q.test"],
     });
-    expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({})).mode).toBe("off");
+  });
+
+  test("NET-1: where nobody says anything it is the public web, on the ports of http and https", () => {
+    const usual = networkRules(ProjectNetwork.parse({}), UserNetwork.parse({}));
+    expect(usual).toEqual({ mode: "public", allow: [], ports: [80, 443], production: [], effects: "record" });
+    expect(networkRules(ProjectNetwork.parse({ mode: "off" }), UserNetwork.parse({})).mode).toBe("off");
+    expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({ mode: "off" })).mode).toBe("off");
+    expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({}), "off").mode).toBe("off");
+  });
+
+  test("NET-1: nothing goes over the user's ceiling, whoever asks", () => {
+    const user = UserNetwork.parse({ ceiling: "allow-list", allow: ["a.test"] });
+    expect(networkRules(ProjectNetwork.parse({}), user)).toMatchObject({ mode: "allow-list", allow: [{ host: "a.test" }] });
+    expect(networkRules(ProjectNetwork.parse({ mode: "public" }), user, "public").mode).toBe("allow-list");
+    expect(networkRules(ProjectNetwork.parse({ mode: "off" }), user).mode).toBe("off");
+    expect(networkRules(ProjectNetwork.parse({ mode: "public" }), UserNetwork.parse({ ceiling: "off" })).mode).toBe("off");
+  });
+
+  describe("NET-1: a project that is not trusted", () => {
+    const untrusted = (network: object): ProjectNetwork => ({ ...ProjectNetwork.parse(network), tightenOnly: true });
+    const wide = { mode: "public", allow: ["a.test", { host: "b.test", ports: [22, 443], tcp: true }], ports: [25, 443] };
+
+    test("narrows the public web: its list counts, without further ports and protocols", () => {
+      const rules = networkRules(untrusted({ ...wide, mode: "allow-list" }), UserNetwork.parse({}));
+      expect(rules).toMatchObject({ mode: "allow-list", ports: [443] });
+      expect(codeOf(decide(rules, [], "a.test", 443))).toBe("allow by allow a.test");
+      expect(codeOf(decide(rules, [], "b.test", 443))).toBe("allow by allow b.test");
+      expect(decide(rules, [], "b.test", 443)).toMatchObject({ tcp: false });
+      expect(codeOf(decide(rules, [], "b.test", 22))).toBe("port_closed");
+      expect(codeOf(decide(rules, [], "other.test", 443))).toBe("host_not_allowed");
+    });
+
+    test("opens nothing that the user's own rules close", () => {
+      expect(networkRules(untrusted(wide), UserNetwork.parse({ mode: "off" })).mode).toBe("off");
+      const list = networkRules(untrusted(wide), UserNetwork.parse({ mode: "allow-list", allow: ["mine.test"] }));
+      expect(list).toMatchObject({ mode: "allow-list", allow: [{ host: "mine.test" }] });
+      expect(codeOf(decide(list, [], "a.test", 443))).toBe("host_not_allowed");
+      const web = networkRules(untrusted(wide), UserNetwork.parse({}));
+      expect(web).toMatchObject({ mode: "public", ports: [443] });
+      expect(codeOf(decide(web, [], "b.test", 22))).toBe("port_closed");
+      expect(codeOf(decide(web, [], "a.test", 25))).toBe("port_closed");
+      // Trusted, the same rules open all of it.
+      const trusted = networkRules(ProjectNetwork.parse(wide), UserNetwork.parse({ mode: "off" }));
+      expect(codeOf(decide(trusted, [], "b.test", 22))).toBe("allow by allow b.test");
+      expect(codeOf(decide(trusted, [], "a.test", 25))).toBe("allow by allow a.test");
+    });
+
+    test("may switch it off, name production and hold effects", () => {
+      const rules = networkRules(untrusted({ mode: "off", production: ["p.test"], effects: "hold" }), UserNetwork.parse({}));
+      expect(rules).toMatchObject({ mode: "off", production: ["p.test"], effects: "hold" });
+    });
   });
 
   test("a host of a config is a name in lower case, a pattern at its beginning, or an address", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { newAttempt } from "../../src/experiments/input.ts";
 import { withOriginalTests } from "../../src/experiments/manifest.ts";
+import { withOriginalRunners } from "../../src/experiments/pyproject.ts";
 import { protectionOf, splitProtected } from "../../src/experiments/protection.ts";
 import { parallelByMachine, Queue } from "../../src/experiments/queue.ts";
 import { obstacle, ONLY_PROTECTED, rank, whyItWon, type RankingOptions } from "../../src/experiments/ranking.ts";
@@ -229,5 +230,36 @@ describe("a manifest", () => {
     });
     expect(withOriginalTests("{", "{}")).toBeNull();
     expect(withOriginalTests("{}", "[]")).toBeNull();
+  });
+});
+
+describe("a pyproject.toml", () => {
+  const old = '[project]\nname = "p"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n\n[tool.ruff]\nline-length = 100\n';
+  const judge = (now: string): string | null => withOriginalRunners(old, now);
+
+  test("EXP-2: is judged with its original test runners", () => {
+    expect(judge(old.replace('"p"', '"q"'))).toBeNull();
+    expect(judge(old.replace("-q", "-q --ignore=test"))).toBe(old);
+    expect(judge(old.replace('"p"', '"q"').replace("-q", "--co"))).toMatch(
+      /^\[project\]\nname = "q"\n[^]*\[tool\.pytest\.ini_options\]\naddopts = "-q"\n/,
+    );
+    expect(judge(old.replace("-q", "--co"))).toBe(old);
+    expect(withOriginalRunners("[project]\n", '[project]\n[tool.coverage.run]\nomit = ["*"]\n')).toBe("[project]\n");
+  });
+
+  test("EXP-2: a runner's table is found however it is written", () => {
+    const bare = "[project]\nname = 'p'\n";
+    for (const hidden of [
+      "[ tool . pytest . ini_options ]\naddopts = '--co'\n",
+      '["tool"."pytest"."ini_options"]\naddopts = "--co"\n',
+      "[tool]\npytest.ini_options.addopts = '--co'\n",
+      "[tool]\n'pytest' . ini_options = { addopts = '--co' }\n",
+      "tool.pytest.ini_options.addopts = '--co'\n",
+      "tool = { pytest = { ini_options = { addopts = '--co' } } }\n",
+      '["tool"."p\\u0079test"."ini_options"]\naddopts = "--co"\n',
+    ]) {
+      const now = hidden.startsWith("tool") ? hidden + bare : bare + hidden;
+      expect(withOriginalRunners(bare, now) ?? now, hidden).not.toContain("--co");
+    }
   });
 });

@@ -45,7 +45,7 @@ describe("a project's config that nobody trusted", () => {
       limits: { cpus: 1 },
       mask: [],
       checks: [],
-      network: { allow: [], production: [] },
+      network: { allow: [], production: [], tightenOnly: true },
       expose: [],
       env: { pass: [], set: {}, drop: ["B"] },
       services: {},

@@ -1,0 +1,123 @@
+/** The server killed at each step of a request on its way out: nothing goes out unrecorded, and nothing is let out by the fall. */
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { TestResolver } from "../support/origins.ts";
+import { eventually, TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+describe("a request whose server is killed", needs("root"), () => {
+  let resolver: TestResolver;
+  let web: Server;
+  let port: number;
+  let server: TestServer;
+  let box: string;
+  const heard: string[] = [];
+  let connections = 0;
+
+  beforeAll(async () => {
+    resolver = await TestResolver.open();
+    for (const name of ["open.test", "asked.test", "denied.test"]) resolver.names.set(name, ["127.0.0.2"]);
+    web = createServer((request, response) => {
+      heard.push(`${request.method} ${request.headers.host?.split(":")[0]}${request.url}`);
+      if (request.url === "/slow") response.write("first ");
+      else response.end("hello");
+    }).listen(0, "127.0.0.2");
+    web.on("connection", () => (connections += 1));
+    await once(web, "listening");
+    port = (web.address() as AddressInfo).port;
+    const opened = ["open.test", "asked.test", "denied.test"].map((host) => ({ host, ports: [port] }));
+    server = await TestServer.start({ config: { spares: false, network: { private: opened, resolvers: [resolver.address] } } });
+    const policy = { host: { "asked.test": "ask", "denied.test": "deny" } };
+    writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ policy }));
+    box = (await server.create()).id;
+  });
+  beforeEach(() => {
+    heard.length = connections = 0;
+  });
+  afterAll(async () => {
+    web.close();
+    web.closeAllConnections();
+    resolver.close();
+    await server?.remove();
+  });
+
+  const line = (host: string, path: string, words = ""): string => `curl -sS -m 20 ${words} http://${host}:${port}${path}`;
+  const start = async (text: string): Promise<string> =>
+    (await server.client.call("runCommand", { sandbox: box, command: ["/bin/sh", "-c", text], background: true })).id;
+  const exitCode = async (command: string): Promise<number | null | undefined> =>
+    (
+      await eventually(
+        () => server.client.call("inspectCommand", { sandbox: box, command }),
+        ({ running }) => !running,
+      )
+    ).end?.exitCode;
+  const records = async (path: string) =>
+    (await server.client.call("listAudit", { sandbox: box })).records.filter(
+      ({ action, arguments: details }) => action === "network.request" && (details as { path?: string }).path === path,
+    );
+
+  /** Lets a request run into the end of the server at a point, and starts the next server. How the request ended. */
+  async function killedAt(point: string, text: string): Promise<number | null | undefined> {
+    await server.down();
+    await server.up({ VIV_CRASH_AT: point });
+    const command = await start(`rm -f /tmp/go; until [ -e /tmp/go ]; do sleep 0.02; done; ${text}`);
+    // It may be the last thing that the server does.
+    await server.sh(box, "touch /tmp/go").catch(() => undefined);
+    await server.died();
+    const soFar = [heard.length, connections];
+    await server.up();
+    const code = await exitCode(command);
+    expect([heard.length, connections]).toEqual(soFar);
+    expect(await server.client.call("verifyAudit", {})).toMatchObject({ whole: true });
+    return code;
+  }
+
+  test("PX-17, NET-3: before it is recorded, nothing has gone out", async () => {
+    expect(await killedAt("network.judged", line("open.test", "/judged"))).not.toBe(0);
+    expect([heard, connections]).toEqual([[], 0]);
+    expect((await server.sh(box, line("open.test", "/judged"))).stdout).toBe("hello");
+    expect(await records("/judged")).toHaveLength(1);
+  });
+
+  test.each(["network.recorded", "network.dialled"])("PX-17, NET-3: at %s its record is there after the fall", async (point) => {
+    expect(await killedAt(point, line("open.test", `/${point}`, "-d a=1"))).not.toBe(0);
+    expect(heard).toEqual([]);
+    expect(await records(`/${point}`)).toMatchObject([{ label: "AUTONOMOUS (whitelisted)", target: `open.test:${port}` }]);
+    const { effects } = await server.client.call("listEffects", { sandbox: box });
+    expect(effects.find(({ url }) => url.endsWith(point))).toMatchObject({ method: "POST", status: null });
+  });
+
+  test("PX-17: what is denied stays denied, before, during and after", async () => {
+    expect(await killedAt("network.judged", line("denied.test", "/denied", "-f"))).not.toBe(0);
+    expect((await server.sh(box, line("denied.test", "/denied"))).stdout).toContain('"policy"');
+    expect([heard, connections]).toEqual([[], 0]);
+  });
+
+  test("PX-17: a question outlives the fall, and is no yes; the answer counts afterwards", async () => {
+    expect(await killedAt("network.asked", line("asked.test", "/asked"))).not.toBe(0);
+    expect([heard, connections]).toEqual([[], 0]);
+    const { approvals } = await server.client.call("listApprovals", {});
+    expect(approvals).toMatchObject([{ kind: "host", target: `asked.test:${port}`, state: "waiting" }]);
+    const approver = readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
+    await server.client.call("answerApproval", { approval: approvals[0]?.id ?? "", answer: "once", approver });
+    expect((await server.sh(box, line("asked.test", "/asked"))).stdout).toBe("hello");
+    expect(heard).toEqual(["GET asked.test/asked"]);
+  });
+
+  test("PX-17, NET-3: while the answer comes it is cut off, and was recorded", async () => {
+    const command = await start(line("open.test", "/slow"));
+    await eventually(
+      () => heard.length,
+      (count) => count === 1,
+    );
+    await server.kill();
+    await server.up();
+    expect(await exitCode(command)).not.toBe(0);
+    expect(await records("/slow")).toHaveLength(1);
+    expect((await server.sh(box, line("open.test", "/after"))).stdout).toBe("hello");
+  });
+});
