@@ -75,6 +75,10 @@ export async function passOn(
     answer.destroy();
     throw new VivError("model_unreachable", "The model API sends requests elsewhere.");
   }
+  if (!["", "identity"].includes((answer.headers["content-encoding"] ?? "").toLowerCase())) {
+    answer.destroy();
+    throw new VivError("model_unreachable", "The model API packs its answers, though it was asked not to.");
+  }
   const headers = Object.fromEntries(
     Object.entries(answer.headers).flatMap(([name, value]) =>
       typeof value === "string" && SHOWN.test(name) ? [[name, clean(value, target)]] : [],

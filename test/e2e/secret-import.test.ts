@@ -167,6 +167,11 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
     const get = `https://api.test:${port}/things`;
     const { stdout, stderr } = await run(`curl -sS --netrc ${get}; curl -sS -o /dev/null -w '%{http_code}' -u me:wrong ${get}`);
     expect(stdout, stderr).toBe("from the api\n401");
+    // Without the proxy's variables, and by SOCKS.
+    const plain = await run(
+      `unset https_proxy HTTPS_PROXY all_proxy ALL_PROXY; curl -sS --netrc ${get}; curl -sS -x socks5h://127.0.0.1:4098 --netrc ${get}`,
+    );
+    expect(plain.stdout, plain.stderr).toBe("from the api\nfrom the api\n");
   });
 
   test.each([

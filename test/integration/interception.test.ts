@@ -1,11 +1,17 @@
-/** NET-4: TLS to hosts with a secret, spoken to as a program inside does, against a host of the test. */
+/** NET-4, NET-6: TLS to hosts with a secret, spoken to as a program inside does, against a host of the test. */
 import { once } from "node:events";
 import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import { request as plainRequest } from "node:http";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Approvals } from "../../src/approvals/approvals.ts";
+import { Audit } from "../../src/audit/audit.ts";
+import { Ledger } from "../../src/effects/ledger.ts";
 import { BoundHost } from "../support/bound-host.ts";
+import { aSandboxRow } from "../support/rows.ts";
 import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
@@ -279,5 +285,40 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     const body = back.subarray(back.indexOf("\r\n\r\n") + 4);
     expect(back.toString("latin1", 0, 500)).toContain(`Content-Length: ${large.length}`);
     expect(createHash("sha256").update(body).digest("hex")).toBe(digest);
+  });
+});
+
+describe("effects over TLS that are held", needs("openssl"), () => {
+  test("NET-6: after the time to wait the answer is 403 with the id; after a yes the same request is sent, with its secret, once", async () => {
+    let ledger: Ledger | undefined;
+    const host = await BoundHost.open(
+      (store) => (ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 200 })),
+    );
+    try {
+      const token = join(host.place, "approver-token");
+      const approvals = new Approvals(host.store, new Audit(host.store, join(host.place, "anchor"), () => undefined), token);
+      if (ledger !== undefined) ledger.approvals = approvals;
+      await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
+      await host.lab.set({ effects: "hold" });
+      const { placeholder } = await host.secrets.set("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null });
+      const post = (): Promise<string> => host.ask("POST /orders", [`Authorization: Bearer ${placeholder}`, "Content-Length: 3"], "a=1");
+      const first = await post();
+      const [asked] = await approvals.list(false);
+      expect(first).toMatch(/^HTTP\/1.1 403 /);
+      expect(first).toContain(asked?.id);
+      expect(host.heard).toEqual([]);
+      await approvals.answer(asked?.id ?? "", "once", readFileSync(token, "utf8").trim());
+      expect(await post()).toMatch(/^HTTP\/1.1 200 /);
+      expect(host.heard.map(({ line, body, headers }) => `${line} ${body.toString()} ${headers.authorization}`)).toEqual([
+        `POST /orders a=1 Bearer ${VALUE}`,
+      ]);
+      expect(await post()).toMatch(/^HTTP\/1.1 403 /);
+      expect(host.heard).toHaveLength(1);
+      const entries = await host.store.effects({ limit: 10 });
+      expect(entries.map(({ state, status }) => `${state} ${status}`)).toEqual(["held null", "answered 200"]);
+      expect(JSON.stringify(entries)).not.toContain(VALUE);
+    } finally {
+      await host.close();
+    }
   });
 });

@@ -35,6 +35,7 @@ export class BoundHost {
   readonly secrets: Secrets;
   readonly interceptor: SecretInterceptor;
   readonly lab: ProxyLab;
+  readonly #known = getCACertificates("default");
   /** Of the host that shows a good certificate for bound.test and other.test. */
   port = 0;
   answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void = (_, response) => response.end("done");
@@ -56,7 +57,7 @@ export class BoundHost {
     const host = new BoundHost(place, store, secrets, effects);
     const { key, cert } = host.certificate("good", ["bound.test", "other.test"]);
     // Node's own list, which the proxy goes by.
-    setDefaultCACertificates([...getCACertificates("default"), cert]);
+    setDefaultCACertificates([...host.#known, cert]);
     host.port = await host.serve(key, cert, ["bound.test", "other.test"]);
     await host.lab.set({});
     return host;
@@ -175,6 +176,7 @@ export class BoundHost {
 
   async close(): Promise<void> {
     this.lab.close();
+    setDefaultCACertificates(this.#known);
     await this.store.close();
     rmSync(this.place, { recursive: true, force: true });
   }
