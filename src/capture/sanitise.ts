@@ -25,10 +25,13 @@ const lines =
 /** Registries, proxies and switches stay. */
 export const npmrc = lines((line) => !LOGIN_LINE.test(line) && !/_auth/i.test(line), "npm");
 export const pipConf = lines((line) => !LOGIN_LINE.test(line), "pip");
+/** The way to log in that reads the file of credentials, in which only placeholders stand. */
+const CARGO_TOKEN = /^\s*(global-credential-providers|credential-provider)\s*=\s*(\[\s*)?["']cargo:token["'](\s*\])?\s*$/;
 /** Sections that hold logins go whole: [registry], [registries.*] keep only index lines. */
 export const cargoConfig = lines(
   (line) =>
-    !/^\s*(token|credential-provider|global-credential-providers|credential-alias|key|secret)/i.test(line) && !/credential/i.test(line),
+    CARGO_TOKEN.test(line) ||
+    (!/^\s*(token|credential-provider|global-credential-providers|credential-alias|key|secret)/i.test(line) && !/credential/i.test(line)),
 );
 
 /** A user's name, address and habits; nothing that runs a program or logs in. */

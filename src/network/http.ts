@@ -12,7 +12,7 @@ import { changesSomething, readHeld, type EffectDesk } from "./effects.ts";
 import { endToEnd, exchange, headerPairs, type Way } from "./exchange.ts";
 import type { Dialled, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
-import { isEchoing, secure, type Interceptor } from "./interception.ts";
+import { isEchoing, secure, type Filled, type Interceptor } from "./interception.ts";
 import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
@@ -116,8 +116,7 @@ export class HttpProxy {
     const way = await this.#way(session, question, opened, interceptor);
     if ("verdict" in way) return answer(response, way);
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
-    const raw = endToEnd(request.rawHeaders);
-    const { headers, hidden } = interceptor?.fill({ host, method, path: path.replace(/\?.*$/s, "") }, raw) ?? { headers: raw, hidden: [] };
+    const { headers, hidden } = filled(interceptor, request, question);
     exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
   }
 
@@ -186,6 +185,11 @@ export class HttpProxy {
     const large = error.code === "HPE_HEADER_OVERFLOW";
     lastWord(socket, rawAnswer(malformed(large ? "The head of the request is too large." : "The request is not well-formed HTTP.")));
   }
+}
+
+function filled(interceptor: Interceptor | undefined, request: IncomingMessage, to: Question & { method: string; path: string }): Filled {
+  const headers = endToEnd(request.rawHeaders);
+  return interceptor?.fill({ host: to.host, method: to.method, path: to.path.replace(/\?.*$/s, "") }, headers) ?? { headers, hidden: [] };
 }
 
 const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");

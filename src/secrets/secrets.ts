@@ -127,8 +127,10 @@ export class Secrets {
     const hidden = [...opened.map(({ value }) => value), ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? [])];
     if (put.length === 0) return { headers, hidden };
     // What comes back packed could not be searched.
-    const isEncodings = (name: string | undefined): boolean => name?.toLowerCase() === "accept-encoding";
-    return { headers: filled.map((text, index) => (index % 2 === 1 && isEncodings(headers[index - 1]) ? "identity" : text)), hidden };
+    const others = filled.flatMap((text, index) =>
+      index % 2 === 0 && text.toLowerCase() !== "accept-encoding" ? [text, filled[index + 1] ?? ""] : [],
+    );
+    return { headers: [...others, "Accept-Encoding", "identity"], hidden };
   }
 
   #injected(): SecretRow[] {

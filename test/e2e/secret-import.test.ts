@@ -1,22 +1,24 @@
 /** NET-4: logins of a home folder are imported; real programs inside use their files as ever, and hold placeholders alone. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as requestPlain, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CommandResult } from "../../src/schema/command.ts";
 import { CANARY, scanFor } from "../support/canaries.ts";
 import { GitHttp } from "../support/git-http.ts";
 import { TestResolver } from "../support/origins.ts";
-import { makeRepository, publishNpm, publishWheel } from "../support/packages.ts";
+import { makeRepository, publishCrate, publishNpm, publishWheel } from "../support/packages.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
 
+/** Where rustup puts cargo and its compilers. */
+const RUST = [".cargo", ".rustup"].map((name) => join(homedir(), name));
 const HOSTS = ["npm.test", "npm-user.test", "pypi.test", "git.test", "api.test", "crates.test"];
 const value = (host: string): string => `${CANARY}-${host}`;
 const basic = (user: string, host: string): string => `Basic ${Buffer.from(`${user}:${value(host)}`).toString("base64")}`;
@@ -55,7 +57,7 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
     server = await TestServer.start({
       config: {
         network: { mode: "allow-list", private: [{ host: "*.test", ports: [port] }], resolvers: [resolver.address] },
-        expose: [dirname(process.execPath)],
+        expose: [dirname(process.execPath), ...RUST.filter((folder) => existsSync(folder))],
       },
       env: { HOME: home, NODE_EXTRA_CA_CERTS: cert },
     });
@@ -87,7 +89,10 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
     put("authorities.pem", `${readFileSync(join(place, "cert"), "utf8")}\n${CANARY}-list\n`);
     put(".gitconfig", "[user]\n\tname = Someone\n[credential]\n\thelper = store\n");
     put(".cargo/credentials.toml", `[registries.mine]\ntoken = "${value("crates.test")}"\n[registries.lost]\ntoken = "${CANARY}-lost"\n`);
-    put(".cargo/config.toml", `[registries.mine]\nindex = "sparse+https://crates.test:${port}/index/"\n`);
+    put(
+      ".cargo/config.toml",
+      `[registry]\nglobal-credential-providers = ["cargo:token"]\n[registries.mine]\nindex = "sparse+https://crates.test:${port}/index/"\n`,
+    );
   }
 
   /** Everything needs the login of its host. */
@@ -230,12 +235,17 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
     expect(stdout, stderr).toBe("from the index\n");
   });
 
-  test("NET-4: cargo's way to log in works, by the token alone", async () => {
-    files.set("crates.test/index/config.json", "{}\n");
-    const { stdout } = await run(
-      `curl -sS -H "Authorization: $(sed -n 's/^token = "\\(.*\\)"/\\1/p' ~/.cargo/credentials.toml)" https://crates.test:${port}/index/config.json`,
+  test("NET-4: cargo fetches a crate from a registry that wants its token", async (context) => {
+    const rust = `export RUSTUP_HOME=${RUST[1]} PATH=${RUST[0]}/bin:$PATH;`;
+    if ((await run(`${rust} cargo --version`)).end?.exitCode !== 0) context.skip("cargo is not installed");
+    publishCrate(files, place, `https://crates.test:${port}`);
+    const config = { ...(JSON.parse(String(files.get("crates.test/index/config.json"))) as object), "auth-required": true };
+    files.set("crates.test/index/config.json", JSON.stringify(config));
+    const manifest = '[package]\\nname = "app"\\nversion = "0.1.0"\\n[dependencies]\\ndemo = { version = "1", registry = "mine" }\\n';
+    const { stdout, stderr } = await run(
+      `${rust} mkdir -p crate/src && cd crate && touch src/lib.rs && printf '${manifest}' > Cargo.toml && cargo fetch -q && ls ~/.cargo/registry/src/*/`,
     );
-    expect(stdout).toBe("{}\n");
+    expect(stdout, stderr).toBe("demo-1.0.0\n");
   });
 
   test("SC-13: a login that changed in its file and was imported again is used at once, under the same placeholder", async () => {
