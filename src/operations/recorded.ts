@@ -180,6 +180,7 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   inspectPolicy: LOOKS,
   setPolicy: itself("the change of the policy"),
   setSecret: itself("secrets"),
+  importSecrets: itself("secrets"),
   listSecrets: LOOKS,
   removeSecret: itself("secrets"),
   listEffects: LOOKS,
