@@ -6,13 +6,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable, type Duplex } from "node:stream";
+import { describe } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectDesk } from "./effects.ts";
 import { endToEnd, exchange, headerPairs, type Way } from "./exchange.ts";
 import type { Dialled, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
-import { isEchoing, secure, type Filled, type Interceptor } from "./interception.ts";
+import { isEchoing, secure, type Filled, type InterceptedRequest, type Interceptor } from "./interception.ts";
 import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
@@ -116,7 +117,10 @@ export class HttpProxy {
     const way = await this.#way(session, question, opened, interceptor);
     if ("verdict" in way) return answer(response, way);
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
-    const { headers, hidden } = filled(interceptor, request, question);
+    const { headers, hidden, used } = filled(interceptor, request, question);
+    const unrecorded = used.length === 0 ? undefined : await this.#use(session, question, interceptor, used);
+    if (unrecorded !== undefined) socket.destroy();
+    if (unrecorded !== undefined || way.socket.destroyed) return answer(response, unrecorded ?? UNANSWERED);
     exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
   }
 
@@ -135,6 +139,25 @@ export class HttpProxy {
     if (typeof secured !== "string") return secured;
     outside.socket.destroy();
     return this.#gate.refuse(session, question, unverified(question.host, secured));
+  }
+
+  /** A secret goes out once that is recorded. */
+  async #use(
+    session: Session,
+    question: Question & { readonly method: string; readonly path: string },
+    interceptor: Interceptor | undefined,
+    used: readonly string[],
+  ): Promise<Denied | undefined> {
+    try {
+      await interceptor?.record(session.sandbox, destinationOf(question), used);
+      return undefined;
+    } catch (error) {
+      return deny(
+        "not_recorded",
+        `The use of ${used.join(", ")} could not be recorded: ${describe(error)}`,
+        "What can't be recorded is not sent.",
+      );
+    }
   }
 
   /** The body to send, once the ledger knows of a request that can change something. */
@@ -189,7 +212,11 @@ export class HttpProxy {
 
 function filled(interceptor: Interceptor | undefined, request: IncomingMessage, to: Question & { method: string; path: string }): Filled {
   const headers = endToEnd(request.rawHeaders);
-  return interceptor?.fill({ host: to.host, method: to.method, path: to.path.replace(/\?.*$/s, "") }, headers) ?? { headers, hidden: [] };
+  return interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
+}
+
+function destinationOf({ host, method, path }: Question & { readonly method: string; readonly path: string }): InterceptedRequest {
+  return { host, method, path: path.replace(/\?.*$/s, "") };
 }
 
 const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");

@@ -124,15 +124,35 @@ export class Secrets {
     const opened = known.map((row) => ({ row, value: this.#sealing.open(row.sealed, contextOf(row)) }));
     // Nobody logs in with it; it only asks what could be asked.
     const usable = to.method === "OPTIONS" ? [] : opened.filter(({ row }) => isBound(row, to));
-    const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable)));
+    const used = new Set<string>();
+    const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable, used)));
     const put = filled.filter((text, index) => text !== headers[index]);
     const hidden = [...opened.map(({ value }) => value), ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? [])];
-    if (put.length === 0) return { headers, hidden };
+    if (put.length === 0) return { headers, hidden, used: [] };
     // What comes back packed could not be searched.
     const others = filled.flatMap((text, index) =>
       index % 2 === 0 && text.toLowerCase() !== "accept-encoding" ? [text, filled[index + 1] ?? ""] : [],
     );
-    return { headers: [...others, "Accept-Encoding", "identity"], hidden };
+    return { headers: [...others, "Accept-Encoding", "identity"], hidden, used: [...used] };
+  }
+
+  /** Resolves once it is durable that these go to a host; without that they must not. */
+  async recordUse(
+    sandbox: { readonly id: string; readonly name: string },
+    { host, method, path }: Destination,
+    names: readonly string[],
+  ): Promise<void> {
+    await this.#audit.record({
+      actor: { kind: "agent", name: sandbox.name },
+      action: "secret.use",
+      target: names.join(", "),
+      arguments: { host, method, path: path.slice(0, 1024) },
+      label: "AUTONOMOUS (whitelisted)",
+      rule: `bound to ${host}`,
+      reason: null,
+      sandbox: sandbox.id,
+      snapshot: null,
+    });
   }
 
   #injected(): SecretRow[] {
@@ -154,13 +174,20 @@ export class Secrets {
   }
 }
 
-function fillValue(name: string, value: string, usable: readonly { readonly row: SecretRow; readonly value: string }[]): string {
+function fillValue(
+  name: string,
+  value: string,
+  usable: readonly { readonly row: SecretRow; readonly value: string }[],
+  used: Set<string>,
+): string {
   const basic = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
   const text = basic === undefined ? value : Buffer.from(basic, "base64").toString("latin1");
   let filled = text;
   for (const { row, value: secret } of usable) {
     if (row.header !== null && !row.header.toLowerCase().startsWith(`${name.toLowerCase()}: `)) continue;
+    if (!filled.includes(row.placeholder)) continue;
     filled = filled.replaceAll(row.placeholder, () => secret);
+    used.add(row.name);
   }
   if (filled === text) return value;
   return basic === undefined ? filled : `Basic ${Buffer.from(filled, "latin1").toString("base64")}`;

@@ -8,7 +8,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Approvals } from "../../src/approvals/approvals.ts";
-import { Audit } from "../../src/audit/audit.ts";
+import type { AuditRecord } from "../../src/schema/audit.ts";
 import { Ledger } from "../../src/effects/ledger.ts";
 import { BoundHost } from "../support/bound-host.ts";
 import { aSandboxRow } from "../support/rows.ts";
@@ -40,6 +40,31 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     expect(host.last.headers["x-twice"]).toBe(`${VALUE},${VALUE}`);
     await host.ask("GET /a", [`Authorization: Basic ${Buffer.from(`me:${placeholder}`).toString("base64")}`]);
     expect(host.last.headers.authorization).toBe(`Basic ${Buffer.from(`me:${VALUE}`).toString("base64")}`);
+  });
+
+  test("AU-10, AU-04: each request that carries a secret has one record of it, and without that it is not sent", async () => {
+    const uses = async (): Promise<AuditRecord[]> =>
+      (await host.store.audit({ after: 0, limit: 1000 })).filter(({ action }) => action === "secret.use");
+    const before = (await uses()).length;
+    await host.ask("GET /a?b=c", [bearer(), `X-Twice: ${placeholder}`]);
+    await host.ask("GET /without");
+    await host.ask("POST /b", [bearer(), "Content-Length: 0"]);
+    const found = (await uses()).slice(before);
+    expect(found.map(({ target, arguments: details, label }) => [target, details, label])).toEqual([
+      ["key", { host: "bound.test", method: "GET", path: "/a" }, "AUTONOMOUS (whitelisted)"],
+      ["key", { host: "bound.test", method: "POST", path: "/b" }, "AUTONOMOUS (whitelisted)"],
+    ]);
+    const { change } = host.store;
+    host.heard.length = 0;
+    host.store.change = () => Promise.reject(new Error("The disk is full."));
+    try {
+      expect(await host.ask("GET /a", [bearer()])).toMatch(/^HTTP\/1.1 503 .*not_recorded/s);
+      expect(await host.ask("GET /without")).toMatch(/^HTTP\/1.1 200 /);
+    } finally {
+      host.store.change = change;
+    }
+    expect(host.heard.map(({ line }) => line)).toEqual(["GET /without"]);
+    expect(await host.ask("GET /a", [bearer()])).toMatch(/^HTTP\/1.1 200 /);
   });
 
   test("SC-03: not into queries, paths, bodies, split or packed bodies, names of headers, or parts of a placeholder", async () => {
@@ -296,7 +321,7 @@ describe("effects over TLS that are held", needs("openssl"), () => {
     );
     try {
       const token = join(host.place, "approver-token");
-      const approvals = new Approvals(host.store, new Audit(host.store, join(host.place, "anchor"), () => undefined), token);
+      const approvals = new Approvals(host.store, host.audit, token);
       if (ledger !== undefined) ledger.approvals = approvals;
       await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
       await host.lab.set({ effects: "hold" });
