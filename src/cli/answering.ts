@@ -104,7 +104,11 @@ export function answerTo({ always }: Approval, key: string): Answer | undefined 
 
 export async function explain({ client, screen }: Watching, { sandbox, action, rule, reason }: Approval, say: Say): Promise<void> {
   if (sandbox === null || action === undefined) return say(`  ${clean(rule ?? "no rule")}: ${clean(reason)}`);
-  const { parts } = await client.call("explainPolicy", { sandbox, action });
+  const { parts } = await client.call("explainPolicy", { sandbox, action }).catch((error: unknown) => {
+    // A sandbox that is gone meanwhile has no policy to explain; the question is still there.
+    say(`  ${clean(VivError.from(error).message)}`);
+    return { parts: [] };
+  });
   for (const { verdict, command, rule: decided, reason: why } of parts)
     say(`  ${paintVerdict(screen, verdict.padEnd(5), verdict)}  ${clean(command)}  (${clean(decided)}) ${clean(why)}`);
 }
