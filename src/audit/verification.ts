@@ -1,4 +1,5 @@
 /** Whether the trail is what it was: each record follows from the one before, and those that were noted are still there. */
+import { setImmediate as immediate } from "node:timers/promises";
 import type { AuditReport } from "../schema/audit.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Read } from "../store/store.ts";
@@ -21,6 +22,8 @@ export async function verifyTrail(store: Read, beside: Anchor | undefined, other
     records += page.length;
     newest = page.at(-1)?.hash ?? newest;
     if (page.length < LIMITS.auditPage) break;
+    // A long trail does not keep everybody else waiting.
+    await immediate();
   }
   const last = Math.max(0, ...noted.map(({ sequence }) => sequence));
   if (last > records) return bad({ sequence: records + 1, problem: cutOff(records, last) });

@@ -150,6 +150,19 @@ describe("model APIs inside a sandbox", needs("root", "openssl"), () => {
     expect(answers[2]?.out).toContain("secret.set");
   });
 
+  test("AU-10: every request that got the key has one record of its use", async () => {
+    const keyed = api.received.filter(({ headers }) => JSON.stringify(headers).includes(`${CANARY}-`)).length;
+    const { records } = await server.client.call("listAudit", { limit: 1000 });
+    const uses = records.filter(({ action }) => action === "secret.use");
+    expect(uses.length).toBe(keyed);
+    expect(keyed).toBeGreaterThan(5);
+    expect(uses[0]).toMatchObject({
+      target: "anthropic",
+      sandbox: box,
+      arguments: { host: "127.0.0.1", method: "POST", path: "/v1/messages" },
+    });
+  });
+
   test("SC-10: an API that repeats the key in its answer does not bring it inside", async () => {
     const { stdout } = await server.sh(box, `${anthropic({ ...ASK, model: "echo" })} -i`);
     expect(api.last.headers["x-api-key"]).toBe(`${CANARY}-a`);

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Approvals } from "../../src/approvals/approvals.ts";
 import type { AuditRecord } from "../../src/schema/audit.ts";
 import { Ledger } from "../../src/effects/ledger.ts";
@@ -54,14 +54,13 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
       ["key", { host: "bound.test", method: "GET", path: "/a" }, "AUTONOMOUS (whitelisted)"],
       ["key", { host: "bound.test", method: "POST", path: "/b" }, "AUTONOMOUS (whitelisted)"],
     ]);
-    const { change } = host.store;
     host.heard.length = 0;
-    host.store.change = () => Promise.reject(new Error("The disk is full."));
+    const full = vi.spyOn(host.store, "change").mockRejectedValue(new Error("The disk is full."));
     try {
       expect(await host.ask("GET /a", [bearer()])).toMatch(/^HTTP\/1.1 503 .*not_recorded/s);
       expect(await host.ask("GET /without")).toMatch(/^HTTP\/1.1 200 /);
     } finally {
-      host.store.change = change;
+      full.mockRestore();
     }
     expect(host.heard.map(({ line }) => line)).toEqual(["GET /without"]);
     expect(await host.ask("GET /a", [bearer()])).toMatch(/^HTTP\/1.1 200 /);
