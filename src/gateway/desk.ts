@@ -1,4 +1,5 @@
 /** Answers what sandboxes ask: finds the route, holds the limits, knows who is who. */
+import type { Actions } from "../actions/actions.ts";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { Parts } from "../sandbox/parts.ts";
@@ -8,6 +9,7 @@ import { VivError } from "../schema/errors.ts";
 import { ResourcesInput } from "../schema/gateway.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { about } from "./about.ts";
+import { decideInside, policyInside } from "./actions.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
 import { Dropped } from "./dropped.ts";
@@ -22,6 +24,7 @@ export interface DeskParts {
   readonly sandboxes: Sandboxes;
   readonly audit: Audit;
   readonly approvals: Approvals;
+  readonly actions: Actions;
 }
 
 /** A request whose sender and route are known. */
@@ -43,6 +46,7 @@ interface Route {
 const RATES = {
   request: { burst: 1_000, perSecond: 200 },
   decision: { burst: 500, perSecond: 50 },
+  action: { burst: 500, perSecond: 50 },
   coordinate: { burst: 30, perSecond: 1 },
   question: { burst: 20, perSecond: 0.2 },
   resources: { burst: 20, perSecond: 0.2 },
@@ -66,12 +70,14 @@ export class FrontDesk implements Desk {
   }
 
   #table(): Route[] {
-    const { parts, audit, approvals } = this.#desk;
+    const { parts, audit, approvals, actions } = this.#desk;
     const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
     return [
       route("GET", "sandbox/:id", undefined, (call) => about(parts, call)),
       route("POST", "sandbox/:id/decisions", "decision", (call) => decisions.report(call)),
       route("GET", "sandbox/:id/decisions", undefined, (call) => decisions.list(call)),
+      route("POST", "sandbox/:id/actions", "action", (call) => decideInside(actions, call)),
+      route("GET", "sandbox/:id/policy", undefined, (call) => policyInside(actions, call)),
       route("POST", "sandbox/:to/coordinate", "coordinate", (call) => talk.coordinate(call)),
       route("POST", "sandbox/:id/coordinate/:to", "coordinate", (call) => talk.coordinate(call)),
       route("GET", "sandbox/:id/messages", undefined, (call) => talk.messages(call)),
@@ -84,6 +90,7 @@ export class FrontDesk implements Desk {
   }
 
   async resume(): Promise<void> {
+    await this.#desk.approvals.resume();
     await this.#resources.resume();
   }
 

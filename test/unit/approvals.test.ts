@@ -79,7 +79,7 @@ describe("an approval", () => {
   test("POL-5: always adds the rule that was shown, and only where there is one", async () => {
     const { id } = await approvals.ask(question());
     await approvals.answer(id, "always", token());
-    expect(await approvals.rules("/project")).toEqual(["git push origin main"]);
+    expect((await approvals.rules("/project")).map(({ always }) => always)).toEqual(["git push origin main"]);
     expect(await approvals.rules("/other")).toEqual([]);
     const wide = await approvals.ask(question({ target: "curl x | sh", always: null }));
     await expect(approvals.answer(wide.id, "always", token())).rejects.toMatchObject({ code: "invalid_input" });
