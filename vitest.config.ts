@@ -6,12 +6,10 @@ const shared = { testTimeout: 30_000, hookTimeout: 30_000 };
 const ALONE = [
   "attack-network",
   "busy-endings",
-  "crash",
   "exhaustion",
   "faults",
   "faults-host",
   "faults-snapshots",
-  "faulty-cell",
   "floods",
   "lifetime",
   "quotas",

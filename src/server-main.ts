@@ -1,6 +1,7 @@
 /** The server as a program: settings from the environment and flags, signals, exit codes. */
 import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { parseArgs } from "node:util";
 import { findPaths } from "./config/paths.ts";
 import { jsonLogger } from "./host/log.ts";
@@ -31,6 +32,8 @@ async function main(): Promise<number> {
       onShutdown: () => stopping.resolve("request"),
       ...(token === undefined ? {} : { tcp: { port: Number(values.listen), token } }),
     });
+    // By itself it is written at the end, and a server may live for months, or be killed.
+    flushCompileCache();
     if (token !== undefined) writeFileSync(paths.token, `${token}\n`, { mode: 0o600 });
     log.info("stopping", { why: await stopping.promise });
     rmSync(paths.token, { force: true });

@@ -1,8 +1,9 @@
 /** Starts the server when none runs: once, however many command lines want it at the same moment. */
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { getCompileCacheDir } from "node:module";
 import { connect as dial } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { preparePaths, type Environment, type Paths } from "../config/paths.ts";
@@ -133,7 +134,14 @@ export function serverCommand(): string[] {
 /** The server must find the same folders as this process did, wherever it runs. */
 export function serverEnvironment(paths: Paths, env: Environment): NodeJS.ProcessEnv {
   const passed = Object.entries(env).filter(([name]) => PASSED_ON.test(name));
-  return { ...Object.fromEntries(passed), VIV_HOME: paths.home, VIV_CONFIG: paths.config };
+  const compiled = getCompileCacheDir();
+  return {
+    ...Object.fromEntries(passed),
+    // The folder that this process was told to use has one of each version of Node in it.
+    ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) }),
+    VIV_HOME: paths.home,
+    VIV_CONFIG: paths.config,
+  };
 }
 
 function takeLock(lock: string): boolean {

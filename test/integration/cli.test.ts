@@ -11,12 +11,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VivError } from "../../src/schema/errors.ts";
 import { dialHost, hostCommand, sandbox, scriptedEngine } from "../support/cli-engine.ts";
 import { serve, type ScriptedServer } from "../support/cli-server.ts";
+import { COMPILED } from "../support/compiled.ts";
 import { echoServer } from "../support/scripted-engine.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const cache = mkdtempSync(join(tmpdir(), "viv-cli-"));
-afterAll(() => rmSync(cache, { recursive: true, force: true }));
-const start = `import module from "node:module"; module.enableCompileCache(${JSON.stringify(cache)}); const { main } = await import(process.argv[1]); process.exitCode = await main(process.argv.slice(2));`;
+const start = `import module from "node:module"; module.enableCompileCache(${JSON.stringify(COMPILED)}); const { main } = await import(process.argv[1]); process.exitCode = await main(process.argv.slice(2));`;
 
 function program(words: readonly string[], from = root): string[] {
   return ["--input-type=module", "-e", start, "--", join(from, "src", "cli", "main.ts"), ...words];

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { listen } from "../../src/api/listen.ts";
 import type { Lab } from "./cli-lab.ts";
+import { COMPILED } from "./compiled.ts";
 
 const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 const start = `import module from "node:module"; module.enableCompileCache(process.env.VIV_TEST_CACHE); const { main } = await import(process.argv[1]); process.exitCode = await main(process.argv.slice(2));`;
@@ -75,6 +76,6 @@ export class LabServer {
   }
 
   #environment(): NodeJS.ProcessEnv {
-    return { ...process.env, VIV_HOME: this.home, VIV_NO_START: "1", VIV_TEST_CACHE: join(this.home, "cache"), TERM: "xterm" };
+    return { ...process.env, VIV_HOME: this.home, VIV_NO_START: "1", VIV_TEST_CACHE: COMPILED, TERM: "xterm" };
   }
 }

@@ -10,6 +10,7 @@ import { Client } from "../../src/client/client.ts";
 import { findPaths, type Paths } from "../../src/config/paths.ts";
 import { readMounts } from "../../src/host/mounts.ts";
 import { isListening } from "../../src/cli/start.ts";
+import { COMPILED } from "./compiled.ts";
 import type { CommandResult } from "../../src/schema/command.ts";
 import type { InputOf, OutputOf } from "../../src/schema/contracts.ts";
 
@@ -100,6 +101,7 @@ export class TestServer {
       env: {
         PATH: process.env["PATH"],
         HOME: this.place,
+        NODE_COMPILE_CACHE: COMPILED,
         ...(process.env["VIV_CELL"] === undefined ? {} : { VIV_CELL: process.env["VIV_CELL"] }),
         ...this.#options.env,
         VIV_HOME: this.paths.home,

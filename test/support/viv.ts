@@ -1,17 +1,10 @@
 /** The real command line, as a user runs it, against the state folder of a test server. */
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
+import { USER_CACHE } from "./compiled.ts";
 import type { TestServer } from "./server.ts";
 
 export const PROGRAM = fileURLToPath(new URL("../../bin/viv", import.meta.url));
-
-/** Kept by all command lines of one test file, as a user's is. */
-const cache = mkdtempSync(join(tmpdir(), "viv-cache-"));
-afterAll(() => rmSync(cache, { recursive: true, force: true }));
 
 export interface Answer {
   readonly code: number | null;
@@ -33,7 +26,7 @@ export function vivEnvironment(
   return {
     PATH: process.env["PATH"],
     HOME: server.place,
-    XDG_CACHE_HOME: cache,
+    XDG_CACHE_HOME: USER_CACHE,
     VIV_HOME: server.paths.home,
     VIV_CONFIG: server.paths.config,
     ...more,

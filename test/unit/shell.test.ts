@@ -101,6 +101,12 @@ const PIECES = [
     .map((word) => ` ${word} `),
 ];
 
+/** Of the processor: a machine that has other work does not make a judgement slower. */
+function workMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 describe("any text", () => {
   test("POL-2: gets a verdict in bounded time and never an error", () => {
     const random = randomness(7);
@@ -109,9 +115,9 @@ describe("any text", () => {
     for (let round = 0; round < 6_000; round += 1) {
       const length = Math.floor(random() * 60);
       const text = Array.from({ length }, () => PIECES[Math.floor(random() * PIECES.length)] ?? "").join("");
-      const began = performance.now();
+      const began = workMs();
       const { verdict } = decide(policies[round % 3] ?? effectivePolicy({}), { kind: "command", command: text });
-      slowest = Math.max(slowest, performance.now() - began);
+      slowest = Math.max(slowest, workMs() - began);
       expect(["allow", "ask", "deny"]).toContain(verdict);
     }
     expect(slowest).toBeLessThan(500);
@@ -146,8 +152,8 @@ describe("any text", () => {
     ["sed", `sed ${"s/a/b/;".repeat(8_000)}`],
     ["folders", "cd a;".repeat(12_000)],
   ])("AP-11: %s without end are judged in time", (_, text) => {
-    const began = performance.now();
+    const began = workMs();
     for (const level of [1, 3] as const) decide(effectivePolicy({ level }), { kind: "command", command: text });
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(workMs() - began).toBeLessThan(3_000);
   });
 });
