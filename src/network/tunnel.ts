@@ -6,7 +6,7 @@ import type { Dialled, Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
 import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
-import { firstBytes, join } from "./streams.ts";
+import { firstBytes, join, watchForEnd } from "./streams.ts";
 
 export interface TunnelRequest {
   readonly host: string;
@@ -27,17 +27,31 @@ const HTTP_START = /^[A-Z]{3,16} $/;
 const PLAIN_WEB_PORT = 80;
 
 export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, takeHttp: TakeHttp): Promise<void> {
-  const { host, port, client, protocol } = request;
-  const question = { host, port, protocol };
+  const { client, protocol } = request;
   const gone = new AbortController();
   client.once("close", () => gone.abort());
   if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return takeHttp(session, client, request.head, request);
-  const opened = await gate.open(session, question, gone.signal);
+  const opened = await decided(gate, session, request, gone);
   if ("verdict" in opened) return request.refuse(opened);
-  if (client.destroyed) return void opened.outside.socket.destroy();
+  if (client.destroyed || gone.signal.aborted) {
+    client.destroy();
+    opened.outside.socket.destroy();
+    return;
+  }
   request.accept();
   if (opened.ruling.tcp) return join(session, client, opened.outside, request, request.head);
   await inspect(gate, session, request, opened, takeHttp);
+}
+
+/** A person may be asked: whoever hangs up before the answer must not use it up. Only where any protocol goes is an end no end yet. */
+async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<Dialled | Denied> {
+  const { host, port, protocol, client } = request;
+  const ruling = gate.ruling(session, host, port);
+  const isAny = ruling.verdict === "allow" && ruling.tcp;
+  const stop = isAny ? undefined : watchForEnd(client, MAX_HELLO_BYTES, () => gone.abort());
+  const opened = await gate.open(session, { host, port, protocol }, gone.signal);
+  if (stop !== undefined) request.head = Buffer.concat([request.head, stop()]);
+  return opened;
 }
 
 /**
