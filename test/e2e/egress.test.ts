@@ -1,6 +1,6 @@
 /** The way out of a sandbox, from the program inside to servers of the test on loopback aliases. */
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -274,5 +274,22 @@ describe("the way out of a sandbox", needs("root"), () => {
     config({ ports: [22, 443], production: ["prod.test"] });
     await server.client.call("trust", { project: server.project });
     expect(await rulesOf((await server.create()).id)).toMatchObject({ mode: "public", ports: [22, 443] });
+  });
+
+  test("NET-1, NET-2: a config of the user's that has become stricter holds for the sandboxes there are", async () => {
+    const made = (await server.create()).id;
+    await server.client.call("changeNetwork", { sandbox: made, mode: "public" });
+    expect((await curl(made, url())).stdout).toMatch(/ 200$/);
+    const { network } = JSON.parse(readFileSync(server.paths.config, "utf8")) as { network: object };
+    const restart = async (more: object): Promise<void> => {
+      await server.down();
+      writeFileSync(server.paths.config, JSON.stringify({ network: { ...network, ...more } }));
+      await server.up();
+    };
+    await restart({ production: ["allowed.test"] });
+    expect((await curl(made, url())).stdout).toContain('"production"');
+    await restart({ ceiling: "off" });
+    expect((await server.client.call("inspectNetwork", { sandbox: made })).rules.mode).toBe("off");
+    expect((await curl(made, url())).end?.exitCode).not.toBe(0);
   });
 });
