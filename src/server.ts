@@ -253,7 +253,7 @@ export class Server {
     const touch = (sandbox: string): void => parts.live.touch(sandbox);
     const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
     this.#models = models;
-    const actions = new Actions({ store: parts.store, audit, approvals, reach: parts.reach });
+    const actions = new Actions({ ...parts, audit, approvals });
     const desk = new FrontDesk({ parts, sandboxes, audit, approvals, actions });
     this.#closers.push(() => desk.close());
     const experiments = new Experiments(parts, sandboxes, temporary);

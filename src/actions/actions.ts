@@ -8,6 +8,7 @@ import { alwaysRule, exactly, shownAction } from "../policy/always.ts";
 import { decide, type EffectivePolicy } from "../policy/policy.ts";
 import type { ActionAnswer, ActionInput } from "../schema/action.ts";
 import type { Approval } from "../schema/approval.ts";
+import type { UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { PolicyAction, PolicyDecision } from "../schema/policy.ts";
@@ -19,6 +20,8 @@ export interface ActionParts {
   readonly store: Store;
   readonly audit: Audit;
   readonly approvals: Approvals;
+  /** Model APIs that sandboxes reach, and what may be spent on them. */
+  readonly user: Pick<UserConfig, "models" | "budgets">;
   readonly reach: (point: string) => void;
 }
 
@@ -50,6 +53,13 @@ export class Actions {
     );
   }
 
+  /** For what the server itself does on behalf of an agent, and records: why it must not be done now, or nothing. */
+  async refusal(row: SandboxRow, action: PolicyAction): Promise<ActionAnswer | undefined> {
+    if ((await this.#judge(row, action)).verdict === "allow") return undefined;
+    const answer = await this.#once(row, { action, wait: 0 });
+    return answer.verdict === "allow" ? undefined : answer;
+  }
+
   /** Without waiting: what the policy, and the answers there are, say now. */
   async #once(row: SandboxRow, { action, reason }: ActionInput): Promise<ActionAnswer> {
     const decision = await this.#judge(row, action);
@@ -73,12 +83,21 @@ export class Actions {
     try {
       const policy = await this.policy(row);
       const decision = decide(policy, action);
-      if (policy.level !== 3 || row.idleMs > 0) return decision;
-      return denied(decision, "level 3", "Level 3 runs only with a watchdog, and this sandbox has no idle time after which it ends.");
+      const missing = policy.level === 3 ? this.#missing(row) : undefined;
+      return missing === undefined ? decision : denied(decision, "level 3", missing);
     } catch (error) {
       if (!(error instanceof VivError) || error.code !== "config_invalid") throw error;
       return denied({ parts: [] }, "vivarium.json", `Nothing is allowed while the config can't be read: ${error.message}`);
     }
+  }
+
+  /** What full autonomy must have and this sandbox has not. */
+  #missing({ idleMs }: SandboxRow): string | undefined {
+    const { models, budgets } = this.#parts.user;
+    if (idleMs === 0) return "Level 3 runs only with a watchdog, and this sandbox has no idle time after which it ends.";
+    if (Object.keys(models).length > 0 && Object.keys(budgets).length === 0)
+      return "Level 3 runs only with a budget, and the user config has models without `budgets`.";
+    return undefined;
   }
 
   /** Why a person is not asked although the policy says so. */

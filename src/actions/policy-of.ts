@@ -5,6 +5,7 @@ import { agentText } from "../policy/agents-text.ts";
 import { effectivePolicy, type EffectivePolicy } from "../policy/policy.ts";
 import type { SandboxPolicy } from "../schema/action.ts";
 import { type Autonomy, DEFAULT_YOLO, NO_CHOICE, type PolicyConfig, type PolicyAction } from "../schema/policy.ts";
+import { redact } from "../schema/secret-patterns.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
 
 /** As it is now. What the clone holds is its agent's own work, and says nothing. */
@@ -41,7 +42,7 @@ export function shownPolicy(policy: EffectivePolicy): SandboxPolicy {
     maxSteps: roleData.maxSteps,
     rules: { ...rules },
     stricter: { ...stricter },
-    always: [...always.values()],
+    always: [...always.values()].map(redact),
     production: production.map(({ source }) => source),
     ceiling,
     text: agentText(policy),

@@ -38,6 +38,8 @@ export class Approvals {
   readonly #audit: Audit;
   readonly #approver: Approver;
   readonly #reach: (point: string) => void;
+  /** Questions whose deadline is looked after. */
+  readonly #timed = new Set<string>();
   readonly #listeners = new Map<string, Set<(approval: Approval) => void>>();
 
   /** `tokenFile` holds the approver's token; it is made if it is not there. */
@@ -187,9 +189,14 @@ export class Approvals {
 
   /** Silence is recorded when it has lasted long enough, also where nobody looks. */
   #expireInTime({ id, state, deadline }: Approval): void {
-    if (state !== "waiting") return;
-    // Where that fails, whoever looks at the question next does it.
-    setTimeout(() => void this.inspect(id).catch(() => undefined), Math.max(0, Date.parse(deadline) - Date.now())).unref();
+    if (state !== "waiting" || this.#timed.has(id)) return;
+    this.#timed.add(id);
+    const expire = async (): Promise<void> => {
+      this.#timed.delete(id);
+      // Where that fails, whoever looks at the question next does it.
+      await this.inspect(id).catch(() => undefined);
+    };
+    setTimeout(() => void expire(), Math.max(0, Date.parse(deadline) - Date.now())).unref();
   }
 
   async #expire(): Promise<void> {

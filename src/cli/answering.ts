@@ -2,17 +2,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
 import type { Approval } from "../schema/approval.ts";
+import type { InputOf } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import { follow } from "./follow.ts";
 import { Keys } from "./keys.ts";
 import { paintVerdict } from "./policy-options.ts";
 import { shortId } from "./references.ts";
+import type { Screen } from "./screen.ts";
 import type { Watching } from "./watch-experiment.ts";
 import { clean, cleanPath, until } from "./text.ts";
 
+type Answer = InputOf<"answerApproval">["answer"];
+
 /** A key that was meant for the question before must not answer this one. */
-const UNREAD_MS = 300;
+export const UNREAD_MS = 300;
 const LOOK_AGAIN_MS = 1000;
 
 /** Until somebody quits. */
@@ -47,20 +51,21 @@ async function answerOne(
   { approver, signal }: { readonly approver: string; readonly signal: AbortSignal },
 ): Promise<void> {
   const { client, screen } = around;
-  show(around, question);
+  const print = (line: string): void => screen.print(line);
+  showQuestion(print, screen, question);
   const over = new AbortController();
   void goneMeanwhile(client, question.id, over);
   try {
     await delay(UNREAD_MS);
     for (;;) {
-      screen.say(choices(question));
+      screen.say(`${choices(question)}   [q]uit`);
       const key = await keys.next(AbortSignal.any([over.signal, signal]));
       if (signal.aborted) return;
-      if (key === undefined) return screen.say("It was answered elsewhere, or nobody answered in time.\n");
-      if (key === "s") return screen.say("Left as it is.\n");
-      if (key === "e") await explain(around, question);
-      const answer = key === "o" ? "once" : key === "d" ? "deny" : key === "a" && question.always !== null ? "always" : undefined;
-      if (answer !== undefined) return await send(around, question, answer, approver);
+      if (key === undefined) return screen.say("It was answered elsewhere, or nobody answered in time.");
+      if (key === "s") return screen.say("Left as it is.");
+      if (key === "e") await explain(around, question, print);
+      const answer = answerTo(question, key);
+      if (answer !== undefined) return await send(around, question, answer, approver, print);
     }
   } finally {
     over.abort();
@@ -78,32 +83,42 @@ async function goneMeanwhile(client: Client, approval: string, over: AbortContro
   }
 }
 
-function show({ screen }: Watching, { id, sandboxName, kind, target, reason, deadline }: Approval): void {
-  screen.print(`${screen.paint("bold", shortId(id))}  ${sandboxName ?? "this machine"} asks about a ${kind}:`);
-  screen.print(`  ${screen.paint("cyan", cleanPath(target))}`);
-  screen.print(`  ${clean(reason)} Denied ${until(deadline)} if nobody answers.`);
+type Say = (line: string) => void;
+
+export function showQuestion(say: Say, screen: Screen, { id, sandboxName, kind, target, reason, deadline }: Approval): void {
+  say(`${screen.paint("bold", shortId(id))}  ${sandboxName ?? "this machine"} asks about a ${kind}:`);
+  say(`  ${screen.paint("cyan", cleanPath(target))}`);
+  say(`  ${clean(reason)} Denied ${until(deadline)} if nobody answers.`);
 }
 
-function choices({ always }: Approval): string {
+export function choices({ always }: Approval, before = ""): string {
   const rule = always === null ? "" : `[a]lways, by the rule \`${cleanPath(always)}\`   `;
-  return `  [o]nce   ${rule}[d]eny   [e]xplain   [s]kip   [q]uit`;
+  return `  ${before}[o]nce   ${rule}[d]eny   [e]xplain   [s]kip`;
 }
 
-async function explain({ client, screen }: Watching, { sandbox, action, rule, reason }: Approval): Promise<void> {
-  if (sandbox === null || action === undefined) return screen.print(`  ${clean(rule ?? "no rule")}: ${clean(reason)}`);
-  const { parts } = await client.call("explainPolicy", { sandbox, action });
-  for (const part of parts)
-    screen.print(
-      `  ${paintVerdict(screen, part.verdict.padEnd(5), part.verdict)}  ${clean(part.command)}  (${clean(part.rule)}) ${clean(part.reason)}`,
-    );
+/** What a key answers. */
+export function answerTo({ always }: Approval, key: string): Answer | undefined {
+  if (key === "a") return always === null ? undefined : "always";
+  return key === "o" ? "once" : key === "d" ? "deny" : undefined;
 }
 
-async function send({ client, screen }: Watching, { id }: Approval, answer: "once" | "always" | "deny", approver: string): Promise<void> {
+export async function explain({ client, screen }: Watching, { sandbox, action, rule, reason }: Approval, say: Say): Promise<void> {
+  if (sandbox === null || action === undefined) return say(`  ${clean(rule ?? "no rule")}: ${clean(reason)}`);
+  const { parts } = await client.call("explainPolicy", { sandbox, action }).catch((error: unknown) => {
+    // A sandbox that is gone meanwhile has no policy to explain; the question is still there.
+    say(`  ${clean(VivError.from(error).message)}`);
+    return { parts: [] };
+  });
+  for (const { verdict, command, rule: decided, reason: why } of parts)
+    say(`  ${paintVerdict(screen, verdict.padEnd(5), verdict)}  ${clean(command)}  (${clean(decided)}) ${clean(why)}`);
+}
+
+export async function send({ client }: Watching, { id }: Approval, answer: Answer, approver: string, say: Say): Promise<void> {
   try {
     await client.call("answerApproval", { approval: id, answer, approver });
-    screen.print(`${shortId(id)} is ${answer === "deny" ? "denied" : `approved, ${answer}`}.\n`);
+    say(`${shortId(id)} is ${answer === "deny" ? "denied" : `approved, ${answer}`}.`);
   } catch (error) {
     if (!(error instanceof VivError) || error.code !== "illegal_transition") throw error;
-    screen.print(`${clean(error.message)}\n`);
+    say(clean(error.message));
   }
 }

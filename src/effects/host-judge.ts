@@ -41,7 +41,7 @@ export class HostJudge implements Judge {
     });
     return (host, port, ruling) => {
       // A config is edited: nothing new is let out until it can be read, and what is open stays.
-      const { verdict } = policy?.(host, port, isNamed(ruling)) ?? { verdict: "allow" };
+      const { verdict } = policy?.(host, isNamed(ruling)) ?? { verdict: "allow" };
       return verdict === "allow" || (verdict === "ask" && session.approved.has(placeOf(host, port)));
     };
   }
@@ -62,7 +62,7 @@ export class HostJudge implements Judge {
     let patience: AbortSignal | undefined;
     for (;;) {
       const row = await this.#row(session);
-      const judged = (await this.#policy(row))(host, port, isNamed(ruling));
+      const judged = (await this.#policy(row))(host, isNamed(ruling));
       if (judged.verdict === "allow") return undefined;
       if (judged.verdict === "deny")
         return deny("policy", judged.reason, "Go on without it, or ask for another rule of the policy.", judged.rule);
@@ -82,10 +82,7 @@ export class HostJudge implements Judge {
     const no = await approvals.denial(asking);
     if (no !== undefined) return refused(no.id, asking);
     const waiting = (await this.#store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === asking.sandbox);
-    if (
-      waiting.length >= LIMITS.waitingQuestions &&
-      !waiting.some(({ action }) => action !== undefined && exactly(action) === asking.exact)
-    )
+    if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "host" && target === asking.target))
       return deny("host_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
     const asked = await approvals.ask(asking);
     this.#reach("network.asked");
@@ -102,15 +99,17 @@ function refused(id: string, { rule }: Asking): Denied {
   return deny("policy", `A person was asked (${id}), and the answer is no.`, "Go on without it.", rule ?? undefined);
 }
 
+/** A yes is for this place; `always` is for the host, on whatever ports the network's rules open. */
 function askingOf({ id, name, project }: SandboxRow, { host, port }: Question, { rule, reason }: Judgement): Asking {
-  const action = { kind: "host", host, port } as const;
+  const place = { kind: "host", host, port } as const;
+  const action = { kind: "host", host } as const;
   return {
     sandbox: id,
     sandboxName: name,
     project,
     kind: "host",
-    target: shownAction(action),
-    exact: exactly(action),
+    target: shownAction(place),
+    exact: exactly(place),
     rule,
     reason,
     always: alwaysRule(action),

@@ -11,7 +11,7 @@ import type { PolicyRule } from "../schema/policy.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
 
 /** `named` is a host that somebody entitled to it has named already, in `network.allow` or `network.private`. */
-export type HostPolicy = (host: string, port: number, named: boolean) => Judgement;
+export type HostPolicy = (host: string, named: boolean) => Judgement;
 
 /** Sandboxes of one project mostly share theirs. */
 const MOST_KNOWN = 32;
@@ -53,8 +53,8 @@ function stampOf(file: string): string {
  */
 function hostPolicy(policy: EffectivePolicy, rule: PolicyRule | undefined): HostPolicy {
   const own = new Layer([{ rules: { host: rule ?? {} }, origin: CONFIG_NAME }]);
-  return (host, port, named) => {
-    const judged = decide(policy, { kind: "host", host, port });
+  return (host, named) => {
+    const judged = decide(policy, { kind: "host", host });
     const byLevel = !named && classifyHost(host) === "public";
     if (judged.verdict === "allow" || byLevel || judged.rule.startsWith("production")) return judged;
     return own.host({ host }) ?? LEFT_ALONE;

@@ -59,6 +59,26 @@ describe("questions at a terminal", needs("root"), () => {
     }
   });
 
+  test("POL-5: are asked in the terminal that works in the sandbox, where plain keys stay the command's", async () => {
+    const { id: other } = await server.create({ name: "other", level: 2 });
+    const put = () => server.client.call("decideAction", { sandbox: other, action: line("git push inline") });
+    const terminal = new Terminal(server, ["exec", "other", "--", "cat"]);
+    try {
+      await terminal.until("a line of text", "a line of text\n");
+      const { approval } = await put();
+      await terminal.until("ctrl-] and then [o]nce   [a]lways, by the rule `bash: git push inline`");
+      await terminal.until("once and deny", "once and deny\n");
+      expect(await state(approval?.id ?? "")).toBe("waiting");
+      await terminal.until("(bash: git push *)", "\u001de");
+      await terminal.until("is approved, once.", "\u001do");
+      expect([await put(), await put()]).toMatchObject([{ verdict: "allow" }, { verdict: "ask" }]);
+      await terminal.until("", "\n\u0004");
+      expect(await terminal.end()).toBe(0);
+    } finally {
+      terminal.close();
+    }
+  });
+
   test("AP-13: an agent on the host without a terminal approves nothing and changes no policy; on a terminal it works", async () => {
     const approval = await ask("git push four");
     for (const words of [
@@ -97,6 +117,8 @@ describe("questions at a terminal", needs("root"), () => {
     await expect(server.create({ level: 1, yolo: 1 })).rejects.toMatchObject({ code: "invalid_input" });
     expect(viv(server, ["fork", "guided", "--name", "freer", "--yolo", "2"])).toMatchObject({ code: 0 });
     expect((await server.client.call("inspectSandbox", { sandbox: "freer" })).autonomy).toEqual({ level: null, yolo: 2, role: "reviewer" });
+    const told = viv(server, ["policy", "explain", "--sandbox", "freer", "--json", "--", "ls"]);
+    expect(JSON.parse(told.out)).toMatchObject({ verdict: "deny", rule: "role reviewer" });
     expect(viv(server, ["policy", "show", "freer"]).out).toMatch(/^yolo 2 \(files and network\), reviewer\n/);
   });
 

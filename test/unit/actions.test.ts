@@ -31,7 +31,7 @@ beforeEach(async () => {
   audit = new Audit(store, join(place, "anchor"), () => undefined);
   const reach = (point: string): void => void reached.push(point);
   approvals = new Approvals(store, audit, join(place, "token"), reach);
-  actions = new Actions({ store, audit, approvals, reach });
+  actions = new Actions({ store, audit, approvals, reach, user: { models: {}, budgets: {} } });
 });
 afterEach(async () => {
   await store.close();
@@ -124,10 +124,17 @@ describe("a verdict", () => {
     expect(lines.map(({ verdict }) => verdict)).toEqual(["allow", "deny", "deny"]);
   });
 
-  test("POL-10: level 3 runs only in a sandbox that ends by itself", async () => {
+  test("POL-10: level 3 runs only in a sandbox that ends by itself, and with a budget for its models", async () => {
     expect(await decide(await sandbox({ level: 3 }), "python3 app.py")).toMatchObject({ verdict: "allow" });
     expect(await decide(await sandbox({ level: 3 }, { idleMs: 0 }), "ls")).toMatchObject({ verdict: "deny", rule: "level 3" });
     expect(await decide(await sandbox({ yolo: 3 }, { idleMs: 0 }), "ls")).toMatchObject({ verdict: "allow" });
+    const models = { anthropic: { secret: "key" } };
+    const spending = (budgets: { sandbox?: number }) =>
+      new Actions({ store, audit, approvals, reach: () => undefined, user: { models, budgets } });
+    const row = await sandbox({ level: 3 });
+    const input = { action: { kind: "command", command: "ls" }, wait: 0 } as const;
+    expect(await spending({}).decide(row, input, never)).toMatchObject({ verdict: "deny", rule: "level 3" });
+    expect(await spending({ sandbox: 5 }).decide(row, input, never)).toMatchObject({ verdict: "allow" });
   });
 });
 

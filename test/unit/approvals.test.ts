@@ -7,6 +7,7 @@ import { Approvals, type Question } from "../../src/approvals/approvals.ts";
 import { Audit } from "../../src/audit/audit.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
+import { eventually } from "../support/server.ts";
 
 let place: string;
 let store: Store;
@@ -58,6 +59,15 @@ describe("an approval", () => {
     expect(await approvals.use(question())).toBe(false);
     await expect(approvals.answer(asked.id, "once", token())).rejects.toMatchObject({ code: "illegal_transition" });
     expect((await approvals.ask(question())).id).not.toBe(asked.id);
+  });
+
+  test("POL-5: silence is recorded when the deadline comes, also where nobody looks", async () => {
+    await approvals.ask(question({ deadlineMs: 30 }));
+    const [silence] = await eventually(
+      () => audit.list({ after: 0, limit: 10 }),
+      ({ length }) => length === 1,
+    );
+    expect(silence).toMatchObject({ actor: { kind: "server" }, action: "approval", label: "DENIED", target: "git push" });
   });
 
   test("POL-5: whoever waits hears the answer at once, also of a question put twice", async () => {

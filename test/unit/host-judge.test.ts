@@ -151,7 +151,7 @@ describe("a host that is asked about", () => {
     const one = ask("any.test");
     const two = ask("any.test");
     const [asked] = await questions();
-    expect(asked).toMatchObject({ kind: "host", target: "any.test:443", always: "host: any.test:443" });
+    expect(asked).toMatchObject({ kind: "host", target: "any.test:443", always: "host: any.test" });
     await answer(asked, "once");
     const [first, second] = await Promise.all([
       Promise.race([one, two]),
