@@ -116,7 +116,10 @@ export class HttpProxy {
     const way = await this.#way(session, question, opened, interceptor);
     if ("verdict" in way) return answer(response, way);
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
-    const { headers, hidden } = filled(interceptor, request, question);
+    if (response.destroyed) return cut();
+    const put = filled(interceptor, request, question);
+    if ("verdict" in put) return answer(response, await this.#gate.refuse(session, question, put));
+    const { headers, hidden } = put;
     exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
   }
 
@@ -187,9 +190,18 @@ export class HttpProxy {
   }
 }
 
-function filled(interceptor: Interceptor | undefined, request: IncomingMessage, to: Question & { method: string; path: string }): Filled {
+/** Headers as they are sent. A secret that can't be opened is not sent as something else. */
+function filled(
+  interceptor: Interceptor | undefined,
+  request: IncomingMessage,
+  { host, method, path }: Question & { method: string; path: string },
+): Filled | Denied {
   const headers = endToEnd(request.rawHeaders);
-  return interceptor?.fill({ host: to.host, method: to.method, path: to.path.replace(/\?.*$/s, "") }, headers) ?? { headers, hidden: [] };
+  try {
+    return interceptor?.fill({ host, method, path: path.replace(/\?.*$/s, "") }, headers) ?? { headers, hidden: [] };
+  } catch {
+    return deny("unreachable", `The secret of ${host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
+  }
 }
 
 const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");

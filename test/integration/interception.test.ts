@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createHash, randomBytes, X509Certificate } from "node:crypto";
 import { request as plainRequest } from "node:http";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -10,6 +10,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { Approvals } from "../../src/approvals/approvals.ts";
 import { Audit } from "../../src/audit/audit.ts";
 import { Ledger } from "../../src/effects/ledger.ts";
+import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
+import { Sealing } from "../../src/secrets/sealing.ts";
+import { Secrets } from "../../src/secrets/secrets.ts";
 import { BoundHost } from "../support/bound-host.ts";
 import { aSandboxRow } from "../support/rows.ts";
 import { eventually } from "../support/server.ts";
@@ -214,6 +217,23 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     tls.destroy();
   });
 
+  test("SC-10: a secret that does not open any more is sent to nobody, and the answer says so without it", async () => {
+    const lost = await BoundHost.open();
+    try {
+      const { placeholder: own } = await lost.secrets.set("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null });
+      writeFileSync(join(lost.place, "secrets-key"), `${"0".repeat(64)}\n`);
+      const audit = new Audit(lost.store, join(lost.place, "anchor"), () => undefined);
+      const secrets = await Secrets.open(lost.store, audit, new Sealing(join(lost.place, "secrets-key")));
+      lost.lab.interceptor = new SecretInterceptor(secrets, lost.place);
+      const answer = await lost.ask("GET /x", [`Authorization: Bearer ${own}`]);
+      expect(answer).toMatch(/^HTTP\/1.1 502 .*can't be opened/s);
+      expect(answer).not.toContain(VALUE);
+      expect(lost.heard).toEqual([]);
+    } finally {
+      await lost.close();
+    }
+  });
+
   test("PX-15: WebSockets, h2c and HTTP/2 get no tunnel through", async () => {
     const upgrade = (to: string): string[] => ["Connection: Upgrade", `Upgrade: ${to}`, bearer(), "HTTP2-Settings: AAMAAABkAAQAAP__"];
     for (const to of ["websocket", "h2c"]) {
@@ -291,9 +311,9 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
 describe("effects over TLS that are held", needs("openssl"), () => {
   test("NET-6: after the time to wait the answer is 403 with the id; after a yes the same request is sent, with its secret, once", async () => {
     let ledger: Ledger | undefined;
-    const host = await BoundHost.open(
-      (store) => (ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 200 })),
-    );
+    const host = await BoundHost.open({
+      effects: (store) => (ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 200 })),
+    });
     try {
       const token = join(host.place, "approver-token");
       const approvals = new Approvals(host.store, new Audit(host.store, join(host.place, "anchor"), () => undefined), token);
@@ -317,6 +337,36 @@ describe("effects over TLS that are held", needs("openssl"), () => {
       const entries = await host.store.effects({ limit: 10 });
       expect(entries.map(({ state, status }) => `${state} ${status}`)).toEqual(["held null", "answered 200"]);
       expect(JSON.stringify(entries)).not.toContain(VALUE);
+    } finally {
+      await host.close();
+    }
+  });
+});
+
+describe("the policy's say in TLS that is opened", needs("openssl"), () => {
+  test("a yes of a person to the tunnel counts for all requests in it, as long as the policy does", async () => {
+    let [asked, stands] = [0, true];
+    const host = await BoundHost.open({
+      judge: {
+        judge: async (_, __, ruling) => ({ ...ruling, approval: `question-${(asked += 1)}` }),
+        standing: async () => () => stands,
+      },
+    });
+    try {
+      await host.secrets.set("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null });
+      const tls = await host.secured();
+      const next = async (): Promise<string> => {
+        tls.write("GET /x HTTP/1.1\r\nHost: bound.test\r\n\r\n");
+        return String((await once(tls, "data"))[0]);
+      };
+      for (let request = 0; request < 3; request += 1) expect(await next()).toMatch(/^HTTP\/1.1 200 /);
+      expect(asked).toBe(1);
+      expect(host.lab.records.filter(({ protocol, ended }) => protocol === "https" && ended === undefined)).toMatchObject(
+        Array.from({ length: 3 }, () => ({ approval: "question-1", verdict: "allow" })),
+      );
+      stands = false;
+      expect(await next()).toMatch(/^HTTP\/1.1 403 .*policy/s);
+      expect(host.heard).toHaveLength(3);
     } finally {
       await host.close();
     }

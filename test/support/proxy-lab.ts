@@ -33,7 +33,7 @@ export class ProxyLab {
   readonly egress: Egress;
   readonly #closers: (() => void)[] = [];
 
-  constructor(more: Pick<EgressOptions, "effects"> = {}) {
+  constructor(more: Pick<EgressOptions, "effects" | "judge"> = {}) {
     this.egress = new Egress({
       ...more,
       log: { info: () => undefined, warn: () => undefined },
