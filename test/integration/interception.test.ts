@@ -284,6 +284,43 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     expect(host.heard).toEqual([]);
   });
 
+  test("what is under way ends with the rules that allowed it, and with the client that asked for it", async () => {
+    const closed: string[] = [];
+    host.answer = (request, response) => {
+      response.once("close", () => closed.push(request.url ?? ""));
+      response.writeHead(200).write("begun\n");
+    };
+    const begin = async (path: string): Promise<TLSSocket> => {
+      const tls = await host.secured();
+      let text = "";
+      tls.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      tls.write(`GET ${path} HTTP/1.1\r\nHost: bound.test\r\n\r\n`);
+      await eventually(
+        () => text,
+        (said) => said.includes("begun"),
+      );
+      return tls;
+    };
+    const [kept, left] = [await begin("/kept"), await begin("/left")];
+    left.destroy();
+    await eventually(
+      () => closed,
+      (paths) => paths.includes("/left"),
+    );
+    expect(closed).toEqual(["/left"]);
+    const end = new Promise((resolve) => kept.once("close", resolve));
+    await host.lab.set({ production: ["bound.test"] });
+    await end;
+    await eventually(
+      () => closed,
+      (paths) => paths.includes("/kept"),
+    );
+    // An open connection gets no further request through.
+    const idle = host.secured();
+    await expect(idle).rejects.toThrow(/403/);
+    await host.lab.set({});
+  });
+
   test("a body that waits for a go-ahead, and large ones in both directions, come through whole", async () => {
     const tls: TLSSocket = await host.secured();
     tls.write(`PUT /x HTTP/1.1\r\nHost: bound.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n\r\n`);
