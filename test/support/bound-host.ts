@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { createServer as createSecure } from "node:https";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { connect, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { Audit } from "../../src/audit/audit.ts";
@@ -100,7 +100,7 @@ export class BoundHost {
     return last;
   }
 
-  /** Made by openssl; `dates` are the first and the last second of it. */
+  /** Made by openssl, under a name of its own, so that no two are taken for each other; `dates` are the first and the last second of it. */
   certificate(name: string, names: readonly string[], dates: readonly string[] = []): { key: string; cert: string } {
     const [key, request, cert] = [`${name}.key`, `${name}.csr`, `${name}.crt`].map((file) => join(this.place, file)) as [
       string,
@@ -119,7 +119,7 @@ export class BoundHost {
       "-pkeyopt",
       "ec_paramgen_curve:P-256",
       "-subj",
-      `/CN=${name}`,
+      `/CN=${name} of ${basename(this.place)}`,
       "-keyout",
       key,
       "-out",
