@@ -3,6 +3,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
+import { Actions } from "./actions/actions.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { Audit } from "./audit/audit.ts";
 import { listen, type Listening } from "./api/listen.ts";
@@ -251,13 +252,14 @@ export class Server {
       log.warn("reports were not recorded", { records, error: describe(error) }),
     );
     this.#closers.push(() => audit.close());
-    const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"));
+    const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"), parts.reach);
     const touch = (sandbox: string): void => parts.live.touch(sandbox);
     const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
     this.#models = models;
     // Not before it knows which hosts have secrets.
     this.#wayOut?.serve(audit, approvals);
-    const desk = new FrontDesk({ parts, sandboxes, audit, approvals });
+    const actions = new Actions({ ...parts, audit, approvals });
+    const desk = new FrontDesk({ parts, sandboxes, audit, approvals, actions });
     this.#closers.push(() => desk.close());
     const experiments = new Experiments(parts, sandboxes, temporary);
     this.#closers.push(() => experiments.close());
@@ -284,6 +286,7 @@ export class Server {
       recovery,
       audit,
       approvals,
+      actions,
       secrets,
       experiments,
       promotions,

@@ -8,6 +8,8 @@ export interface Anchor {
 
 export class AnchorFile {
   readonly #path: string;
+  #newest = 0;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(path: string) {
     this.#path = path;
@@ -23,8 +25,15 @@ export class AnchorFile {
     }
   }
 
-  async write({ sequence, hash }: Anchor): Promise<void> {
+  /** One after the other, and never back to an older one. */
+  write(anchor: Anchor): Promise<void> {
+    const before = this.#writing.catch(() => undefined);
+    return (this.#writing = before.then(() => (anchor.sequence > this.#newest ? this.#replace(anchor) : undefined)));
+  }
+
+  async #replace({ sequence, hash }: Anchor): Promise<void> {
     await writeFile(`${this.#path}.new`, `${sequence} ${hash}\n`, { mode: 0o600 });
     await rename(`${this.#path}.new`, this.#path);
+    this.#newest = sequence;
   }
 }

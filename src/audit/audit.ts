@@ -6,13 +6,19 @@ import type { AuditEntry, AuditRecord, AuditReport } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { redact, redactValue } from "../schema/secret-patterns.ts";
-import type { Store } from "../store/store.ts";
+import type { Change, Store } from "../store/store.ts";
 import { AnchorFile } from "./anchor.ts";
 import { BEGINNING, firstBad, hashOf } from "./chain.ts";
 
 interface Waiting {
   readonly entry: AuditEntry;
   readonly done: PromiseWithResolvers<AuditRecord>;
+}
+
+/** What a change of rows comes to, and the record of it; none where nothing was decided. */
+export interface Recorded<Result> {
+  readonly entry?: AuditEntry | undefined;
+  readonly result: Result;
 }
 
 const PAGE = 1000;
@@ -38,6 +44,19 @@ export class Audit {
     this.#waiting.push({ entry: cleaned(entry), done });
     this.#writing ??= this.#write();
     return done.promise;
+  }
+
+  /** A decision and its record in one transaction: neither is there without the other. */
+  async recordWith<Result>(work: (change: Change) => Promise<Recorded<Result>>): Promise<Result> {
+    const { made, result } = await this.#store.change(async (change) => {
+      const { entry, result: kept } = await work(change);
+      if (entry === undefined) return { result: kept };
+      const record = follow(cleaned(entry), await change.newestAudit());
+      await change.appendAudit([record]);
+      return { made: record, result: kept };
+    });
+    if (made !== undefined) await this.#anchor.write(made);
+    return result;
   }
 
   /** For what is only told: nobody waits, and nothing is refused for it. */

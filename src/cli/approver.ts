@@ -13,3 +13,14 @@ export function approverToken(env: Readonly<Record<string, string | undefined>>)
     });
   return readFileSync(join(findPaths(env).home, "approver-token"), "utf8").trim();
 }
+
+/** Undefined where this one may not answer. */
+export function approverIfAny(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  try {
+    return approverToken(env);
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    if (code === "unauthorized" || code === "ENOENT" || code === "EACCES") return undefined;
+    throw error;
+  }
+}

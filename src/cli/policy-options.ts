@@ -2,37 +2,51 @@
 import { resolve } from "node:path";
 import type { InputOf } from "../schema/contracts.ts";
 import type { Verdict } from "../schema/policy.ts";
+import type { OptionDeclarations, OptionValues } from "./command.ts";
 import type { Screen } from "./screen.ts";
 import { usageError } from "./values.ts";
+
+export const AUTONOMY_OPTIONS = {
+  level: { type: "integer", value: "N", summary: "Autonomy level of its agents, 1 to 3" },
+  yolo: { type: "integer", value: "N", summary: "Auto-approval level instead, 1 to 4" },
+  role: { type: "text", value: "ROLE", summary: "Role of its agents: worker, reviewer or coordinator" },
+} as const satisfies OptionDeclarations;
 
 export const POLICY_OPTIONS = {
   level: { type: "integer", value: "N", summary: "Autonomy level, 1 to 3" },
   yolo: { type: "integer", value: "N", summary: "Auto-approval level, 1 to 4, instead" },
   role: { type: "text", value: "ROLE", summary: "worker, reviewer or coordinator; worker if left out" },
   project: { type: "text", short: "p", value: "PATH", summary: "Project whose rules hold; that of the current folder if left out" },
-} as const;
+  sandbox: { type: "text", short: "s", value: "SANDBOX", summary: "As it is enforced in this sandbox, instead of the four above" },
+} as const satisfies OptionDeclarations;
 
-interface Given {
-  readonly level: number | undefined;
-  readonly yolo: number | undefined;
-  readonly role: string | undefined;
-  readonly project: string | undefined;
-}
-
+type Autonomy = Pick<InputOf<"createSandbox">, "level" | "yolo" | "role">;
 type Asked = InputOf<"agentInstructions">;
 
-export function asked({ level, yolo, role, project }: Given, cwd: string): Asked {
+/** The four options above as the API takes them. */
+export function asked({ sandbox, project, ...given }: OptionValues<typeof POLICY_OPTIONS>, cwd: string): Asked {
+  const chosen = autonomy(given);
+  if (sandbox === undefined) return { project: resolve(cwd, project ?? "."), ...chosen };
+  if (project !== undefined || Object.keys(chosen).length > 0)
+    throw usageError("--sandbox stands for its project, level and role.", "Leave those out.");
+  return { sandbox };
+}
+
+export function autonomy({ level, yolo, role }: OptionValues<typeof AUTONOMY_OPTIONS>): Autonomy {
   if (level !== undefined && yolo !== undefined) throw usageError("--level and --yolo exclude each other.");
-  if (level !== undefined && ![1, 2, 3].includes(level)) throw usageError("--level is 1, 2 or 3.");
-  if (yolo !== undefined && ![1, 2, 3, 4].includes(yolo)) throw usageError("--yolo is 1, 2, 3 or 4.");
-  if (role !== undefined && role !== "worker" && role !== "reviewer" && role !== "coordinator")
-    throw usageError("--role is worker, reviewer or coordinator.");
   return {
-    project: resolve(cwd, project ?? "."),
-    ...(level === undefined ? {} : { level }),
-    ...(yolo === undefined ? {} : { yolo }),
-    ...(role === undefined ? {} : { role }),
+    ...(level === undefined ? {} : { level: oneOf("--level", LEVELS, level) }),
+    ...(yolo === undefined ? {} : { yolo: oneOf("--yolo", YOLO_LEVELS, yolo) }),
+    ...(role === undefined ? {} : { role: oneOf("--role", ROLES, role) }),
   };
+}
+
+const [LEVELS, YOLO_LEVELS, ROLES] = [[1, 2, 3] as const, [1, 2, 3, 4] as const, ["worker", "reviewer", "coordinator"] as const];
+
+function oneOf<Value extends number | string>(option: string, values: readonly Value[], given: unknown): Value {
+  const found = values.find((value) => value === given);
+  if (found === undefined) throw usageError(`${option} is ${values.slice(0, -1).join(", ")} or ${values.at(-1) ?? ""}.`);
+  return found;
 }
 
 /** One word is a shell line, several are a program and its arguments. */

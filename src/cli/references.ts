@@ -6,6 +6,7 @@ const KINDS = {
   experiment: { prefix: "exp", list: "viv experiments --all" },
   promotion: { prefix: "prm", list: "viv promotions --all" },
   approval: { prefix: "apv", list: "viv approvals --all" },
+  rule: { prefix: "apv", list: "viv policy rules" },
 } as const;
 type Kind = keyof typeof KINDS;
 
@@ -39,6 +40,7 @@ export async function findId(client: Client, kind: Kind, text: string): Promise<
 async function idsOf(client: Client, kind: Kind): Promise<string[]> {
   if (kind === "experiment") return (await client.call("listExperiments", { all: true })).experiments.map(({ id }) => id);
   if (kind === "approval") return (await client.call("listApprovals", { all: true })).approvals.map(({ id }) => id);
+  if (kind === "rule") return (await client.call("listRules", {})).rules.map(({ id }) => id);
   return (await client.call("listPromotions", { all: true })).promotions.map(({ id }) => id);
 }
 

@@ -75,6 +75,10 @@ export const GROUPS = [
       "policy triage": () => import("./commands/policy/triage.ts"),
       "policy agents": () => import("./commands/policy/agents.ts"),
       "policy import": () => import("./commands/policy/import.ts"),
+      "policy show": () => import("./commands/policy/show.ts"),
+      "policy set": () => import("./commands/policy/set.ts"),
+      "policy rules": () => import("./commands/policy/rules.ts"),
+      "policy forget": () => import("./commands/policy/forget.ts"),
     },
   },
   {

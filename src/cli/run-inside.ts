@@ -5,9 +5,12 @@ import type { Client } from "../client/client.ts";
 import type { CommandSpec } from "../schema/command.ts";
 import type { Sandbox } from "../schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
+import { approverIfAny } from "./approver.ts";
+import type { InlineQuestions } from "./inline-questions.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
 import { clean } from "./text.ts";
 import { parsePairs } from "./values.ts";
+import type { Watching } from "./watch-experiment.ts";
 
 export const RUN_OPTIONS = {
   user: { type: "text", short: "u", value: "USER", summary: "Run as this user inside, by name or number" },
@@ -71,9 +74,9 @@ export async function runInside(
   sandbox: string,
   spec: CommandSpec,
   options: RunOptions,
-  invocation: Pick<Invocation, "screen" | "json">,
+  invocation: Pick<Invocation, "screen" | "json" | "env">,
 ): Promise<number> {
-  const { screen, json } = invocation;
+  const { screen, json, env } = invocation;
   const terminal = !json && wantsTerminal(options);
   const stdin = !options["no-stdin"];
   const stream = await client.exec(sandbox, {
@@ -84,7 +87,10 @@ export async function runInside(
   });
   const collected = json ? { stdout: new Collector(), stderr: new Collector() } : undefined;
   const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of output were dropped.`);
-  const end = await runSession(stream, { terminal, stdin, signals: "forward", detachable: false, onGap, ...collected });
+  const questions = terminal && stdin ? await askInline({ client, screen, env }, sandbox) : undefined;
+  const filter = questions === undefined ? {} : { filter: (typed: Buffer) => questions.pass(typed) };
+  const session = { terminal, stdin, signals: "forward", detachable: false, onGap, ...filter, ...collected } as const;
+  const end = await runSession(stream, session).finally(() => questions?.end());
   if (typeof end === "string") return UNREAD_EXIT_CODE;
   if (collected) {
     const { stdout, stderr } = collected;
@@ -94,6 +100,17 @@ export async function runInside(
   const explanation = explainEnd(end);
   if (explanation !== undefined) screen.say(`viv: ${clean(explanation)}`);
   return end.exitCode;
+}
+
+/** A person at a terminal is asked there. Whoever may not answer is not asked. */
+async function askInline(around: Watching, sandbox: string): Promise<InlineQuestions | undefined> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
+  const approver = approverIfAny(around.env);
+  if (approver === undefined) return undefined;
+  const inline = await import("./inline-questions.ts");
+  const questions = new inline.InlineQuestions(around, sandbox, approver);
+  questions.start();
+  return questions;
 }
 
 const COLLECTED_BYTES = 1024 ** 2;

@@ -13,6 +13,8 @@ export interface SessionOptions {
   readonly signals: "forward" | "leave";
   /** Ctrl-P ctrl-Q leaves the command running. */
   readonly detachable: boolean;
+  /** What of the keys is the command's; all of them if left out. */
+  readonly filter?: (typed: Buffer) => Buffer;
   readonly onGap: (bytes: number) => void;
   /** Where output goes; this process's own if left out. */
   readonly stdout?: Writable;
@@ -35,7 +37,7 @@ export async function runSession(stream: CommandStream, options: SessionOptions)
     undo.push(noticeClosedPipes(() => left.resolve("unread")));
     undo.push(options.signals === "forward" ? forwardSignals(stream) : leaveOnSignals(() => left.resolve("detached")));
     if (options.terminal) undo.push(useTerminal(stream));
-    if (options.stdin) undo.push(pumpInput(stream, options.detachable ? () => left.resolve("detached") : undefined));
+    if (options.stdin) undo.push(pumpInput(stream, options.filter, options.detachable ? () => left.resolve("detached") : undefined));
     const ended = pumpOutput(stream, options).then(() => stream.end);
     // Output that breaks off after its reader left is no news.
     left.promise.then(() => ended.catch(() => undefined)).catch(() => undefined);
@@ -97,10 +99,11 @@ function useTerminal(stream: CommandStream): Undo {
 }
 
 /** Reads on only when the command took what was read before. */
-function pumpInput(stream: CommandStream, onDetach: (() => void) | undefined): Undo {
+function pumpInput(stream: CommandStream, filter: SessionOptions["filter"], onDetach: (() => void) | undefined): Undo {
   const stdin = process.stdin;
   const keys = onDetach === undefined ? undefined : new DetachKeys();
-  const onData = (chunk: Buffer): void => {
+  const onData = (typed: Buffer): void => {
+    const chunk = filter?.(typed) ?? typed;
     const passed = keys === undefined ? { data: chunk, detach: false } : keys.pass(chunk);
     if (passed.detach) onDetach?.();
     if (passed.data.length === 0) return;

@@ -35,7 +35,7 @@ export class HostJudge implements Judge {
   async standing(session: Session): Promise<(host: string, port: number, ruling: Allowed) => boolean> {
     const row = await this.#row(session);
     const policy = await this.#policies.of(row);
-    const always = new Set(await this.approvals?.rules(row.project));
+    const always = new Set((await this.approvals?.rules(row.project))?.map((rule) => rule.always));
     return (host, port, ruling) => {
       const { verdict } = policy(host, isNamed(ruling));
       return verdict === "ask" ? always.has(ruleFor(host)) || session.approved.has(placeOf(host, port)) : verdict === "allow";
@@ -63,6 +63,7 @@ export class HostJudge implements Judge {
       rule,
       reason,
       always: ruleFor(host),
+      action: { kind: "host", host },
     };
     const answered = await this.#ask(asking, signal);
     if (typeof answered !== "string") return answered;
@@ -76,7 +77,7 @@ export class HostJudge implements Judge {
     if (approvals === undefined) return deny("host_held", "Nobody can be asked now.", "Try again in a moment.");
     const patience = AbortSignal.any([AbortSignal.timeout(this.#holdMs), ...(signal === undefined ? [] : [signal])]);
     for (;;) {
-      if ((await approvals.rules(asking.project)).includes(asking.always ?? "")) return undefined;
+      if ((await approvals.rules(asking.project)).some(({ always }) => always === asking.always)) return undefined;
       const waiting = (await approvals.list(false)).filter(({ sandbox }) => sandbox === asking.sandbox);
       if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ target }) => target === asking.target))
         return deny("host_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");

@@ -6,7 +6,7 @@ import { classifyHost } from "../policy/addresses.ts";
 import { Layer, type Judgement } from "../policy/layer.ts";
 import { decide, effectivePolicy } from "../policy/policy.ts";
 import type { ProjectConfig } from "../schema/config.ts";
-import type { AutonomyLevel, YoloLevel } from "../schema/policy.ts";
+import { type AutonomyLevel, NO_CHOICE, type YoloLevel } from "../schema/policy.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
 
 /** How a sandbox's agent was let loose; none of it where a person works in it by hand. */
@@ -35,15 +35,16 @@ export class HostPolicies {
   }
 
   /** A config that can't be read leaves in force what it said before; without a before, nothing is known and it throws. */
-  async of(row: SandboxRow & Autonomy): Promise<HostPolicy> {
+  async of(row: SandboxRow): Promise<HostPolicy> {
+    const autonomy = row.autonomy ?? NO_CHOICE;
     const trusted = (await this.#store.projectByPath(row.project))?.trusted ?? null;
-    const key = JSON.stringify([row.project, trusted, row.level, row.yolo]);
+    const key = JSON.stringify([row.project, trusted, autonomy.level, autonomy.yolo]);
     const known = this.#known.get(key);
     const stamp = stampOf(join(row.project, CONFIG_NAME));
     if (known?.stamp === stamp) return known.policy;
     try {
       const { config } = loadProjectConfig(row.project, trusted);
-      const policy = hostPolicy(config, row);
+      const policy = hostPolicy(config, autonomy);
       if (this.#known.size >= MOST_KNOWN) this.#known.clear();
       this.#known.set(key, { stamp, policy });
       return policy;

@@ -1,4 +1,5 @@
 /** Answers what sandboxes ask: finds the route, holds the limits, knows who is who. */
+import type { Actions } from "../actions/actions.ts";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { Parts } from "../sandbox/parts.ts";
@@ -8,6 +9,7 @@ import { VivError } from "../schema/errors.ts";
 import { ResourcesInput } from "../schema/gateway.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { about } from "./about.ts";
+import { asTool, decideInside, policyInside } from "./actions.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
 import { Dropped } from "./dropped.ts";
@@ -22,6 +24,7 @@ export interface DeskParts {
   readonly sandboxes: Sandboxes;
   readonly audit: Audit;
   readonly approvals: Approvals;
+  readonly actions: Actions;
 }
 
 /** A request whose sender and route are known. */
@@ -43,6 +46,7 @@ interface Route {
 const RATES = {
   request: { burst: 1_000, perSecond: 200 },
   decision: { burst: 500, perSecond: 50 },
+  action: { burst: 500, perSecond: 50 },
   coordinate: { burst: 30, perSecond: 1 },
   question: { burst: 20, perSecond: 0.2 },
   resources: { burst: 20, perSecond: 0.2 },
@@ -66,17 +70,21 @@ export class FrontDesk implements Desk {
   }
 
   #table(): Route[] {
-    const { parts, audit, approvals } = this.#desk;
+    const { parts, audit, approvals, actions } = this.#desk;
     const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
+    const coordinate: Route["answer"] = (call) => asTool(actions, call, "coordinate_sibling", (each) => talk.coordinate(each));
+    const more: Route["answer"] = (call) => asTool(actions, call, "request_resources", (each) => this.#more(each));
     return [
       route("GET", "sandbox/:id", undefined, (call) => about(parts, call)),
       route("POST", "sandbox/:id/decisions", "decision", (call) => decisions.report(call)),
       route("GET", "sandbox/:id/decisions", undefined, (call) => decisions.list(call)),
-      route("POST", "sandbox/:to/coordinate", "coordinate", (call) => talk.coordinate(call)),
-      route("POST", "sandbox/:id/coordinate/:to", "coordinate", (call) => talk.coordinate(call)),
+      route("POST", "sandbox/:id/actions", "action", (call) => decideInside(actions, call)),
+      route("GET", "sandbox/:id/policy", undefined, (call) => policyInside(actions, call)),
+      route("POST", "sandbox/:to/coordinate", "coordinate", coordinate),
+      route("POST", "sandbox/:id/coordinate/:to", "coordinate", coordinate),
       route("GET", "sandbox/:id/messages", undefined, (call) => talk.messages(call)),
       route("POST", "sandbox/:id/messages/:message/answer", undefined, (call) => talk.answer(call)),
-      route("POST", "sandbox/:id/resources", "resources", (call) => this.#more(call)),
+      route("POST", "sandbox/:id/resources", "resources", more),
       route("GET", "sandbox/:id/staleness", "staleness", async ({ row }) => ({ status: 200, body: await staleness(parts, row) })),
       route("POST", "sandbox/:id/approvals", "question", (call) => questions.ask(call)),
       route("GET", "sandbox/:id/approvals/:approval", undefined, (call) => questions.look(call)),
@@ -84,6 +92,7 @@ export class FrontDesk implements Desk {
   }
 
   async resume(): Promise<void> {
+    await this.#desk.approvals.resume();
     await this.#resources.resume();
   }
 

@@ -1,5 +1,7 @@
 /** The use cases, bound to the parts that carry them out. */
 import { resolve } from "node:path";
+import type { Actions } from "../actions/actions.ts";
+import { alwaysIn } from "../actions/policy-of.ts";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { EventFeed } from "../events/events.ts";
@@ -22,6 +24,7 @@ import type { VivEvent } from "../schema/event.ts";
 import type { Doctor, ServerStatus } from "../schema/server.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Experiments } from "../experiments/experiments.ts";
+import { actionHandlers } from "./actions.ts";
 import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
 import { effectHandlers } from "./effects.ts";
@@ -39,6 +42,7 @@ export interface EngineParts {
   readonly recovery: Recovery;
   readonly audit: Audit;
   readonly approvals: Approvals;
+  readonly actions: Actions;
   readonly secrets: Secrets;
   readonly experiments: Experiments;
   /** Absent where there is no cell. */
@@ -94,8 +98,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     resumeSandbox: ({ sandbox }) => sandboxes.resume(sandbox),
     extendSandbox: ({ sandbox, by, idle }) => sandboxes.extend(sandbox, by, idle),
     limitSandbox: ({ sandbox, ...change }) => sandboxes.limit(sandbox, change),
-    forkSandbox: async ({ sandbox, snapshot, count, names }) => ({
-      sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? []),
+    forkSandbox: async ({ sandbox, snapshot, count, names, ...autonomy }) => ({
+      sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? [], autonomy),
     }),
     diffSandbox: async ({ sandbox, stat }) => {
       const row = await sandboxes.find(sandbox);
@@ -158,9 +162,14 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
 
     ...experimentHandlers(engine.experiments),
     ...approvalHandlers(engine.approvals),
+    ...actionHandlers(engine),
     ...auditHandlers(engine.audit, sandboxes),
     ...networkHandlers(sandboxes),
-    ...policyHandlers((path) => openProject(parts.store, path, parts.state)),
+    ...policyHandlers({
+      open: (path) => openProject(parts.store, path, parts.state),
+      ofSandbox: async (sandbox) => engine.actions.policy(await sandboxes.find(sandbox)),
+      always: (project) => alwaysIn(engine.approvals, project),
+    }),
     ...effectHandlers(parts.store, sandboxes),
     ...secretHandlers(engine.secrets, () => sandboxes.creation.spares.clear()),
     ...modelHandlers(parts.store, sandboxes, parts.user.budgets),

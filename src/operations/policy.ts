@@ -6,23 +6,33 @@ import { importOpenCode } from "../policy/opencode.ts";
 import { decide, type EffectivePolicy, effectivePolicy } from "../policy/policy.ts";
 import { triage } from "../policy/triage.ts";
 import type { ProjectView } from "../sandbox/projects.ts";
-import type { AutonomyLevel, Role, YoloLevel } from "../schema/policy.ts";
+import type { AutonomyLevel, PolicyAction, Role, YoloLevel } from "../schema/policy.ts";
 import type { Handlers } from "./operations.ts";
 
 type Own = "explainPolicy" | "testPolicy" | "triageAction" | "agentInstructions" | "importPolicy";
 
 interface Asked {
+  readonly sandbox?: string | undefined;
   readonly project?: string | undefined;
   readonly level?: AutonomyLevel | undefined;
   readonly yolo?: YoloLevel | undefined;
   readonly role?: Role | undefined;
 }
 
-export function policyHandlers(open: (path: string) => Promise<ProjectView>): Pick<Handlers, Own> {
-  const policyOf = async ({ project, ...chosen }: Asked): Promise<EffectivePolicy> => {
+export interface PolicySources {
+  readonly open: (path: string) => Promise<ProjectView>;
+  readonly ofSandbox: (reference: string) => Promise<EffectivePolicy>;
+  /** What people allowed always in a project. */
+  readonly always: (project: string) => Promise<PolicyAction[]>;
+}
+
+export function policyHandlers({ open, ofSandbox, always }: PolicySources): Pick<Handlers, Own> {
+  const policyOf = async ({ project, sandbox, ...chosen }: Asked): Promise<EffectivePolicy> => {
+    if (sandbox !== undefined) return ofSandbox(sandbox);
     if (project === undefined) return effectivePolicy(chosen);
     const view = await open(project);
-    return effectivePolicy({ ...chosen, config: view.config, project: view.row.path });
+    const { path } = view.row;
+    return effectivePolicy({ ...chosen, config: view.config, project: path, always: await always(path) });
   };
   return {
     explainPolicy: async ({ action, ...asked }) => decide(await policyOf(asked), action),

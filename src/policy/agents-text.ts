@@ -1,5 +1,6 @@
 /** The decision framework that an agent reads, from the very policy that judges it. */
 import type { PolicyRule, Verdict } from "../schema/policy.ts";
+import { redact } from "../schema/secret-patterns.ts";
 import type { EffectivePolicy } from "./policy.ts";
 
 const HEADINGS: readonly (readonly [Verdict, string])[] = [
@@ -37,6 +38,14 @@ export function agentText(policy: EffectivePolicy): string {
     "",
   ];
   for (const [verdict, heading] of HEADINGS) lines.push(`## ${heading}`, ...listed(policy, verdict), "");
+  const stricter = HEADINGS.slice(1).flatMap(([verdict, heading]) => {
+    const own = Object.entries(policy.stricter).flatMap(([tool, rule]) => ruleLines(tool, rule, verdict));
+    return own.length === 0 ? [] : [`### ${heading}`, ...own];
+  });
+  if (stricter.length > 0)
+    lines.push("## Stricter rules of this project", "Of these and the ones above the stricter counts.", ...stricter, "");
+  if (policy.always.size > 0)
+    lines.push("## Allowed always by a person", ...[...policy.always.values()].map((rule) => `- \`${redact(rule)}\``), "");
   const gib = Math.round((ceiling.memoryBytes / 1024 ** 3) * 10) / 10;
   lines.push("## Limits", `- You may request up to ${ceiling.cpus} CPU and ${gib} GiB of memory; more needs approval.`);
   if (production.length > 0) lines.push(`- Production is never called: ${production.map(({ source }) => `\`${source}\``).join(", ")}.`);

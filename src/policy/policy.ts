@@ -16,6 +16,7 @@ import type {
 import { POLICY_SETTINGS } from "../schema/policy.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { type Always, alwaysOf, lifted } from "./always.ts";
 import { Layer, worst, type Judgement } from "./layer.ts";
 import { LEVELS, ROLES, YOLO, type RoleData, type Rules } from "./levels.ts";
 import { type Part, partsOf, partsOfWords } from "./parts.ts";
@@ -33,6 +34,8 @@ export interface PolicyChoice {
   readonly role?: Role | undefined;
   /** Folder of the project, by which paths are inside or outside. */
   readonly project?: string | undefined;
+  /** What people allowed always. */
+  readonly always?: readonly PolicyAction[] | undefined;
 }
 
 export interface EffectivePolicy {
@@ -48,6 +51,9 @@ export interface EffectivePolicy {
   readonly ceiling: { readonly cpus: number; readonly memoryBytes: number };
   /** Rules of the level with what replaces them, for showing. */
   readonly rules: Rules;
+  /** Rules of the project that only make a verdict stricter, for showing. */
+  readonly stricter: Rules;
+  readonly always: Always;
   /** Each judges; the strictest judgement holds. */
   readonly layers: readonly Layer[];
 }
@@ -55,7 +61,8 @@ export interface EffectivePolicy {
 const DEFAULT_LEVEL: AutonomyLevel = 1;
 const PROJECT = "vivarium.json";
 
-export function effectivePolicy({ config: given = {}, level, yolo, role = "worker", project }: PolicyChoice): EffectivePolicy {
+export function effectivePolicy(choice: PolicyChoice): EffectivePolicy {
+  const { config: given = {}, level, yolo, role = "worker", project, always = [] } = choice;
   if (level !== undefined && yolo !== undefined) throw new VivError("invalid_input", "level and yolo exclude each other.");
   const config = given.policy ?? {};
   const chosenYolo = yolo ?? (level === undefined ? config.yolo : undefined);
@@ -75,6 +82,8 @@ export function effectivePolicy({ config: given = {}, level, yolo, role = "worke
     production: (given.network?.production ?? []).map((pattern) => compile(pattern.toLowerCase())),
     ceiling: ceilingOf(config),
     rules: tightens ? data.rules : mergedRules(data.rules, own.rules),
+    stricter: tightens ? own.rules : {},
+    always: alwaysOf(always),
     layers: tightens ? [new Layer([base]), new Layer([own])] : [new Layer([base, own])],
   };
 }
@@ -122,7 +131,7 @@ function roleData(role: Role, config: PolicyConfig): RoleData {
 }
 
 export function decide(policy: EffectivePolicy, action: PolicyAction): PolicyDecision {
-  const parts = judged(policy, action);
+  const parts = lifted(policy.always, action, judged(policy, action));
   const first = parts[0] ?? { verdict: "allow" as Verdict, rule: "nothing", reason: "It runs nothing." };
   const deciding = parts.reduce<Judgement>((found, part) => (isStricter(part.verdict, found.verdict) ? part : found), first);
   const { verdict, rule, reason } = deciding;

@@ -13,6 +13,7 @@ import type { DriverName } from "../schema/sandbox.ts";
 import type { Change, SandboxRow } from "../store/store.ts";
 import type { VolumePaths, VolumeSource } from "../volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
+import { changedAutonomy } from "./autonomy.ts";
 import { openBase } from "./bases.ts";
 import { Networks, refuseWider } from "./networks.ts";
 import type { Backend, Parts } from "./parts.ts";
@@ -115,6 +116,7 @@ export class Creation {
       storage: volumes.name,
       idleMs,
       labels: input.labels ?? {},
+      autonomy: changedAutonomy(undefined, input),
       base: base.id,
       user: input.user ?? String(this.#parts.uid),
       env,

@@ -2,13 +2,16 @@
 import { describe } from "../host/log.ts";
 import { startOf } from "../host/process-group.ts";
 import { isRunning } from "../host/processes.ts";
+import type { Audit } from "../audit/audit.ts";
 import type { CommandResult } from "../schema/command.ts";
 import type { CreateInput } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { RefreshReport } from "../schema/files.ts";
+import type { Autonomy } from "../schema/policy.ts";
 import type { NetworkReport } from "../schema/network.ts";
 import { Sandbox, type SandboxDetail, type Snapshot } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { setAutonomy, changedAutonomy, type AutonomyChange } from "./autonomy.ts";
 import { comparedBase } from "./bases.ts";
 import { Commands } from "./commands.ts";
 import { Damage } from "./damage.ts";
@@ -184,6 +187,14 @@ export class Sandboxes {
     return this.#locked(row, (now) => this.networks.change(now, change));
   }
 
+  /** Holds from the next action of its agents on. */
+  async setAutonomy(reference: string, change: AutonomyChange, audit: Audit): Promise<Autonomy> {
+    const row = await this.find(reference);
+    const autonomy = await this.#locked(row, (now) => setAutonomy(audit, now, change));
+    this.#parts.reach("policy.set");
+    return autonomy;
+  }
+
   /** The kernel holds the new limits from now on; whether they may be had is decided before. */
   async limit(reference: string, change: LimitChange): Promise<Sandbox> {
     const row = await this.find(reference);
@@ -218,9 +229,18 @@ export class Sandboxes {
     await this.#locked(row, (now) => this.snapshots.remove(now, snapshot));
   }
 
-  async fork(reference: string, snapshot: string | undefined, count: number, names: readonly string[]): Promise<Sandbox[]> {
+  async fork(
+    reference: string,
+    snapshot: string | undefined,
+    count: number,
+    names: readonly string[],
+    change: AutonomyChange = {},
+  ): Promise<Sandbox[]> {
     const row = await this.find(reference);
-    const forks = await this.#locked(row, (now) => this.snapshots.fork(now, snapshot, count, names));
+    const forks = await this.#locked(row, (now) => {
+      const like: SandboxRow = { ...now, autonomy: changedAutonomy(now.autonomy, change) };
+      return this.snapshots.fork(like, snapshot, count, names);
+    });
     await Promise.all(forks.map((fork) => startServices(this.#parts, this.commands, fork)));
     return forks.map(shown);
   }

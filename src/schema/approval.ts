@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { contract, flag } from "./contract.ts";
 import { ApprovalId } from "./ids.ts";
+import { PolicyAction } from "./policy.ts";
 import { ROUTES } from "./routes.ts";
 
 export const ApprovalState = z
@@ -21,11 +22,13 @@ export const Approval = z
     rule: z.string().nullable().describe("The rule that made it a question."),
     reason: z.string().describe("Why a person is asked, one sentence."),
     always: z.string().nullable().describe("The narrow rule that `always` would add; null where that can't be had."),
+    action: PolicyAction.optional().describe("The exact action, where the policy asked about one."),
     askedAt: z.string(),
     deadline: z.string().describe("No answer by then is a denial."),
     answeredAt: z.string().nullable(),
     answeredBy: z.string().nullable(),
     scope: z.enum(["once", "always"]).nullable(),
+    forgottenAt: z.string().optional().describe("When the rule that `always` had added was taken back."),
   })
   .describe("A question for a person.")
   .meta({ id: "Approval" });

@@ -1,5 +1,6 @@
 /** Every operation of the API once: HTTP routes, OpenAPI, client methods and CLI output derive from it. */
 import { z } from "zod";
+import { ACTION_CONTRACTS } from "./action.ts";
 import { APPROVAL_CONTRACTS } from "./approval.ts";
 import { AUDIT_CONTRACTS } from "./audit.ts";
 import { Command, CommandResult, CommandSpec } from "./command.ts";
@@ -9,7 +10,7 @@ import { VivEvent } from "./event.ts";
 import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
 import { NETWORK_CONTRACTS, NetworkMode } from "./network.ts";
-import { POLICY_CONTRACTS } from "./policy.ts";
+import { AUTONOMY_FIELDS, POLICY_CONTRACTS } from "./policy.ts";
 import { EFFECT_CONTRACTS } from "./effect.ts";
 import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
@@ -30,6 +31,7 @@ export const CreateInput = z.strictObject({
   idleMs: z.number().int().min(0).optional().describe("Idle time after which it ends, 0 for never."),
   env: CallerEnvironment,
   network: NetworkMode.optional().describe("What it reaches, instead of the config's mode."),
+  ...AUTONOMY_FIELDS,
   unwalled: z.boolean().optional().describe("Accept a copy of the folder without isolation where no walls can be had."),
   user: z.string().max(256).optional().describe("User inside that commands run as by default."),
   labels: z
@@ -87,6 +89,7 @@ export const CONTRACTS = {
       snapshot: SnapshotRef.optional(),
       count: z.number().int().min(1).max(100).default(1).describe("How many."),
       names: z.array(Name).max(100).optional().describe("Their names."),
+      ...AUTONOMY_FIELDS,
     }),
     z.object({ sandboxes: z.array(Sandbox) }),
     201,
@@ -214,6 +217,7 @@ export const CONTRACTS = {
   ...APPROVAL_CONTRACTS,
   ...AUDIT_CONTRACTS,
   ...POLICY_CONTRACTS,
+  ...ACTION_CONTRACTS,
   ...SECRET_CONTRACTS,
   ...MODEL_CONTRACTS,
   ...EFFECT_CONTRACTS,

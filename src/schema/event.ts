@@ -36,6 +36,7 @@ export const EventType = z
     "promotion.undone",
     "approval.asked",
     "approval.answered",
+    "policy.changed",
     "network.changed",
     "network.allowed",
     "network.denied",

@@ -76,6 +76,8 @@ export const LIMITS = {
   /** Approvals. */
   approvalMs: 10 * 60_000,
   waitingApprovals: 256,
+  /** Longer ones nobody reads before answering. */
+  questionCharacters: 8_192,
 
   /** Audit. */
   waitingAuditRecords: 50_000,

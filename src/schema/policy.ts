@@ -1,6 +1,7 @@
 /** What agents may do: rules, levels, roles, and the verdicts that come of them. */
 import { z } from "zod";
 import { contract, ProjectPath } from "./contract.ts";
+import { SandboxRef } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
 import { ByteSize } from "./units.ts";
 
@@ -18,6 +19,20 @@ export const YoloLevel = z.literal([1, 2, 3, 4]).describe("Auto-approval: 1 file
 export type YoloLevel = z.infer<typeof YoloLevel>;
 export const Role = z.enum(["worker", "reviewer", "coordinator"]).describe("What an agent is there for.");
 export type Role = z.infer<typeof Role>;
+
+/** Yolo 3 is what an agent has where nobody chose. */
+export const DEFAULT_YOLO: YoloLevel = 3;
+export const Autonomy = z
+  .object({ level: AutonomyLevel.nullable(), yolo: YoloLevel.nullable(), role: Role })
+  .describe("What agents in a sandbox may do. With neither level nor yolo the project's trusted config says it, else it is yolo 3.");
+export type Autonomy = z.infer<typeof Autonomy>;
+export const NO_CHOICE: Autonomy = { level: null, yolo: null, role: "worker" };
+/** As given to a new sandbox, or to change one. */
+export const AUTONOMY_FIELDS = {
+  level: AutonomyLevel.optional(),
+  yolo: YoloLevel.optional(),
+  role: Role.optional(),
+};
 
 const Examples = z
   .record(
@@ -101,6 +116,7 @@ export type PolicyDecision = z.infer<typeof PolicyDecision>;
 
 const Asked = {
   project: ProjectPath.optional().describe("A folder in the project whose rules hold; none if left out."),
+  sandbox: SandboxRef.optional().describe("The sandbox whose policy is meant, instead of a project, a level and a role."),
   level: z.coerce.number().pipe(AutonomyLevel).optional(),
   yolo: z.coerce.number().pipe(YoloLevel).optional(),
   role: Role.optional(),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Name, SandboxId, SnapshotId } from "./ids.ts";
+import { Autonomy, NO_CHOICE } from "./policy.ts";
 
 export const SandboxState = z
   .enum(["pending", "creating", "running", "paused", "completing", "completed", "failed"])
@@ -77,6 +78,7 @@ export const Sandbox = z
     expiresAt: z.string().nullable().describe("ISO time at which it ends by itself if nothing happens."),
     idleMs: z.number().int().describe("Idle time after which it ends by itself, 0 for never."),
     labels: z.record(z.string(), z.string()).describe("Free labels of the caller."),
+    autonomy: Autonomy.default(NO_CHOICE),
     untrusted: z.array(z.string()).describe("Config keys that wait for `viv trust`."),
   })
   .describe("A sandbox: one isolated clone.")

@@ -8,6 +8,7 @@ import type { Service } from "../schema/config.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
 import type { NetworkRules } from "../schema/network.ts";
+import type { Autonomy } from "../schema/policy.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
 import type { Effect } from "../schema/effect.ts";
@@ -15,7 +16,9 @@ import type { UsageRow } from "../schema/model.ts";
 import type { Secret } from "../schema/secret.ts";
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
-export interface SandboxRow extends Sandbox {
+export interface SandboxRow extends Omit<Sandbox, "autonomy"> {
+  /** Nobody chose where this is missing, as in rows of earlier versions. */
+  readonly autonomy?: Autonomy | undefined;
   /** What its volume was made from. */
   readonly base: string;
   /** The base whose changes were merged into it last, if any: what it changed is told against that one. */

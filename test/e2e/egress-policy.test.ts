@@ -140,11 +140,17 @@ describe("the policy in the proxy", needs("root"), () => {
     expect((await curl("open.test")).stdout).toBe("hello 200");
   });
 
-  test("`always` lets the host through from then on", async () => {
+  test("POL-5: `always` lets the host through from then on, in the proxy and for agents that ask first, until it is forgotten", async () => {
     const command = await background(line("asked.test"));
-    await answer((await question()).id, "always");
+    const { id } = await question();
+    await answer(id, "always");
     expect((await ended(command)).stdout).toBe("hello 200");
     expect((await curl("asked.test")).stdout).toBe("hello 200");
     expect((await curl("denied.test")).stdout).toMatch(/ 403$/);
+    const decide = () => server.client.call("decideAction", { sandbox: box, action: { kind: "host", host: "asked.test" } });
+    expect(await decide()).toMatchObject({ verdict: "allow", rule: "always: host: asked.test" });
+    await server.client.call("forgetRule", { rule: id });
+    expect(await decide()).toMatchObject({ verdict: "ask" });
+    expect((await curl("asked.test", "--max-time 1")).end?.exitCode).not.toBe(0);
   });
 });

@@ -29,6 +29,7 @@ export function sandbox(name: string, project = "/tmp"): SandboxDetail {
     expiresAt: new Date(Date.now() + 3_500_000).toISOString(),
     idleMs: 3_600_000,
     labels: {},
+    autonomy: { level: null, yolo: null, role: "worker" },
     baseTakenAt: new Date(Date.now() - 91_000).toISOString(),
     capture: {
       files: 120,

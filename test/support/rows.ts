@@ -25,14 +25,16 @@ export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
     expiresAt: null,
     idleMs: 0,
     labels: {},
+    autonomy: { level: null, yolo: null, role: "worker" },
     untrusted: [],
     ...changes,
   };
 }
 
 export function aSandboxRow(changes: Partial<SandboxRow> = {}): SandboxRow {
+  const { autonomy, ...rest } = changes;
   return {
-    ...aSandbox(changes),
+    ...aSandbox(autonomy === undefined ? rest : { ...rest, autonomy }),
     base: newId("base"),
     range: 1,
     launched: { pid: 4711, start: "123456", boot: "b" },

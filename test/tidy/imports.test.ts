@@ -19,6 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   events: ["schema", "store"],
   audit: ["schema", "store"],
   approvals: ["schema", "store", "audit"],
+  actions: ["schema", "approvals", "audit", "config", "policy", "store"],
   network: ["schema", "host", "store", "events", "policy"],
   sandbox: ["schema", "audit", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge"],
   effects: ["schema", "approvals", "audit", "config", "host", "network", "policy", "store"],
@@ -26,9 +27,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   models: ["schema", "audit", "host", "network", "store", "secrets"],
   experiments: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox"],
   promotion: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox", "experiments"],
-  gateway: ["schema", "audit", "approvals", "host", "store", "capture", "volumes", "drivers", "sandbox"],
+  gateway: ["schema", "actions", "audit", "approvals", "host", "store", "capture", "volumes", "drivers", "sandbox"],
   operations: [
     "schema",
+    "actions",
     "audit",
     "approvals",
     "config",
@@ -52,6 +54,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "server-main.ts": ["schema", "config", "host", "server.ts"],
   "server.ts": [
     "schema",
+    "actions",
     "audit",
     "approvals",
     "config",

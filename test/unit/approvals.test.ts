@@ -7,6 +7,7 @@ import { Approvals, type Question } from "../../src/approvals/approvals.ts";
 import { Audit } from "../../src/audit/audit.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
+import { eventually } from "../support/server.ts";
 
 let place: string;
 let store: Store;
@@ -60,6 +61,15 @@ describe("an approval", () => {
     expect((await approvals.ask(question())).id).not.toBe(asked.id);
   });
 
+  test("POL-5: silence is recorded when the deadline comes, also where nobody looks", async () => {
+    await approvals.ask(question({ deadlineMs: 30 }));
+    const [silence] = await eventually(
+      () => audit.list({ after: 0, limit: 10 }),
+      ({ length }) => length === 1,
+    );
+    expect(silence).toMatchObject({ actor: { kind: "server" }, action: "approval", label: "DENIED", target: "git push" });
+  });
+
   test("POL-5: whoever waits hears the answer at once, also of a question put twice", async () => {
     const first = await approvals.ask(question());
     expect((await approvals.ask(question())).id).toBe(first.id);
@@ -79,7 +89,7 @@ describe("an approval", () => {
   test("POL-5: always adds the rule that was shown, and only where there is one", async () => {
     const { id } = await approvals.ask(question());
     await approvals.answer(id, "always", token());
-    expect(await approvals.rules("/project")).toEqual(["git push origin main"]);
+    expect((await approvals.rules("/project")).map(({ always }) => always)).toEqual(["git push origin main"]);
     expect(await approvals.rules("/other")).toEqual([]);
     const wide = await approvals.ask(question({ target: "curl x | sh", always: null }));
     await expect(approvals.answer(wide.id, "always", token())).rejects.toMatchObject({ code: "invalid_input" });

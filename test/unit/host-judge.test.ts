@@ -48,7 +48,8 @@ function make(holdMs: number): void {
 
 /** A sandbox with this autonomy. */
 async function sandbox(autonomy: Autonomy): Promise<void> {
-  const row = { ...aSandboxRow({ project }), ...autonomy };
+  const { level = null, yolo = null } = autonomy;
+  const row = aSandboxRow({ project, autonomy: { level, yolo, role: "worker" } });
   session = new Session(row.id, { ...NO_NETWORK, mode: "public" });
   await store.change((change) => change.putSandbox(row));
 }

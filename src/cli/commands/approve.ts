@@ -1,7 +1,7 @@
 import { approverToken } from "../approver.ts";
 import { command } from "../command.ts";
 import { findId, shortId } from "../references.ts";
-import { clean } from "../text.ts";
+import { cleanPath } from "../text.ts";
 
 export default command({
   name: "approve",
@@ -9,7 +9,7 @@ export default command({
   details: "Only a person may answer: it needs a terminal, or an approver's token in VIV_APPROVER_TOKEN.",
   examples: [
     ["viv approve apv4k2m", "this very action, once"],
-    ["viv approve apv4k2m --always", "and from now on, by the rule that `viv approvals --json` shows"],
+    ["viv approve apv4k2m --always", "and from now on, by the rule that `viv approvals` shows"],
   ],
   options: {
     always: { type: "flag", summary: "Add the narrow rule that is shown, so that it is not asked again" },
@@ -23,7 +23,7 @@ export default command({
     if (json) return screen.json(answered);
     const { id, scope, always } = answered;
     screen.print(
-      `${shortId(id)} is approved${scope === "always" && always !== null ? `, and from now on by the rule ${clean(always)}` : ", once"}.`,
+      `${shortId(id)} is approved${scope === "always" && always !== null ? `, and from now on by the rule ${cleanPath(always)}` : ", once"}.`,
     );
   },
 });

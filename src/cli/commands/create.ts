@@ -4,6 +4,7 @@ import type { CreateInput } from "../../schema/contracts.ts";
 import type { NetworkMode } from "../../schema/network.ts";
 import type { Sandbox } from "../../schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
+import { AUTONOMY_OPTIONS, autonomy } from "../policy-options.ts";
 import { duration } from "../text.ts";
 import { parsePairs, usageError } from "../values.ts";
 
@@ -19,6 +20,7 @@ export const CREATE_OPTIONS = {
   idle: { type: "duration", value: "TIME", summary: "Stop it after this idle time, such as 30m; 0 for never" },
   user: { type: "text", short: "u", value: "USER", summary: "User inside that commands run as; you if left out" },
   network: { type: "text", value: "MODE", summary: "What it reaches: off, allow-list or public; as configured if left out" },
+  ...AUTONOMY_OPTIONS,
   label: { type: "list", short: "l", value: "KEY=VALUE", summary: "Label it; may be given several times" },
   unwalled: { type: "flag", summary: "Where no walls can be had: work on a copy of the folder WITHOUT isolation" },
 } as const satisfies OptionDeclarations;
@@ -47,6 +49,7 @@ export function createInput(
     ...(options.label.length === 0 ? {} : { labels: parsePairs("--label", options.label) }),
     // The server knows which modes there are.
     ...(options.network === undefined ? {} : { network: options.network as NetworkMode }),
+    ...autonomy(options),
     ...(options.unwalled ? { unwalled: true } : {}),
   };
 }

@@ -6,7 +6,7 @@ export default command({
   name: "deny",
   summary: "Refuse what waits for an answer",
   details: "Only a person may answer: it needs a terminal, or an approver's token in VIV_APPROVER_TOKEN.",
-  examples: [["viv deny apv4k2m", "it is not done; whoever asked can ask again"]],
+  examples: [["viv deny apv4k2m", "it is not done"]],
   options: {},
   positionals: [{ name: "APPROVAL", summary: "Id, or its beginning" }],
   async run({ positionals: [reference = ""], json, screen, env, client: connect }) {

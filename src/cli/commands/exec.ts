@@ -25,7 +25,7 @@ export default command({
     const server = await client();
     const sandbox = await server.call("inspectSandbox", { sandbox: name });
     const spec = commandSpec(sandbox, rest, options, { cwd, env });
-    if (!options.detach) return runInside(server, sandbox.id, spec, options, { screen, json });
+    if (!options.detach) return runInside(server, sandbox.id, spec, options, { screen, json, env });
     const started = await server.call("runCommand", { sandbox: sandbox.id, ...spec, background: true });
     if (json) screen.json(started);
     else screen.print(started.id);

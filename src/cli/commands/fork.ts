@@ -1,4 +1,5 @@
 import { command } from "../command.ts";
+import { AUTONOMY_OPTIONS, autonomy } from "../policy-options.ts";
 import { usageError } from "../values.ts";
 import { warnIfUnwalled } from "./create.ts";
 
@@ -14,6 +15,7 @@ export default command({
     snapshot: { type: "text", short: "s", value: "SNAPSHOT", summary: "Start from this snapshot instead of the live state" },
     count: { type: "integer", short: "c", value: "N", summary: "How many; 1 if left out" },
     name: { type: "list", short: "n", value: "NAME", summary: "Name of a fork; may be given once for each" },
+    ...AUTONOMY_OPTIONS,
   },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
   async run({ options, positionals: [sandbox = ""], json, screen, client }) {
@@ -22,6 +24,7 @@ export default command({
     const input = {
       sandbox,
       count,
+      ...autonomy(options),
       ...(options.snapshot === undefined ? {} : { snapshot: options.snapshot }),
       ...(options.name.length === 0 ? {} : { names: [...options.name] }),
     };

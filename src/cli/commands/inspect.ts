@@ -1,6 +1,8 @@
 import { command } from "../command.ts";
+import { VivError } from "../../schema/errors.ts";
 import type { SandboxDetail } from "../../schema/sandbox.ts";
 import type { Staleness } from "../../schema/files.ts";
+import type { Client } from "../../client/client.ts";
 import type { Screen } from "../screen.ts";
 import { ago, bytes, clean, duration, plural, until } from "../text.ts";
 import { paintState, stateText } from "./ls.ts";
@@ -43,13 +45,25 @@ function staleness(found: Staleness | undefined): (readonly [string, string])[] 
   return [["reality", found.stale ? `has moved since: ${list(changes)}${found.more ? ", and more" : ""}` : "is as the base took it"]];
 }
 
-function print(screen: Screen, detail: SandboxDetail, stale: Staleness | undefined): void {
+/** "yolo 3 (all but privileged), worker". */
+async function agentsText(server: Client, sandbox: string): Promise<string> {
+  try {
+    const { title, autonomy } = await server.call("inspectPolicy", { sandbox });
+    return `${title}, ${autonomy.role}`;
+  } catch (error) {
+    if (!(error instanceof VivError) || error.code !== "config_invalid") throw error;
+    return `may do nothing: ${clean(error.message)}`;
+  }
+}
+
+function print(screen: Screen, detail: SandboxDetail, agents: string, stale: Staleness | undefined): void {
   const rows: (readonly [string, string])[] = [
     ["name", screen.paint("bold", detail.name)],
     ["id", detail.id],
     ["state", paintState(screen, stateText(detail), detail.state) + (detail.reason === null ? "" : `: ${clean(detail.reason)}`)],
     ["project", clean(detail.project)],
     ["walls", detail.walled ? detail.driver : "none: UNWALLED"],
+    ["agents", agents],
     ["created", ago(detail.createdAt)],
     ["stops", detail.endedAt === null ? until(detail.expiresAt) : `ended ${ago(detail.endedAt)}`],
     ...(detail.parent === null ? [] : [["forked from", detail.parent] as const]),
@@ -75,6 +89,6 @@ export default command({
     const detail = await server.call("inspectSandbox", { sandbox });
     const stale = options.stale ? await screen.during("Comparing with reality", server.call("staleness", { sandbox })) : undefined;
     if (json) screen.json(stale === undefined ? detail : { ...detail, staleness: stale });
-    else print(screen, detail, stale);
+    else print(screen, detail, await agentsText(server, sandbox), stale);
   },
 });

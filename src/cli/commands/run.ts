@@ -21,7 +21,7 @@ export default command({
     warnIfUnwalled(screen, sandbox);
     sayIfUntrusted(screen, sandbox);
     try {
-      return await runInside(server, sandbox.id, commandSpec(sandbox, rest, options, { cwd, env }), options, { screen, json });
+      return await runInside(server, sandbox.id, commandSpec(sandbox, rest, options, { cwd, env }), options, { screen, json, env });
     } finally {
       if (options.keep) screen.say(`viv: kept as ${sandbox.name}.`);
       else await server.call("removeSandbox", { sandbox: sandbox.id });

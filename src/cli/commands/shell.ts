@@ -16,6 +16,6 @@ export default command({
     const defaults = { timeout: undefined, tty: false, "no-tty": false, interactive: false, "no-stdin": false };
     const all = { ...options, ...defaults };
     const shell = env["SHELL"] ?? "/bin/sh";
-    return runInside(server, sandbox.id, commandSpec(sandbox, [shell, "-l"], all, { cwd, env }), all, { screen, json });
+    return runInside(server, sandbox.id, commandSpec(sandbox, [shell, "-l"], all, { cwd, env }), all, { screen, json, env });
   },
 });

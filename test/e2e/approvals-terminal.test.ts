@@ -1,0 +1,137 @@
+/** A person at a terminal answers; a program that calls `viv` without one does not. */
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { act, line } from "../support/inside.ts";
+import { TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+import { Terminal } from "../support/terminal.ts";
+import { viv } from "../support/viv.ts";
+
+describe("questions at a terminal", needs("root"), () => {
+  let server: TestServer;
+  let box: string;
+  const ask = async (command: string): Promise<string> =>
+    (await server.client.call("decideAction", { sandbox: box, action: line(command) })).approval?.id ?? "";
+  const verdict = async (command: string) => (await act(server, box, [command]))[0]?.verdict;
+  const state = async (approval: string) => (await server.client.call("inspectApproval", { approval })).state;
+
+  beforeAll(async () => {
+    server = await TestServer.start();
+    box = (await server.create({ name: "box", level: 2 })).id;
+  });
+  afterAll(async () => server?.remove());
+
+  test("POL-5: are shown as they come and answered with a key: explained, once, always by the rule shown, denied", async () => {
+    const terminal = new Terminal(server, ["approvals", "--watch"]);
+    try {
+      await terminal.until("Questions are shown as they come");
+      const waiting = act(server, box, ["git push one"], { wait: 60 });
+      await terminal.until("git push one");
+      await terminal.until("[a]lways, by the rule `bash: git push one`");
+      await terminal.until("ask    git push one  (bash: git push *)", "e");
+      await terminal.until("is approved, once.", "o");
+      expect(await waiting).toMatchObject([{ verdict: "allow" }]);
+      expect(await verdict("git push one")).toBe("ask");
+      await terminal.until("Left as it is.", "s");
+
+      await ask("git push two");
+      await terminal.until("rule `bash: git push two`");
+      await terminal.until("is approved, always.", "a");
+      expect([await verdict("git push two"), await verdict("git push two")]).toEqual(["allow", "allow"]);
+
+      await ask("git push three");
+      await terminal.until("rule `bash: git push three`");
+      await terminal.until("is denied.", "d");
+      expect(await verdict("git push three")).toBe("deny");
+
+      // Nothing narrow is to be had for this one: the key means nothing.
+      const wide = await ask("git push $BRANCH");
+      await terminal.until("git push $BRANCH");
+      expect((await terminal.until("[s]kip", "a")).includes("always")).toBe(false);
+      expect(await state(wide)).toBe("waiting");
+
+      await terminal.until("", "q");
+      expect(await terminal.end()).toBe(0);
+      expect(await state(wide)).toBe("waiting");
+    } finally {
+      terminal.close();
+    }
+  });
+
+  test("POL-5: are asked in the terminal that works in the sandbox, where plain keys stay the command's", async () => {
+    const { id: other } = await server.create({ name: "other", level: 2 });
+    const put = () => server.client.call("decideAction", { sandbox: other, action: line("git push inline") });
+    const terminal = new Terminal(server, ["exec", "other", "--", "cat"]);
+    try {
+      await terminal.until("a line of text", "a line of text\n");
+      const { approval } = await put();
+      await terminal.until("ctrl-] and then [o]nce   [a]lways, by the rule `bash: git push inline`");
+      await terminal.until("once and deny", "once and deny\n");
+      expect(await state(approval?.id ?? "")).toBe("waiting");
+      await terminal.until("(bash: git push *)", "\u001de");
+      await terminal.until("is approved, once.", "\u001do");
+      expect([await put(), await put()]).toMatchObject([{ verdict: "allow" }, { verdict: "ask" }]);
+      await terminal.until("", "\n\u0004");
+      expect(await terminal.end()).toBe(0);
+    } finally {
+      terminal.close();
+    }
+  });
+
+  test("AP-13: an agent on the host without a terminal approves nothing and changes no policy; on a terminal it works", async () => {
+    const approval = await ask("git push four");
+    for (const words of [
+      ["approve", approval],
+      ["approve", approval, "--always"],
+      ["deny", approval],
+      ["approvals", "--watch"],
+      ["policy", "set", "box", "--yolo", "4"],
+    ]) {
+      expect(viv(server, words)).toMatchObject({ code: 4, err: expect.stringContaining("by a person, on a terminal") });
+      expect(viv(server, words, { env: { VIV_APPROVER_TOKEN: "guessed" } }).code).not.toBe(0);
+    }
+    expect(await state(approval)).toBe("waiting");
+    expect((await server.client.call("inspectPolicy", { sandbox: box })).autonomy).toMatchObject({ level: 2, yolo: null });
+
+    const approving = new Terminal(server, ["approve", approval]);
+    expect([await approving.end(), approving.shown]).toEqual([0, expect.stringContaining("is approved, once.")]);
+    expect(await verdict("git push four")).toBe("allow");
+    const setting = new Terminal(server, ["policy", "set", "box", "--level", "1"]);
+    expect([await setting.end(), setting.shown]).toEqual([0, expect.stringContaining("level 1 (guided), worker")]);
+    expect(await verdict("cat a")).toBe("ask");
+    expect(viv(server, ["inspect", "box"]).out).toMatch(/^agents +level 1 \(guided\), worker$/m);
+    const token = readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
+    expect(viv(server, ["policy", "set", "box", "--level", "2"], { env: { VIV_APPROVER_TOKEN: token } })).toMatchObject({ code: 0 });
+  });
+
+  test("POL-3: a level and a role are chosen when a sandbox is made, and exclude each other as everywhere", async () => {
+    const create = (...words: string[]) => viv(server, ["create", server.project, ...words]);
+    expect(create("--name", "guided", "--level", "1", "--role", "reviewer")).toMatchObject({ code: 0 });
+    expect((await server.client.call("inspectSandbox", { sandbox: "guided" })).autonomy).toEqual({
+      level: 1,
+      yolo: null,
+      role: "reviewer",
+    });
+    expect(create("--level", "1", "--yolo", "1")).toMatchObject({ code: 2, err: expect.stringContaining("exclude") });
+    await expect(server.create({ level: 1, yolo: 1 })).rejects.toMatchObject({ code: "invalid_input" });
+    expect(viv(server, ["fork", "guided", "--name", "freer", "--yolo", "2"])).toMatchObject({ code: 0 });
+    expect((await server.client.call("inspectSandbox", { sandbox: "freer" })).autonomy).toEqual({ level: null, yolo: 2, role: "reviewer" });
+    const told = viv(server, ["policy", "explain", "--sandbox", "freer", "--json", "--", "ls"]);
+    expect(JSON.parse(told.out)).toMatchObject({ verdict: "deny", rule: "role reviewer" });
+    expect(viv(server, ["policy", "show", "freer"]).out).toMatch(/^yolo 2 \(files and network\), reviewer\n/);
+  });
+
+  test("PROM-3: a promotion that waits is listed with the command that answers it", async () => {
+    await server.sh("box", "mkdir -p .github/workflows && echo 'on: push' > .github/workflows/x.yml");
+    mkdirSync(join(server.project, ".github"), { recursive: true });
+    expect(viv(server, ["promote", "box", "-c", "true"]).code).toBe(4);
+    const shown = viv(server, ["approvals"]);
+    expect(shown.out).toMatch(/^prm\w+ .* promotion +waiting +.*viv promote prm\w+ --approve$/m);
+    const { promotions } = JSON.parse(viv(server, ["approvals", "--json"]).out);
+    expect(promotions).toMatchObject([{ kind: "promotion", answer: expect.stringMatching(/^viv promote prm\w+ --approve$/) }]);
+    const [, answer = ""] = /viv (promote prm\w+ --approve)/.exec(shown.out) ?? [];
+    expect(viv(server, answer.split(" ")).code).toBe(0);
+    expect(JSON.parse(viv(server, ["approvals", "--json"]).out).promotions).toEqual([]);
+  });
+});

@@ -1,0 +1,50 @@
+/** The command line on a real terminal, which util-linux's script(1) makes. */
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { once } from "node:events";
+import { commandLine } from "../../src/cli/text.ts";
+import { eventually, type TestServer } from "./server.ts";
+import { PROGRAM, vivEnvironment } from "./viv.ts";
+
+export class Terminal {
+  #shown = "";
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #ended: Promise<unknown>;
+
+  constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[]) {
+    this.#child = spawn("script", ["-qfec", commandLine([PROGRAM, ...words]), "/dev/null"], {
+      cwd: server.place,
+      env: vivEnvironment(server, { TERM: "xterm", NO_COLOR: "1" }),
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) stream.on("data", (data: Buffer) => (this.#shown += data.toString()));
+    this.#ended = once(this.#child, "close");
+  }
+
+  get shown(): string {
+    return this.#shown;
+  }
+
+  /** Waits until it shows the text, typing the key again and again if there is one: a terminal may not be listening yet. */
+  async until(text: string, key?: string): Promise<string> {
+    const begun = this.#shown.length;
+    let typed = 0;
+    return eventually(
+      () => {
+        if (key !== undefined && performance.now() - typed > 200) {
+          this.#child.stdin.write(key);
+          typed = performance.now();
+        }
+        return this.#shown.slice(key === undefined ? 0 : begun);
+      },
+      (shown) => shown.includes(text),
+    );
+  }
+
+  async end(): Promise<number | null> {
+    await this.#ended;
+    return this.#child.exitCode;
+  }
+
+  close(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
