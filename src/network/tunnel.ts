@@ -2,9 +2,10 @@
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
 import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
-import type { Dialled, Gate, Protocol } from "./gate.ts";
+import type { Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
 import { asHost, type Interceptor } from "./interception.ts";
+import type { Outside } from "./outside.ts";
 import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { firstBytes, join } from "./streams.ts";
@@ -41,11 +42,16 @@ export async function tunnel(gate: Gate, session: Session, request: TunnelReques
   client.once("close", () => gone.abort());
   if (protocol === "direct" && (await isPlainRequest(gate, session, request)))
     return takeHttp(session, client, request.head, { host, port });
-  const opened = await gate.open(session, question, gone.signal);
+  const ruling = await gate.permit(session, question, gone.signal);
+  if (ruling.verdict === "deny") return request.refuse(ruling);
+  // Requests in TLS that is opened dial by themselves, each of them.
+  const dialled = ruling.tcp || gate.interceptor(host) === undefined;
+  const opened = dialled ? await gate.connect(session, question, ruling, gone.signal) : { ruling, outside: undefined };
   if ("verdict" in opened) return request.refuse(opened);
-  if (client.destroyed) return void opened.outside.socket.destroy();
+  const { outside } = opened;
+  if (client.destroyed) return void outside?.socket.destroy();
   request.accept();
-  if (opened.ruling.tcp) return join(session, client, opened.outside, request, request.head);
+  if (ruling.tcp && outside !== undefined) return join(session, client, outside, request, request.head);
   await inspect(gate, session, request, opened, takeHttp);
 }
 
@@ -65,19 +71,14 @@ async function inspect(
   gate: Gate,
   session: Session,
   request: TunnelRequest,
-  { outside, ruling }: Dialled,
+  { outside, ruling }: { readonly ruling: Allowed; readonly outside: Outside | undefined },
   takeHttp: TakeHttp,
 ): Promise<void> {
   const { host, port, client, protocol } = request;
-  const { socket } = outside;
   // One that hangs up first must not stay open for nobody.
-  client.once("close", () => socket.destroy());
+  client.once("close", () => outside?.socket.destroy());
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
-  if (data === undefined) {
-    client.destroy();
-    socket.destroy();
-    return;
-  }
+  if (data === undefined) return void client.destroy();
   const hello = readClientHello(data);
   // Rules may have changed while the client was silent.
   const fallen = await gate.fallen(session, host, port);
@@ -88,11 +89,13 @@ async function inspect(
   }
   if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
     const interceptor = gate.interceptor(host);
-    if (interceptor === undefined) return join(session, client, outside, request, data);
-    socket.destroy();
+    if (interceptor === undefined && outside !== undefined) return join(session, client, outside, request, data);
+    outside?.socket.destroy();
+    // Its secret was removed a moment ago: the next connection goes through as it is.
+    if (interceptor === undefined) return void client.destroy();
     return takeHttp(session, asHost(client, data, interceptor.credentials(host)), NOTHING, { host, port, interceptor }, ruling);
   }
-  socket.destroy();
+  outside?.socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
     return takeHttp(session, client, data, { host, port }, ruling);
   await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
