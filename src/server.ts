@@ -252,10 +252,11 @@ export class Server {
     const audit = new Audit(parts.store, join(this.#options.paths.home, "audit-anchor"), trouble, { reach: parts.reach });
     this.#closers.push(() => audit.close());
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"), parts.reach);
-    this.#wayOut?.serve(audit, approvals);
     const touch = (sandbox: string): void => parts.live.touch(sandbox);
     const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
     this.#models = models;
+    // Not before it knows which hosts have secrets.
+    this.#wayOut?.serve(audit, approvals);
     const actions = new Actions({ ...parts, audit, approvals });
     const desk = new FrontDesk({ parts, sandboxes, audit, approvals, actions });
     this.#closers.push(() => desk.close());

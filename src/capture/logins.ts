@@ -4,6 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { basename, dirname } from "node:path";
+import { looksLikeToken } from "./environment.ts";
+import { withoutLogin } from "./gitconfig.ts";
 import { cargo, git, netrc, npm, pip } from "./login-readers.ts";
 
 export type LoginFormat = "npm" | "pip" | "netrc" | "git" | "cargo";
@@ -93,11 +95,13 @@ export function stoodIn(format: LoginFormat, text: string, standIn: StandIn): Ma
     const here = logins.filter((login) => login.line === line).toSorted((one, other) => other.start - one.start);
     const placeholders = here.map(({ name }) => standIn(name));
     if (placeholders.includes(undefined)) continue;
-    const replaced = here.reduce(
-      (rest, { start, end, written }, index) => rest.slice(0, start) + written(placeholders[index] ?? "") + rest.slice(end),
-      lines[line] ?? "",
-    );
-    result.set(line, replaced);
+    const withTexts = (texts: readonly (string | undefined)[]): string =>
+      here.reduce(
+        (rest, { start, end, written }, index) => rest.slice(0, start) + written(texts[index] ?? "") + rest.slice(end),
+        lines[line] ?? "",
+      );
+    if (holdsMore(withTexts([]))) continue;
+    result.set(line, withTexts(placeholders));
     for (const also of here.flatMap((login) => login.also ?? [])) result.set(also, lines[also] ?? "");
   }
   return result;
@@ -107,7 +111,12 @@ export function stoodIn(format: LoginFormat, text: string, standIn: StandIn): Ma
 export function onlyStoodIn(format: LoginFormat, text: string, standIn: StandIn): string | undefined {
   const kept = readLogins(format, text).logins.flatMap(({ name, written }) => {
     const placeholder = standIn(name);
-    return placeholder === undefined ? [] : [`${written(placeholder)}\n`];
+    return placeholder === undefined || holdsMore(written("")) ? [] : [`${written(placeholder)}\n`];
   });
   return kept.length === 0 ? undefined : kept.join("");
+}
+
+/** Whether something else in a line looks secret, too: then it is not shown at all. */
+function holdsMore(line: string): boolean {
+  return looksLikeToken(withoutLogin(line));
 }

@@ -117,10 +117,14 @@ export class HttpProxy {
     const way = await this.#way(session, question, opened, interceptor);
     if ("verdict" in way) return answer(response, way);
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
-    const { headers, hidden, used } = filled(interceptor, request, question);
+    if (response.destroyed) return cut();
+    const put = filled(interceptor, request, question);
+    if ("verdict" in put) return answer(response, await this.#gate.refuse(session, question, put));
+    const { headers, hidden, used } = put;
     const unrecorded = used.length === 0 ? undefined : await this.#use(session, question, interceptor, used);
-    if (unrecorded !== undefined) socket.destroy();
-    if (unrecorded !== undefined || way.socket.destroyed) return answer(response, unrecorded ?? UNANSWERED);
+    if (unrecorded !== undefined) return answer(response, unrecorded);
+    if (response.destroyed) return cut();
+    if (way.socket.destroyed) return answer(response, UNANSWERED);
     exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
   }
 
@@ -210,9 +214,18 @@ export class HttpProxy {
   }
 }
 
-function filled(interceptor: Interceptor | undefined, request: IncomingMessage, to: Question & { method: string; path: string }): Filled {
+/** Headers as they are sent. A secret that can't be opened is not sent as something else. */
+function filled(
+  interceptor: Interceptor | undefined,
+  request: IncomingMessage,
+  to: Question & { readonly method: string; readonly path: string },
+): Filled | Denied {
   const headers = endToEnd(request.rawHeaders);
-  return interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
+  try {
+    return interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
+  } catch {
+    return deny("unreachable", `The secret of ${to.host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
+  }
 }
 
 function destinationOf({ host, method, path }: Question & { readonly method: string; readonly path: string }): InterceptedRequest {

@@ -6,11 +6,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { createServer as createSecure } from "node:https";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { connect, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { Audit } from "../../src/audit/audit.ts";
 import type { EffectDesk } from "../../src/network/effects.ts";
+import type { Judge } from "../../src/network/gate.ts";
 import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
 import { Sealing } from "../../src/secrets/sealing.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
@@ -24,6 +25,11 @@ export interface HeardRequest {
   readonly raw: readonly string[];
   readonly headers: IncomingMessage["headers"];
   readonly body: Buffer;
+}
+
+interface Parts {
+  readonly effects?: (store: Store) => EffectDesk;
+  readonly judge?: Judge;
 }
 
 const ADDRESS = "127.0.0.2";
@@ -41,26 +47,22 @@ export class BoundHost {
   port = 0;
   answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void = (_, response) => response.end("done");
 
-  private constructor(
-    place: string,
-    { store, audit, secrets }: { store: Store; audit: Audit; secrets: Secrets },
-    effects: ((bound: Store) => EffectDesk) | undefined,
-  ) {
+  private constructor(place: string, { store, audit, secrets }: { store: Store; audit: Audit; secrets: Secrets }, more: Parts) {
     this.place = place;
     this.store = store;
     this.audit = audit;
     this.secrets = secrets;
     this.interceptor = new SecretInterceptor(secrets, this.place);
-    this.lab = new ProxyLab({ effects: effects?.(store) });
+    this.lab = new ProxyLab({ effects: more.effects?.(store), judge: more.judge });
     this.lab.interceptor = this.interceptor;
   }
 
-  static async open(effects?: (store: Store) => EffectDesk): Promise<BoundHost> {
+  static async open(more: Parts = {}): Promise<BoundHost> {
     const place = mkdtempSync(join(tmpdir(), "viv-bound-"));
     const store = await openSqliteStore(join(place, "vivarium.db"));
     const audit = new Audit(store, join(place, "anchor"), () => undefined);
     const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")));
-    const host = new BoundHost(place, { store, audit, secrets }, effects);
+    const host = new BoundHost(place, { store, audit, secrets }, more);
     const { key, cert } = host.certificate("good", ["bound.test", "other.test"]);
     // Node's own list, which the proxy goes by.
     setDefaultCACertificates([...host.#known, cert]);
@@ -100,7 +102,7 @@ export class BoundHost {
     return last;
   }
 
-  /** Made by openssl; `dates` are the first and the last second of it. */
+  /** Made by openssl, under a name of its own, so that no two are taken for each other; `dates` are the first and the last second of it. */
   certificate(name: string, names: readonly string[], dates: readonly string[] = []): { key: string; cert: string } {
     const [key, request, cert] = [`${name}.key`, `${name}.csr`, `${name}.crt`].map((file) => join(this.place, file)) as [
       string,
@@ -119,7 +121,7 @@ export class BoundHost {
       "-pkeyopt",
       "ec_paramgen_curve:P-256",
       "-subj",
-      `/CN=${name}`,
+      `/CN=${name} of ${basename(this.place)}`,
       "-keyout",
       key,
       "-out",

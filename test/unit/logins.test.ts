@@ -154,6 +154,13 @@ describe("cargo's credentials", () => {
   });
 });
 
+test("a line in which something else looks secret is not shown", () => {
+  const token = `ghp_${"a1B2".repeat(9)}`;
+  expect(onlyStoodIn("git", `https://me:pass@git.example.com/${token}\n`, standIn)).toBeUndefined();
+  expect(pipConf(`index-url = https://me:pass@pypi.example.com/${token}\n`, standIn)).toBe("");
+  expect(npmrc(`//r.example.com/:_authToken=abc ; ${token}\nfund=false`, standIn)).toBe("fund=false");
+});
+
 test("files are known by their names", () => {
   const known = ["~/.npmrc", "/etc/npmrc", "~/.netrc", "~/.config/pip/pip.conf", "~/.git-credentials", "~/.config/git/credentials"];
   expect(known.map(formatOf)).toEqual(["npm", "npm", "netrc", "pip", "git", "git"]);
