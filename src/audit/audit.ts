@@ -17,6 +17,8 @@ interface Waiting {
   readonly entry: Dated;
   /** Of those who wait for it. */
   readonly done?: PromiseWithResolvers<AuditRecord>;
+  /** Called once it is written, or is not and waits for a better time. */
+  readonly tried?: () => void;
 }
 
 /** What a change of rows comes to, and the record of it; none where nothing was decided. */
@@ -85,6 +87,15 @@ export class Audit {
     else this.#tell(this.#dated(entry));
   }
 
+  /** For what is done whether or not it can be recorded, but not before: resolves once a kill leaves it, or it could not be written. */
+  async noteFirst(entry: AuditEntry): Promise<void> {
+    if (this.#soon.isBusy) await this.#soon.flush();
+    if (this.#isFull) return this.#lose(1, full());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#enter({ entry: this.#dated(entry), tried: resolve });
+    await promise;
+  }
+
   #tell(entry: Dated): void {
     if (this.#isFull) this.#lose(1, full());
     else this.#enter({ entry });
@@ -140,6 +151,7 @@ export class Audit {
   async #append(batch: readonly Waiting[], lost: number): Promise<void> {
     const own = lost === 0 ? [] : [this.#dated(lostEntry(lost))];
     const made = await this.#trail.change((_, extend) => extend([...batch.map(({ entry }) => entry), ...own]));
+    for (const { tried } of batch) tried?.();
     const awaited = batch.some(({ done }) => done !== undefined);
     const trouble = awaited ? await this.#settle().then(never, unavailable) : this.#settleSoon();
     for (const [index, { done }] of batch.entries()) {
@@ -151,7 +163,10 @@ export class Audit {
 
   #failed(batch: readonly Waiting[], error: unknown): void {
     const reason = unavailable(error);
-    for (const { done } of batch) done?.reject(reason);
+    for (const { done, tried } of batch) {
+      done?.reject(reason);
+      tried?.();
+    }
     this.#held.unshift(...batch.filter(({ done }) => done === undefined));
     this.#again ??= setTimeout(() => {
       this.#again = undefined;

@@ -84,17 +84,20 @@ export class Recording {
   ): Promise<Output> {
     const first = before?.(...input);
     const entry = async (): Promise<AuditEntry | undefined> => first && entryOf(first, NOBODY);
-    await this.#before(entry, widens?.(...input) ?? false);
+    // Cut short it leaves nothing, so that it need not wait.
+    if (widens?.(...input) === true) await this.#before(entry, true);
+    else if (first !== undefined) this.#audit.noteLater(entry, "at once");
     const output = await this.#watched(work, input, entry);
     for (const told of made(output, ...input)) this.#audit.note(entryOf(told, NOBODY));
     return output;
   }
 
-  /** Nobody waits, except for what must not be done without. */
-  #before(entry: Later, widens: boolean): Promise<unknown> | undefined {
-    if (widens) return entry().then((told) => told && this.#audit.record(told));
-    this.#audit.noteLater(entry, "at once");
-    return undefined;
+  /** What opens something waits until it is durable; the rest until a kill would leave it, and is done even if that can't be. */
+  async #before(entry: Later, widens: boolean): Promise<void> {
+    const told = await entry();
+    if (told === undefined) return;
+    if (widens) await this.#audit.record(told);
+    else await this.#audit.noteFirst(told);
   }
 
   /** What was told and then did not come about is told again, with why. */

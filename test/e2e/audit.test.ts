@@ -322,6 +322,22 @@ describe("the audit trail of a server", needs("root"), () => {
       await server.client.call("removeSandbox", { sandbox: id });
     }, 90_000);
 
+    test("AU-10: what a person did is there once, although the server was killed in the middle of it", async () => {
+      const { id } = await server.create({ name: "halfway" });
+      for (const [point, act] of [
+        ["stop.completing", () => server.client.call("stopSandbox", { sandbox: "halfway" })],
+        ["remove.begun", () => server.client.call("removeSandbox", { sandbox: "halfway" })],
+      ] as const) {
+        await server.kill();
+        await server.up({ VIV_CRASH_AT: point });
+        await expect(act()).rejects.toMatchObject({ code: "server_unreachable" });
+        await server.died();
+      }
+      await server.up();
+      expect((await records(id)).map(({ action }) => action)).toEqual(["sandbox.create", "sandbox.stop", "sandbox.remove"]);
+      expect((await server.client.call("listSandboxes", {})).sandboxes.filter(({ name }) => name === "halfway")).toEqual([]);
+    }, 60_000);
+
     test("AUD-2: at any moment, thousands of reports that were accepted are there and the chain is whole", async () => {
       const { id } = await server.create();
       const accepted: string[] = [];

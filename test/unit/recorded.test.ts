@@ -40,6 +40,7 @@ describe("what people do", () => {
       entries.push(entry);
     },
     note: (entry: AuditEntry) => void (isFull || entries.push(entry)),
+    noteFirst: async (entry: AuditEntry) => void (isFull || entries.push(entry)),
     noteLater: (later: Later) => void later().then((entry) => entry !== undefined && !isFull && entries.push(entry)),
   } as unknown as Audit;
   const done: string[] = [];
