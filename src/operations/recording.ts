@@ -88,7 +88,8 @@ export class Recording {
     if (widens?.(...input) === true) await this.#before(entry, true);
     else if (first !== undefined) this.#audit.noteLater(entry, "at once");
     const output = await this.#watched(work, input, entry);
-    for (const told of made(output, ...input)) this.#audit.note(entryOf(told, NOBODY));
+    // Whoever has an answer finds it in the trail, whatever happens to the server.
+    await Promise.all(made(output, ...input).map((told) => this.#audit.noteFirst(entryOf(told, NOBODY))));
     return output;
   }
 
