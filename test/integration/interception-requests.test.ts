@@ -178,6 +178,30 @@ describe("effects over TLS that are held", needs("openssl"), () => {
   });
 });
 
+describe("receipts of effects", needs("openssl"), () => {
+  test("NET-6: are the host's own answers: of a request that the proxy refused there is none", async () => {
+    const host = await BoundHost.open({ effects: (store) => new Ledger(store, { info: () => undefined, warn: () => undefined }) });
+    try {
+      await host.secrets.set("key", VALUE, { ...BINDING, hosts: ["bound.test", "self.test"] });
+      const own = host.certificate("self", ["self.test"]);
+      const port = await host.serve(own.key, own.cert, ["self.test"]);
+      expect(await host.ask("POST /refused", ["Content-Length: 0"], "", "self.test", port)).toMatch(/^HTTP\/1.1 502 /);
+      host.answer = (_, response) => response.writeHead(502, { "x-viv-code": "unreachable" }).end();
+      expect(await host.ask("POST /answered", ["Content-Length: 0"])).toMatch(/^HTTP\/1.1 502 /);
+      const entries = await eventually(
+        () => host.store.effects({ limit: 10 }),
+        (all) => all.every(({ state }) => state !== "sent"),
+      );
+      expect(entries.map(({ url, state, status }) => `${new URL(url).pathname} ${state} ${status}`).toSorted()).toEqual([
+        "/answered answered 502",
+        "/refused broken null",
+      ]);
+    } finally {
+      await host.close();
+    }
+  });
+});
+
 describe("the policy's say in TLS that is opened", needs("openssl"), () => {
   test("a yes of a person to the tunnel counts for all requests in it, as long as the policy does", async () => {
     let [asked, stands] = [0, true];
