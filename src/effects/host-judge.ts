@@ -2,19 +2,21 @@
 import type { Approvals, Question as Asking } from "../approvals/approvals.ts";
 import { describe } from "../host/log.ts";
 import type { Judge, Question } from "../network/gate.ts";
-import { shownHost } from "../network/host.ts";
 import { deny, isNamed, type Allowed, type Denied, type Ruling } from "../network/rules.ts";
 import type { Session } from "../network/session.ts";
+import { alwaysRule, exactly, shownAction } from "../policy/always.ts";
+import type { Judgement } from "../policy/layer.ts";
+import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
-import { HostPolicies } from "./host-policies.ts";
+import { HostPolicies, type HostPolicy } from "./host-policies.ts";
 
 export class HostJudge implements Judge {
   readonly #store: Store;
   readonly #policies: HostPolicies;
   readonly #holdMs: number;
   readonly #reach: (point: string) => void;
-  /** There once the server has it; until then nothing that is asked about goes out. */
+  /** There once the server has it; until then nothing goes out. */
   approvals: Approvals | undefined;
 
   constructor(store: Store, options: { readonly holdMs?: number; readonly reach?: (point: string) => void } = {}) {
@@ -33,12 +35,14 @@ export class HostJudge implements Judge {
   }
 
   async standing(session: Session): Promise<(host: string, port: number, ruling: Allowed) => boolean> {
-    const row = await this.#row(session);
-    const policy = await this.#policies.of(row);
-    const always = new Set((await this.approvals?.rules(row.project))?.map((rule) => rule.always));
+    const policy = await this.#policy(await this.#row(session)).catch((error: unknown) => {
+      if (error instanceof VivError && error.code === "config_invalid") return undefined;
+      throw error;
+    });
     return (host, port, ruling) => {
-      const { verdict } = policy(host, isNamed(ruling));
-      return verdict === "ask" ? always.has(ruleFor(host)) || session.approved.has(placeOf(host, port)) : verdict === "allow";
+      // A config is edited: nothing new is let out until it can be read, and what is open stays.
+      const { verdict } = policy?.(host, isNamed(ruling)) ?? { verdict: "allow" };
+      return verdict === "allow" || (verdict === "ask" && session.approved.has(placeOf(host, port)));
     };
   }
 
@@ -48,62 +52,71 @@ export class HostJudge implements Judge {
     return row;
   }
 
-  async #judged(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined> {
-    const row = await this.#row(session);
-    const { host, port } = question;
-    const { verdict, rule, reason } = (await this.#policies.of(row))(host, isNamed(ruling));
-    if (verdict === "allow") return undefined;
-    if (verdict === "deny") return deny("policy", reason, "Go on without it, or ask for another rule of the policy.", rule);
-    const asking: Asking = {
-      sandbox: row.id,
-      sandboxName: row.name,
-      project: row.project,
-      kind: "host",
-      target: placeOf(host, port),
-      rule,
-      reason,
-      always: ruleFor(host),
-      action: { kind: "host", host },
-    };
-    const answered = await this.#ask(asking, signal);
-    if (typeof answered !== "string") return answered;
-    session.approved.add(asking.target);
-    return { ...ruling, approval: answered };
+  async #policy(row: SandboxRow): Promise<HostPolicy> {
+    if (this.approvals === undefined) throw new Error("the server is starting or stopping");
+    return this.#policies.of(row, this.approvals);
   }
 
-  /** The question that was answered with yes, nothing where a person has said yes for always, or the refusal. */
-  async #ask(asking: Asking, signal: AbortSignal | undefined): Promise<string | Denied | undefined> {
-    const { approvals } = this;
-    if (approvals === undefined) return deny("host_held", "Nobody can be asked now.", "Try again in a moment.");
-    const patience = AbortSignal.any([AbortSignal.timeout(this.#holdMs), ...(signal === undefined ? [] : [signal])]);
+  async #judged(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined> {
+    const { host, port } = question;
+    let patience: AbortSignal | undefined;
     for (;;) {
-      if ((await approvals.rules(asking.project)).some(({ always }) => always === asking.always)) return undefined;
-      const waiting = (await approvals.list(false)).filter(({ sandbox }) => sandbox === asking.sandbox);
-      if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ target }) => target === asking.target))
-        return deny("host_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
-      const asked = await approvals.ask(asking);
-      this.#reach("network.asked");
-      const { state } = await approvals.wait(asked.id, patience);
-      // Nobody is there to use a yes.
-      if (signal?.aborted !== true && (await approvals.use(asking))) return asked.id;
-      if (state === "denied" || state === "expired")
-        return deny("policy", `A person was asked (${asked.id}), and the answer is no.`, "Go on without it.", asking.rule ?? undefined);
-      if (patience.aborted)
-        return deny(
-          "host_held",
-          `${asking.target} waits for a person: ${asked.id}.`,
-          `Ask for \`viv approve ${asked.id}\`, then try again.`,
-        );
-      // Another connection has used the yes: this one asks for its own.
+      const row = await this.#row(session);
+      const judged = (await this.#policy(row))(host, isNamed(ruling));
+      if (judged.verdict === "allow") return undefined;
+      if (judged.verdict === "deny")
+        return deny("policy", judged.reason, "Go on without it, or ask for another rule of the policy.", judged.rule);
+      patience ??= AbortSignal.any([AbortSignal.timeout(this.#holdMs), ...(signal === undefined ? [] : [signal])]);
+      const answered = await this.#ask(askingOf(row, question, judged), patience, signal);
+      if (typeof answered === "object") return answered;
+      if (answered === undefined) continue;
+      session.approved.add(placeOf(host, port));
+      return { ...ruling, approval: answered };
     }
   }
+
+  /** The question whose yes is used, or the refusal; nothing where another connection has used the yes and it is to be asked anew. */
+  async #ask(asking: Asking, patience: AbortSignal, signal: AbortSignal | undefined): Promise<string | Denied | undefined> {
+    const { approvals } = this;
+    if (approvals === undefined) return deny("host_held", "Nobody can be asked now.", "Try again in a moment.");
+    const no = await approvals.denial(asking);
+    if (no !== undefined) return refused(no.id, asking);
+    const waiting = (await this.#store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === asking.sandbox);
+    if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "host" && target === asking.target))
+      return deny("host_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
+    const asked = await approvals.ask(asking);
+    this.#reach("network.asked");
+    const { state } = await approvals.wait(asked.id, patience);
+    // A yes that nobody is there to use stays for the next one.
+    if (signal?.aborted !== true && (await approvals.use(asking))) return asked.id;
+    if (state === "denied" || state === "expired") return refused(asked.id, asking);
+    if (!patience.aborted) return undefined;
+    return deny("host_held", `${asking.target} waits for a person: ${asked.id}.`, `Ask for \`viv approve ${asked.id}\`, then try again.`);
+  }
+}
+
+function refused(id: string, { rule }: Asking): Denied {
+  return deny("policy", `A person was asked (${id}), and the answer is no.`, "Go on without it.", rule ?? undefined);
+}
+
+/** A yes is for this place; `always` is for the host, on whatever ports the network's rules open. */
+function askingOf({ id, name, project }: SandboxRow, { host, port }: Question, { rule, reason }: Judgement): Asking {
+  const place = { kind: "host", host, port } as const;
+  const action = { kind: "host", host } as const;
+  return {
+    sandbox: id,
+    sandboxName: name,
+    project,
+    kind: "host",
+    target: shownAction(place),
+    exact: exactly(place),
+    rule,
+    reason,
+    always: alwaysRule(action),
+    action,
+  };
 }
 
 function placeOf(host: string, port: number): string {
-  return `${shownHost(host)}:${port}`;
-}
-
-/** The narrow rule that `always` adds. */
-function ruleFor(host: string): string {
-  return `host: ${host}`;
+  return `${host}:${port}`;
 }

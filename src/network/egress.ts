@@ -28,6 +28,8 @@ interface Door {
   readonly session: Session;
   readonly server: Server;
   readonly folder: string;
+  /** As they were written for process 1. */
+  ports: string;
 }
 
 export interface SessionUse {
@@ -69,7 +71,8 @@ export class Egress {
     if (rules.mode === "off") return this.close(sandbox);
     if (door === undefined) return this.#open(sandbox, folder, rules);
     door.session.rules = rules;
-    this.#writePorts(folder, rules);
+    const ports = this.#portsOf(rules);
+    if (ports !== door.ports) writePorts(folder, (door.ports = ports));
     door.session.cutUnless(({ host, port }) => this.#gate.ruling(door.session, host, port).verdict === "allow");
   }
 
@@ -111,16 +114,14 @@ export class Egress {
     server.on("error", (error) => this.#log.warn("the proxy of a sandbox", { sandbox, error: describe(error) }));
     // Process 1 is another user; nobody else gets into the folders above.
     chmodSync(path, 0o666);
-    this.#doors.set(sandbox, { session, server, folder });
-    this.#writePorts(folder, rules);
+    const ports = this.#portsOf(rules);
+    this.#doors.set(sandbox, { session, server, folder, ports });
+    writePorts(folder, ports);
   }
 
-  /** Read by process 1 whenever a name is asked for. */
-  #writePorts(folder: string, { ports, allow }: NetworkRules): void {
+  #portsOf({ ports, allow }: NetworkRules): string {
     const open = new Set([...ports, ...[...allow, ...this.#opened].flatMap((rule) => rule.ports ?? [])]);
-    const path = join(folder, PORTS_FILE);
-    writeFileSync(`${path}.new`, `${[...open].slice(0, MOST_PORTS).join(" ")}\n`, { mode: 0o644 });
-    renameSync(`${path}.new`, path);
+    return `${[...open].slice(0, MOST_PORTS).join(" ")}\n`;
   }
 
   async #serve(session: Session, client: Socket): Promise<void> {
@@ -200,4 +201,11 @@ export class Egress {
     }
     this.#looking = false;
   }
+}
+
+/** Read by process 1 whenever a name is asked for. */
+function writePorts(folder: string, ports: string): void {
+  const path = join(folder, PORTS_FILE);
+  writeFileSync(`${path}.new`, ports, { mode: 0o644 });
+  renameSync(`${path}.new`, path);
 }

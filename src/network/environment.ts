@@ -6,8 +6,19 @@ const LOCAL = "localhost,127.0.0.1,::1";
 /** Where people have remotes by SSH, which has no way out: the same repositories are there by HTTPS. */
 const FORGES = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
 
-export function proxyEnvironment(rules: NetworkRules | undefined, present: Readonly<Record<string, string>>): Record<string, string> {
+export function proxyEnvironment(
+  rules: NetworkRules | undefined,
+  present: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
   if (rules === undefined || rules.mode === "off") return {};
+  const isUsual = rules.allow.length === 0 && present["JAVA_TOOL_OPTIONS"] === undefined && present["GIT_CONFIG_COUNT"] === undefined;
+  // Every command gets them, and most get the same.
+  return isUsual ? (usual ??= made(rules, present)) : made(rules, present);
+}
+
+let usual: Record<string, string> | undefined;
+
+function made(rules: NetworkRules, present: Readonly<Record<string, string>>): Record<string, string> {
   const variables: Record<string, string> = {
     NODE_USE_ENV_PROXY: "1",
     YARN_HTTP_PROXY: PROXY,

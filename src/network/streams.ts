@@ -31,6 +31,27 @@ export function firstBytes(
   });
 }
 
+/**
+ * Keeps reading while something is decided, so that a client that hangs up is noticed. Gives back what stops it, and tells what came
+ * meanwhile.
+ */
+export function watchForEnd(socket: Socket, mostBytes: number, ended: () => void): () => Buffer {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const take = (chunk: Buffer): void => {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > mostBytes) socket.pause();
+  };
+  socket.on("data", take).once("end", ended);
+  socket.resume();
+  return () => {
+    socket.removeListener("data", take).removeListener("end", ended);
+    socket.pause();
+    return Buffer.concat(chunks);
+  };
+}
+
 /** Joins two sides until both directions have ended; one that breaks takes the other with it. */
 export function join(session: Session, inside: Socket, outside: Outside, at: { host: string; port: number }, first: Buffer): void {
   const { socket } = outside;

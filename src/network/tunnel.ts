@@ -8,7 +8,7 @@ import { asHost, type Interceptor } from "./interception.ts";
 import type { Outside } from "./outside.ts";
 import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
-import { firstBytes, join } from "./streams.ts";
+import { firstBytes, join, watchForEnd } from "./streams.ts";
 
 export interface TunnelRequest {
   readonly host: string;
@@ -31,28 +31,52 @@ export type TakeHttp = (
   ruling?: Allowed,
 ) => void;
 
+/** What was allowed, and where it leads if somebody dialled already. */
+interface Opened {
+  readonly ruling: Allowed;
+  readonly outside: Outside | undefined;
+}
+
 const HTTP_START = /^[A-Z]{3,16} $/;
 const PLAIN_WEB_PORT = 80;
 const NOTHING = Buffer.alloc(0);
 
 export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, takeHttp: TakeHttp): Promise<void> {
-  const { host, port, client, protocol } = request;
-  const question = { host, port, protocol };
+  const { client, protocol } = request;
   const gone = new AbortController();
   client.once("close", () => gone.abort());
-  if (protocol === "direct" && (await isPlainRequest(gate, session, request)))
-    return takeHttp(session, client, request.head, { host, port });
-  const ruling = await gate.permit(session, question, gone.signal);
-  if (ruling.verdict === "deny") return request.refuse(ruling);
-  // Requests in TLS that is opened dial by themselves, each of them.
-  const dialled = ruling.tcp || gate.interceptor(host) === undefined;
-  const opened = dialled ? await gate.connect(session, question, ruling, gone.signal) : { ruling, outside: undefined };
+  if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return takeHttp(session, client, request.head, request);
+  const opened = await decided(gate, session, request, gone);
   if ("verdict" in opened) return request.refuse(opened);
-  const { outside } = opened;
-  if (client.destroyed) return void outside?.socket.destroy();
+  const { ruling, outside } = opened;
+  if (client.destroyed || gone.signal.aborted) {
+    client.destroy();
+    outside?.socket.destroy();
+    return;
+  }
   request.accept();
   if (ruling.tcp && outside !== undefined) return join(session, client, outside, request, request.head);
   await inspect(gate, session, request, opened, takeHttp);
+}
+
+/** A person may be asked: whoever hangs up before the answer must not use it up. Only where any protocol goes is an end no end yet. */
+async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<Opened | Denied> {
+  const { host, port, client } = request;
+  const ruling = gate.ruling(session, host, port);
+  const isAny = ruling.verdict === "allow" && ruling.tcp;
+  const stop = isAny ? undefined : watchForEnd(client, MAX_HELLO_BYTES, () => gone.abort());
+  const opened = await open(gate, session, request, gone.signal);
+  if (stop !== undefined) request.head = Buffer.concat([request.head, stop()]);
+  return opened;
+}
+
+/** Requests in TLS that is opened dial by themselves, each of them. */
+async function open(gate: Gate, session: Session, { host, port, protocol }: TunnelRequest, signal: AbortSignal): Promise<Opened | Denied> {
+  const question = { host, port, protocol };
+  const ruling = await gate.permit(session, question, signal);
+  if (ruling.verdict === "deny") return ruling;
+  const isDialled = ruling.tcp || gate.interceptor(host) === undefined;
+  return isDialled ? gate.connect(session, question, ruling, signal) : { ruling, outside: undefined };
 }
 
 /**
@@ -71,7 +95,7 @@ async function inspect(
   gate: Gate,
   session: Session,
   request: TunnelRequest,
-  { outside, ruling }: { readonly ruling: Allowed; readonly outside: Outside | undefined },
+  { outside, ruling }: Opened,
   takeHttp: TakeHttp,
 ): Promise<void> {
   const { host, port, client, protocol } = request;

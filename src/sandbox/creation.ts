@@ -41,20 +41,25 @@ export class Creation {
     this.spares = new Spares(
       registry,
       parts.log,
-      parts.gateway,
       (kind) => parts.backends.of(kind),
       async (reservation, kind, base) => {
         const { volumes } = parts.backends.of(kind);
         const volume = volumes.create(reservation.id, { base: base.id, project: base.project }, kind.limits.diskBytes);
         volume.catch(() => undefined);
         try {
-          return await this.#launch({ ...kind, ...reservation }, base, volume);
+          const walls = await this.#launch({ ...kind, ...reservation }, base, volume);
+          // Where that fails, it is tried again when the spare is taken.
+          await this.#networks
+            .open({ ...kind, ...reservation })
+            .catch((error: unknown) => parts.log.info("the way out of a spare was not opened", { error: describe(error) }));
+          return walls;
         } catch (error) {
           await volume.catch(() => undefined);
           await volumes.remove("volume", reservation.id);
           throw error;
         }
       },
+      (id) => this.#networks.close(id),
     );
   }
 
@@ -155,12 +160,11 @@ export class Creation {
     const running: SandboxRow = { ...advance(created, "running", new Date()), launched: walls.launched };
     try {
       live.add(id, walls, backends.of(row).driver);
-      await this.#openDuring(created, () =>
-        store.change(async (change) => {
-          await recordCreating(change, created, base);
-          await recordRunning(change, running);
-        }),
-      );
+      await this.#networks.adopt(created);
+      await store.change(async (change) => {
+        await recordCreating(change, created, base);
+        await recordRunning(change, running);
+      });
       this.#parts.reach("create.claimed");
       if (this.#parts.user.spares) this.spares.prepare(running, base);
       return running;

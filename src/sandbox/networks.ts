@@ -40,6 +40,14 @@ export class Networks {
     if (folder !== undefined) await this.#parts.egress.set(row.id, folder, rules);
   }
 
+  /** For a spare that becomes a sandbox: what was opened ahead gets the rules of its own. */
+  async adopt(row: Pick<SandboxRow, "id" | "driver" | "network">): Promise<void> {
+    const folder = this.#parts.backends.of(row).driver.sockets(row.id);
+    if (folder === undefined) return;
+    this.#parts.gateway.open(row.id, folder);
+    await this.#parts.egress.set(row.id, folder, this.#rulesOf(row));
+  }
+
   close(sandbox: string): void {
     this.#parts.egress.close(sandbox);
     this.#parts.gateway.close(sandbox);

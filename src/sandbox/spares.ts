@@ -10,11 +10,11 @@ import { describe, type Logger } from "../host/log.ts";
 import { isRunning } from "../host/processes.ts";
 import type { Limits } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
-import type { Backend, Doors } from "./parts.ts";
+import type { Backend } from "./parts.ts";
 import type { Registry, Reservation } from "./registry.ts";
 
-/** What two sandboxes must share for one to stand in for the other. */
-export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "home" | "masked" | "exposed" | "sudo" | "limits">;
+/** What two sandboxes must share for one to stand in for the other; of the network, only how it is likely to be. */
+export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
 
 export interface Spare extends Reservation {
   readonly walls: Walls;
@@ -32,13 +32,14 @@ const DESERTED_MS = 3_000;
 /** Gives the request that was just answered, and its caller, the machine first. */
 const QUIET_MS = 5;
 
+/** Its processes, with the ways to the server open. */
 export type MakeSpare = (reservation: Reservation, kind: Kind, base: Base) => Promise<Walls>;
 
 export class Spares {
   readonly #registry: Registry;
   readonly #make: MakeSpare;
   readonly #log: Logger;
-  readonly #doors: Doors;
+  readonly #close: (id: string) => void;
   readonly #backend: (kind: Kind) => Backend;
   /** At most one a project. */
   readonly #shelves = new Map<string, Shelf>();
@@ -46,9 +47,10 @@ export class Spares {
   readonly #discards = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(registry: Registry, log: Logger, doors: Doors, backend: (kind: Kind) => Backend, make: MakeSpare) {
+  /** `close` closes what `make` opened. */
+  constructor(registry: Registry, log: Logger, backend: (kind: Kind) => Backend, make: MakeSpare, close: (id: string) => void) {
     this.#registry = registry;
-    this.#doors = doors;
+    this.#close = close;
     this.#log = log;
     this.#backend = backend;
     this.#make = make;
@@ -100,10 +102,7 @@ export class Spares {
     const reservation = this.#registry.reserve();
     this.#ids.add(reservation.id);
     try {
-      const walls = await this.#make(reservation, kind, base);
-      const sockets = this.#backend(kind).driver.sockets(reservation.id);
-      if (sockets !== undefined) this.#doors.open(reservation.id, sockets);
-      return { ...reservation, walls };
+      return { ...reservation, walls: await this.#make(reservation, kind, base) };
     } catch (error) {
       this.#log.info("no spare sandbox could be made", { error: describe(error) });
       this.#forget(reservation);
@@ -114,7 +113,7 @@ export class Spares {
   /** Process 1 of a spare ended by itself. Returns whether it was one. */
   lost(id: string): boolean {
     if (!this.#ids.delete(id)) return false;
-    this.#doors.close(id);
+    this.#close(id);
     return true;
   }
 
@@ -138,7 +137,7 @@ export class Spares {
         const { driver, volumes } = this.#backend(kind);
         try {
           await spare.walls.stop(0);
-          this.#doors.close(spare.id);
+          this.#close(spare.id);
           await driver.clear(spare.id, "remove");
           await volumes.remove("volume", spare.id);
         } catch (error) {

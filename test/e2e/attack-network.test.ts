@@ -44,6 +44,31 @@ def headed():
     raw.sendto(packet("10.0.0.1", "255.255.255.255", 17, b"${MARK} raw"), ("255.255.255.255", 0))
 attempt(headed)
 print("tried")`;
+/** Sends to an address by every protocol there is, and prints what came of each try. */
+const SEND_ALL = `
+import socket, sys
+host = sys.argv[1]
+for name, kind, protocol in [("tcp", socket.SOCK_STREAM, 0), ("udp", socket.SOCK_DGRAM, 0), ("icmp", socket.SOCK_DGRAM, 1), ("raw icmp", socket.SOCK_RAW, 1), ("raw", socket.SOCK_RAW, 255), ("sctp", socket.SOCK_STREAM, 132), ("sctp packets", socket.SOCK_SEQPACKET, 132)]:
+    try:
+        one = socket.socket(socket.AF_INET, kind, protocol)
+        one.settimeout(0.2)
+        one.connect((host, 443))
+        one.send(b"\\x08\\x00\\xf7\\xff\\x00\\x00\\x00\\x00${MARK}")
+        print(name, "sent", flush=True)
+    except TimeoutError: print(name, "sent", flush=True)
+    except OSError as error: print(name, type(error).__name__, error.errno, flush=True)`;
+/** Prints how many frames to an address are seen on any device within some seconds. */
+const COUNT = `
+import socket, sys, time
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+raw.settimeout(0.2)
+print("ready", flush=True)
+until, seen, target = time.time() + float(sys.argv[2]), 0, socket.inet_aton(sys.argv[1])
+while time.time() < until:
+    try: data, where = raw.recvfrom(65535)
+    except TimeoutError: continue
+    seen += data[12:14] == b"\\x08\\x00" and data[30:34] == target
+print(seen)`;
 /** Prints what of it is seen on any device within some seconds, but for the sender's own. */
 const SNIFF = `
 import re, socket, sys, time
@@ -82,7 +107,14 @@ describe("the network of a sandbox", needs("root"), () => {
   });
 
   test("NW-02 and NW-03: a service of the host is not reached by any of its addresses", async () => {
-    const names = ["127.0.0.1", "::1", "0.0.0.0", "localhost", ...addresses];
+    const gateways = execFileSync("ip", ["-o", "route", "show", "default"], { encoding: "utf8" }).match(/(?<=via )[\d.]+/g) ?? [];
+    const six = Object.entries(networkInterfaces()).flatMap(([device, all]) =>
+      (all ?? []).flatMap(({ family, address }) =>
+        family === "IPv6" ? [address.startsWith("fe80:") ? `${address}%${device}` : address] : [],
+      ),
+    );
+    const broadcasts = addresses.map((address) => address.replace(/\d+$/, "255"));
+    const names = ["127.0.0.1", "::1", "0.0.0.0", "localhost", "::ffff:127.0.0.1", ...addresses, ...gateways, ...six, ...broadcasts];
     for (const name of names) expect(await run(box, DIAL, name, String(port)), name).not.toBe("connected");
     for (const name of ["127.0.0.1", ...addresses]) {
       const control = spawnHost(DIAL, name, port);
@@ -107,6 +139,26 @@ describe("the network of a sandbox", needs("root"), () => {
     expect(await spawnHost(SEND, "127.0.0.1", heard.address().port)).toBe("sent");
     await message;
     heard.close();
+  });
+
+  test("NW-01: by no protocol does a packet reach a device of the host", async () => {
+    const counted = spawn("python3", ["-c", COUNT, "198.51.100.7", "3"], { stdio: ["ignore", "pipe", "inherit"] });
+    await once(counted.stdout, "data");
+    const tried = await server.client.call("runCommand", {
+      sandbox: box,
+      user: "root",
+      command: ["python3", "-c", SEND_ALL, "198.51.100.7"],
+    });
+    expect(tried.stdout.trim().split("\n"), tried.stderr).toHaveLength(7);
+    expect(tried.stdout).not.toContain("sent");
+    expect((await text(counted.stdout)).trim()).toBe("0");
+    // The control: with a device and a route they go out.
+    const wire =
+      "ip link add one type veth peer name two && ip addr add 198.51.100.1/24 dev one && ip link set one up && ip link set two up && ip neigh add 198.51.100.7 lladdr 02:00:00:00:00:07 dev one";
+    const control = `${wire} && { python3 -c "$COUNT" 198.51.100.7 3 & sleep 0.5; python3 -c "$SEND_ALL" 198.51.100.7; wait; }`;
+    const { stdout } = await promisify(execFile)("unshare", ["-n", "sh", "-c", control], { env: { ...process.env, COUNT, SEND_ALL } });
+    for (const name of ["tcp", "udp", "raw icmp"]) expect(stdout).toContain(`${name} sent`);
+    expect(Number(stdout.trim().split("\n").at(-1))).toBeGreaterThan(2);
   });
 
   test("NW-01: root inside can't make itself an interface or a route", async () => {

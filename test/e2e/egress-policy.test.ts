@@ -17,7 +17,7 @@ describe("the policy in the proxy", needs("root"), () => {
   let server: TestServer;
   let box: string;
   const heard: string[] = [];
-  const hosts = ["open.test", "fine.test", "asked.test", "denied.test", "prod.test"];
+  const hosts = ["open.test", "fine.test", "asked.test", "later.asked.test", "always.asked.test", "denied.test", "prod.test"];
 
   beforeAll(async () => {
     resolver = await TestResolver.open();
@@ -46,7 +46,7 @@ describe("the policy in the proxy", needs("root"), () => {
 
   /** The project's config from now on. */
   async function rules(more: Record<string, string>): Promise<void> {
-    const policy = { host: { "asked.test": "ask", "denied.test": "deny", "prod.test": "allow", ...more } };
+    const policy = { host: { "asked.test": "ask", "*.asked.test": "ask", "denied.test": "deny", "prod.test": "allow", ...more } };
     writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ policy, network: { production: ["prod.test"] } }));
     await server.client.call("trust", { project: server.project });
   }
@@ -109,17 +109,18 @@ describe("the policy in the proxy", needs("root"), () => {
     expect(next.id).not.toBe(asked.id);
     await answer(next.id, "deny");
     expect((await ended(again)).stdout).toMatch(/"policy".* 403$/s);
+    expect((await curl("asked.test")).stdout).toMatch(/"policy".* 403$/s);
     expect(heard).toEqual(["POST asked.test/orders"]);
   });
 
   test("a yes that comes late counts for the next try; nobody inside can give it", async () => {
-    await server.sh(box, `${line("asked.test", "--max-time 1")}; true`);
+    await server.sh(box, `${line("later.asked.test", "--max-time 1")}; true`);
     const asked = await question();
     const inside = `curl -sS -w ' %{http_code}' -X POST http://localhost:4097/sandbox/self/approvals/${asked.id} -d '{"answer":"once"}'`;
     expect((await server.sh(box, inside)).stdout).toMatch(/ 40\d$/);
     expect((await server.client.call("inspectApproval", { approval: asked.id })).state).toBe("waiting");
     await answer(asked.id, "once");
-    expect((await curl("asked.test")).stdout).toBe("hello 200");
+    expect((await curl("later.asked.test")).stdout).toBe("hello 200");
   });
 
   test("a change of the policy ends what is open within 5 seconds, and nothing else", async () => {
@@ -140,17 +141,31 @@ describe("the policy in the proxy", needs("root"), () => {
     expect((await curl("open.test")).stdout).toBe("hello 200");
   });
 
+  test("the level of the sandbox counts for hosts that nobody named, from the next request on", async () => {
+    // A name that leads to no public address: what is asked about is told from what is looked up.
+    resolver.names.set("web.example", ["127.0.0.2"]);
+    const other = (await server.create({ level: 1 })).id;
+    const before = await server.sh(other, "curl -sS -m 1 http://web.example/; true");
+    expect(before.stdout).toBe("");
+    expect(resolver.asked).toEqual([]);
+    const [asked] = (await server.client.call("listApprovals", {})).approvals.filter(({ sandbox }) => sandbox === other);
+    expect(asked).toMatchObject({ target: "web.example:80" });
+    await server.client.call("setPolicy", { sandbox: other, yolo: 2, approver: token() });
+    expect((await server.sh(other, "curl -sS http://web.example/")).stdout).toContain("private_address");
+    await server.client.call("removeSandbox", { sandbox: other });
+  });
+
   test("POL-5: `always` lets the host through from then on, in the proxy and for agents that ask first, until it is forgotten", async () => {
-    const command = await background(line("asked.test"));
+    const command = await background(line("always.asked.test"));
     const { id } = await question();
     await answer(id, "always");
     expect((await ended(command)).stdout).toBe("hello 200");
-    expect((await curl("asked.test")).stdout).toBe("hello 200");
+    expect((await curl("always.asked.test")).stdout).toBe("hello 200");
     expect((await curl("denied.test")).stdout).toMatch(/ 403$/);
-    const decide = () => server.client.call("decideAction", { sandbox: box, action: { kind: "host", host: "asked.test" } });
-    expect(await decide()).toMatchObject({ verdict: "allow", rule: "always: host: asked.test" });
+    const decide = () => server.client.call("decideAction", { sandbox: box, action: { kind: "host", host: "always.asked.test" } });
+    expect(await decide()).toMatchObject({ verdict: "allow", rule: "always: host: always.asked.test" });
     await server.client.call("forgetRule", { rule: id });
     expect(await decide()).toMatchObject({ verdict: "ask" });
-    expect((await curl("asked.test", "--max-time 1")).end?.exitCode).not.toBe(0);
+    expect((await curl("always.asked.test", "--max-time 1")).end?.exitCode).not.toBe(0);
   });
 });

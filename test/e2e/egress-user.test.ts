@@ -24,7 +24,7 @@ describe("the way out under an ordinary user's server", needs("root", "user-name
     await once(web, "listening");
     const { port } = web.address() as AddressInfo;
     url = `http://allowed.test:${port}/`;
-    const network = { mode: "allow-list", private: [{ host: "allowed.test", ports: [port] }], resolvers: [resolver.address] };
+    const network = { ceiling: "allow-list", private: [{ host: "allowed.test", ports: [port] }], resolvers: [resolver.address] };
     server = await TestServer.start({ uid: UID, config: { network } });
     box = (await server.create()).id;
   });
@@ -42,6 +42,14 @@ describe("the way out under an ordinary user's server", needs("root", "user-name
       expect(stdout, stderr).toMatch(/^hello.*host_not_allowed/s);
     }
     expect(resolver.asked).not.toContain("other.test");
+  });
+
+  test("NET-1: nobody goes over the ceiling of the user's config, neither by asking nor later", async () => {
+    expect((await server.client.call("inspectNetwork", { sandbox: box })).rules.mode).toBe("allow-list");
+    await expect(server.create({ network: "public" })).rejects.toMatchObject({ code: "invalid_input" });
+    const wider = server.client.call("changeNetwork", { sandbox: box, mode: "public" });
+    await expect(wider).rejects.toMatchObject({ code: "invalid_input", message: expect.stringContaining("ceiling") });
+    expect((await server.sh(box, "curl -sS http://other.test/")).stdout).toContain("host_not_allowed");
   });
 
   test("NW-01: and nothing else leaves", async () => {

@@ -1,6 +1,6 @@
 /** The way out of a sandbox, from the program inside to servers of the test on loopback aliases. */
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -19,6 +19,8 @@ describe("the way out of a sandbox", needs("root"), () => {
   let resolver: TestResolver;
   let web: Server;
   let port: number;
+  /** The server's own. */
+  let own: number;
   let server: TestServer;
   let box: string;
   const url = (host = "allowed.test", path = "/"): string => `http://${host}:${port}${path}`;
@@ -30,13 +32,25 @@ describe("the way out of a sandbox", needs("root"), () => {
     resolver.names.set("allowed.test", ["127.0.0.2"]);
     web = createServer((request, response) => {
       if (request.url === "/slow") response.write("first ");
+      else if (request.url === "/moved") response.writeHead(302, { location: `http://127.0.0.2:${port}/` }).end();
+      else if (request.url === "/within") response.writeHead(302, { location: "/there" }).end();
       else response.end(`hello ${request.headers.host} ${request.url}`);
     }).listen(0, "127.0.0.2");
     await once(web, "listening");
     port = (web.address() as AddressInfo).port;
-    const rules = { private: [{ host: "allowed.test", ports: [port] }], resolvers: [resolver.address] };
+    const free = createServer().listen(0, "127.0.0.1");
+    await once(free, "listening");
+    own = (free.address() as AddressInfo).port;
+    free.close();
+    resolver.names.set("own.test", ["127.0.0.1"]);
+    const opened = [
+      { host: "allowed.test", ports: [port] },
+      { host: "own.test", ports: [port, own] },
+    ];
+    const rules = { private: opened, resolvers: [resolver.address] };
     server = await TestServer.start({
       config: { network: rules },
+      flags: ["--listen", String(own)],
       files: { "vivarium.json": JSON.stringify({ network: { mode: "allow-list" } }) },
     });
     await server.client.call("trust", { project: server.project });
@@ -126,6 +140,19 @@ describe("the way out of a sandbox", needs("root"), () => {
     expect(await (await fetch(`http://127.0.0.1:${at}/`)).text()).toBe("reality");
     here.close();
     await server.client.call("changeNetwork", { sandbox: box, mode: "allow-list", ports: [80, 443] });
+  });
+
+  test("PX-05: a redirect that a program follows comes back through the proxy, and is refused there", async () => {
+    const followed = await curl(box, url("allowed.test", "/moved"), "-L");
+    expect(followed.stdout).toMatch(/private_address.* 403$/s);
+    expect((await curl(box, url("allowed.test", "/moved"))).stdout).toMatch(/ 302$/);
+    expect((await curl(box, url("allowed.test", "/within"), "-L")).stdout).toMatch(/^hello .* 200$/);
+  });
+
+  test("PX-12: the server's own port is not reached, not even where the user's config opens it", async () => {
+    expect((await fetch(`http://127.0.0.1:${own}/`)).status).toBe(401);
+    expect((await curl(box, `http://own.test:${own}/`)).stdout).toMatch(/"own_port".* 403$/s);
+    expect((await curl(box, `http://own.test:${port}/`)).stdout).toMatch(/ 502$/);
   });
 
   test("PX-11: the socket says who speaks, whatever a request claims, and no sandbox reaches another's", async () => {
@@ -247,5 +274,22 @@ describe("the way out of a sandbox", needs("root"), () => {
     config({ ports: [22, 443], production: ["prod.test"] });
     await server.client.call("trust", { project: server.project });
     expect(await rulesOf((await server.create()).id)).toMatchObject({ mode: "public", ports: [22, 443] });
+  });
+
+  test("NET-1, NET-2: a config of the user's that has become stricter holds for the sandboxes there are", async () => {
+    const made = (await server.create()).id;
+    await server.client.call("changeNetwork", { sandbox: made, mode: "public" });
+    expect((await curl(made, url())).stdout).toMatch(/ 200$/);
+    const { network } = JSON.parse(readFileSync(server.paths.config, "utf8")) as { network: object };
+    const restart = async (more: object): Promise<void> => {
+      await server.down();
+      writeFileSync(server.paths.config, JSON.stringify({ network: { ...network, ...more } }));
+      await server.up();
+    };
+    await restart({ production: ["allowed.test"] });
+    expect((await curl(made, url())).stdout).toContain('"production"');
+    await restart({ ceiling: "off" });
+    expect((await server.client.call("inspectNetwork", { sandbox: made })).rules.mode).toBe("off");
+    expect((await curl(made, url())).end?.exitCode).not.toBe(0);
   });
 });

@@ -199,6 +199,51 @@ describe("tunnels through the proxy", () => {
     }
   });
 
+  test("a client that hangs up while it is decided on is noticed, however it asked; one that waits gets through with what it said early", async () => {
+    const requests = {
+      connect: Buffer.from(`CONNECT allowed.test:${secure.port} HTTP/1.1\r\nHost: x\r\n\r\n`),
+      socks: Buffer.concat([
+        Buffer.of(5, 1, 0, 5, 1, 0, 3, 12),
+        Buffer.from("allowed.test"),
+        Buffer.of(secure.port >> 8, secure.port & 255),
+      ]),
+      direct: Buffer.from(`\x02allowed.test:${secure.port}\n\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00`),
+    };
+    try {
+      for (const bytes of Object.values(requests))
+        for (const leave of ["end", "destroy"] as const) {
+          const asked = Promise.withResolvers<void>();
+          const noticed = new Promise<void>((resolve) => {
+            lab.judge = async (_, __, ___, signal) => {
+              asked.resolve();
+              await new Promise((heard) => signal?.addEventListener("abort", heard));
+              resolve();
+              return undefined;
+            };
+          });
+          const socket = lab.dial();
+          socket.resume();
+          socket.write(bytes);
+          await asked.promise;
+          socket[leave]();
+          await noticed;
+          socket.destroy();
+        }
+      expect(secure.heard).toEqual([]);
+      lab.judge = () => new Promise((resolve) => setTimeout(() => resolve(undefined), 100));
+      const tls = await secured(await tunnel("allowed.test", secure.port), "allowed.test");
+      tls.write("hello");
+      expect(String((await once(tls, "data"))[0])).toBe("allowed.test heard 5");
+      tls.destroy();
+      const early = await lab.say(
+        `\x02allowed.test:${web.port}\nGET /early HTTP/1.1\r\nHost: allowed.test:${web.port}\r\nConnection: close\r\n\r\n`,
+      );
+      expect(early).toContain("hello from 127.0.0.2");
+    } finally {
+      lab.judge = undefined;
+    }
+  });
+
   describe("SOCKS5", () => {
     const greeting = Buffer.of(5, 1, 0);
     const ask = (command: number, type: number, address: Buffer, port: number): Buffer =>

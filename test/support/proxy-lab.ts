@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
 import { Egress, type EgressOptions } from "../../src/network/egress.ts";
-import type { NetworkRecord } from "../../src/network/gate.ts";
+import type { Judge, NetworkRecord } from "../../src/network/gate.ts";
 import type { Interceptor } from "../../src/network/interception.ts";
 import { NO_NETWORK, type NetworkRules } from "../../src/schema/network.ts";
 
@@ -28,6 +28,8 @@ export class ProxyLab {
   readonly opened: { host: string; ports: number[]; tcp: boolean }[] = [];
   readonly ownPorts: number[] = [];
   failing = false;
+  /** Has a say where it is set. */
+  judge: Judge["judge"] | undefined;
   /** Opens TLS where it is set. */
   interceptor: Interceptor | undefined;
   readonly egress: Egress;
@@ -44,6 +46,7 @@ export class ProxyLab {
       },
       opened: this.opened,
       interceptor: () => this.interceptor,
+      judge: { judge: async (...given) => this.judge?.(...given), standing: async () => () => true },
       ownPorts: () => this.ownPorts,
       listens: (port) => port === 5432,
       record: (record) => {

@@ -7,12 +7,12 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Approvals } from "../../src/approvals/approvals.ts";
 import { Audit } from "../../src/audit/audit.ts";
 import { HostJudge } from "../../src/effects/host-judge.ts";
-import type { Autonomy } from "../../src/effects/host-policies.ts";
 import type { Allowed, Ruling } from "../../src/network/rules.ts";
 import { Session } from "../../src/network/session.ts";
 import type { Approval } from "../../src/schema/approval.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { NO_NETWORK } from "../../src/schema/network.ts";
+import { NO_CHOICE, type Autonomy } from "../../src/schema/policy.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { aSandboxRow } from "../support/rows.ts";
@@ -47,9 +47,8 @@ function make(holdMs: number): void {
 }
 
 /** A sandbox with this autonomy. */
-async function sandbox(autonomy: Autonomy): Promise<void> {
-  const { level = null, yolo = null } = autonomy;
-  const row = aSandboxRow({ project, autonomy: { level, yolo, role: "worker" } });
+async function sandbox(autonomy: Partial<Autonomy>): Promise<void> {
+  const row = aSandboxRow({ project, autonomy: { ...NO_CHOICE, ...autonomy } });
   session = new Session(row.id, { ...NO_NETWORK, mode: "public" });
   await store.change((change) => change.putSandbox(row));
 }
@@ -85,7 +84,7 @@ describe("what the policy says of hosts in the proxy", () => {
     expect(await verdict("a.asked.test")).toBe("host_held");
   });
 
-  test.each<[string, Autonomy, Record<string, string>]>([
+  test.each<[string, Partial<Autonomy>, Record<string, string>]>([
     ["level 1 asks about all hosts but those of packages", { level: 1 }, { "any.test": "host_held", "registry.npmjs.org": "allow" }],
     ["level 2 does, too", { level: 2 }, { "any.test": "host_held", "pypi.org": "allow" }],
     ["level 3 calls the public web", { level: 3 }, { "any.test": "allow" }],
@@ -97,7 +96,7 @@ describe("what the policy says of hosts in the proxy", () => {
     for (const [host, said] of Object.entries(expected)) expect(await verdict(host), host).toBe(said);
   });
 
-  test.each<Autonomy>([{}, { level: 1 }, { level: 2 }, { level: 3 }, { yolo: 1 }, { yolo: 2 }, { yolo: 3 }, { yolo: 4 }])(
+  test.each<Partial<Autonomy>>([{}, { level: 1 }, { level: 2 }, { level: 3 }, { yolo: 1 }, { yolo: 2 }, { yolo: 3 }, { yolo: 4 }])(
     "NET-2: production is denied with %j, trusted or not, however it was named",
     async (autonomy) => {
       await sandbox(autonomy);
@@ -129,16 +128,19 @@ describe("what the policy says of hosts in the proxy", () => {
     expect(await verdict("registry.npmjs.org")).toBe("policy");
   });
 
-  test("a change of the config counts for the next request; one that can't be read changes nothing, and is no yes where nothing was known", async () => {
+  test("a change of the config counts for the next request; while it can't be read nothing new is let out", async () => {
     await config({ policy: { host: { "evil.test": "deny" } } });
     expect(await verdict("evil.test")).toBe("policy");
     make(1);
     expect(await ask("evil.test")).toMatchObject({ code: "policy" });
     writeFileSync(join(project, "vivarium.json"), "{ broken");
-    expect(await ask("evil.test")).toMatchObject({ code: "policy", rule: "host: evil.test" });
-    expect(await ask("fine.test")).toBeUndefined();
-    make(1);
-    expect(await ask("fine.test")).toMatchObject({ code: "policy", reason: expect.stringContaining("can't be asked") });
+    for (const host of ["evil.test", "fine.test"])
+      expect(await ask(host)).toMatchObject({ code: "policy", reason: expect.stringContaining("vivarium.json") });
+    // What is open stays until it can be read.
+    expect((await judge.standing(session))("fine.test", 443, PUBLIC)).toBe(true);
+    await config({ policy: { host: { "fine.test": "deny" } } });
+    expect(await ask("evil.test")).toBeUndefined();
+    expect((await judge.standing(session))("fine.test", 443, PUBLIC)).toBe(false);
   });
 });
 
@@ -194,6 +196,14 @@ describe("a host that is asked about", () => {
     expect(await ask("any.test")).toMatchObject({ verdict: "allow" });
   });
 
+  test("a no holds for a while without asking again", async () => {
+    const waiting = ask("any.test");
+    await answer((await questions())[0], "deny");
+    expect(await waiting).toMatchObject({ code: "policy" });
+    expect(await ask("any.test")).toMatchObject({ code: "policy" });
+    expect(await approvals.list(false)).toEqual([]);
+  });
+
   test("a flood of hosts leaves room for the questions of others", async () => {
     make(1);
     for (let count = 0; count < LIMITS.waitingQuestions + 5; count += 1)
@@ -203,7 +213,8 @@ describe("a host that is asked about", () => {
 
   test("nothing goes out while there is nobody to ask, or nothing is known of the sandbox", async () => {
     judge.approvals = undefined;
-    expect(await ask("any.test")).toMatchObject({ code: "host_held" });
+    expect(await ask("any.test")).toMatchObject({ code: "policy" });
+    judge.approvals = approvals;
     session = new Session("sandbox_unknown", session.rules);
     expect(await ask("any.test")).toMatchObject({ code: "policy" });
   });
