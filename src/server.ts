@@ -125,7 +125,7 @@ export class Server {
       log,
       user: user.network,
       ownPorts: () => (this.port === null ? [] : [this.port]),
-      interception: () => this.#models?.interception,
+      interceptor: () => this.#models?.interceptor,
       reach,
     }));
     this.#closers.push(() => wayOut.egress.closeAll());
@@ -141,7 +141,10 @@ export class Server {
       live: this.#live,
       egress: wayOut.egress,
       gateway: this.#gateway,
-      models: { environment: () => this.#models?.environment() ?? {}, files: () => this.#models?.files() ?? {} },
+      models: {
+        environment: (present) => this.#models?.environment(present) ?? {},
+        files: (present) => this.#models?.files(present) ?? {},
+      },
       reach,
     };
     this.#closers.push(() => this.#gateway.closeAll());
@@ -171,7 +174,8 @@ export class Server {
     this.#closers.push(() => volumes.close(this.#live.size === 0));
     const capture = new ProjectCapture(host, volumes);
     this.#closers.push(() => capture.close());
-    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own: [paths.home, paths.config], mode });
+    const own = [paths.home, paths.config];
+    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own, mode, standIns: () => this.#models?.standIns });
     this.#closers.push(() => masks.close(this.#live.size === 0));
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
@@ -249,10 +253,11 @@ export class Server {
     );
     this.#closers.push(() => audit.close());
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"), parts.reach);
-    this.#wayOut?.serve(audit, approvals);
     const touch = (sandbox: string): void => parts.live.touch(sandbox);
     const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
     this.#models = models;
+    // Not before it knows which hosts have secrets.
+    this.#wayOut?.serve(audit, approvals);
     const actions = new Actions({ ...parts, audit, approvals });
     const desk = new FrontDesk({ parts, sandboxes, audit, approvals, actions });
     this.#closers.push(() => desk.close());

@@ -5,7 +5,8 @@ import { PART } from "../host/frames.ts";
 import { NAME_SERVER } from "../schema/network.ts";
 import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
-import { HOME_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
+import type { StandIn } from "./logins.ts";
+import { HOME_FILES, LOGIN_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
 
 /** One entry of the layer; owner and mode come from reality. */
 export type MaskEntry =
@@ -39,6 +40,8 @@ export interface MaskFacts {
   readonly own: readonly string[];
   /** Folders that are made or mounted by the launcher, and so need no rule. */
   readonly made: readonly string[];
+  /** What stands in settings files for logins that are kept as secrets. */
+  readonly standIn: StandIn;
 }
 
 /** Process 1 answers, or refuses at once where there is no network; reality's servers are out of reach. */
@@ -180,7 +183,7 @@ export class MaskPlan {
 
   #copy(path: string, real: Stats, sanitiser: Sanitiser): void {
     const content = real.size > LARGEST_COPY_BYTES ? undefined : text(path);
-    const copy = content === undefined ? undefined : sanitiser(content);
+    const copy = content === undefined ? undefined : sanitiser(content, this.#facts.standIn);
     if (copy === undefined || copy.includes("\0") || copy.includes(PART)) this.#put({ kind: "hide", path });
     else this.#put({ kind: "file", path, like: owner(real), content: copy });
   }
@@ -191,6 +194,15 @@ export class MaskPlan {
     for (const name of TOOLCHAINS) this.#show(join(home, name));
     for (const name of TOOLCHAIN_SECRETS) this.#hideShown(join(home, name));
     for (const [name, sanitiser] of Object.entries(HOME_FILES)) this.#replace(join(home, name), sanitiser);
+    for (const [name, sanitiser] of Object.entries(LOGIN_FILES)) this.#replaceLogins(join(home, name), sanitiser);
+  }
+
+  /** Hidden already, and shown only if a placeholder stands in it. */
+  #replaceLogins(path: string, sanitiser: Sanitiser): void {
+    const real = found(path);
+    if (real?.isFile() !== true || real.size > LARGEST_COPY_BYTES) return;
+    const copy = sanitiser(text(path) ?? "", this.#facts.standIn);
+    if (copy !== undefined) this.#replace(path, () => copy);
   }
 
   /** Takes back what an emptied folder shows at, below or around a path. */

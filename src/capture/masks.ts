@@ -7,6 +7,7 @@ import { joinParts } from "../host/frames.ts";
 import { mountOf, readMounts } from "../host/mounts.ts";
 import { mountTmpfs, unmountTmpfs } from "../host/tmpfs.ts";
 import { type MaskEntry, MaskPlan, type MaskRequest } from "./mask.ts";
+import type { StandIn } from "./logins.ts";
 import { homeFolders, readPeople } from "./people.ts";
 
 export interface Layer {
@@ -25,6 +26,8 @@ export interface MaskOptions {
   /** Vivarium's own folders and files: state, config. */
   readonly own: readonly string[];
   readonly mode: "root" | "user";
+  /** Placeholders for logins in settings files; `version` changes with them. */
+  readonly standIns?: () => { readonly find: StandIn; readonly version: number } | undefined;
 }
 
 /** Made by the launcher in every sandbox. */
@@ -62,7 +65,7 @@ export class MaskLayers {
   }
 
   async layer(request: MaskRequest): Promise<Layer> {
-    const key = JSON.stringify([request.home, request.project, request.mask, request.expose]);
+    const key = JSON.stringify([request.home, request.project, request.mask, request.expose, this.#options.standIns?.()?.version]);
     const now = performance.now();
     const known = this.#known.get(key);
     if (known !== undefined && known.until > now) {
@@ -111,8 +114,9 @@ export class MaskLayers {
   }
 
   async #build(request: MaskRequest): Promise<Layer> {
-    const { host, folder, mode, own } = this.#options;
-    const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE });
+    const { host, folder, mode, own, standIns } = this.#options;
+    const standIn = standIns?.()?.find ?? (() => undefined);
+    const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE, standIn });
     const mounts = readMounts();
     const entries = plan.entries().map((entry) => encode(entry, mode, (path) => placeInSystem(path, mounts)));
     const name = createHash("sha256")

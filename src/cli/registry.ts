@@ -85,6 +85,7 @@ export const GROUPS = [
     title: "Secrets and models",
     commands: {
       "secret set": () => import("./commands/secret/set.ts"),
+      "secret import": () => import("./commands/secret/import.ts"),
       "secret ls": () => import("./commands/secret/ls.ts"),
       "secret rm": () => import("./commands/secret/rm.ts"),
       effects: () => import("./commands/effects.ts"),

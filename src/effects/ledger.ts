@@ -14,18 +14,22 @@ import { redact } from "../schema/secret-patterns.ts";
 import type { Store } from "../store/store.ts";
 
 const MOST_URL = 2048;
+/** Entries of a sandbox among which the one of a question is looked for. */
+const LOOKED_THROUGH = 200;
 
 export class Ledger implements EffectDesk {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #holdMs: number;
+  readonly #reach: (point: string) => void;
   /** There once the server has it; until then nothing that is held goes out. */
   approvals: Approvals | undefined;
 
-  constructor(store: Store, log: Logger, holdMs: number = LIMITS.effectHoldMs) {
+  constructor(store: Store, log: Logger, options: { holdMs?: number; reach?: ((point: string) => void) | undefined } = {}) {
     this.#store = store;
     this.#log = log;
-    this.#holdMs = holdMs;
+    this.#holdMs = options.holdMs ?? LIMITS.effectHoldMs;
+    this.#reach = options.reach ?? (() => undefined);
   }
 
   async begin(session: Session, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
@@ -51,7 +55,9 @@ export class Ledger implements EffectDesk {
 
   async #sent(entry: Effect): Promise<Receipt> {
     await this.#put(entry);
+    this.#reach("effect.recorded");
     return (status) => {
+      this.#reach("effect.answered");
       const answered = { ...entry, state: status === null ? "broken" : "answered", status, answeredAt: new Date().toISOString() } as const;
       this.#put(answered).catch((error: unknown) => this.#log.warn("a receipt was not kept", { effect: entry.id, error: describe(error) }));
     };
@@ -70,12 +76,13 @@ export class Ledger implements EffectDesk {
       reason: "The request can change something outside.",
       always: null,
     };
-    if (await this.approvals.use(question)) return this.#sent(entry);
+    if (await this.approvals.use(question)) return this.#allowed(entry);
     const asked = await this.approvals.ask(question);
     const held: Effect = { ...entry, state: "held", approval: asked.id };
     await this.#put(held);
+    this.#reach("effect.held");
     const answer = await this.approvals.wait(asked.id, AbortSignal.any([signal, AbortSignal.timeout(this.#holdMs)]));
-    if (!signal.aborted && (await this.approvals.use(question))) return this.#sent({ ...entry, approval: asked.id });
+    if (!signal.aborted && (await this.approvals.use(question))) return this.#allowed(held);
     if (answer.state === "waiting" || answer.state === "approved")
       return deny(
         "effect_held",
@@ -84,6 +91,16 @@ export class Ledger implements EffectDesk {
       );
     await this.#put({ ...held, state: "denied" });
     return deny("effect_denied", `A person was asked (${asked.id}), and the answer is no.`, "Go on without it.");
+  }
+
+  /** The yes is used up by now: whatever happens from here on, the request is sent once at most. */
+  async #allowed(entry: Effect): Promise<Receipt> {
+    this.#reach("effect.allowed");
+    const asked = (await this.#store.effects({ sandbox: entry.sandbox, limit: LOOKED_THROUGH })).find(
+      ({ state, method, url, bodyHash }) => state === "held" && method === entry.method && url === entry.url && bodyHash === entry.bodyHash,
+    );
+    // The entry of the question goes on, so that one request has one.
+    return this.#sent({ ...(asked ?? entry), state: "sent" });
   }
 
   #put(entry: Effect): Promise<void> {

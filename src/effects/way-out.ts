@@ -6,7 +6,7 @@ import type { Logger } from "../host/log.ts";
 import { auditEntry } from "../network/audit-entry.ts";
 import { Egress } from "../network/egress.ts";
 import { NetworkEvents } from "../network/events.ts";
-import type { Interception } from "../network/interception.ts";
+import type { Interceptor } from "../network/interception.ts";
 import { askServers, systemResolve } from "../network/resolver.ts";
 import { VivError } from "../schema/errors.ts";
 import type { UserNetwork } from "../schema/network.ts";
@@ -20,7 +20,7 @@ interface WayOutParts {
   readonly user: UserNetwork;
   /** The server's own ports. */
   readonly ownPorts: () => readonly number[];
-  readonly interception: () => Interception | undefined;
+  readonly interceptor: () => Interceptor | undefined;
   readonly reach: (point: string) => void;
 }
 
@@ -30,14 +30,14 @@ export class WayOut {
   readonly #judge: HostJudge;
   #audit: Audit | undefined;
 
-  constructor({ store, log, user, ownPorts, interception, reach }: WayOutParts) {
+  constructor({ store, log, user, ownPorts, interceptor, reach }: WayOutParts) {
     const events = new NetworkEvents(store, log);
-    this.#ledger = new Ledger(store, log);
+    this.#ledger = new Ledger(store, log, { reach });
     this.#judge = new HostJudge(store, { reach });
     this.egress = new Egress({
       effects: this.#ledger,
       judge: this.#judge,
-      interception,
+      interceptor,
       log,
       resolve: user.resolvers.length === 0 ? systemResolve : askServers(user.resolvers),
       opened: user.private,

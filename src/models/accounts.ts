@@ -1,6 +1,6 @@
 /**
- * What is spent, and whether more may be. The sums lie in the store. A request is booked before it is sent, with what is known of it,
- * and corrected when its answer is there: a server that is killed meanwhile has counted too little of one answer at most.
+ * What is spent, and whether more may be. The sums lie in the store. A request is booked before it is sent, with the most it may cost,
+ * and corrected when its answer is there: a server that is killed meanwhile has counted too much, never too little.
  */
 import { VivError } from "../schema/errors.ts";
 import type { BudgetsConfig, PricesConfig } from "../schema/model.ts";
@@ -25,7 +25,7 @@ export class Accounts {
   readonly #store: Store;
   readonly #budgets: BudgetsConfig;
   readonly #prices: PricesConfig;
-  /** Answers under way: what they may still cost at most. */
+  /** Answers under way: what of the sums they hold. */
   readonly #pending = new Set<Pending>();
 
   constructor(store: Store, budgets: BudgetsConfig, prices: PricesConfig) {
@@ -37,14 +37,15 @@ export class Accounts {
   async book(
     payer: Payer,
     provider: string,
-    asked: { readonly model: string; readonly inputTokens: number; readonly outputTokens: number },
+    asked: { readonly model: string; readonly inputTokens: number; readonly outputTokens: number; readonly factor: number },
   ): Promise<Booking> {
     const day = new Date().toISOString().slice(0, 10);
     const task = payer.labels["task"] ?? payer.labels["experiment"] ?? null;
     const scopes = { sandbox: payer.id, task, project: payer.project, day };
-    const price = priceOf(asked.model, this.#prices);
+    const price = { ...priceOf(asked.model, this.#prices), factor: asked.factor };
     const estimate: Tokens = { ...NO_TOKENS, input: asked.inputTokens };
-    const pending: Pending = { scopes, microDollars: costOf({ ...NO_TOKENS, output: asked.outputTokens }, price) };
+    const most = costOf({ ...estimate, output: asked.outputTokens }, price);
+    const pending: Pending = { scopes, microDollars: most };
     const add = (requests: number, tokens: Tokens, microDollars: number) => ({
       sandbox: payer.id,
       name: payer.name,
@@ -60,17 +61,22 @@ export class Accounts {
       cacheWriteTokens: tokens.cacheWrite,
       microDollars,
     });
-    // One transaction, so that no two requests see the same rest of a budget.
-    await this.#store.change(async (change) => {
-      for (const scope of ["sandbox", "task", "project", "day"] as const) await this.#refuse(change, scope, scopes);
-      await change.addUsage(add(1, estimate, costOf(estimate, price)));
-      this.#pending.add(pending);
-    });
+    try {
+      // One transaction, so that no two requests see the same rest of a budget.
+      await this.#store.change(async (change) => {
+        for (const scope of ["sandbox", "task", "project", "day"] as const) await this.#refuse(change, scope, scopes);
+        await change.addUsage(add(1, estimate, most));
+        this.#pending.add(pending);
+      });
+    } catch (error) {
+      this.#pending.delete(pending);
+      throw error;
+    }
     return {
       settle: async (tokens) => {
         const missing = { ...minus(tokens, estimate) };
         try {
-          await this.#store.change((change) => change.addUsage(add(0, missing, costOf(tokens, price) - costOf(estimate, price))));
+          await this.#store.change((change) => change.addUsage(add(0, missing, costOf(tokens, price) - most)));
         } finally {
           this.#pending.delete(pending);
         }
@@ -83,14 +89,14 @@ export class Accounts {
     const value = scopes[scope];
     if (budget === undefined || value === null) return;
     const filter: UsageFilter = { [scope]: value };
-    const spent = await store.spent(filter);
-    if (spent >= budget * MICRO)
+    const booked = await store.spent(filter);
+    const held = [...this.#pending].filter(({ scopes: theirs }) => theirs[scope] === value).reduce((sum, one) => sum + one.microDollars, 0);
+    if (booked - held >= budget * MICRO)
       throw new VivError(
         "budget_exceeded",
-        `The budget of this ${scope} is used up: ${dollars(spent)} of $${budget} are spent on models. Raise budgets.${scope} in Vivarium's user config to go on.`,
+        `The budget of this ${scope} is used up: ${dollars(booked - held)} of $${budget} are spent on models. Raise budgets.${scope} in Vivarium's user config to go on.`,
       );
-    const held = [...this.#pending].filter(({ scopes: theirs }) => theirs[scope] === value).reduce((sum, one) => sum + one.microDollars, 0);
-    if (spent + held >= budget * MICRO)
+    if (booked >= budget * MICRO)
       throw new VivError(
         "rate_limited",
         `The rest of this ${scope}'s budget is held by requests under way; try again when they are answered.`,

@@ -5,7 +5,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Audit } from "../audit/audit.ts";
 import { describe, type Logger } from "../host/log.ts";
-import { Interception } from "../network/interception.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError, type ErrorCode } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -41,25 +40,36 @@ export class Models {
   readonly #parts: ModelParts;
   readonly #providers: ReadonlyMap<string, KnownProvider>;
   readonly #accounts: Accounts;
-  /** Puts other secrets into requests of the proxy. */
-  readonly interception: Interception;
   /** Requests under way, by sandbox. */
   readonly #busy = new Map<string, number>();
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
-    this.interception = new Interception(parts.interceptor);
     this.#providers = providersOf(parts.user.models);
     this.#accounts = new Accounts(parts.store, parts.user.budgets, parts.user.prices);
   }
 
-  environment(): Record<string, string> {
-    return { ...this.#parts.interceptor.environment(), ...modelEnvironment(this.#providers.values(), this.#parts.secrets) };
+  /** Puts other secrets into requests of the proxy. */
+  get interceptor(): SecretInterceptor {
+    return this.#parts.interceptor;
+  }
+
+  /** What stands in settings files for the logins that are kept; `version` changes with them. */
+  get standIns(): { find: (secret: string) => string | undefined; version: number } {
+    const { secrets } = this.#parts;
+    return { find: (secret) => secrets.placeholders()[secret], version: secrets.version };
+  }
+
+  /** Variables for programs inside. What the sandbox sets by itself is meant so, but for whom it trusts: that is completed. */
+  environment(present: Readonly<Record<string, string>>): Record<string, string> {
+    const { interceptor, secrets } = this.#parts;
+    const offered = Object.entries({ ...interceptor.placeholders(), ...modelEnvironment(this.#providers.values(), secrets) });
+    return { ...Object.fromEntries(offered.filter(([name]) => !(name in present))), ...interceptor.trust() };
   }
 
   /** Files that the variables name. */
-  files(): Record<string, string> {
-    return this.#parts.interceptor.files();
+  files(present: Readonly<Record<string, string>>): Record<string, string> {
+    return this.#parts.interceptor.files(present);
   }
 
   /** Whether a request is for a model API, by its address alone. */
@@ -102,17 +112,18 @@ export class Models {
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     if (response.destroyed) gone.abort();
-    let accepted = false;
+    const began = performance.now();
+    let sent = false;
+    let status: number | undefined;
     try {
-      const answer = await send(target, request, gone.signal);
-      // An error costs nothing; everything else does, however it ends.
-      accepted = (answer.statusCode ?? 500) < 300;
+      const answer = await send(target, request, { signal: gone.signal, onSent: () => (sent = true) });
+      status = answer.statusCode ?? 500;
       await passOn(answer, response, { target, usage, hideUsage });
     } finally {
       this.#parts.touch(sandbox);
-      // A request that nobody waited for may have been carried out.
-      const counted = accepted || gone.signal.aborted;
-      await booking?.settle(counted ? usage.tokens(billed?.inputTokens ?? 0) : NO_TOKENS);
+      // An error costs nothing. Whatever else was sent may have been carried out, however it ended.
+      const counted = status === undefined ? sent : status < 300;
+      if (billed !== undefined) await booking?.settle(counted ? usage.tokens(billed, performance.now() - began) : NO_TOKENS);
     }
   }
 

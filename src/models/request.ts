@@ -4,6 +4,16 @@ import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { ModelShape } from "../schema/model.ts";
 
+/** What a request may cost: all of it is the request's own word, and the provider's rule. */
+export interface Billed {
+  readonly model: string;
+  readonly inputTokens: number;
+  /** At most. */
+  readonly outputTokens: number;
+  /** Of a faster tier. */
+  readonly factor: number;
+}
+
 export interface ModelRequest {
   readonly method: "GET" | "POST";
   /** Below the provider's base address. */
@@ -11,7 +21,7 @@ export interface ModelRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
   /** Undefined where nothing is billed. */
-  readonly billed: { readonly model: string; readonly inputTokens: number; readonly outputTokens: number } | undefined;
+  readonly billed: Billed | undefined;
   /** Events with the usage alone were not asked for by the program inside. */
   readonly hideUsage: boolean;
 }
@@ -28,7 +38,12 @@ const MODEL_CALL = /^GET ((?:\/v1)?\/models)\/[\w.:-]{1,128}$/;
 const PASSED = /^(content-type|accept|user-agent|anthropic-version|anthropic-beta|openai-beta|x-stainless-[a-z-]+|idempotency-key)$/;
 const QUERY = /^\?[\w=&.,-]{0,512}$/;
 const CHARACTERS_PER_TOKEN = 4;
-const USUAL_OUTPUT_TOKENS = 4096;
+/** Where a request says nothing: more than nearly all answers have. */
+const USUAL_OUTPUT_TOKENS = 16_384;
+const MOST_OUTPUT_TOKENS = 1_000_000;
+const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard", "standard_only", "flex"]);
+const PRIORITY_FACTOR = 2.5;
+const FAST_FACTOR = 6;
 
 export async function readModelRequest(message: IncomingMessage, shape: ModelShape, rest: string): Promise<ModelRequest> {
   const at = rest.indexOf("?");
@@ -50,7 +65,12 @@ export async function readModelRequest(message: IncomingMessage, shape: ModelSha
   if (typeof model !== "string" || model === "" || model.length > 128) throw new VivError("invalid_input", "The request names no model.");
   if (asked["background"] === true)
     throw new VivError("invalid_input", "Answers in the background can't be counted: leave `background` out.");
-  const billed = { model, inputTokens: Math.ceil(body.length / CHARACTERS_PER_TOKEN), outputTokens: mostOutput(asked) };
+  const billed = {
+    model,
+    inputTokens: Math.ceil(body.length / CHARACTERS_PER_TOKEN),
+    outputTokens: mostOutput(path, asked),
+    factor: tier(asked),
+  };
   if (path !== "/chat/completions" || asked["stream"] !== true || wantsUsage(asked)) return { ...plain, billed };
   const options = { ...(asked["stream_options"] as object | null | undefined), include_usage: true };
   return { ...plain, billed, body: Buffer.from(JSON.stringify({ ...asked, stream_options: options })), hideUsage: true };
@@ -67,9 +87,26 @@ function wantsUsage(asked: Readonly<Record<string, unknown>>): boolean {
   return (asked["stream_options"] as { include_usage?: unknown } | null | undefined)?.include_usage === true;
 }
 
-function mostOutput(asked: Readonly<Record<string, unknown>>): number {
-  const given = asked["max_tokens"] ?? asked["max_completion_tokens"] ?? asked["max_output_tokens"];
-  return typeof given === "number" && given >= 0 ? Math.min(given, 1_000_000) : USUAL_OUTPUT_TOKENS;
+/** The fields that the call itself knows; others would say little where the provider does not look at them. */
+const MOST_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  "/v1/messages": ["max_tokens"],
+  "/chat/completions": ["max_completion_tokens", "max_tokens"],
+  "/responses": ["max_output_tokens"],
+};
+
+function mostOutput(path: string, asked: Readonly<Record<string, unknown>>): number {
+  if (path === "/embeddings") return 0;
+  const given = (MOST_FIELDS[path] ?? []).map((name) => asked[name]).filter((value) => typeof value === "number" && value >= 0);
+  const each = given.length === 0 ? USUAL_OUTPUT_TOKENS : Math.max(...(given as number[]));
+  const choices = path === "/chat/completions" && typeof asked["n"] === "number" && asked["n"] > 1 ? asked["n"] : 1;
+  return Math.min(Math.ceil(each * choices), MOST_OUTPUT_TOKENS);
+}
+
+/** Tiers that cost more than the table says, by the most that any of them does. */
+function tier(asked: Readonly<Record<string, unknown>>): number {
+  const { service_tier: service, speed } = asked;
+  if (speed !== undefined && speed !== null && speed !== "standard") return FAST_FACTOR;
+  return service === undefined || service === null || USUAL_TIERS.has(service) ? 1 : PRIORITY_FACTOR;
 }
 
 async function readBody(message: IncomingMessage): Promise<Buffer> {

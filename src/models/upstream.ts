@@ -22,7 +22,11 @@ const SHOWN =
   /^(content-type|request-id|x-request-id|retry-after|x-should-retry|anthropic-ratelimit-[a-z-]+|x-ratelimit-[a-z-]+|openai-[a-z-]+)$/;
 
 /** Resolves to the upstream's answer, its head read and its body not. */
-export function send(target: Target, { method, path, headers, body }: ModelRequest, signal: AbortSignal): Promise<IncomingMessage> {
+export function send(
+  target: Target,
+  { method, path, headers, body }: ModelRequest,
+  { signal, onSent }: { signal: AbortSignal; onSent: () => void },
+): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const [name, value] = target.header;
   const address = new URL(target.url);
@@ -44,6 +48,8 @@ export function send(target: Target, { method, path, headers, body }: ModelReque
   );
   sent.on("timeout", () => sent.destroy(new Error("no answer in time")));
   sent.on("error", (error) => reject(new VivError("model_unreachable", `The model API can't be reached: ${reasonOf(error)}.`)));
+  // Nothing is written before the host has shown who it is.
+  sent.once("finish", onSent);
   sent.end(body);
   return promise;
 }
@@ -69,6 +75,10 @@ export async function passOn(
     answer.destroy();
     throw new VivError("model_unreachable", "The model API sends requests elsewhere.");
   }
+  if (!["", "identity"].includes((answer.headers["content-encoding"] ?? "").toLowerCase())) {
+    answer.destroy();
+    throw new VivError("model_unreachable", "The model API packs its answers, though it was asked not to.");
+  }
   const headers = Object.fromEntries(
     Object.entries(answer.headers).flatMap(([name, value]) =>
       typeof value === "string" && SHOWN.test(name) ? [[name, clean(value, target)]] : [],
@@ -82,7 +92,7 @@ export async function passOn(
     return;
   }
   const text = clean(await readWhole(answer), target);
-  if (status < 300) usage.answer(parse(text));
+  if (status < 300) usage.answer(parse(text), text.length);
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
   response.end(text);
 }

@@ -2,36 +2,40 @@
 import type { ModelShape } from "../schema/model.ts";
 import { NO_TOKENS, type Tokens } from "./prices.ts";
 
+/** Fewer than there are in most text: rather too many tokens than too few. */
+const CHARACTERS_PER_TOKEN = 4;
+/** Faster than models write. */
+const TOKENS_PER_SECOND = 200;
+const COUNTS = ["input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"];
+
 export class UsageReader {
   readonly #shape: ModelShape;
   #tokens: Tokens = NO_TOKENS;
   #whole = false;
-  /** Pieces of an answer: about a token each. */
-  #pieces = 0;
+  /** Tokens that what came has at most, where nothing says how many it took. */
+  #seen = 0;
 
   constructor(shape: ModelShape) {
     this.#shape = shape;
   }
 
   /** A whole answer. */
-  answer(value: unknown): void {
-    this.#take(at(value, "usage"));
-    this.#whole = at(value, "usage") !== undefined;
+  answer(value: unknown, characters: number): void {
+    this.#seen = Math.ceil(characters / CHARACTERS_PER_TOKEN);
+    this.#whole = this.#take(at(value, "usage"));
   }
 
   /** One event of a stream. Counts in it are of all before, too. */
   event(value: unknown): void {
     const type = at(value, "type");
-    this.#pieces += 1;
+    this.#seen += Math.max(1, Math.ceil(JSON.stringify(at(value, "delta") ?? at(value, "choices") ?? "").length / CHARACTERS_PER_TOKEN));
     if (this.#shape === "anthropic") {
       this.#take(at(at(value, "message"), "usage") ?? at(value, "usage"));
-      if (type === "message_stop" || (type === "message_delta" && at(at(value, "delta"), "stop_reason") !== undefined)) this.#whole = true;
+      if (type === "message_stop" || (type === "message_delta" && typeof at(at(value, "delta"), "stop_reason") === "string"))
+        this.#whole = true;
       return;
     }
-    const usage = at(value, "usage") ?? at(at(value, "response"), "usage");
-    if (typeof usage !== "object" || usage === null) return;
-    this.#take(usage);
-    this.#whole = true;
+    if (this.#take(at(value, "usage") ?? at(at(value, "response"), "usage"))) this.#whole = true;
   }
 
   /** Whether the counts are final. */
@@ -39,17 +43,23 @@ export class UsageReader {
     return this.#whole;
   }
 
-  /** What was used; what an answer that broke off did not say is taken from the request and what came. */
-  tokens(estimatedInput: number): Tokens {
+  /**
+   * What was used. Of an answer that broke off the provider bills what it had written by then, seen or not: what came of it or what
+   * the time is enough for, whichever is more, and never more than was asked for.
+   */
+  tokens(asked: { readonly inputTokens: number; readonly outputTokens: number }, elapsedMs: number): Tokens {
     if (this.#whole) return this.#tokens;
-    const { input, cacheRead, cacheWrite } = this.#tokens;
+    const { input, cacheRead, cacheWrite, output } = this.#tokens;
     const known = input + cacheRead + cacheWrite > 0;
-    return { ...this.#tokens, input: known ? input : estimatedInput, output: Math.max(this.#tokens.output, this.#pieces) };
+    const written = Math.max(this.#seen, Math.ceil((elapsedMs / 1000) * TOKENS_PER_SECOND));
+    return { ...this.#tokens, input: known ? input : asked.inputTokens, output: Math.max(output, Math.min(written, asked.outputTokens)) };
   }
 
-  #take(usage: unknown): void {
-    if (typeof usage !== "object" || usage === null) return;
+  /** Whether there was a count in it. */
+  #take(usage: unknown): boolean {
+    if (typeof usage !== "object" || usage === null) return false;
     this.#tokens = this.#shape === "anthropic" ? anthropic(usage, this.#tokens) : openai(usage);
+    return COUNTS.some((name) => count(usage, name) !== undefined);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Requests that can change something outside, as the proxy sees them: it knows the method of plain HTTP, and of nothing else. */
+/** Requests that can change something outside, as the proxy sees them: it knows the method of HTTP that it can read, and of nothing else. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { LIMITS } from "../schema/limits.ts";

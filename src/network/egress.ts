@@ -182,8 +182,8 @@ export class Egress {
     request: { host: string; port: number; head: Buffer },
     how: Pick<Parameters<typeof tunnel>[2], "accept" | "refuse">,
   ): Promise<void> {
-    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, (_, inner, data, { host, port }, ruling) =>
-      this.#http.take(session, inner, data, { host, port }, ruling),
+    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, (_, inner, data, at, ruling) =>
+      this.#http.take(session, inner, data, at, ruling),
     );
   }
 

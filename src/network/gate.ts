@@ -7,19 +7,19 @@ import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
 import { addressKind, isLoopback } from "./addresses.ts";
 import { isAddress } from "./host.ts";
-import type { Interception } from "./interception.ts";
+import type { Interceptor } from "./interception.ts";
 import { Outside } from "./outside.ts";
 import type { Resolve } from "./resolver.ts";
 import { decide, deny, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 
-export type Protocol = "http" | "connect" | "socks5" | "direct";
+export type Protocol = "http" | "https" | "connect" | "socks5" | "direct";
 
 export interface Question {
   readonly host: string;
   readonly port: number;
   readonly protocol: Protocol;
-  /** Of plain HTTP. */
+  /** Of HTTP that can be read: plain, or in TLS that was opened. */
   readonly method?: string;
   readonly path?: string;
 }
@@ -58,7 +58,7 @@ export interface GateOptions {
   readonly listens: (port: number) => boolean;
   readonly judge?: Judge | undefined;
   /** Opens TLS to hosts that a secret belongs to; there once the server has its secrets. */
-  readonly interception?: (() => Interception | undefined) | undefined;
+  readonly interceptor?: (() => Interceptor | undefined) | undefined;
   /** Told of every decision before it takes effect. What can't be recorded is refused. */
   readonly record: (record: NetworkRecord) => Promise<void> | void;
   /** Called at named points; tests kill the process there. */
@@ -85,11 +85,11 @@ export class Gate {
     return ruling.verdict === "deny" ? ruling : this.connect(session, question, ruling, signal);
   }
 
-  /** Whether a request may go out, without a query or a packet. */
-  async permit(session: Session, question: Question, signal?: AbortSignal): Promise<Ruling> {
+  /** Whether a request may go out, without a query or a packet; `leave` is what was allowed for the tunnel it came by. */
+  async permit(session: Session, question: Question, signal?: AbortSignal, leave?: Allowed): Promise<Ruling> {
     const admitted = session.admitRequest();
     if (admitted === "no") return TOO_MANY;
-    const ruling = admitted === "last" ? TOO_MANY : await this.#rule(session, question, signal);
+    const ruling = admitted === "last" ? TOO_MANY : await this.#ruled(session, question, signal, leave);
     this.#options.reach?.("network.judged");
     return ruling.verdict === "deny" ? this.refuse(session, question, ruling) : ruling;
   }
@@ -126,8 +126,8 @@ export class Gate {
   }
 
   /** What opens TLS to this host, if anything does. */
-  interception(host: string): Interception | undefined {
-    const found = this.#options.interception?.();
+  interceptor(host: string): Interceptor | undefined {
+    const found = this.#options.interceptor?.();
     return found?.wants(host) === true ? found : undefined;
   }
 
@@ -160,6 +160,11 @@ export class Gate {
     if (ruling.verdict === "deny") return ruling;
     const stands = (await this.#options.judge?.standing(session)) ?? (() => true);
     return stands(host, port, ruling) ? undefined : deny("policy", `The policy no longer allows ${host}.`, "Go on without it.");
+  }
+
+  async #ruled(session: Session, question: Question, signal: AbortSignal | undefined, leave: Allowed | undefined): Promise<Ruling> {
+    if (leave === undefined) return this.#rule(session, question, signal);
+    return (await this.fallen(session, question.host, question.port)) ?? leave;
   }
 
   async #rule(session: Session, question: Question, signal: AbortSignal | undefined): Promise<Ruling> {

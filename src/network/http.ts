@@ -1,45 +1,36 @@
 /**
- * The proxy's HTTP: absolute requests and CONNECT. Node's parser is the strict one, and every message is written anew, so
- * that what was decided on is what is sent. Each request of a connection is decided by itself.
+ * The proxy's HTTP: absolute requests and CONNECT, and what is inside TLS to hosts that a secret belongs to. Node's parser is the
+ * strict one, and every message is written anew, so that what was decided on is what is sent. Each request of a connection is
+ * decided by itself.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { Readable, Transform, type Duplex } from "node:stream";
+import { Readable, type Duplex } from "node:stream";
 import { LIMITS } from "../schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectDesk } from "./effects.ts";
-import type { Gate, Question } from "./gate.ts";
+import { endToEnd, exchange, headerPairs, type Way } from "./exchange.ts";
+import type { Dialled, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
-import type { Outside } from "./outside.ts";
-import { ResponseReader } from "./response.ts";
-import { deny, type Allowed, type Denied } from "./rules.ts";
+import { isEchoing, secure, type Filled, type Interceptor } from "./interception.ts";
+import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
 import { tunnel } from "./tunnel.ts";
 
+/** The one host that a connection leads to: it is not spoken to as a proxy. */
+export interface OnlyHost extends Authority {
+  /** Set where it came through TLS that was opened: it leaves by TLS, too. */
+  readonly interceptor?: Interceptor;
+}
+
 interface Guest {
   readonly session: Session;
-  /** Set when the connection leads to this host alone: it is not spoken to as a proxy. */
-  readonly only?: Authority;
-  /** Of the tunnel in which it speaks: its first request needs no second answer of a person. */
+  readonly only?: OnlyHost;
+  /** Of the tunnel in which it speaks: what a person said yes to needs no second answer. */
   leave?: Allowed | undefined;
   timer?: NodeJS.Timeout;
 }
-
-/** Headers that are between two neighbours (RFC 9110, 7.6.1), and what is for the proxy alone. */
-const HOP = new Set([
-  "connection",
-  "proxy-connection",
-  "keep-alive",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "http2-settings",
-  "expect",
-  "proxy-authorization",
-  "proxy-authenticate",
-]);
 
 export class HttpProxy {
   readonly #gate: Gate;
@@ -65,13 +56,13 @@ export class HttpProxy {
   }
 
   /** Speaks HTTP with a client, whose first bytes were read already. */
-  take(session: Session, client: Socket, head: Buffer, only?: Authority, ruling?: Allowed): void {
+  take(session: Session, client: Socket, head: Buffer, only?: OnlyHost, ruling?: Allowed): void {
     const guest: Guest = only === undefined ? { session } : { session, only };
     if (ruling?.approval !== undefined) guest.leave = ruling;
     this.#guests.set(client, guest);
     this.#await(client, guest);
     client.once("close", () => clearTimeout(guest.timer));
-    client.unshift(head);
+    if (head.length > 0) client.unshift(head);
     this.#server.emit("connection", client);
     client.resume();
   }
@@ -97,15 +88,18 @@ export class HttpProxy {
   }
 
   async #forward(guest: Guest, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { session, only, leave } = guest;
+    const { session, only } = guest;
     const target = targetOf(request, only);
     if (typeof target === "string") return answer(response, malformed(target));
     const { host, port, path } = target;
+    const interceptor = only?.interceptor;
+    const { method = "GET" } = request;
     const gone = new AbortController();
     response.once("close", () => gone.abort());
-    const question = { host, port, protocol: "http", method: request.method ?? "GET", path } as const;
-    guest.leave = undefined;
-    const ruling = leave ?? (await this.#gate.permit(session, question, gone.signal));
+    const question = { host, port, protocol: interceptor === undefined ? "http" : "https", method, path } as const;
+    const unfit = interceptor === undefined ? undefined : unfitToOpen(request);
+    if (unfit !== undefined) return answer(response, await this.#gate.refuse(session, question, unfit));
+    const ruling = await this.#ruling(guest, question, gone.signal);
     if (ruling.verdict === "deny") return answer(response, ruling);
     const body = await this.#effect(session, question, { request, response, signal: gone.signal });
     if ("verdict" in body) return answer(response, body);
@@ -117,10 +111,33 @@ export class HttpProxy {
       response.destroy();
     };
     session.begin({ host, port, outside: socket, cut });
-    socket.setTimeout(LIMITS.egressIdleMs, cut);
     if (response.destroyed) return cut();
     response.once("close", () => socket.destroy());
-    exchange(request, response, { outside: opened.outside, path, body });
+    const way = await this.#way(session, question, opened, interceptor);
+    if ("verdict" in way) return answer(response, way);
+    way.socket.setTimeout(LIMITS.egressIdleMs, cut);
+    if (response.destroyed) return cut();
+    const put = filled(interceptor, request, question);
+    if ("verdict" in put) return answer(response, await this.#gate.refuse(session, question, put));
+    const { headers, hidden } = put;
+    exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
+  }
+
+  /** A yes to a tunnel counts for one plain request, and for all in TLS: unopened, it would carry as many. */
+  async #ruling(guest: Guest, question: Question, signal: AbortSignal): Promise<Ruling> {
+    const { leave } = guest;
+    if (guest.only?.interceptor !== undefined) return this.#gate.permit(guest.session, question, signal, leave);
+    guest.leave = undefined;
+    return leave ?? this.#gate.permit(guest.session, question, signal);
+  }
+
+  /** To a host that a secret belongs to, TLS of our own: without it there is no way. */
+  async #way(session: Session, question: Question, { outside }: Dialled, interceptor: Interceptor | undefined): Promise<Way | Denied> {
+    if (interceptor === undefined) return outside;
+    const secured = await secure(outside.socket, question.host);
+    if (typeof secured !== "string") return secured;
+    outside.socket.destroy();
+    return this.#gate.refuse(session, question, unverified(question.host, secured));
   }
 
   /** The body to send, once the ledger knows of a request that can change something. */
@@ -133,7 +150,7 @@ export class HttpProxy {
     if (this.#effects === undefined || !changesSomething(method)) return request;
     const body = session.rules.effects === "hold" ? await readHeld(request) : undefined;
     if (body !== undefined && "verdict" in body) return body;
-    const url = `http://${shownHost(host)}:${port}${path}`;
+    const url = `${question.protocol}://${shownHost(host)}:${port}${path}`;
     const begun = await this.#effects.begin(session, { method, url, body }, signal);
     if (typeof begun !== "function") return this.#gate.refuse(session, question, begun);
     response.once("close", () =>
@@ -162,7 +179,7 @@ export class HttpProxy {
         accept: () => client.write("HTTP/1.1 200 Connection Established\r\n\r\n"),
         refuse: (denied) => lastWord(client, rawAnswer(denied)),
       },
-      (_, inner, data, { host, port }, ruling) => this.take(session, inner, data, { host, port }, ruling),
+      (_, inner, data, at, ruling) => this.take(session, inner, data, at, ruling),
     );
   }
 
@@ -171,6 +188,37 @@ export class HttpProxy {
     const large = error.code === "HPE_HEADER_OVERFLOW";
     lastWord(socket, rawAnswer(malformed(large ? "The head of the request is too large." : "The request is not well-formed HTTP.")));
   }
+}
+
+/** Headers as they are sent. A secret that can't be opened is not sent as something else. */
+function filled(
+  interceptor: Interceptor | undefined,
+  request: IncomingMessage,
+  { host, method, path }: Question & { method: string; path: string },
+): Filled | Denied {
+  const headers = endToEnd(request.rawHeaders);
+  try {
+    return interceptor?.fill({ host, method, path: path.replace(/\?.*$/s, "") }, headers) ?? { headers, hidden: [] };
+  } catch {
+    return deny("unreachable", `The secret of ${host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
+  }
+}
+
+const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");
+
+/** What does not go to a host that a secret belongs to. */
+function unfitToOpen({ method = "", headers: { upgrade } }: IncomingMessage): Denied | undefined {
+  if (isEchoing(method)) return deny("bad_request", `${method} would send back what was put into it.`, "Use another method.");
+  if (upgrade === undefined) return undefined;
+  return deny(
+    "bad_request",
+    `A secret belongs to this host: connections to it carry plain requests, and become nothing else.`,
+    "Do without the upgrade; `viv secret rm` outside leaves the host's connections alone.",
+  );
+}
+
+function unverified(host: string, reason: string): Denied {
+  return deny("unreachable", `${host} can't be reached by TLS, or is not who it says: ${reason}.`, "Check its certificate outside.");
 }
 
 function malformed(reason: string): Denied {
@@ -214,73 +262,4 @@ function hasPlainFraming(request: IncomingMessage): boolean {
   const lengths = values("content-length");
   if (coded.length > 0) return coded.length === 1 && lengths.length === 0 && coded[0]?.trim().toLowerCase() === "chunked";
   return lengths.length <= 1;
-}
-
-/** One request to the outside and its answer, both written anew. */
-function exchange(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { outside, path, body }: { outside: Outside; path: string; body: Readable },
-): void {
-  const { socket } = outside;
-  const broken = (): void => {
-    socket.destroy();
-    if (response.headersSent) response.destroy();
-    else if (!response.destroyed) answer(response, deny("unreachable", "The host ended the connection before it answered.", "Try again."));
-  };
-  const reader = new ResponseReader(
-    {
-      head: ({ status, phrase, headers }) => {
-        response.sendDate = false;
-        response.writeHead(status, phrase, endToEnd(headers));
-      },
-      body: (chunk, done) => response.write(chunk, done),
-      end: () => {
-        response.end();
-        socket.destroy();
-      },
-      broken,
-    },
-    { headRequest: request.method === "HEAD", maxHeadBytes: LIMITS.egressHeadBytes },
-  );
-  outside.take((chunk, done) => reader.take(chunk, done));
-  socket.once("end", () => reader.ended());
-  socket.once("close", () => !response.writableEnded && broken());
-  request.once("aborted", () => socket.destroy());
-  send(request, body, socket, path);
-}
-
-/** The head as it was decided on, and the body in the framing it came with. */
-function send(request: IncomingMessage, body: Readable, socket: Socket, path: string): void {
-  const chunked = request.headers["transfer-encoding"] !== undefined;
-  const headers = [...endToEnd(request.rawHeaders), ...(chunked ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
-  const lines = headerPairs(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`${request.method ?? "GET"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
-  if (!chunked) return void body.pipe(socket, { end: false });
-  const framed = new Transform({
-    transform(chunk: Buffer, _, done) {
-      this.push(`${chunk.length.toString(16)}\r\n`);
-      this.push(chunk);
-      done(null, "\r\n");
-    },
-    flush: (done) => done(null, "0\r\n\r\n"),
-  });
-  body.pipe(framed).pipe(socket, { end: false });
-}
-
-function headerPairs(raw: readonly string[]): [name: string, value: string][] {
-  return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? "", raw[2 * index + 1] ?? ""]);
-}
-
-/** Without what the two neighbours agree on between themselves. */
-function endToEnd(raw: readonly string[]): string[] {
-  const pairs = headerPairs(raw);
-  const named = new Set(
-    pairs.flatMap(([name, value]) =>
-      name.toLowerCase() === "connection" ? value.split(",").map((word) => word.trim().toLowerCase()) : [],
-    ),
-  );
-  // Named by the sender, these would vanish: the length of a message is not theirs to hide.
-  for (const kept of ["content-length", "host"]) named.delete(kept);
-  return pairs.filter(([name]) => !HOP.has(name.toLowerCase()) && !named.has(name.toLowerCase())).flat();
 }

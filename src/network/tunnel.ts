@@ -4,6 +4,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
 import type { Dialled, Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
+import { asHost, type Interceptor } from "./interception.ts";
 import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { firstBytes, join, watchForEnd } from "./streams.ts";
@@ -20,17 +21,25 @@ export interface TunnelRequest {
   readonly refuse: (denied: Denied) => void;
 }
 
-/** Takes over a client that speaks plain HTTP to one host. What a person allowed for the tunnel holds for its first request. */
-export type TakeHttp = (session: Session, client: Socket, head: Buffer, at: { host: string; port: number }, ruling?: Allowed) => void;
+/** Takes over a client that speaks HTTP to one host: plain, or in TLS that was opened; with what was allowed for the tunnel. */
+export type TakeHttp = (
+  session: Session,
+  client: Socket,
+  head: Buffer,
+  at: { host: string; port: number; interceptor?: Interceptor },
+  ruling?: Allowed,
+) => void;
 
 const HTTP_START = /^[A-Z]{3,16} $/;
 const PLAIN_WEB_PORT = 80;
+const NOTHING = Buffer.alloc(0);
 
 export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, takeHttp: TakeHttp): Promise<void> {
-  const { client, protocol } = request;
+  const { host, port, client, protocol } = request;
   const gone = new AbortController();
   client.once("close", () => gone.abort());
-  if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return takeHttp(session, client, request.head, request);
+  if (protocol === "direct" && (await isPlainRequest(gate, session, request)))
+    return takeHttp(session, client, request.head, { host, port });
   const opened = await decided(gate, session, request, gone);
   if ("verdict" in opened) return request.refuse(opened);
   if (client.destroyed || gone.signal.aborted) {
@@ -92,21 +101,14 @@ async function inspect(
     return;
   }
   if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
-    const interception = gate.interception(host);
-    const address = socket.remoteAddress;
-    if (interception === undefined || address === undefined) return join(session, client, outside, request, data);
+    const interceptor = gate.interceptor(host);
+    if (interceptor === undefined) return join(session, client, outside, request, data);
     socket.destroy();
-    return interception.take(client, data, {
-      session,
-      host,
-      port,
-      address,
-      allowed: () => gate.ruling(session, host, port).verdict === "allow",
-    });
+    return takeHttp(session, asHost(client, data, interceptor.credentials(host)), NOTHING, { host, port, interceptor }, ruling);
   }
   socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
-    return takeHttp(session, client, data, request, ruling);
+    return takeHttp(session, client, data, { host, port }, ruling);
   await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
   client.destroy();
 }

@@ -56,7 +56,7 @@ export class Commands {
     requireLive(row);
     const live = this.#live(row);
     const request = execRequest(row, options, this.#parts.models);
-    if (row.walled) await this.#provided.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user);
+    if (row.walled) await this.#provided.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
     const leave = live.seats.commands.take();
     const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
     const command: Command = {
@@ -363,12 +363,12 @@ function execRequest(row: SandboxRow, options: StartOptions, models: ModelVariab
   const proxied = row.walled ? proxyEnvironment(row.network, row.env) : {};
   // Tools of agents name themselves by it at the gateway, which goes by the socket all the same.
   const identity = row.walled ? { SANDBOX_ID: row.id } : {};
-  // Only walls have a door to the gateway; what the project sets by itself is meant so.
-  const reached = row.walled ? models.environment() : {};
+  // Only walls have a door to the gateway.
+  const reached = row.walled ? models.environment(row.env) : {};
   const env = {
-    ...reached,
     ...rest,
     ...own,
+    ...reached,
     ...identity,
     ...proxied,
     ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }),

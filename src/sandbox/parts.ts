@@ -59,9 +59,10 @@ export interface Doors {
 
 /** Variables by which programs inside find their model APIs. */
 export interface ModelVariables {
-  environment(): Record<string, string>;
+  /** For a sandbox with these variables, before which they come. */
+  environment(present: Readonly<Record<string, string>>): Record<string, string>;
   /** Files that those variables name, by path inside; none where no variable does. */
-  files(): Record<string, string>;
+  files(present: Readonly<Record<string, string>>): Record<string, string>;
 }
 
 /** What the sandbox folder works with; made once by the server. */

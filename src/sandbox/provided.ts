@@ -12,8 +12,8 @@ export class Provided {
   }
 
   /** For sandboxes with walls alone: without them these paths are reality's. */
-  async to(live: LiveSandbox, user: string): Promise<void> {
-    const writing = this.#written.get(live) ?? this.#write(live, user);
+  async to(live: LiveSandbox, user: string, present: Readonly<Record<string, string>>): Promise<void> {
+    const writing = this.#written.get(live) ?? this.#write(live, user, present);
     if (writing === undefined) return;
     this.#written.set(live, writing);
     try {
@@ -25,8 +25,8 @@ export class Provided {
     }
   }
 
-  #write(live: LiveSandbox, user: string): Promise<void> | undefined {
-    const files = Object.entries(this.#variables.files());
+  #write(live: LiveSandbox, user: string, present: Readonly<Record<string, string>>): Promise<void> | undefined {
+    const files = Object.entries(this.#variables.files(present));
     if (files.length === 0) return undefined;
     return Promise.all(
       files.map(([path, content]) => live.walls.files.write(path, user, Readable.from([Buffer.from(content)]), { mode: 0o644 })),

@@ -13,7 +13,9 @@ export const Effect = z
     url: z.string().describe("Where it goes."),
     bodyBytes: z.number().int().nullable().describe("Length of what was sent, where it was held."),
     bodyHash: z.string().nullable().describe("SHA-256 of what was sent, where it was held."),
-    state: z.enum(["sent", "answered", "broken", "held", "denied"]).describe("held waits for a person, or was given up while it did."),
+    state: z
+      .enum(["sent", "answered", "broken", "held", "denied"])
+      .describe("sent has no answer yet, or none that is known; held waits for a person, or was given up while it did."),
     approval: z.string().nullable().describe("Id of the question, where a person was asked."),
     status: z.number().int().nullable().describe("The receipt: the answer's status."),
     answeredAt: z.string().nullable(),

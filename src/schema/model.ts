@@ -43,7 +43,9 @@ export type Price = z.infer<typeof Price>;
 export const PricesConfig = z
   .record(z.string().min(1).max(128), Price)
   .default({})
-  .describe("Prices of models whose names begin so, before the built-in ones; the longest beginning counts.");
+  .describe(
+    "Prices of models whose names begin so, before the built-in ones; the longest beginning counts. A model without any costs the most that a known one does.",
+  );
 export type PricesConfig = z.infer<typeof PricesConfig>;
 
 export const BudgetsConfig = z

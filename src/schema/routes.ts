@@ -71,6 +71,7 @@ export const ROUTES = {
   setPolicy: { method: "post", path: "/sandboxes/{sandbox}/policy" },
   setSecret: { method: "post", path: "/secrets/{secret}" },
   listSecrets: { method: "get", path: "/secrets" },
+  importSecrets: { method: "post", path: "/secret-imports" },
   removeSecret: { method: "delete", path: "/secrets/{secret}" },
   listEffects: { method: "get", path: "/effects" },
   usage: { method: "get", path: "/usage" },

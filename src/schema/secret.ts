@@ -40,22 +40,54 @@ export const Secret = z
   .meta({ id: "Secret" });
 export type Secret = z.infer<typeof Secret>;
 
+// What no header can carry is no secret of an API.
+export const SecretValue = z
+  .string()
+  .min(1)
+  .max(16_384)
+  .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, "the value is empty, has line breaks, or characters that no header carries")
+  .describe("The value; no answer ever holds it.");
+
+export const ImportedLogin = z
+  .object({
+    file: z.string().describe("Where it stands."),
+    what: z.string().describe("What it is, without its value."),
+    secret: z.string().nullable().describe("Name of the secret; null if it can't be kept."),
+    host: z.string().nullable().describe("The host it is bound to."),
+    state: z.enum(["new", "replaced", "unchanged", "left out"]).describe("What became of it, or would."),
+    reason: z.string().nullable().describe("Why it is left out."),
+  })
+  .describe("A login that was found in a file.")
+  .meta({ id: "ImportedLogin" });
+export type ImportedLogin = z.infer<typeof ImportedLogin>;
+
 export const SECRET_CONTRACTS = {
   setSecret: contract(
     ROUTES.setSecret,
     "Keep a secret, or replace it at once",
     z.strictObject({
       secret: SecretName,
-      // What no header can carry is no secret of an API.
-      value: z
-        .string()
-        .min(1)
-        .max(16_384)
-        .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, "the value is empty, has line breaks, or characters that no header carries")
-        .describe("The value; no answer ever holds it."),
+      value: SecretValue,
       ...SecretBinding.shape,
     }),
     Secret,
+  ),
+  importSecrets: contract(
+    ROUTES.importSecrets,
+    "Keep the logins of package managers' and git's settings files, each for its host",
+    z.strictObject({
+      files: z
+        .array(
+          z.strictObject({
+            path: z.string().startsWith("/").max(4096).describe("Where it lies; its name says what it holds."),
+            text: z.string().max(65_536).describe("What it holds; no answer ever has the values in it."),
+          }),
+        )
+        .max(32)
+        .describe("The files: .npmrc, .netrc, pip.conf, cargo's credentials.toml with its config.toml, .git-credentials."),
+      dryRun: z.boolean().default(false).describe("Only tells what would be kept."),
+    }),
+    z.object({ logins: z.array(ImportedLogin) }),
   ),
   listSecrets: contract(ROUTES.listSecrets, "Secrets, without their values", z.strictObject({}), z.object({ secrets: z.array(Secret) })),
   removeSecret: contract(ROUTES.removeSecret, "Forget a secret at once", z.strictObject({ secret: SecretName }), Done),

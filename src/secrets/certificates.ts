@@ -29,8 +29,10 @@ function nameOf(text: string): Buffer {
   return sequence(der(0x31, sequence(oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(text.slice(0, 64))))));
 }
 
+/** Two digits of the year up to 2049, four from then on: strict verifiers take no other form. */
 function time(at: number): Buffer {
-  return der(0x18, Buffer.from(`${new Date(at).toISOString().slice(0, 19).replaceAll(/[-T:]/g, "")}Z`));
+  const text = `${new Date(at).toISOString().slice(0, 19).replaceAll(/[-T:]/g, "")}Z`;
+  return text < "2050" ? der(0x17, Buffer.from(text.slice(2))) : der(0x18, Buffer.from(text));
 }
 
 function extension(id: number, critical: boolean, body: Buffer): Buffer {

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Audit } from "../audit/audit.ts";
+import type { Filled } from "../network/interception.ts";
 import { matches } from "../network/rules.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Secret, SecretBinding } from "../schema/secret.ts";
@@ -27,6 +28,8 @@ export class Secrets {
   readonly #sealing: Sealing;
   /** All rows; this server is the only one that writes them. */
   readonly #rows = new Map<string, SecretRow>();
+  /** Counts up with every change of them. */
+  #version = 0;
 
   /** Used by a part of the server that counts what they cost: nobody else sends them. */
   readonly #reserved: ReadonlySet<string>;
@@ -58,7 +61,19 @@ export class Secrets {
     await this.#record(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts);
     await this.#store.change((change) => change.putSecret(row));
     this.#rows.set(name, row);
+    this.#version += 1;
     return known;
+  }
+
+  /** Whether exactly this is kept already. */
+  has(name: string, value: string, binding: SecretBinding): boolean {
+    const row = this.#rows.get(name);
+    if (row === undefined || JSON.stringify(bindingOf(row)) !== JSON.stringify(bindingOf(binding))) return false;
+    return this.#sealing.open(row.sealed, contextOf(row)) === value;
+  }
+
+  get version(): number {
+    return this.#version;
   }
 
   async remove(name: string): Promise<void> {
@@ -66,6 +81,7 @@ export class Secrets {
       throw new VivError("not_found", `There is no secret ${name}.`, { remedy: "`viv secret ls` shows those that exist." });
     // Whatever happens to the row, it is not used again.
     this.#rows.delete(name);
+    this.#version += 1;
     await this.#store.change((change) => change.removeSecret(name));
     await this.#record("secret.remove", name, []);
   }
@@ -97,19 +113,24 @@ export class Secrets {
     return Object.fromEntries(this.#injected().map(({ name, placeholder }) => [name, placeholder]));
   }
 
-  /** A header's value with secrets in place of placeholders, where they may go; also within a login of Basic. */
-  fill(to: Destination, header: string, value: string): string {
-    const basic = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
-    const text = basic === undefined ? value : Buffer.from(basic, "base64").toString("latin1");
-    let filled = text;
-    for (const row of this.#injected()) {
-      if (!text.includes(row.placeholder) || !isBound(row, to)) continue;
-      if (row.header !== null && !row.header.toLowerCase().startsWith(`${header.toLowerCase()}: `)) continue;
-      const opened = this.#sealing.open(row.sealed, contextOf(row));
-      filled = filled.replaceAll(row.placeholder, () => opened);
-    }
-    if (filled === text) return value;
-    return basic === undefined ? filled : `Basic ${Buffer.from(filled, "latin1").toString("base64")}`;
+  /**
+   * Headers, names and values in turn, with secrets in place of placeholders where they may go; also within a login of Basic. With
+   * them what an answer of that host must not bring back.
+   */
+  fill(to: Destination, headers: readonly string[]): Filled {
+    const known = this.#injected().filter(({ hosts }) => hosts.some((pattern) => matches(pattern, to.host)));
+    const opened = known.map((row) => ({ row, value: this.#sealing.open(row.sealed, contextOf(row)) }));
+    // Nobody logs in with it; it only asks what could be asked.
+    const usable = to.method === "OPTIONS" ? [] : opened.filter(({ row }) => isBound(row, to));
+    const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable)));
+    const put = filled.filter((text, index) => text !== headers[index]);
+    const hidden = [...opened.map(({ value }) => value), ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? [])];
+    if (put.length === 0) return { headers, hidden };
+    // What comes back packed could not be searched.
+    const others = filled.flatMap((text, index) =>
+      index % 2 === 0 && text.toLowerCase() !== "accept-encoding" ? [text, filled[index + 1] ?? ""] : [],
+    );
+    return { headers: [...others, "Accept-Encoding", "identity"], hidden };
   }
 
   #injected(): SecretRow[] {
@@ -131,6 +152,18 @@ export class Secrets {
   }
 }
 
+function fillValue(name: string, value: string, usable: readonly { readonly row: SecretRow; readonly value: string }[]): string {
+  const basic = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
+  const text = basic === undefined ? value : Buffer.from(basic, "base64").toString("latin1");
+  let filled = text;
+  for (const { row, value: secret } of usable) {
+    if (row.header !== null && !row.header.toLowerCase().startsWith(`${name.toLowerCase()}: `)) continue;
+    filled = filled.replaceAll(row.placeholder, () => secret);
+  }
+  if (filled === text) return value;
+  return basic === undefined ? filled : `Basic ${Buffer.from(filled, "latin1").toString("base64")}`;
+}
+
 export function isBound({ hosts, methods, path }: SecretBinding, to: Destination): boolean {
   if (!hosts.some((pattern) => matches(pattern, to.host))) return false;
   if (methods.length > 0 && !methods.some((method) => method === to.method)) return false;
@@ -146,6 +179,10 @@ function isBelow(prefix: string, path: string): boolean {
 /** A row whose binding was edited behind our back does not open any more. */
 function contextOf({ name, hosts, methods, path, header, placeholder }: Secret): string {
   return JSON.stringify([name, hosts, methods, path, header, placeholder]);
+}
+
+function bindingOf({ hosts, methods, path, header }: SecretBinding): SecretBinding {
+  return { hosts, methods, path, header };
 }
 
 function shown({ name, hosts, methods, path, header, placeholder, createdAt, changedAt }: SecretRow): Secret {

@@ -82,8 +82,8 @@ describe("secrets in requests over TLS", needs("root", "openssl"), () => {
   test("SC-07, SC-09: a host that is not who it says, and a request that would be sent back, get nothing", async () => {
     const before = heard.length;
     const wrong = await server.sh(box, curl("wrong.test", '-H "Authorization: Bearer $VIV_SECRET_WRONG"'));
-    expect(wrong.stdout).toMatch(/ERR_TLS_CERT_ALTNAME_INVALID\n502$/);
-    expect((await server.sh(box, curl("bound.test", "-X TRACE"))).stdout).toBe("403");
+    expect(wrong.stdout).toMatch(/ERR_TLS_CERT_ALTNAME_INVALID.*502$/s);
+    expect((await server.sh(box, curl("bound.test", "-X TRACE"))).stdout).toMatch(/400$/);
     expect(heard.length).toBe(before);
   });
 

@@ -250,6 +250,34 @@ describe("model APIs inside a sandbox", needs("root", "openssl"), () => {
     expect(viv(server, ["audit", own]).out).toContain("model.request: anthropic/claude-sonnet-4-5 [DENIED]");
   });
 
+  test("NET-5: a server that is killed while a stream runs has counted the most that it may cost", async () => {
+    const own = (await server.create()).id;
+    const gate = Promise.withResolvers<void>();
+    api.gate = gate.promise;
+    const heard = api.received.length;
+    // 4,000 tokens at 15 dollars a million are more than the budget.
+    await server.client.call("runCommand", {
+      sandbox: own,
+      command: ["/bin/sh", "-c", anthropic({ ...ASK, max_tokens: 4000, stream: true })],
+      background: true,
+    });
+    await eventually(
+      () => api.received.length,
+      (length) => length > heard,
+    );
+    expect((await server.sh(own, anthropic(ASK))).stdout).toMatch(/"rate_limit_error".*\n429$/s);
+    await server.kill();
+    gate.resolve();
+    await server.up();
+    expect(await total(own)).toBeGreaterThanOrEqual(60_000);
+    const after = await eventually(
+      () => server.sh(own, anthropic(ASK)),
+      ({ stdout }) => stdout.includes("\n402"),
+    );
+    expect(after.stdout).toContain("billing_error");
+    expect(api.received.length).toBe(heard + 1);
+  });
+
   test("SC-13: a replaced key is used at once, a removed one never again, and programs inside are told", async () => {
     viv(server, ["secret", "set", "anthropic", "--host", "127.0.0.1"], { input: `${CANARY}-second` });
     const own = (await server.create()).id;

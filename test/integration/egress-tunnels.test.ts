@@ -4,7 +4,6 @@ import { createServer as createHttps } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { connect as connectTls, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Interception } from "../../src/network/interception.ts";
 import { eventually } from "../support/server.ts";
 import { certificate, ProxyLab, type Origin } from "../support/proxy-lab.ts";
 
@@ -177,11 +176,11 @@ describe("tunnels through the proxy", () => {
       // The control: the host itself says yes, where nobody opens the connection.
       expect((await talk(upgrade("websocket"))).answer).toMatch(/^HTTP\/1.1 101 /);
       heard.length = 0;
-      lab.interception = new Interception({
+      lab.interceptor = {
         wants: (host) => host === "bound.test",
         credentials: () => ({ key: own.key.toString(), cert: own.cert.toString() }),
-        fill: (_, __, value) => value,
-      });
+        fill: (_, headers) => ({ headers, hidden: [] }),
+      };
       const ordinary = await talk(`GET /plain HTTP/1.1\r\nHost: bound.test:${port}\r\nConnection: close\r\n\r\n`);
       expect(ordinary).toMatchObject({ answer: expect.stringMatching(/^HTTP\/1.1 200 [^]*plain/), protocol: "http/1.1" });
       for (const bytes of [
@@ -193,7 +192,7 @@ describe("tunnels through the proxy", () => {
         expect((await talk(bytes)).answer, bytes).not.toMatch(/^HTTP\/1.1 (101|200)/);
       expect(heard).toEqual(["GET /plain -"]);
     } finally {
-      lab.interception = undefined;
+      lab.interceptor = undefined;
       setDefaultCACertificates(defaults);
       origin.close();
       origin.closeAllConnections();

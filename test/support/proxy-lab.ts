@@ -7,9 +7,9 @@ import { connect, createServer as createTcp, type AddressInfo, type Server, type
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
-import { Egress } from "../../src/network/egress.ts";
+import { Egress, type EgressOptions } from "../../src/network/egress.ts";
 import type { Judge, NetworkRecord } from "../../src/network/gate.ts";
-import type { Interception } from "../../src/network/interception.ts";
+import type { Interceptor } from "../../src/network/interception.ts";
 import { NO_NETWORK, type NetworkRules } from "../../src/schema/network.ts";
 
 export interface Origin {
@@ -31,11 +31,11 @@ export class ProxyLab {
   /** Has a say where it is set. */
   judge: Judge["judge"] | undefined;
   /** Opens TLS where it is set. */
-  interception: Interception | undefined;
+  interceptor: Interceptor | undefined;
   readonly egress: Egress;
   readonly #closers: (() => void)[] = [];
 
-  constructor() {
+  constructor(more: Pick<EgressOptions, "effects" | "judge"> = {}) {
     this.egress = new Egress({
       log: { info: () => undefined, warn: () => undefined },
       resolve: async (host) => {
@@ -44,8 +44,9 @@ export class ProxyLab {
         return typeof known === "function" ? known() : known;
       },
       opened: this.opened,
-      interception: () => this.interception,
+      interceptor: () => this.interceptor,
       judge: { judge: async (...given) => this.judge?.(...given), standing: async () => () => true },
+      ...more,
       ownPorts: () => this.ownPorts,
       listens: (port) => port === 5432,
       record: (record) => {
@@ -109,7 +110,7 @@ export class ProxyLab {
         else (answer as (...all: unknown[]) => void)(request, response);
       });
     });
-    return { port: await this.#listen(server, address), heard };
+    return { port: await this.listen(server, address), heard };
   }
 
   async tcp(address: string): Promise<Origin> {
@@ -121,7 +122,7 @@ export class ProxyLab {
         socket.write(`heard ${data.length}`);
       });
     });
-    return { port: await this.#listen(server, address), heard };
+    return { port: await this.listen(server, address), heard };
   }
 
   async tls(address: string, name: string): Promise<Origin> {
@@ -133,10 +134,11 @@ export class ProxyLab {
         socket.write(`${socket.servername || "nobody"} heard ${data.length}`);
       });
     });
-    return { port: await this.#listen(server, address), heard };
+    return { port: await this.listen(server, address), heard };
   }
 
-  async #listen(server: Server, address: string): Promise<number> {
+  /** Listens until the lab is closed. */
+  async listen(server: Server, address: string): Promise<number> {
     const open = new Set<Socket>();
     server.on("connection", (socket) => open.add(socket));
     server.listen(0, address);

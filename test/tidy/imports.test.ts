@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   network: ["schema", "host", "store", "events", "policy"],
   sandbox: ["schema", "audit", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge"],
   effects: ["schema", "actions", "approvals", "audit", "config", "host", "network", "policy", "store"],
-  secrets: ["schema", "audit", "store", "network"],
+  secrets: ["schema", "audit", "capture", "store", "network"],
   models: ["schema", "audit", "host", "network", "store", "secrets"],
   experiments: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox"],
   promotion: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox", "experiments"],

@@ -1,5 +1,5 @@
 /** NET-6: what nobody answers in time is not sent, and can be asked for again. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -11,6 +11,7 @@ import { NO_NETWORK } from "../../src/schema/network.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { aSandboxRow } from "../support/rows.ts";
+import { eventually } from "../support/server.ts";
 
 let place: string;
 let store: Store;
@@ -24,7 +25,7 @@ beforeEach(async () => {
   place = mkdtempSync(join(tmpdir(), "viv-effects-"));
   store = await openSqliteStore(join(place, "vivarium.db"));
   await store.change((change) => change.putSandbox(row));
-  ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, 30);
+  ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 30 });
 });
 afterEach(async () => {
   await store.close();
@@ -39,6 +40,29 @@ describe("a request that is held", () => {
     const [asked] = await ledger.approvals.list(false);
     expect(refused).toMatchObject({ code: "effect_held", reason: expect.stringContaining(asked?.id ?? "nothing") });
     expect(await store.effects({ limit: 10 })).toMatchObject([{ state: "held", approval: asked?.id, method: "DELETE" }]);
+  });
+
+  test("NET-6: of two that are the same and wait at once, one yes sends one", async () => {
+    const audit = new Audit(store, join(place, "anchor"), () => undefined);
+    const approvals = (ledger.approvals = new Approvals(store, audit, join(place, "token")));
+    const patient = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 5_000 });
+    patient.approvals = approvals;
+    const both = [patient.begin(session, request, never), patient.begin(session, request, never)];
+    const [asked, ...more] = await eventually(
+      () => approvals.list(false),
+      ({ length }) => length > 0,
+    );
+    expect(more).toEqual([]);
+    await eventually(
+      () => store.effects({ limit: 10 }),
+      ({ length }) => length === 2,
+    );
+    await approvals.answer(asked?.id ?? "", "once", readFileSync(join(place, "token"), "utf8").trim());
+    const results = await Promise.all(both);
+    expect(results.filter((result) => typeof result === "function")).toHaveLength(1);
+    expect(results.filter((result) => typeof result !== "function")).toMatchObject([{ code: "effect_held" }]);
+    expect((await store.effects({ limit: 10 })).map(({ state }) => state).toSorted()).toEqual(["held", "sent"]);
+    expect(await ledger.begin(session, request, never)).toMatchObject({ code: "effect_held" });
   });
 
   test("NET-6: is not sent while there is nobody to ask", async () => {

@@ -93,6 +93,8 @@ describe("settings without logins", () => {
     expect(copies.cargoConfig('[registries.x]\nindex = "sparse+https://r/"\ntoken = "abc"\n')).toBe(
       '[registries.x]\nindex = "sparse+https://r/"\n',
     );
+    const providers = '[registry]\nglobal-credential-providers = ["cargo:token"]\n';
+    expect(copies.cargoConfig(`${providers}credential-provider = ["cargo:token", "/bin/evil"]\n`)).toBe(providers);
     expect(copies.shadow("root:$6$abc:19000:0:99999:7:::\ndaemon:*:1::::::\nx:!:1::::::")).toBe(
       "root:*:19000:0:99999:7:::\ndaemon:*:1::::::\nx:!:1::::::",
     );
@@ -101,6 +103,7 @@ describe("settings without logins", () => {
       copies.gitconfig(
         "[user]\n\tname = A\n[credential]\n\thelper = store\n[core]\n\teditor = vi\n\tautocrlf = input\n[alias]\n\tst = status\n\tx = !sh\n",
       ),
-    ).toBe("[user]\n\tname = A\n[core]\n\tautocrlf = input\n[alias]\n\tst = status\n");
+    ).toBe("[user]\n\tname = A\n[credential]\n\thelper = store\n[core]\n\tautocrlf = input\n[alias]\n\tst = status\n");
+    expect(copies.gitconfig('[credential]\n\thelper = "!sh"\n\tusername = x\n[user]\n\tname = A\n')).toBe("[user]\n\tname = A\n");
   });
 });

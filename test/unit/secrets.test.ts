@@ -1,10 +1,12 @@
 /** NET-4: secrets are sealed at rest, bound to where they may go, and never shown. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync, chmodSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Audit } from "../../src/audit/audit.ts";
 import type { SecretBinding } from "../../src/schema/secret.ts";
+import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
 import { Sealing } from "../../src/secrets/sealing.ts";
 import { isBound, Secrets } from "../../src/secrets/secrets.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
@@ -101,5 +103,55 @@ describe("a secret", () => {
     expect(bound({ path: "/v1" }, { path: "/v1/../admin" })).toBe(false);
     expect(bound({ path: "/v1" }, { path: "/v1/%2E%2e/admin" })).toBe(false);
     expect(bound({ path: "/v1" }, { path: "/v1/..%2fadmin" })).toBe(false);
+  });
+});
+
+describe("the authority of this install", () => {
+  const file = (): string => join(place, "interception-ca.json");
+  const certOf = (interceptor: SecretInterceptor): string => Object.values(interceptor.files({}))[0] ?? "";
+  afterEach(() => void vi.useRealTimers());
+
+  test("SC-12: is made at first use, readable by its owner alone, and the same after a restart", async () => {
+    const interceptor = new SecretInterceptor(secrets, place);
+    expect([interceptor.files({}), interceptor.trust()]).toEqual([{}, {}]);
+    expect(existsSync(file())).toBe(false);
+    await secrets.set("key", CANARY, BINDING);
+    const cert = certOf(interceptor);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    expect(certOf(new SecretInterceptor(secrets, place))).toBe(cert);
+    expect(JSON.stringify(interceptor.files({}))).not.toContain("PRIVATE KEY");
+    expect(Object.values(interceptor.trust())).not.toContain(undefined);
+    chmodSync(file(), 0o644);
+    expect(() => certOf(new SecretInterceptor(secrets, place))).toThrow(expect.objectContaining({ code: "secret_unreadable" }));
+  });
+
+  test("SC-12: is made anew when a crash left half of it, and before it ends; leaves are renewed long before they do", async () => {
+    await secrets.set("key", CANARY, BINDING);
+    const interceptor = new SecretInterceptor(secrets, place);
+    const first = certOf(interceptor);
+    const leaf = interceptor.credentials("api.example.com");
+    expect(interceptor.credentials("api.example.com")).toBe(leaf);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 8 * 24 * 3_600_000 });
+    expect(interceptor.credentials("api.example.com")).not.toBe(leaf);
+    vi.setSystemTime(Date.now() + 3_600 * 24 * 3_600_000);
+    const second = certOf(interceptor);
+    expect(second).not.toBe(first);
+    expect(new X509Certificate(interceptor.credentials("api.example.com").cert).verify(new X509Certificate(second).publicKey)).toBe(true);
+    writeFileSync(file(), '{"key":"-----BEG');
+    expect(certOf(new SecretInterceptor(secrets, place))).not.toBe(second);
+  });
+
+  test("certificates of other lists are taken along, and nothing else from them", async () => {
+    await secrets.set("key", CANARY, BINDING);
+    const interceptor = new SecretInterceptor(secrets, place);
+    const list = join(place, "list.pem");
+    writeFileSync(
+      list,
+      `${CANARY}\n-----BEGIN CERTIFICATE-----\nb3du\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n${CANARY}\n`,
+    );
+    const bundle = Object.values(interceptor.files({ SSL_CERT_FILE: list, CURL_CA_BUNDLE: "/nowhere", PIP_CERT: place }))[1] ?? "";
+    expect(bundle).toContain("\nb3du\n");
+    expect(bundle).not.toContain(CANARY);
+    expect(bundle.endsWith(certOf(interceptor))).toBe(true);
   });
 });
