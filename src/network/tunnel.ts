@@ -86,6 +86,7 @@ async function inspect(
   const { socket } = outside;
   // One that hangs up first must not stay open for nobody.
   client.once("close", () => socket.destroy());
+  const began = performance.now();
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
   if (data === undefined) {
     client.destroy();
@@ -93,8 +94,8 @@ async function inspect(
     return;
   }
   const hello = readClientHello(data);
-  // Rules may have changed while the client was silent.
-  const fallen = await gate.fallen(session, host, port);
+  // Rules may have changed while the client was silent; what the policy says is looked at as often as for connections that are open.
+  const fallen = await gate.fallen(session, host, port, performance.now() - began > LIMITS.egressWatchMs);
   if (fallen !== undefined) {
     await gate.refuse(session, { host, port, protocol }, fallen);
     client.destroy();
