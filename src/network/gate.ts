@@ -79,12 +79,6 @@ export class Gate {
     this.#options = options;
   }
 
-  /** A connection to a checked address, or why there is none. */
-  async open(session: Session, question: Question, signal?: AbortSignal): Promise<Dialled | Denied> {
-    const ruling = await this.permit(session, question, signal);
-    return ruling.verdict === "deny" ? ruling : this.connect(session, question, ruling, signal);
-  }
-
   /** Whether a request may go out, without a query or a packet; `leave` is what was allowed for the tunnel it came by. */
   async permit(session: Session, question: Question, signal?: AbortSignal, leave?: Allowed): Promise<Ruling> {
     const admitted = session.admitRequest();
@@ -94,7 +88,7 @@ export class Gate {
     return ruling.verdict === "deny" ? this.refuse(session, question, ruling) : ruling;
   }
 
-  /** The connection of a request that was permitted. */
+  /** The connection of a request that was permitted, to a checked address; or why there is none. */
   async connect(session: Session, question: Question, ruling: Allowed, signal?: AbortSignal): Promise<Dialled | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);

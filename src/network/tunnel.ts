@@ -2,9 +2,10 @@
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
 import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
-import type { Dialled, Gate, Protocol } from "./gate.ts";
+import type { Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
 import { asHost, type Interceptor } from "./interception.ts";
+import type { Outside } from "./outside.ts";
 import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { firstBytes, join, watchForEnd } from "./streams.ts";
@@ -30,37 +31,52 @@ export type TakeHttp = (
   ruling?: Allowed,
 ) => void;
 
+/** What was allowed, and where it leads if somebody dialled already. */
+interface Opened {
+  readonly ruling: Allowed;
+  readonly outside: Outside | undefined;
+}
+
 const HTTP_START = /^[A-Z]{3,16} $/;
 const PLAIN_WEB_PORT = 80;
 const NOTHING = Buffer.alloc(0);
 
 export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, takeHttp: TakeHttp): Promise<void> {
-  const { host, port, client, protocol } = request;
+  const { client, protocol } = request;
   const gone = new AbortController();
   client.once("close", () => gone.abort());
-  if (protocol === "direct" && (await isPlainRequest(gate, session, request)))
-    return takeHttp(session, client, request.head, { host, port });
+  if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return takeHttp(session, client, request.head, request);
   const opened = await decided(gate, session, request, gone);
   if ("verdict" in opened) return request.refuse(opened);
+  const { ruling, outside } = opened;
   if (client.destroyed || gone.signal.aborted) {
     client.destroy();
-    opened.outside.socket.destroy();
+    outside?.socket.destroy();
     return;
   }
   request.accept();
-  if (opened.ruling.tcp) return join(session, client, opened.outside, request, request.head);
+  if (ruling.tcp && outside !== undefined) return join(session, client, outside, request, request.head);
   await inspect(gate, session, request, opened, takeHttp);
 }
 
 /** A person may be asked: whoever hangs up before the answer must not use it up. Only where any protocol goes is an end no end yet. */
-async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<Dialled | Denied> {
-  const { host, port, protocol, client } = request;
+async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<Opened | Denied> {
+  const { host, port, client } = request;
   const ruling = gate.ruling(session, host, port);
   const isAny = ruling.verdict === "allow" && ruling.tcp;
   const stop = isAny ? undefined : watchForEnd(client, MAX_HELLO_BYTES, () => gone.abort());
-  const opened = await gate.open(session, { host, port, protocol }, gone.signal);
+  const opened = await open(gate, session, request, gone.signal);
   if (stop !== undefined) request.head = Buffer.concat([request.head, stop()]);
   return opened;
+}
+
+/** Requests in TLS that is opened dial by themselves, each of them. */
+async function open(gate: Gate, session: Session, { host, port, protocol }: TunnelRequest, signal: AbortSignal): Promise<Opened | Denied> {
+  const question = { host, port, protocol };
+  const ruling = await gate.permit(session, question, signal);
+  if (ruling.verdict === "deny") return ruling;
+  const isDialled = ruling.tcp || gate.interceptor(host) === undefined;
+  return isDialled ? gate.connect(session, question, ruling, signal) : { ruling, outside: undefined };
 }
 
 /**
@@ -79,20 +95,15 @@ async function inspect(
   gate: Gate,
   session: Session,
   request: TunnelRequest,
-  { outside, ruling }: Dialled,
+  { outside, ruling }: Opened,
   takeHttp: TakeHttp,
 ): Promise<void> {
   const { host, port, client, protocol } = request;
-  const { socket } = outside;
   // One that hangs up first must not stay open for nobody.
-  client.once("close", () => socket.destroy());
+  client.once("close", () => outside?.socket.destroy());
   const began = performance.now();
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
-  if (data === undefined) {
-    client.destroy();
-    socket.destroy();
-    return;
-  }
+  if (data === undefined) return void client.destroy();
   const hello = readClientHello(data);
   // Rules may have changed while the client was silent; what the policy says is looked at as often as for connections that are open.
   const fallen = await gate.fallen(session, host, port, performance.now() - began > LIMITS.egressWatchMs);
@@ -103,11 +114,13 @@ async function inspect(
   }
   if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
     const interceptor = gate.interceptor(host);
-    if (interceptor === undefined) return join(session, client, outside, request, data);
-    socket.destroy();
+    if (interceptor === undefined && outside !== undefined) return join(session, client, outside, request, data);
+    outside?.socket.destroy();
+    // Its secret was removed a moment ago: the next connection goes through as it is.
+    if (interceptor === undefined) return void client.destroy();
     return takeHttp(session, asHost(client, data, interceptor.credentials(host)), NOTHING, { host, port, interceptor }, ruling);
   }
-  socket.destroy();
+  outside?.socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
     return takeHttp(session, client, data, { host, port }, ruling);
   await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));

@@ -59,7 +59,8 @@ describe("requests in TLS to a host with a secret", needs("openssl"), () => {
     );
     expect(answer.match(/HTTP\/1.1 200 /g)).toHaveLength(3);
     expect(host.heard.map(({ line, body }) => `${line} ${body.toString()}`.trim())).toEqual(["GET /1", "POST /2 abc", "GET /3"]);
-    const recorded = host.lab.records.filter(({ protocol, ended }) => protocol === "https" && ended === undefined);
+    // The tunnel itself dials nobody.
+    const recorded = host.lab.records.filter(({ ended }) => ended === undefined);
     expect(recorded.map(({ method, path, verdict }) => `${method} ${path} ${verdict}`)).toEqual([
       "GET /1 allow",
       "POST /2 allow",
