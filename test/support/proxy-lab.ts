@@ -39,7 +39,6 @@ export class ProxyLab {
 
   constructor(more: Pick<EgressOptions, "effects"> = {}) {
     this.egress = new Egress({
-      ...more,
       log: { info: () => undefined, warn: () => undefined },
       resolve: async (host) => {
         this.asked.push(host);
@@ -49,6 +48,7 @@ export class ProxyLab {
       opened: this.opened,
       interceptor: () => this.interceptor,
       judge: { judge: async (...given) => this.judge?.(...given), standing: (session) => this.standing(session) },
+      ...more,
       ownPorts: () => this.ownPorts,
       listens: (port) => port === 5432,
       record: (record) => {
