@@ -3,6 +3,7 @@
  * `--quick` takes fewer rounds, `--strict` ends with 1 if a limit is missed.
  */
 import { parseArgs } from "node:util";
+import { auditGroup } from "./audit.ts";
 import { changesGroup } from "./changes.ts";
 import { cloneGroup } from "./clone.ts";
 import { createGroup } from "./create.ts";
@@ -26,6 +27,7 @@ const GROUPS: readonly Group[] = [
   changesGroup,
   proxyGroup,
   policyGroup,
+  auditGroup,
   leaksGroup,
 ];
 const WRONG_USE = 2;

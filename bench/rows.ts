@@ -31,6 +31,12 @@ const DECLARED = {
   proxy_ratio: { what: "throughput of 100 MiB through cell and proxy, against direct", unit: "x", limit: null, least: 0.3 },
   proxy_latency: { what: "added to a small request by cell and proxy", unit: "ms", limit: null },
   policy_per_s: { what: "decisions per second for compound commands, at four levels", unit: "", limit: null, least: 5000 },
+  audit_per_s: {
+    what: "durable records per second of agents that report at once, none lost by kill -9",
+    unit: "",
+    limit: null,
+    least: 2000,
+  },
   leaks: { what: "things left after creating and destroying", unit: "", limit: 0 },
 } as const satisfies Record<string, RowDeclaration>;
 

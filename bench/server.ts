@@ -80,6 +80,14 @@ export class BenchServer {
     }
   }
 
+  /** kill -9, and another server on the same state. */
+  async killAndRestart(): Promise<void> {
+    process.kill(this.#pid, "SIGKILL");
+    while (isAlive(this.#pid)) await delay(10);
+    await startServer(this.paths, { env: process.env, report: (line) => process.stderr.write(`${line}\n`) });
+    this.#pid = (await this.call("status", {})).pid;
+  }
+
   call<Name extends OperationName>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>> {
     return this.#client.call(name, input, AbortSignal.timeout(CALL_MS));
   }

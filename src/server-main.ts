@@ -11,12 +11,13 @@ import { Server } from "./server.ts";
 const paths = findPaths();
 const log = jsonLogger((line) => process.stderr.write(line));
 const { values } = parseArgs({ options: { listen: { type: "string" } }, strict: true });
-const crashAt = process.env["VIV_CRASH_AT"];
+const [crashAt, crashTimes = "1"] = (process.env["VIV_CRASH_AT"] ?? "").split(":");
+let reached = 0;
 const stopping = Promise.withResolvers<string>();
 
-/** In tests: the process dies at a named point as if by kill -9. */
+/** In tests: the process dies at a named point as if by kill -9; at `name:N` when it comes there for the Nth time. */
 function reach(point: string): void {
-  if (point === crashAt) process.kill(process.pid, "SIGKILL");
+  if (point === crashAt && (reached += 1) >= Number(crashTimes)) process.kill(process.pid, "SIGKILL");
 }
 
 async function main(): Promise<number> {

@@ -248,9 +248,8 @@ export class Server {
     );
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
-    const audit = new Audit(parts.store, join(this.#options.paths.home, "audit-anchor"), (error, records) =>
-      log.warn("reports were not recorded", { records, error: describe(error) }),
-    );
+    const trouble = (error: unknown, lost: number): void => log.warn("trouble with the audit trail", { lost, error: describe(error) });
+    const audit = new Audit(parts.store, join(this.#options.paths.home, "audit-anchor"), trouble, { reach: parts.reach });
     this.#closers.push(() => audit.close());
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"), parts.reach);
     const touch = (sandbox: string): void => parts.live.touch(sandbox);

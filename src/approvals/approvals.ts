@@ -52,7 +52,22 @@ export class Approvals {
 
   /** Throws unless it is the approver's token. */
   requireApprover(given: string): void {
-    this.#approver.require(given);
+    try {
+      this.#approver.require(given);
+    } catch (error) {
+      this.#audit.note({
+        actor: { kind: "person", name: "unknown" },
+        action: "approver.refused",
+        target: "the approver's token",
+        arguments: {},
+        label: "DENIED",
+        rule: "approver token",
+        reason: "Somebody without the token tried to answer a question or to change what agents may do.",
+        sandbox: null,
+        snapshot: null,
+      });
+      throw error;
+    }
   }
 
   /** The question as it stands: the same one is not put twice. `record` is written with a new one. */
@@ -110,7 +125,7 @@ export class Approvals {
 
   /** A person's answer. An approval that nobody can find again is none: it is there with its record, or not at all. */
   async answer(id: string, answer: "once" | "always" | "deny", approver: string): Promise<Approval> {
-    this.#approver.require(approver);
+    this.requireApprover(approver);
     const asked = await this.inspect(id);
     if (asked.state !== "waiting")
       throw new VivError("illegal_transition", `${id} is ${asked.state} already.`, { remedy: "Ask again: the action can be tried anew." });

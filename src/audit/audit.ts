@@ -1,18 +1,22 @@
 /**
- * The audit trail. Records wait for each other and are written together, so that thousands a second are durable; whoever must not
- * act without a record waits for it, whoever only reports does not.
+ * The audit trail. Records wait for each other and are written together, so that thousands a second are durable. Whoever must not act
+ * without a record waits for it; whoever only reports does not, and what can't be written then is kept and tried again.
  */
+import { setImmediate as immediate } from "node:timers/promises";
 import type { AuditEntry, AuditRecord, AuditReport } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { redact, redactValue } from "../schema/secret-patterns.ts";
-import type { Change, Store } from "../store/store.ts";
-import { AnchorFile } from "./anchor.ts";
-import { BEGINNING, firstBad, hashOf } from "./chain.ts";
+import type { AuditFilter, Change, Store } from "../store/store.ts";
+import type { Anchor } from "./anchor.ts";
+import { cleaned } from "./cleaning.ts";
+import { lostEntry } from "./own-entries.ts";
+import { Soon, type Later } from "./soon.ts";
+import { Trail, type Dated } from "./trail.ts";
 
 interface Waiting {
-  readonly entry: AuditEntry;
-  readonly done: PromiseWithResolvers<AuditRecord>;
+  readonly entry: Dated;
+  /** Of those who wait for it. */
+  readonly done?: PromiseWithResolvers<AuditRecord>;
 }
 
 /** What a change of rows comes to, and the record of it; none where nothing was decided. */
@@ -21,136 +25,202 @@ export interface Recorded<Result> {
   readonly result: Result;
 }
 
-const PAGE = 1000;
+export interface AuditOptions {
+  /** Called at named points; tests kill the process there. */
+  readonly reach?: (point: string) => void;
+  readonly now?: () => Date;
+}
 
 export class Audit {
   readonly #store: Store;
-  readonly #anchor: AnchorFile;
-  readonly #onLost: (error: unknown, records: number) => void;
-  #waiting: Waiting[] = [];
+  readonly #trail: Trail;
+  readonly #onTrouble: (error: unknown, lost: number) => void;
+  readonly #now: () => Date;
+  readonly #waiting: Waiting[] = [];
+  /** Reports that could not be written yet, older than all that wait. */
+  readonly #held: Waiting[] = [];
   #writing: Promise<void> | undefined;
+  #lost = 0;
+  readonly #soon: Soon;
+  /** Set while there are records that nobody waits for, and that are not on the disk for sure. */
+  #settling: NodeJS.Timeout | undefined;
+  #again: NodeJS.Timeout | undefined;
 
-  /** `onLost` hears of reports that could not be written. */
-  constructor(store: Store, anchor: string, onLost: (error: unknown, records: number) => void) {
+  /** `onTrouble` hears of reports that are lost, with their number, and of a trail that is not what it was. */
+  constructor(store: Store, anchor: string, onTrouble: (error: unknown, lost: number) => void, options: AuditOptions = {}) {
+    const { reach = () => undefined, now = () => new Date() } = options;
     this.#store = store;
-    this.#anchor = new AnchorFile(anchor);
-    this.#onLost = onLost;
+    this.#onTrouble = onTrouble;
+    this.#now = now;
+    this.#soon = new Soon({ tell: (at, entry) => this.#tell({ ...cleaned(entry), at }), failed: (error) => onTrouble(error, 1) }, now);
+    this.#trail = new Trail(store, anchor, { reach, now, onBroken: (error) => onTrouble(error, 0) });
   }
 
   /** Resolves once the record is durable. Whoever can't be recorded must not act: the error is theirs. */
   async record(entry: AuditEntry): Promise<AuditRecord> {
-    if (this.#waiting.length >= LIMITS.waitingAuditRecords) throw new VivError("audit_unavailable", "Too many records wait to be written.");
+    if (this.#soon.isBusy) await this.#soon.flush();
+    if (this.#isFull) throw full();
     const done = Promise.withResolvers<AuditRecord>();
-    this.#waiting.push({ entry: cleaned(entry), done });
-    this.#writing ??= this.#write();
+    this.#enter({ entry: this.#dated(entry), done });
     return done.promise;
   }
 
-  /** A decision and its record in one transaction: neither is there without the other. */
+  /** A decision and its record in one transaction: neither is there without the other. Resolves once both are durable. */
   async recordWith<Result>(work: (change: Change) => Promise<Recorded<Result>>): Promise<Result> {
-    const { made, result } = await this.#store.change(async (change) => {
-      const { entry, result: kept } = await work(change);
-      if (entry === undefined) return { result: kept };
-      const record = follow(cleaned(entry), await change.newestAudit());
-      await change.appendAudit([record]);
-      return { made: record, result: kept };
+    if (this.#soon.isBusy) await this.#soon.flush();
+    // What waits already goes first.
+    if (this.#waiting.length > 0) await immediate();
+    const { entry, result } = await this.#trail.change(async (change, extend) => {
+      const decided = await work(change);
+      if (decided.entry !== undefined) await extend([this.#dated(decided.entry)]);
+      return decided;
     });
-    if (made !== undefined) await this.#anchor.write(made);
+    if (entry !== undefined) await this.#settle();
     return result;
   }
 
   /** For what is only told: nobody waits, and nothing is refused for it. */
   note(entry: AuditEntry): void {
-    this.record(entry).catch((error: unknown) => this.#onLost(error, 1));
+    if (this.#soon.isBusy) this.noteLater(async () => entry, "at once");
+    else this.#tell(this.#dated(entry));
+  }
+
+  #tell(entry: Dated): void {
+    if (this.#isFull) this.#lose(1, full());
+    else this.#enter({ entry });
+  }
+
+  /** For what has to be put together first, when there is time: at once, or together with more of it. Told before what comes after. */
+  noteLater(entry: Later, when: "at once" | "soon"): void {
+    this.#soon.add(entry, when === "at once");
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting.length + this.#held.length >= LIMITS.waitingAuditRecords;
+  }
+
+  #dated(entry: AuditEntry): Dated {
+    return { ...cleaned(entry), at: this.#now().toISOString() };
+  }
+
+  #enter(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#waiting.length + this.#held.length > 0) this.#writing ??= this.#write();
+  }
+
+  /** The loss is told by the next record that can be written. */
+  #lose(records: number, error: unknown): void {
+    this.#lost += records;
+    this.#onTrouble(error, records);
   }
 
   async #write(): Promise<void> {
     // Whatever comes in this moment goes along.
     await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, LIMITS.auditBatch);
+    for (let well = true; this.#waiting.length > 0 || (well && this.#held.length > 0);) {
+      const held = this.#held.splice(0, LIMITS.auditBatch);
+      const batch = [...held, ...this.#waiting.splice(0, LIMITS.auditBatch - held.length)];
+      const lost = this.#lost;
       try {
-        const records = await this.#append(batch.map(({ entry }) => entry));
-        for (const [index, { done }] of batch.entries()) {
-          const record = records[index];
-          if (record === undefined) done.reject(new VivError("audit_unavailable", "The record was not written."));
-          else done.resolve(record);
-        }
+        await this.#append(batch, lost);
+        this.#lost -= lost;
+        well = true;
       } catch (error) {
-        const reason = new VivError("audit_unavailable", "The audit trail can't be written.", { cause: error });
-        for (const { done } of batch) done.reject(reason);
+        this.#failed(batch, error);
+        well = false;
       }
     }
     this.#writing = undefined;
   }
 
-  async #append(entries: readonly AuditEntry[]): Promise<AuditRecord[]> {
-    const records = await this.#store.change(async (change) => {
-      let last = await change.newestAudit();
-      const made = entries.map((entry) => (last = follow(entry, last)));
-      await change.appendAudit(made);
-      return made;
-    });
-    const newest = records.at(-1);
-    if (newest !== undefined) await this.#anchor.write(newest);
-    return records;
-  }
-
-  async list(filter: { sandbox?: string | undefined; after: number; limit: number }): Promise<AuditRecord[]> {
-    return this.#store.audit(filter);
-  }
-
-  /** Reads all of it, page by page. */
-  async verify(): Promise<AuditReport> {
-    let [records, newest] = [0, BEGINNING];
-    const anchor = await this.#anchor.read();
-    const bad = (sequence: number, problem: string): AuditReport => ({ whole: false, records, newest, problem, firstBad: sequence });
-    for (;;) {
-      const page = await this.#store.audit({ after: records, limit: PAGE });
-      const found = firstBad(page, records + 1, newest);
-      if (found !== undefined) return bad(found.sequence, found.problem);
-      for (const record of page) {
-        if (record.sequence === anchor?.sequence && record.hash !== anchor.hash)
-          return bad(record.sequence, `Record ${record.sequence} is not the one that was noted beside the database.`);
-      }
-      records += page.length;
-      newest = page.at(-1)?.hash ?? newest;
-      if (page.length < PAGE) break;
+  async #append(batch: readonly Waiting[], lost: number): Promise<void> {
+    const own = lost === 0 ? [] : [this.#dated(lostEntry(lost))];
+    const made = await this.#trail.change((_, extend) => extend([...batch.map(({ entry }) => entry), ...own]));
+    const awaited = batch.some(({ done }) => done !== undefined);
+    const trouble = awaited ? await this.#settle().then(never, unavailable) : this.#settleSoon();
+    for (const [index, { done }] of batch.entries()) {
+      const record = made[index];
+      if (trouble !== undefined || record === undefined) done?.reject(trouble);
+      else done?.resolve(record);
     }
-    if (anchor !== undefined && anchor.sequence > records)
-      return bad(records + 1, `Records ${records + 1} to ${anchor.sequence} were cut off.`);
-    return { whole: true, records, newest, problem: null, firstBad: null };
+  }
+
+  #failed(batch: readonly Waiting[], error: unknown): void {
+    const reason = unavailable(error);
+    for (const { done } of batch) done?.reject(reason);
+    this.#held.unshift(...batch.filter(({ done }) => done === undefined));
+    this.#again ??= setTimeout(() => {
+      this.#again = undefined;
+      this.#begin();
+    }, LIMITS.auditRetryMs).unref();
+  }
+
+  async #settle(): Promise<void> {
+    clearTimeout(this.#settling);
+    this.#settling = undefined;
+    await this.#trail.settle();
+  }
+
+  #settleSoon(): undefined {
+    const settle = (): void => void this.#settle().catch((error: unknown) => this.#onTrouble(error, 0));
+    this.#settling ??= setTimeout(settle, LIMITS.auditSettleMs).unref();
   }
 
   /** Waits for what is under way. */
-  async close(): Promise<void> {
+  async #written(): Promise<void> {
+    await this.#soon.flush();
     await this.#writing;
+  }
+
+  async list(filter: AuditFilter): Promise<AuditRecord[]> {
+    await this.#written();
+    return this.#store.audit(filter);
+  }
+
+  /** The place after which records of this time and later stand. Those of a clock that was set back may be among them. */
+  async placeBefore(since: string, sandbox?: string): Promise<number> {
+    await this.#written();
+    let before: number | undefined;
+    for (;;) {
+      const page = await this.#store.audit({ after: 0, limit: LIMITS.auditPage, newest: true, before, sandbox });
+      const first = page.findIndex(({ at }) => at >= since);
+      if (first !== 0) return page.at(first < 0 ? -1 : first - 1)?.sequence ?? 0;
+      if (page.length < LIMITS.auditPage) return 0;
+      before = page[0]?.sequence;
+    }
+  }
+
+  /** Reads all of it. `noted` is a record as somebody has kept it elsewhere. */
+  async verify(noted?: Anchor): Promise<AuditReport> {
+    await this.#written();
+    return this.#trail.verify(noted);
+  }
+
+  /** Writes what is left, and notes the end. */
+  async close(): Promise<void> {
+    clearTimeout(this.#again);
+    await this.#soon.flush();
+    this.#begin();
+    await this.#writing;
+    clearTimeout(this.#again);
+    if (this.#held.length > 0) this.#lose(this.#held.splice(0).length, new VivError("audit_unavailable", "The server ends."));
+    if (this.#settling !== undefined) await this.#settle();
+    this.#trail.close();
   }
 }
 
-function cleaned(entry: AuditEntry): AuditEntry {
-  return {
-    ...entry,
-    target: redact(entry.target).slice(0, 4096),
-    arguments: bounded(redactValue(entry.arguments) as AuditEntry["arguments"]),
-    reason: entry.reason === null ? null : redact(entry.reason).slice(0, 4096),
-  };
+function never(): undefined {
+  return undefined;
 }
 
-/** Arguments are details: what is too long is told by its beginning. */
-function bounded(value: AuditEntry["arguments"]): AuditEntry["arguments"] {
-  const text = JSON.stringify(value) ?? "null";
-  return text.length <= LIMITS.auditArgumentCharacters ? value : { cut: text.slice(0, LIMITS.auditArgumentCharacters) };
+function full(): VivError {
+  return new VivError("audit_unavailable", "Too many records wait to be written.");
 }
 
-function follow(entry: AuditEntry, last: AuditRecord | undefined): AuditRecord {
-  const at = new Date().toISOString();
-  const rest = {
-    ...entry,
-    sequence: (last?.sequence ?? 0) + 1,
-    at,
-    clockBack: last !== undefined && at < last.at,
-    previous: last?.hash ?? BEGINNING,
-  };
-  return { ...rest, hash: hashOf(rest) };
+function unavailable(error: unknown): VivError {
+  return new VivError("audit_unavailable", "The audit trail can't be written.", { cause: error });
 }

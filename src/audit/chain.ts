@@ -1,12 +1,12 @@
 /** The chain of records: hashes over a text that is the same for the same record, whoever writes it. */
-import { createHash } from "node:crypto";
+import { hash as digest } from "node:crypto";
 import type { AuditRecord } from "../schema/audit.ts";
 
 /** What stands before the first record. */
 export const BEGINNING = "0".repeat(64);
 
 export function hashOf(record: Omit<AuditRecord, "hash">): string {
-  return createHash("sha256").update(canonical(record)).digest("hex");
+  return digest("sha256", canonical(record));
 }
 
 /** JSON with its fields in order. */

@@ -3,6 +3,24 @@ import type { z } from "zod";
 import type { AuditEntry, Decision } from "../schema/audit.ts";
 import type { SandboxRow } from "../store/store.ts";
 
+/** Fields by which tools name what they work on, the most telling first. */
+const TELLING = [
+  "command",
+  "cmd",
+  "path",
+  "file_path",
+  "filePath",
+  "file",
+  "url",
+  "host",
+  "target",
+  "to",
+  "title",
+  "pattern",
+  "query",
+  "name",
+];
+
 export function decisionEntry(
   { id, name, currentSnapshot }: Pick<SandboxRow, "id" | "name" | "currentSnapshot">,
   { tool, args, ...rest }: z.infer<typeof Decision>,
@@ -10,7 +28,7 @@ export function decisionEntry(
   return {
     actor: { kind: "agent", name },
     action: tool,
-    target: typeof args === "string" ? args : "",
+    target: targetOf(args),
     arguments: { args: args ?? null, ...(rest as Record<string, never>) },
     label: "AUTONOMOUS",
     rule: null,
@@ -18,4 +36,13 @@ export function decisionEntry(
     sandbox: id,
     snapshot: currentSnapshot,
   };
+}
+
+/** What it was done to, as far as the arguments say that by themselves. */
+function targetOf(args: unknown): string {
+  if (typeof args === "string") return args;
+  if (typeof args !== "object" || args === null || Array.isArray(args)) return "";
+  const given = args as Readonly<Record<string, unknown>>;
+  const found = TELLING.map((key) => given[key]).find((value) => typeof value === "string" && value !== "");
+  return typeof found === "string" ? found : "";
 }

@@ -47,6 +47,11 @@ export class Screen {
     return this.#stdout.isTTY === true;
   }
 
+  /** Width of the terminal that results go to; undefined elsewhere, and where it does not know. */
+  get columns(): number | undefined {
+    return (this.terminal && this.#stdout.columns) || undefined;
+  }
+
   /** Size of a terminal on which remarks can be drawn over; undefined where they stay as they are. */
   get canvas(): { readonly columns: number; readonly rows: number } | undefined {
     if (this.#json || this.#stderr.isTTY !== true || this.#steady) return undefined;
@@ -84,8 +89,7 @@ export class Screen {
   }
 
   table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
-    // A terminal that does not know its width says 0.
-    const [title = "", ...lines] = table(rows, columns, { columns: (this.terminal && this.#stdout.columns) || undefined });
+    const [title = "", ...lines] = table(rows, columns, { columns: this.columns });
     this.print(this.paint("dim", title));
     for (const line of lines) this.print(line);
   }

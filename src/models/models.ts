@@ -105,7 +105,8 @@ export class Models {
     const row = await this.#parts.store.sandbox(sandbox);
     if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
     this.#parts.touch(sandbox);
-    const target = this.#target(provider, request);
+    const to = destinationOf(provider, request);
+    const target = this.#target(provider, to);
     const { billed, hideUsage } = request;
     const booking = billed === undefined ? undefined : await this.#book(row, provider, billed);
     const usage = new UsageReader(provider.shape);
@@ -116,6 +117,7 @@ export class Models {
     let sent = false;
     let status: number | undefined;
     try {
+      await this.#parts.secrets.recordUse(row, to, [provider.secret]);
       const answer = await send(target, request, { signal: gone.signal, onSent: () => (sent = true) });
       status = answer.statusCode ?? 500;
       await passOn(answer, response, { target, usage, hideUsage });
@@ -127,8 +129,7 @@ export class Models {
     }
   }
 
-  #target({ url, shape, secret }: KnownProvider, { method, path }: ModelRequest): Target {
-    const to = { host: url.hostname.replace(/^\[|\]$/g, ""), method, path: pathOf(url, path).replace(/\?.*$/s, "") };
+  #target({ url, shape, secret }: KnownProvider, to: Destination): Target {
     const key = this.#key(secret, to);
     const kept = this.#parts.secrets.find(secret);
     const header = kept?.header ?? (shape === "anthropic" ? "x-api-key: {}" : "authorization: Bearer {}");
@@ -173,4 +174,8 @@ export class Models {
     this.#parts.log.warn("a request to a model API", { sandbox, error: describe(error) });
     return new VivError("internal", "The request could not be sent on.", { cause: error });
   }
+}
+
+function destinationOf({ url }: KnownProvider, { method, path }: ModelRequest): Destination {
+  return { host: url.hostname.replace(/^\[|\]$/g, ""), method, path: pathOf(url, path).replace(/\?.*$/s, "") };
 }

@@ -6,13 +6,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable, type Duplex } from "node:stream";
+import { describe } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectDesk } from "./effects.ts";
 import { endToEnd, exchange, headerPairs, type Way } from "./exchange.ts";
 import type { Dialled, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
-import { isEchoing, secure, type Filled, type Interceptor } from "./interception.ts";
+import { isEchoing, secure, type Filled, type InterceptedRequest, type Interceptor } from "./interception.ts";
 import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
@@ -119,7 +120,11 @@ export class HttpProxy {
     if (response.destroyed) return cut();
     const put = filled(interceptor, request, question);
     if ("verdict" in put) return answer(response, await this.#gate.refuse(session, question, put));
-    const { headers, hidden } = put;
+    const { headers, hidden, used } = put;
+    const unrecorded = used.length === 0 ? undefined : await this.#use(session, question, interceptor, used);
+    if (unrecorded !== undefined) return answer(response, unrecorded);
+    if (response.destroyed) return cut();
+    if (way.socket.destroyed) return answer(response, UNANSWERED);
     exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
   }
 
@@ -129,6 +134,25 @@ export class HttpProxy {
     if (guest.only?.interceptor !== undefined) return this.#gate.permit(guest.session, question, signal, leave);
     guest.leave = undefined;
     return leave ?? this.#gate.permit(guest.session, question, signal);
+  }
+
+  /** A secret goes out once that is recorded. */
+  async #use(
+    session: Session,
+    question: Question & { readonly method: string; readonly path: string },
+    interceptor: Interceptor | undefined,
+    used: readonly string[],
+  ): Promise<Denied | undefined> {
+    try {
+      await interceptor?.record(session.sandbox, destinationOf(question), used);
+      return undefined;
+    } catch (error) {
+      return deny(
+        "not_recorded",
+        `The use of ${used.join(", ")} could not be recorded: ${describe(error)}`,
+        "What can't be recorded is not sent.",
+      );
+    }
   }
 
   /** The body to send, once the ledger knows of a request that can change something. */
@@ -183,14 +207,18 @@ export class HttpProxy {
 function filled(
   interceptor: Interceptor | undefined,
   request: IncomingMessage,
-  { host, method, path }: Question & { method: string; path: string },
+  to: Question & { readonly method: string; readonly path: string },
 ): Filled | Denied {
   const headers = endToEnd(request.rawHeaders);
   try {
-    return interceptor?.fill({ host, method, path: path.replace(/\?.*$/s, "") }, headers) ?? { headers, hidden: [] };
+    return interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
   } catch {
-    return deny("unreachable", `The secret of ${host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
+    return deny("unreachable", `The secret of ${to.host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
   }
+}
+
+function destinationOf({ host, method, path }: Question & { readonly method: string; readonly path: string }): InterceptedRequest {
+  return { host, method, path: path.replace(/\?.*$/s, "") };
 }
 
 const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");

@@ -18,6 +18,8 @@ export interface Filled {
   readonly headers: readonly string[];
   /** Texts that must not come back. */
   readonly hidden: readonly string[];
+  /** Names of the secrets that are in the headers now. */
+  readonly used: readonly string[];
 }
 
 export interface Interceptor {
@@ -26,6 +28,8 @@ export interface Interceptor {
   credentials(host: string): { readonly key: string; readonly cert: string };
   /** Headers, names and values in turn, with secrets in place of placeholders. */
   fill(request: InterceptedRequest, headers: readonly string[]): Filled;
+  /** Resolves once it is recorded that these secrets are used; what can't be recorded is not sent. */
+  record(sandbox: string, request: InterceptedRequest, used: readonly string[]): Promise<void>;
 }
 
 /** They would send back what was put in. */

@@ -13,10 +13,15 @@ export function auditHandlers(audit: Audit, sandboxes: Sandboxes): Pick<Handlers
   const idOf = async (reference: string): Promise<string> =>
     SANDBOX_ID.test(reference) ? reference : (await sandboxes.find(reference)).id;
   return {
-    listAudit: async ({ sandbox, after, limit }) => ({
-      records: await audit.list({ after, limit, ...(sandbox === undefined ? {} : { sandbox: await idOf(sandbox) }) }),
-    }),
-    verifyAudit: () => audit.verify(),
+    listAudit: async ({ sandbox, after, since, newest, limit }) => {
+      const id = sandbox === undefined ? undefined : await idOf(sandbox);
+      const from = since === undefined ? 0 : await audit.placeBefore(new Date(since).toISOString(), id);
+      return { records: await audit.list({ after: Math.max(after, from), limit, newest, sandbox: id }) };
+    },
+    verifyAudit: ({ noted }) => {
+      const [sequence, hash = ""] = noted?.split(":") ?? [];
+      return audit.verify(sequence === undefined ? undefined : { sequence: Number(sequence), hash });
+    },
     listDecisions: async ({ sandbox, after, limit }) => ({ records: await audit.list({ sandbox: await idOf(sandbox), after, limit }) }),
     reportDecision: async ({ sandbox, decision }) => {
       await audit.record(decisionEntry(await sandboxes.find(sandbox), decision));

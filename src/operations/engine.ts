@@ -19,6 +19,7 @@ import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { openProject } from "../sandbox/projects.ts";
 import { sandboxStatus, staleness } from "../sandbox/status.ts";
 import { isFinal, requireLive } from "../sandbox/state.ts";
+import { OWNER } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import type { Doctor, ServerStatus } from "../schema/server.ts";
@@ -34,6 +35,7 @@ import { modelHandlers } from "./models.ts";
 import { policyHandlers } from "./policy.ts";
 import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
+import { Recording } from "./recording.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
 
 export interface EngineParts {
@@ -60,7 +62,8 @@ const OK = { ok: true } as const;
 
 export function createEngine(engine: EngineParts): Engine {
   const inside = new Inside(engine);
-  return { operations: handlers(engine, inside), streams: streams(engine, inside) };
+  const recording = new Recording(engine.audit, (reference) => engine.sandboxes.find(reference));
+  return recording.engine({ operations: handlers(engine, inside), streams: streams(engine, inside) });
 }
 
 /** Finds a sandbox's files and resolves paths and users as its caller means them. */
@@ -206,9 +209,21 @@ async function trust(engine: EngineParts, path: string, dryRun: boolean): Return
   const view = await openProject(engine.parts.store, path, engine.parts.state);
   const answer = { project: view.row.path, file: view.file, widens: view.widens };
   if (dryRun || view.trusted) return { ...answer, trusted: view.trusted };
+  const widens = view.widens.map(({ key }) => key);
+  await engine.audit.record({
+    actor: OWNER,
+    action: "project.trust",
+    target: view.row.path,
+    arguments: { hash: view.hash, widens },
+    label: "RECORDED",
+    rule: null,
+    reason: null,
+    sandbox: null,
+    snapshot: null,
+  });
   await engine.parts.store.change(async (change) => {
     await change.putProject({ ...view.row, trusted: view.hash });
-    await change.event("project.trusted", null, { project: view.row.path, hash: view.hash, widens: view.widens.map(({ key }) => key) });
+    await change.event("project.trusted", null, { project: view.row.path, hash: view.hash, widens });
   });
   return { ...answer, trusted: true };
 }

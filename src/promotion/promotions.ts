@@ -194,10 +194,9 @@ export class Promotions {
       const now = (await parts.store.promotion(row.id)) ?? row;
       const state = now.written ? "applied" : "failed";
       const ended = { ...now, state, writing: now.writing && !now.written, endedAt: new Date().toISOString() } as const;
-      await road.save(
-        { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` },
-        "promotion.failed",
-      );
+      const told = { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` };
+      await road.save(told, "promotion.failed");
+      this.#recording.after(told);
       throw error;
     }
   }
@@ -218,6 +217,7 @@ export class Promotions {
       await this.#recording.before(row, "promotion.undo", "RECORDED");
       const said = await this.#undoing.stages(row);
       const undo = await this.#undoing.take(row, said);
+      this.#recording.after(undo);
       return shown(undo);
     });
   }
@@ -257,6 +257,7 @@ export class Promotions {
       if ((row.state === "waiting" && !row.writing) || this.#all.parts.locks.busy(`promotion:${row.project}`)) continue;
       try {
         await this.#alone(row.project, () => this.#undoing.settle(row));
+        this.#recording.after((await store.promotion(row.id)) ?? row);
       } catch (error) {
         log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: describe(error) });
       }

@@ -1,6 +1,6 @@
 /** Promotions in the audit trail: none begins to write without a record, and each end has one. */
 import type { Audit } from "../audit/audit.ts";
-import type { AuditLabel } from "../schema/audit.ts";
+import { OWNER, type AuditLabel } from "../schema/audit.ts";
 import type { PromotionRow } from "../store/store.ts";
 
 type Step = "promotion.begin" | "promotion.approve" | "promotion.end" | "promotion.undo";
@@ -26,7 +26,7 @@ export class Recording {
 function entryOf(row: PromotionRow, action: Step, label: AuditLabel): Parameters<Audit["record"]>[0] {
   const { id, kind, state, project, plan, stages, undoes, experiment, branch } = row;
   return {
-    actor: { kind: "person", name: "viv" },
+    actor: OWNER,
     action,
     target: project,
     arguments: {

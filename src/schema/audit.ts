@@ -1,6 +1,6 @@
 /** Records of who decided what: each holds the hash of the one before, so that none can be changed or taken away unseen. */
 import { z } from "zod";
-import { contract, count, Done } from "./contract.ts";
+import { contract, count, Done, flag } from "./contract.ts";
 import { SandboxRef } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -17,6 +17,9 @@ export const AuditActor = z
     name: z.string().max(256).describe("Id or name; of an agent, its sandbox."),
   })
   .describe("Who acted, by the channel it came through, never by what it claims.");
+
+/** Whoever reaches the server's socket, or has its token, is the person it belongs to. */
+export const OWNER: z.infer<typeof AuditActor> = { kind: "person", name: "owner" };
 
 export const AuditEntry = z.object({
   actor: AuditActor,
@@ -68,11 +71,24 @@ export const AUDIT_CONTRACTS = {
     z.strictObject({
       sandbox: SandboxRef.optional(),
       after: count.default(0).describe("Sequence number."),
+      since: z.iso.datetime({ offset: true }).optional().describe("Only those of this time and later."),
+      newest: flag.default(false).describe("The newest of them instead of the oldest; in order all the same."),
       limit: count.min(1).max(1000).default(200).describe("At most."),
     }),
     z.object({ records: z.array(AuditRecord) }),
   ),
-  verifyAudit: contract(ROUTES.verifyAudit, "Whether the chain of records is whole", z.strictObject({}), AuditReport),
+  verifyAudit: contract(
+    ROUTES.verifyAudit,
+    "Whether the chain of records is whole",
+    z.strictObject({
+      noted: z
+        .string()
+        .regex(/^[1-9]\d{0,15}:[0-9a-f]{64}$/, "a note is SEQUENCE:HASH")
+        .optional()
+        .describe("A record as it was noted elsewhere: its sequence number, a colon, its hash."),
+    }),
+    AuditReport,
+  ),
   reportDecision: contract(
     ROUTES.reportDecision,
     "Report a decision of an agent; never blocks it",

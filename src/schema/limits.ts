@@ -82,6 +82,13 @@ export const LIMITS = {
   /** Audit. */
   waitingAuditRecords: 50_000,
   auditBatch: 500,
+  auditPage: 1_000,
+  /** How long commands that people run wait to be recorded together. */
+  auditSoonMs: 25,
+  /** How long reports that nobody waits for may be on their way to the disk. */
+  auditSettleMs: 250,
+  /** Pause before reports that could not be written are tried again. */
+  auditRetryMs: 1_000,
   auditArgumentCharacters: 4_096,
 
   /** The gateway; of one sandbox. With those of the proxy, connections stay below what process 1 forwards. */

@@ -29,12 +29,14 @@ const ASSIGNED = new RegExp(`(${SECRET_NAMES.source}[\\w-]*["']?\\s*(?:[=:]|\\s)
 
 export const REDACTED = "[redacted]";
 
+const EVERYWHERE = SECRETS.map(({ pattern }) => new RegExp(pattern.source, `${pattern.flags.replace("g", "")}g`));
+/** `-u name:value` of curl and others, `sshpass -p value`. */
+const LOGINS = /((?:^|\s)(?:-u|--user|--proxy-user)[=\s]?["']?[^\s:"']+:|\bsshpass\s+-p\s*["']?)[^\s"']+/g;
+
 /** The text without what looks secret in it. */
 export function redact(text: string): string {
-  const known = SECRETS.reduce(
-    (rest, { pattern }) => rest.replace(new RegExp(pattern.source, `${pattern.flags.replace("g", "")}g`), REDACTED),
-    text,
-  );
+  if (text.length < 8) return text;
+  const known = EVERYWHERE.reduce((rest, pattern) => rest.replace(pattern, REDACTED), text).replace(LOGINS, `$1${REDACTED}`);
   return known.replace(ASSIGNED, (_, before: string) => `${before}${REDACTED}`);
 }
 

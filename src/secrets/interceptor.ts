@@ -68,6 +68,10 @@ export class SecretInterceptor implements Interceptor {
     return this.#secrets.fill(request, headers);
   }
 
+  record(sandbox: string, request: InterceptedRequest, used: readonly string[]): Promise<void> {
+    return this.#secrets.recordUse({ id: sandbox, name: sandbox }, request, used);
+  }
+
   /** Placeholders, by the variable that holds each. */
   placeholders(): Record<string, string> {
     const names = Object.entries(this.#secrets.placeholders()).map(([name, placeholder]) => [

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import type { Audit } from "../audit/audit.ts";
 import type { Filled } from "../network/interception.ts";
 import { matches } from "../network/rules.ts";
+import { OWNER, type AuditEntry } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Secret, SecretBinding } from "../schema/secret.ts";
 import type { SecretRow, Store } from "../store/store.ts";
@@ -58,7 +59,7 @@ export class Secrets {
     const placeholder = before?.placeholder ?? `viv-secret-${randomBytes(PLACEHOLDER_BYTES).toString("base64url")}`;
     const known: Secret = { name, ...binding, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
     const row: SecretRow = { ...known, sealed: this.#sealing.seal(value, contextOf(known)) };
-    await this.#record(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts);
+    await this.#audit.record(this.#entry(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts));
     await this.#store.change((change) => change.putSecret(row));
     this.#rows.set(name, row);
     this.#version += 1;
@@ -83,7 +84,8 @@ export class Secrets {
     this.#rows.delete(name);
     this.#version += 1;
     await this.#store.change((change) => change.removeSecret(name));
-    await this.#record("secret.remove", name, []);
+    // It is gone: whether that can be recorded changes nothing any more.
+    this.#audit.note(this.#entry("secret.remove", name, []));
   }
 
   find(name: string): Secret | undefined {
@@ -122,24 +124,44 @@ export class Secrets {
     const opened = known.map((row) => ({ row, value: this.#sealing.open(row.sealed, contextOf(row)) }));
     // Nobody logs in with it; it only asks what could be asked.
     const usable = to.method === "OPTIONS" ? [] : opened.filter(({ row }) => isBound(row, to));
-    const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable)));
+    const used = new Set<string>();
+    const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable, used)));
     const put = filled.filter((text, index) => text !== headers[index]);
     const hidden = [...opened.map(({ value }) => value), ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? [])];
-    if (put.length === 0) return { headers, hidden };
+    if (put.length === 0) return { headers, hidden, used: [] };
     // What comes back packed could not be searched.
     const others = filled.flatMap((text, index) =>
       index % 2 === 0 && text.toLowerCase() !== "accept-encoding" ? [text, filled[index + 1] ?? ""] : [],
     );
-    return { headers: [...others, "Accept-Encoding", "identity"], hidden };
+    return { headers: [...others, "Accept-Encoding", "identity"], hidden, used: [...used] };
+  }
+
+  /** Resolves once it is durable that these go to a host; without that they must not. */
+  async recordUse(
+    sandbox: { readonly id: string; readonly name: string },
+    { host, method, path }: Destination,
+    names: readonly string[],
+  ): Promise<void> {
+    await this.#audit.record({
+      actor: { kind: "agent", name: sandbox.name },
+      action: "secret.use",
+      target: names.join(", "),
+      arguments: { host, method, path: path.slice(0, 1024) },
+      label: "AUTONOMOUS (whitelisted)",
+      rule: `bound to ${host}`,
+      reason: null,
+      sandbox: sandbox.id,
+      snapshot: null,
+    });
   }
 
   #injected(): SecretRow[] {
     return [...this.#rows.values()].filter(({ name }) => !this.#reserved.has(name));
   }
 
-  async #record(action: string, name: string, hosts: readonly string[]): Promise<void> {
-    await this.#audit.record({
-      actor: { kind: "person", name: "owner" },
+  #entry(action: string, name: string, hosts: readonly string[]): AuditEntry {
+    return {
+      actor: OWNER,
       action,
       target: name,
       arguments: { hosts: [...hosts] },
@@ -148,17 +170,24 @@ export class Secrets {
       reason: null,
       sandbox: null,
       snapshot: null,
-    });
+    };
   }
 }
 
-function fillValue(name: string, value: string, usable: readonly { readonly row: SecretRow; readonly value: string }[]): string {
+function fillValue(
+  name: string,
+  value: string,
+  usable: readonly { readonly row: SecretRow; readonly value: string }[],
+  used: Set<string>,
+): string {
   const basic = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
   const text = basic === undefined ? value : Buffer.from(basic, "base64").toString("latin1");
   let filled = text;
   for (const { row, value: secret } of usable) {
     if (row.header !== null && !row.header.toLowerCase().startsWith(`${name.toLowerCase()}: `)) continue;
+    if (!filled.includes(row.placeholder)) continue;
     filled = filled.replaceAll(row.placeholder, () => secret);
+    used.add(row.name);
   }
   if (filled === text) return value;
   return basic === undefined ? filled : `Basic ${Buffer.from(filled, "latin1").toString("base64")}`;

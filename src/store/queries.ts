@@ -9,6 +9,7 @@ import type { UsageRow } from "../schema/model.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type {
   ApprovalFilter,
+  AuditFilter,
   Change,
   EventFilter,
   ExperimentRow,
@@ -145,10 +146,17 @@ export class Queries implements Read {
     return bodies(await asked.execute());
   }
 
-  async audit(filter: EventFilter): Promise<AuditRecord[]> {
-    const all = this.db.selectFrom("audit").select("body").where("sequence", ">", filter.after);
-    const asked = filter.sandbox === undefined ? all : all.where("sandbox", "=", filter.sandbox);
-    return bodies(await asked.orderBy("sequence").limit(filter.limit).execute());
+  async audit({ after, before, sandbox, limit, newest = false }: AuditFilter): Promise<AuditRecord[]> {
+    let asked = this.db.selectFrom("audit").select("body").where("sequence", ">", after);
+    if (before !== undefined) asked = asked.where("sequence", "<", before);
+    if (sandbox !== undefined) asked = asked.where("sandbox", "=", sandbox);
+    const found = bodies<AuditRecord>(
+      await asked
+        .orderBy("sequence", newest ? "desc" : "asc")
+        .limit(limit)
+        .execute(),
+    );
+    return newest ? found.toReversed() : found;
   }
 
   async newestAudit(): Promise<AuditRecord | undefined> {
@@ -293,9 +301,10 @@ export class Changes extends Queries implements Change {
   }
 
   async appendAudit(records: readonly AuditRecord[]): Promise<void> {
-    if (records.length === 0) return;
-    const rows = records.map((record) => ({ sequence: record.sequence, sandbox: record.sandbox, body: JSON.stringify(record) }));
-    await this.db.insertInto("audit").values(rows).execute();
+    for (const record of records) {
+      const row = [record.sequence, record.sandbox, JSON.stringify(record)];
+      await this.db.executeQuery(CompiledQuery.raw("insert into audit (sequence, sandbox, body) values (?, ?, ?)", row));
+    }
   }
 
   async putEffect(effect: Effect): Promise<void> {

@@ -105,6 +105,12 @@ export interface EventFilter {
   readonly sandbox?: string | undefined;
 }
 
+export interface AuditFilter extends EventFilter {
+  readonly before?: number | undefined;
+  /** The newest of those that fit, instead of the oldest; in order all the same. */
+  readonly newest?: boolean | undefined;
+}
+
 export interface RecordFilter {
   /** Path of a project. */
   readonly project?: string | undefined;
@@ -139,7 +145,7 @@ export interface Read {
   approval(id: string): Promise<Approval | undefined>;
   /** The newest first. */
   approvals(filter: ApprovalFilter): Promise<Approval[]>;
-  audit(filter: EventFilter): Promise<AuditRecord[]>;
+  audit(filter: AuditFilter): Promise<AuditRecord[]>;
   newestAudit(): Promise<AuditRecord | undefined>;
   /** The newest first. */
   effects(filter: { sandbox?: string | undefined; limit: number }): Promise<Effect[]>;
@@ -184,6 +190,8 @@ export interface Store extends Read {
   change<T>(work: (change: Change) => Promise<T>): Promise<T>;
   /** Called after each commit with its events. */
   onEvents(listener: (events: readonly VivEvent[]) => void): () => void;
+  /** Resolves once what was committed before survives a power failure, too. */
+  sync(): Promise<void>;
   /** Drops events beyond the retention, and the oldest commands of sandboxes that have very many. */
   trim(): Promise<void>;
   close(): Promise<void>;

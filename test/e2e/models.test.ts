@@ -145,9 +145,22 @@ describe("model APIs inside a sandbox", needs("root", "openssl"), () => {
       viv(server, ["secret", "set", "bad", "--host", "no host"], { input: `${CANARY}-` }),
     ];
     expect(answers.map(({ code }) => code)).toEqual([0, 0, 0, 2, 2]);
-    for (const { out, err } of answers) expect(out + err).not.toContain(CANARY);
+    for (const { out, err } of answers) expect(out + err).not.toContain(`${CANARY}-`);
     expect(answers[0]?.out).toContain('"hosts":["127.0.0.1"]');
     expect(answers[2]?.out).toContain("secret.set");
+  });
+
+  test("AU-10: every request that got the key has one record of its use", async () => {
+    const keyed = api.received.filter(({ headers }) => JSON.stringify(headers).includes(`${CANARY}-`)).length;
+    const { records } = await server.client.call("listAudit", { limit: 1000 });
+    const uses = records.filter(({ action }) => action === "secret.use");
+    expect(uses.length).toBe(keyed);
+    expect(keyed).toBeGreaterThan(5);
+    expect(uses[0]).toMatchObject({
+      target: "anthropic",
+      sandbox: box,
+      arguments: { host: "127.0.0.1", method: "POST", path: "/v1/messages" },
+    });
   });
 
   test("SC-10: an API that repeats the key in its answer does not bring it inside", async () => {

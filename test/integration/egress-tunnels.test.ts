@@ -179,7 +179,8 @@ describe("tunnels through the proxy", () => {
       lab.interceptor = {
         wants: (host) => host === "bound.test",
         credentials: () => ({ key: own.key.toString(), cert: own.cert.toString() }),
-        fill: (_, headers) => ({ headers, hidden: [] }),
+        fill: (_, headers) => ({ headers, hidden: [], used: [] }),
+        record: async () => undefined,
       };
       const ordinary = await talk(`GET /plain HTTP/1.1\r\nHost: bound.test:${port}\r\nConnection: close\r\n\r\n`);
       expect(ordinary).toMatchObject({ answer: expect.stringMatching(/^HTTP\/1.1 200 [^]*plain/), protocol: "http/1.1" });

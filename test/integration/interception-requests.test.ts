@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Approvals } from "../../src/approvals/approvals.ts";
-import { Audit } from "../../src/audit/audit.ts";
 import { Ledger } from "../../src/effects/ledger.ts";
 import { BoundHost } from "../support/bound-host.ts";
 import { aSandboxRow } from "../support/rows.ts";
@@ -151,7 +150,7 @@ describe("effects over TLS that are held", needs("openssl"), () => {
     );
     try {
       const token = join(host.place, "approver-token");
-      const approvals = new Approvals(host.store, new Audit(host.store, join(host.place, "anchor"), () => undefined), token);
+      const approvals = new Approvals(host.store, host.audit, token);
       if (ledger !== undefined) ledger.approvals = approvals;
       await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
       await host.lab.set({ effects: "hold" });

@@ -6,8 +6,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Audit } from "../../src/audit/audit.ts";
+import type { AuditRecord } from "../../src/schema/audit.ts";
 import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
 import { Sealing } from "../../src/secrets/sealing.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
@@ -40,6 +41,30 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     expect(host.last.headers["x-twice"]).toBe(`${VALUE},${VALUE}`);
     await host.ask("GET /a", [`Authorization: Basic ${Buffer.from(`me:${placeholder}`).toString("base64")}`]);
     expect(host.last.headers.authorization).toBe(`Basic ${Buffer.from(`me:${VALUE}`).toString("base64")}`);
+  });
+
+  test("AU-10, AU-04: each request that carries a secret has one record of it, and without that it is not sent", async () => {
+    const uses = async (): Promise<AuditRecord[]> =>
+      (await host.store.audit({ after: 0, limit: 1000 })).filter(({ action }) => action === "secret.use");
+    const before = (await uses()).length;
+    await host.ask("GET /a?b=c", [bearer(), `X-Twice: ${placeholder}`]);
+    await host.ask("GET /without");
+    await host.ask("POST /b", [bearer(), "Content-Length: 0"]);
+    const found = (await uses()).slice(before);
+    expect(found.map(({ target, arguments: details, label }) => [target, details, label])).toEqual([
+      ["key", { host: "bound.test", method: "GET", path: "/a" }, "AUTONOMOUS (whitelisted)"],
+      ["key", { host: "bound.test", method: "POST", path: "/b" }, "AUTONOMOUS (whitelisted)"],
+    ]);
+    host.heard.length = 0;
+    const full = vi.spyOn(host.store, "change").mockRejectedValue(new Error("The disk is full."));
+    try {
+      expect(await host.ask("GET /a", [bearer()])).toMatch(/^HTTP\/1.1 503 .*not_recorded/s);
+      expect(await host.ask("GET /without")).toMatch(/^HTTP\/1.1 200 /);
+    } finally {
+      full.mockRestore();
+    }
+    expect(host.heard.map(({ line }) => line)).toEqual(["GET /without"]);
+    expect(await host.ask("GET /a", [bearer()])).toMatch(/^HTTP\/1.1 200 /);
   });
 
   test("SC-03: not into queries, paths, bodies, split or packed bodies, names of headers, or parts of a placeholder", async () => {

@@ -34,6 +34,7 @@ export class BoundHost {
   readonly place: string;
   readonly heard: HeardRequest[] = [];
   readonly store: Store;
+  readonly audit: Audit;
   readonly secrets: Secrets;
   readonly interceptor: SecretInterceptor;
   readonly lab: ProxyLab;
@@ -42,9 +43,14 @@ export class BoundHost {
   port = 0;
   answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void = (_, response) => response.end("done");
 
-  private constructor(place: string, store: Store, secrets: Secrets, effects: Effects | undefined) {
+  private constructor(
+    place: string,
+    { store, audit, secrets }: { store: Store; audit: Audit; secrets: Secrets },
+    effects: Effects | undefined,
+  ) {
     this.place = place;
     this.store = store;
+    this.audit = audit;
     this.secrets = secrets;
     this.interceptor = new SecretInterceptor(secrets, this.place);
     this.lab = new ProxyLab({ effects: effects?.(store) });
@@ -56,7 +62,7 @@ export class BoundHost {
     const store = await openSqliteStore(join(place, "vivarium.db"));
     const audit = new Audit(store, join(place, "anchor"), () => undefined);
     const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")));
-    const host = new BoundHost(place, store, secrets, effects);
+    const host = new BoundHost(place, { store, audit, secrets }, effects);
     const { key, cert } = host.certificate("good", ["bound.test", "other.test"]);
     // Node's own list, which the proxy goes by.
     setDefaultCACertificates([...host.#known, cert]);
@@ -179,6 +185,7 @@ export class BoundHost {
   async close(): Promise<void> {
     this.lab.close();
     setDefaultCACertificates(this.#known);
+    await this.audit.close();
     await this.store.close();
     rmSync(this.place, { recursive: true, force: true });
   }

@@ -84,6 +84,8 @@ describe("an approval", () => {
       await expect(approvals.answer(id, "once", wrong)).rejects.toMatchObject({ code: "unauthorized" });
     expect(statSync(join(place, "approver-token")).mode & 0o777).toBe(0o600);
     expect((await approvals.inspect(id)).state).toBe("waiting");
+    const refused = (await audit.list({ after: 0, limit: 10 })).filter(({ action }) => action === "approver.refused");
+    expect(refused.map(({ label }) => label)).toEqual(["DENIED", "DENIED", "DENIED"]);
   });
 
   test("POL-5: always adds the rule that was shown, and only where there is one", async () => {

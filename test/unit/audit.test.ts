@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Audit } from "../../src/audit/audit.ts";
 import type { AuditEntry } from "../../src/schema/audit.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 
@@ -27,17 +28,21 @@ const entry = (target: string, more: Partial<AuditEntry> = {}): AuditEntry => ({
   ...more,
 });
 
+let clock: () => Date = () => new Date();
+
 async function open(): Promise<void> {
   store = await openSqliteStore(join(place, "vivarium.db"));
-  audit = new Audit(store, join(place, "anchor"), (error) => lost.push(error));
+  audit = new Audit(store, join(place, "anchor"), (error, count) => lost.push([error, count]), { now: () => clock() });
 }
 
 beforeEach(async () => {
   place = mkdtempSync(join(tmpdir(), "viv-audit-"));
   lost.length = 0;
+  clock = () => new Date();
   await open();
 });
 afterEach(async () => {
+  await audit.close();
   await store.close();
   rmSync(place, { recursive: true, force: true });
 });
@@ -63,22 +68,77 @@ describe("the audit trail", () => {
 
   test.each([
     ["changed", "update audit set body = replace(body, 'command 3', 'command X') where sequence = 4"],
+    [
+      "changed together with its hash",
+      "update audit set body = json_set(body, '$.target', 'x', '$.hash', printf('%064d', 1)) where sequence = 4",
+    ],
     ["taken out", "delete from audit where sequence = 4"],
+    ["put in twice", "update audit set body = (select body from audit where sequence = 3) where sequence = 4"],
     [
       "exchanged",
       "update audit set sequence = -1 where sequence = 4; update audit set sequence = 4 where sequence = 5; update audit set sequence = 5 where sequence = -1",
     ],
-  ])("AU-02: a record that is %s is found, and named", async (_, statement) => {
+    ["cut off the beginning", "delete from audit where sequence < 4; update audit set sequence = sequence - 3", 1],
+  ])("AU-02: a record that is %s is found, and named", async (_, statement, first = 4) => {
     for (let index = 0; index < 8; index += 1) await audit.record(entry(`command ${index}`));
-    expect((await audit.verify()).whole).toBe(true);
+    await tamper();
+    expect(await audit.verify()).toMatchObject({ whole: true, records: 8 });
     await tamper(statement);
-    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 4 });
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: first });
   });
 
   test("AU-02: records cut off the end are missed by the note beside the database", async () => {
     for (let index = 0; index < 8; index += 1) await audit.record(entry(`command ${index}`));
     await tamper("delete from audit where sequence > 5");
     expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 6, problem: "Records 6 to 8 were cut off." });
+  });
+
+  test("AU-02: what was cut off is not forgotten when the server goes on", async () => {
+    for (let index = 0; index < 8; index += 1) await audit.record(entry(`command ${index}`));
+    await tamper("delete from audit where sequence > 5");
+    const next = await audit.record(entry("as if nothing had happened"));
+    expect(next.sequence).toBe(7);
+    expect(lost).toHaveLength(1);
+    await tamper();
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 6, problem: "Records 6 to 8 were cut off." });
+    // Whoever takes that record away, too, breaks the chain.
+    await tamper("delete from audit where sequence = 6");
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 6 });
+  });
+
+  test("AU-02: a note that is gone is missed, before and after the server goes on", async () => {
+    await audit.record(entry("one"));
+    await audit.record(entry("two"));
+    await tamper("delete from audit where sequence = 2");
+    rmSync(join(place, "anchor"));
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 2 });
+    await audit.record(entry("three"));
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 2 });
+  });
+
+  test("AU-02: records that somebody takes off the end while the server runs are missed, whatever the note says", async () => {
+    for (let index = 0; index < 4; index += 1) await audit.record(entry(`command ${index}`));
+    const [, second] = await store.audit({ after: 0, limit: 2 });
+    const other = new DatabaseSync(join(place, "vivarium.db"));
+    other.exec("delete from audit where sequence > 2");
+    other.close();
+    writeFileSync(join(place, "anchor"), `2 ${second?.hash}\n`);
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 3 });
+    await audit.record(entry("next"));
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 3, problem: "Record 3 is missing." });
+  });
+
+  test("AU-02: with a record that was noted elsewhere, nobody can write the trail anew", async () => {
+    for (let index = 0; index < 4; index += 1) await audit.record(entry(`command ${index}`));
+    const [, , third] = await store.audit({ after: 0, limit: 3 });
+    const noted = { sequence: 3, hash: third?.hash ?? "" };
+    expect(await audit.verify(noted)).toMatchObject({ whole: true });
+    // A whole new chain, with its own note: nothing in the folder shows it.
+    await tamper("delete from audit");
+    rmSync(join(place, "anchor"));
+    for (let index = 0; index < 4; index += 1) await audit.record(entry(`forged ${index}`));
+    expect(await audit.verify()).toMatchObject({ whole: true, records: 4 });
+    expect(await audit.verify(noted)).toMatchObject({ whole: false, firstBad: 3 });
   });
 
   test("AU-08: secrets in commands and arguments are left out", async () => {
@@ -93,28 +153,115 @@ describe("the audit trail", () => {
   });
 
   test("AU-05: the order is that of the chain, whatever the clock says, and a clock set back is told", async () => {
-    const ahead = new Date(Date.now() + 3_600_000).toISOString();
     await audit.record(entry("first"));
-    const [first] = await store.audit({ after: 0, limit: 1 });
-    expect(first?.clockBack).toBe(false);
-    await tamper(`update audit set body = json_set(body, '$.at', '${ahead}') where sequence = 1`);
-    expect((await audit.record(entry("second"))).clockBack).toBe(true);
+    clock = () => new Date(Date.now() - 3_600_000);
+    const second = await audit.record(entry("second"));
+    clock = () => new Date();
+    await audit.record(entry("third"));
+    const all = await audit.list({ after: 0, limit: 10 });
+    expect(all.map(({ target, clockBack }) => [target, clockBack])).toEqual([
+      ["first", false],
+      ["second", true],
+      ["third", false],
+    ]);
+    expect(second.at < (all[0]?.at ?? "")).toBe(true);
+    expect((await audit.verify()).whole).toBe(true);
+    // The anomaly can't be taken back either.
+    await tamper("update audit set body = json_set(body, '$.clockBack', json('false')) where sequence = 2");
+    expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 2 });
   });
 
-  test("AU-04: what can't be recorded is refused, and what is only reported is told to be lost", async () => {
+  test("AU-04: what can't be recorded is refused, and what is only reported waits for its record", async () => {
     await audit.record(entry("before"));
     const blocker = new DatabaseSync(join(place, "vivarium.db"));
     blocker.exec("begin immediate");
     try {
+      const began = performance.now();
       audit.note(entry("a report"));
+      expect(performance.now() - began).toBeLessThan(100);
       await expect(audit.record(entry("an action"))).rejects.toMatchObject({ code: "audit_unavailable" });
-      expect(lost.length).toBe(1);
     } finally {
       blocker.exec("rollback");
       blocker.close();
     }
-    expect((await audit.record(entry("afterwards"))).sequence).toBe(2);
+    await audit.record(entry("afterwards"));
+    const all = await audit.list({ after: 0, limit: 10 });
+    expect(all.map(({ target }) => target)).toEqual(["before", "a report", "afterwards"]);
+    expect(lost).toEqual([]);
     expect((await audit.verify()).whole).toBe(true);
+  });
+
+  test("AU-03: when too many wait, actions are refused, reports are counted, and the count is a record", async () => {
+    const blocker = new DatabaseSync(join(place, "vivarium.db"));
+    blocker.exec("begin immediate");
+    const beyond = 25;
+    try {
+      for (let index = 0; index < LIMITS.waitingAuditRecords + beyond; index += 1) audit.note(entry(`flood ${index}`));
+      await expect(audit.record(entry("an action"))).rejects.toMatchObject({ code: "audit_unavailable" });
+      expect(lost).toHaveLength(beyond);
+    } finally {
+      blocker.exec("rollback");
+      blocker.close();
+    }
+    await audit.close();
+    const [newest] = await store.audit({ after: 0, limit: 1, newest: true });
+    const { whole, records } = await audit.verify();
+    expect([whole, records]).toEqual([true, LIMITS.waitingAuditRecords + 1]);
+    const counts = await audit.list({ after: 0, limit: 1000 });
+    expect([...counts, newest].filter((one) => one?.action === "audit.lost")).toMatchObject([{ arguments: { records: beyond } }]);
+  }, 30_000);
+
+  test("a decision and its record are there together or not at all", async () => {
+    const project = { id: "prj1", path: "/p", trusted: null };
+    await audit.recordWith(async (change) => {
+      await change.putProject(project);
+      return { entry: entry("trusted"), result: undefined };
+    });
+    const failing = audit.recordWith(async (change) => {
+      await change.putProject({ ...project, trusted: "hash" });
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    const many = Array.from({ length: 50 }, (_, index) =>
+      index % 2 === 0
+        ? audit.record(entry(`plain ${index}`))
+        : audit.recordWith(async () => ({ entry: entry(`with ${index}`), result: undefined })),
+    );
+    await Promise.all(many);
+    expect((await store.project("prj1"))?.trusted).toBe(null);
+    expect(await audit.verify()).toMatchObject({ whole: true, records: 51 });
+  });
+
+  test("what is told later is told before whatever comes after it, and one that can't be put together takes nothing along", async () => {
+    audit.noteLater(async () => entry("first"), "soon");
+    audit.noteLater(() => Promise.reject(new Error("no")), "soon");
+    audit.noteLater(async () => undefined, "soon");
+    audit.noteLater(async () => entry("second"), "at once");
+    audit.note(entry("third"));
+    audit.noteLater(async () => entry("fourth"), "soon");
+    await audit.recordWith(async () => ({ entry: entry("fifth"), result: undefined }));
+    audit.noteLater(async () => entry("sixth"), "soon");
+    await audit.record(entry("seventh"));
+    audit.noteLater(async () => entry("eighth"), "soon");
+    const all = await audit.list({ after: 0, limit: 10 });
+    expect(all.map(({ target }) => target)).toEqual(["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]);
+    expect(all.some(({ clockBack }) => clockBack)).toBe(false);
+    expect(lost).toMatchObject([[new Error("no"), 1]]);
+  });
+
+  test("finds the newest, and those of a time and later", async () => {
+    const begin = Date.now();
+    for (let index = 0; index < 2_500; index += 1) {
+      clock = () => new Date(begin + index * 1000);
+      audit.note(entry(`command ${index}`, { sandbox: index % 2 === 0 ? "even" : "odd" }));
+    }
+    const newest = await audit.list({ after: 0, limit: 2, newest: true });
+    expect(newest.map(({ target }) => target)).toEqual(["command 2498", "command 2499"]);
+    const at = new Date(begin + 1_000_000).toISOString();
+    expect(await audit.placeBefore(at)).toBe(1000);
+    expect(await audit.placeBefore(at, "odd")).toBe(1000);
+    expect(await audit.placeBefore(new Date(begin - 1).toISOString())).toBe(0);
+    expect(await audit.placeBefore(new Date(begin + 9e9).toISOString())).toBe(2500);
   });
 
   test("a note that was forged does not make the chain whole", async () => {

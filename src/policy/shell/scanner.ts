@@ -129,9 +129,10 @@ export abstract class Scanner {
   #escape(word: WordBuilder): void {
     const next = this.text[this.at + 1];
     this.at += 2;
-    if (next === undefined || next === "\n") return;
+    if (next === "\n") return;
     word.quoted = true;
-    word.literal(next);
+    // With nothing behind it, it stands for itself.
+    word.literal(next ?? "\\");
   }
 
   /** Text up to a quote, which is passed. */

@@ -10,6 +10,7 @@ import type { Tables } from "../tables.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { storeError } from "./errors.ts";
 import { openDatabase, retryBusy } from "./open.ts";
+import { WriteAheadLog } from "./write-ahead-log.ts";
 
 type EventsListener = (events: readonly VivEvent[]) => void;
 
@@ -17,12 +18,14 @@ class SqliteStore extends Queries implements Store {
   readonly #writerDatabase: DatabaseSync;
   readonly #writer: Kysely<Tables>;
   readonly #listeners = new Set<EventsListener>();
+  readonly #log: WriteAheadLog;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(writer: DatabaseSync, reader: DatabaseSync) {
+  constructor(writer: DatabaseSync, reader: DatabaseSync, path: string) {
     super(new Kysely<Tables>({ dialect: sqliteDialect(reader) }));
     this.#writerDatabase = writer;
     this.#writer = new Kysely<Tables>({ dialect: sqliteDialect(writer) });
+    this.#log = new WriteAheadLog(path);
   }
 
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
@@ -32,6 +35,10 @@ class SqliteStore extends Queries implements Store {
   onEvents(listener: EventsListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  sync(): Promise<void> {
+    return this.#log.sync();
   }
 
   async trim(): Promise<void> {
@@ -46,6 +53,7 @@ class SqliteStore extends Queries implements Store {
 
   async close(): Promise<void> {
     await this.#inTurn(async () => {
+      await this.#log.close();
       await this.db.destroy();
       await this.#writer.destroy();
     });
@@ -75,5 +83,5 @@ class SqliteStore extends Queries implements Store {
 
 export async function openSqliteStore(path: string, migrations: readonly Migration[] = MIGRATIONS): Promise<Store> {
   const { writer, reader } = await openDatabase(path, migrations);
-  return new SqliteStore(writer, reader);
+  return new SqliteStore(writer, reader, path);
 }
