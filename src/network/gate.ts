@@ -149,9 +149,10 @@ export class Gate {
   }
 
   /** Why a tunnel that was opened a while ago may not be used now. */
-  async fallen(session: Session, host: string, port: number): Promise<Denied | undefined> {
+  async fallen(session: Session, host: string, port: number, withPolicy = true): Promise<Denied | undefined> {
     const ruling = this.ruling(session, host, port);
     if (ruling.verdict === "deny") return ruling;
+    if (!withPolicy) return undefined;
     const stands = (await this.#options.judge?.standing(session)) ?? (() => true);
     return stands(host, port, ruling) ? undefined : deny("policy", `The policy no longer allows ${host}.`, "Go on without it.");
   }

@@ -114,8 +114,8 @@ export class HttpProxy {
     session.begin({ host, port, outside: socket, cut });
     if (response.destroyed) return cut();
     response.once("close", () => socket.destroy());
-    const way = await this.#way(session, question, opened, interceptor);
-    if ("verdict" in way) return answer(response, way);
+    const way = interceptor === undefined ? opened.outside : await verified(opened, host);
+    if ("verdict" in way) return response.destroyed ? undefined : answer(response, await this.#gate.refuse(session, question, way));
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
     if (response.destroyed) return cut();
     const put = filled(interceptor, request, question);
@@ -134,15 +134,6 @@ export class HttpProxy {
     if (guest.only?.interceptor !== undefined) return this.#gate.permit(guest.session, question, signal, leave);
     guest.leave = undefined;
     return leave ?? this.#gate.permit(guest.session, question, signal);
-  }
-
-  /** To a host that a secret belongs to, TLS of our own: without it there is no way. */
-  async #way(session: Session, question: Question, { outside }: Dialled, interceptor: Interceptor | undefined): Promise<Way | Denied> {
-    if (interceptor === undefined) return outside;
-    const secured = await secure(outside.socket, question.host);
-    if (typeof secured !== "string") return secured;
-    outside.socket.destroy();
-    return this.#gate.refuse(session, question, unverified(question.host, secured));
   }
 
   /** A secret goes out once that is recorded. */
@@ -177,9 +168,7 @@ export class HttpProxy {
     const url = `${question.protocol}://${shownHost(host)}:${port}${path}`;
     const begun = await this.#effects.begin(session, { method, url, body }, signal);
     if (typeof begun !== "function") return this.#gate.refuse(session, question, begun);
-    response.once("close", () =>
-      begun(response.headersSent && response.getHeader("x-viv-code") === undefined ? response.statusCode : null),
-    );
+    response.once("close", () => begun(response.headersSent && !REFUSED.has(response) ? response.statusCode : null));
     return body === undefined ? request : Readable.from(body.length === 0 ? [] : [body]);
   }
 
@@ -245,6 +234,14 @@ function unfitToOpen({ method = "", headers: { upgrade } }: IncomingMessage): De
   );
 }
 
+/** To a host that a secret belongs to, TLS of our own: without it there is no way. */
+async function verified({ outside }: Dialled, host: string): Promise<Way | Denied> {
+  const secured = await secure(outside.socket, host);
+  if (typeof secured !== "string") return secured;
+  outside.socket.destroy();
+  return unverified(host, secured);
+}
+
 function unverified(host: string, reason: string): Denied {
   return deny("unreachable", `${host} can't be reached by TLS, or is not who it says: ${reason}.`, "Check its certificate outside.");
 }
@@ -253,7 +250,11 @@ function malformed(reason: string): Denied {
   return deny("bad_request", reason, "Correct the request; this is the proxy of the sandbox.");
 }
 
+/** Answers of the proxy's own: no receipts. */
+const REFUSED = new WeakSet<ServerResponse>();
+
 function answer(response: ServerResponse, denied: Denied): void {
+  REFUSED.add(response);
   const { status, phrase, headers, body } = answerTo(denied);
   response.writeHead(status, phrase, headers);
   response.end(response.req.method === "HEAD" ? undefined : body);

@@ -101,11 +101,12 @@ async function inspect(
   const { host, port, client, protocol } = request;
   // One that hangs up first must not stay open for nobody.
   client.once("close", () => outside?.socket.destroy());
+  const began = performance.now();
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
   if (data === undefined) return void client.destroy();
   const hello = readClientHello(data);
-  // Rules may have changed while the client was silent.
-  const fallen = await gate.fallen(session, host, port);
+  // Rules may have changed while the client was silent; what the policy says is looked at as often as for connections that are open.
+  const fallen = await gate.fallen(session, host, port, performance.now() - began > LIMITS.egressWatchMs);
   if (fallen !== undefined) {
     await gate.refuse(session, { host, port, protocol }, fallen);
     client.destroy();

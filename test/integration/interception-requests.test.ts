@@ -145,9 +145,9 @@ describe("requests in TLS to a host with a secret", needs("openssl"), () => {
 describe("effects over TLS that are held", needs("openssl"), () => {
   test("NET-6: after the time to wait the answer is 403 with the id; after a yes the same request is sent, with its secret, once", async () => {
     let ledger: Ledger | undefined;
-    const host = await BoundHost.open({
-      effects: (store) => (ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 200 })),
-    });
+    const host = await BoundHost.open(
+      (store) => (ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 200 })),
+    );
     try {
       const token = join(host.place, "approver-token");
       const approvals = new Approvals(host.store, host.audit, token);
@@ -177,15 +177,36 @@ describe("effects over TLS that are held", needs("openssl"), () => {
   });
 });
 
+describe("receipts of effects", needs("openssl"), () => {
+  test("NET-6: are the host's own answers: of a request that the proxy refused there is none", async () => {
+    const host = await BoundHost.open((store) => new Ledger(store, { info: () => undefined, warn: () => undefined }));
+    try {
+      await host.secrets.set("key", VALUE, { ...BINDING, hosts: ["bound.test", "self.test"] });
+      const own = host.certificate("self", ["self.test"]);
+      const port = await host.serve(own.key, own.cert, ["self.test"]);
+      expect(await host.ask("POST /refused", ["Content-Length: 0"], "", "self.test", port)).toMatch(/^HTTP\/1.1 502 /);
+      host.answer = (_, response) => response.writeHead(502, { "x-viv-code": "unreachable" }).end();
+      expect(await host.ask("POST /answered", ["Content-Length: 0"])).toMatch(/^HTTP\/1.1 502 /);
+      const entries = await eventually(
+        () => host.store.effects({ limit: 10 }),
+        (all) => all.every(({ state }) => state !== "sent"),
+      );
+      expect(entries.map(({ url, state, status }) => `${new URL(url).pathname} ${state} ${status}`).toSorted()).toEqual([
+        "/answered answered 502",
+        "/refused broken null",
+      ]);
+    } finally {
+      await host.close();
+    }
+  });
+});
+
 describe("the policy's say in TLS that is opened", needs("openssl"), () => {
   test("a yes of a person to the tunnel counts for all requests in it, as long as the policy does", async () => {
     let [asked, stands] = [0, true];
-    const host = await BoundHost.open({
-      judge: {
-        judge: async (_, __, ruling) => ({ ...ruling, approval: `question-${(asked += 1)}` }),
-        standing: async () => () => stands,
-      },
-    });
+    const host = await BoundHost.open();
+    host.lab.judge = async (_, __, ruling) => ({ ...ruling, approval: `question-${(asked += 1)}` });
+    host.lab.standing = async () => () => stands;
     try {
       await host.secrets.set("key", VALUE, BINDING);
       const tls = await host.secured();

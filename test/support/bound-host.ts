@@ -11,7 +11,6 @@ import { buffer } from "node:stream/consumers";
 import { connect, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { Audit } from "../../src/audit/audit.ts";
 import type { EffectDesk } from "../../src/network/effects.ts";
-import type { Judge } from "../../src/network/gate.ts";
 import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
 import { Sealing } from "../../src/secrets/sealing.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
@@ -27,10 +26,7 @@ export interface HeardRequest {
   readonly body: Buffer;
 }
 
-interface Parts {
-  readonly effects?: (store: Store) => EffectDesk;
-  readonly judge?: Judge;
-}
+type Effects = (store: Store) => EffectDesk;
 
 const ADDRESS = "127.0.0.2";
 
@@ -47,22 +43,26 @@ export class BoundHost {
   port = 0;
   answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void = (_, response) => response.end("done");
 
-  private constructor(place: string, { store, audit, secrets }: { store: Store; audit: Audit; secrets: Secrets }, more: Parts) {
+  private constructor(
+    place: string,
+    { store, audit, secrets }: { store: Store; audit: Audit; secrets: Secrets },
+    effects: Effects | undefined,
+  ) {
     this.place = place;
     this.store = store;
     this.audit = audit;
     this.secrets = secrets;
     this.interceptor = new SecretInterceptor(secrets, this.place);
-    this.lab = new ProxyLab({ effects: more.effects?.(store), judge: more.judge });
+    this.lab = new ProxyLab({ effects: effects?.(store) });
     this.lab.interceptor = this.interceptor;
   }
 
-  static async open(more: Parts = {}): Promise<BoundHost> {
+  static async open(effects?: Effects): Promise<BoundHost> {
     const place = mkdtempSync(join(tmpdir(), "viv-bound-"));
     const store = await openSqliteStore(join(place, "vivarium.db"));
     const audit = new Audit(store, join(place, "anchor"), () => undefined);
     const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")));
-    const host = new BoundHost(place, { store, audit, secrets }, more);
+    const host = new BoundHost(place, { store, audit, secrets }, effects);
     const { key, cert } = host.certificate("good", ["bound.test", "other.test"]);
     // Node's own list, which the proxy goes by.
     setDefaultCACertificates([...host.#known, cert]);

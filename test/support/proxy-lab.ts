@@ -30,14 +30,15 @@ export class ProxyLab {
   failing = false;
   /** Has a say where it is set. */
   judge: Judge["judge"] | undefined;
+  /** What it says of open connections. */
+  standing: Judge["standing"] = async () => () => true;
   /** Opens TLS where it is set. */
   interceptor: Interceptor | undefined;
   readonly egress: Egress;
   readonly #closers: (() => void)[] = [];
 
-  constructor(more: Pick<EgressOptions, "effects" | "judge"> = {}) {
+  constructor(more: Pick<EgressOptions, "effects"> = {}) {
     this.egress = new Egress({
-      ...more,
       log: { info: () => undefined, warn: () => undefined },
       resolve: async (host) => {
         this.asked.push(host);
@@ -46,7 +47,8 @@ export class ProxyLab {
       },
       opened: this.opened,
       interceptor: () => this.interceptor,
-      judge: { judge: async (...given) => this.judge?.(...given), standing: async () => () => true },
+      judge: { judge: async (...given) => this.judge?.(...given), standing: (session) => this.standing(session) },
+      ...more,
       ownPorts: () => this.ownPorts,
       listens: (port) => port === 5432,
       record: (record) => {

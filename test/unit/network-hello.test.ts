@@ -64,11 +64,15 @@ describe("the name in a ClientHello", () => {
     }
   });
 
-  test("PX-16: an encrypted ClientHello beside it is fine", () => {
-    expect(readClientHello(hello([extension(0xfe0d, Buffer.alloc(200, 1)), nameExtension("allowed.test")]))).toEqual({
-      kind: "tls",
-      name: "allowed.test",
-    });
+  test("PX-16: an encrypted ClientHello beside it is fine, and the outer name is the one that counts", () => {
+    const encrypted = extension(0xfe0d, Buffer.alloc(200, 1));
+    for (const name of ["allowed.test", "evil.test"])
+      for (const both of [
+        [encrypted, nameExtension(name)],
+        [nameExtension(name), encrypted],
+      ])
+        expect(readClientHello(hello(both))).toEqual({ kind: "tls", name });
+    expect(readClientHello(hello([encrypted]))).toEqual({ kind: "tls", name: undefined });
   });
 
   test("PX-16: two names, or two lists of names, are none", () => {
