@@ -3,8 +3,9 @@ import type { Duplex } from "node:stream";
 import { type FieldList, type FieldValue, FrameDecoder, KIND } from "../../host/frames.ts";
 import type { ExecRequest, FileOperations } from "../drivers.ts";
 import { CellCommand } from "./cell-command.ts";
-import { ask, askList, errorOf, lost, openSocket } from "./cell-connection.ts";
+import { ask, askList, errorOf, lost, openSocket, request } from "./cell-connection.ts";
 import { CellFiles } from "./cell-files.ts";
+import { ReadyConnection } from "./ready-connection.ts";
 import { decodePath, encodePath } from "../../schema/path-bytes.ts";
 import { VivError } from "../../schema/errors.ts";
 
@@ -41,17 +42,25 @@ function execFields(exec: CellExec): FieldList {
 
 export class CellClient {
   readonly #path: string;
+  readonly #ready: ReadyConnection;
   readonly files: FileOperations;
 
   constructor(socketPath: string) {
     this.#path = socketPath;
+    this.#ready = new ReadyConnection(socketPath);
     this.files = new CellFiles(socketPath);
   }
 
   /** Resolves when the program runs. */
   exec(exec: CellExec): Promise<CellCommand> {
     const subject = { name: exec.command[0] ?? "", user: exec.user, cwd: exec.cwd };
-    return new CellCommand(openSocket(this.#path, "exec", execFields(exec)), subject).started();
+    const ready = this.#ready.take();
+    const fields = execFields(exec);
+    const command = new CellCommand(ready === undefined ? openSocket(this.#path, "exec", fields) : request(ready, "exec", fields), subject);
+    // Not before whoever waits for this one has been answered.
+    const prepare = (): void => void setImmediate(() => this.#ready.prepare());
+    command.exit.then(prepare, () => undefined);
+    return command.started();
   }
 
   /** Listens to a command that runs already; undefined when it has ended. */

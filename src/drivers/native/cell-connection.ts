@@ -70,7 +70,10 @@ export function lost(subject: string | Subject, cause?: unknown): VivError {
 
 /** Connects and sends the request in one go: the kernel carries both before process 1 wakes. */
 export function openSocket(path: string, op: string, fields: FieldList): Socket {
-  const socket = connect({ path, allowHalfOpen: true });
+  return request(connect({ path, allowHalfOpen: true }), op, fields);
+}
+
+export function request(socket: Socket, op: string, fields: FieldList): Socket {
   socket.write(encodeFrame(KIND.request, encodeFields([["v", String(PROTOCOL_VERSION)], ["op", op], ...fields])));
   return socket;
 }
