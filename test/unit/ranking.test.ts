@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { newAttempt } from "../../src/experiments/input.ts";
+import { commandTimeoutMs, newAttempt } from "../../src/experiments/input.ts";
 import { withOriginalTests } from "../../src/experiments/manifest.ts";
 import { withOriginalRunners } from "../../src/experiments/pyproject.ts";
 import { protectionOf, splitProtected } from "../../src/experiments/protection.ts";
@@ -262,4 +262,10 @@ describe("a pyproject.toml", () => {
       expect(withOriginalRunners(bare, now) ?? now, hidden).not.toContain("--co");
     }
   });
+});
+
+test("LIM-1: a task has ten minutes, or the time it asks for", () => {
+  const row = (timeoutMs?: number) => ({ input: { timeoutMs } }) as Parameters<typeof commandTimeoutMs>[0];
+  expect(commandTimeoutMs(row())).toBe(600_000);
+  expect(commandTimeoutMs(row(5_000))).toBe(5_000);
 });
