@@ -1,5 +1,5 @@
 /**
- * Questions of the sandbox that a terminal works in, shown between what its command shows. The keys belong to the command, so an
+ * Questions of the sandboxes that a terminal works in, shown between what their commands show. The keys belong to the command, so an
  * answer begins with ctrl-]: nobody says yes by typing.
  */
 import type { Approval } from "../schema/approval.ts";
@@ -12,9 +12,15 @@ import { VivError } from "../schema/errors.ts";
 const PREFIX = 0x1d;
 const ESCAPE = 0x1b;
 
+/** Whose questions are shown: one sandbox's, or those of several that may become others meanwhile. */
+export type Askers = string | (() => Promise<ReadonlySet<string>>);
+
+/** `say` writes a line where it does not disturb what is shown. */
+export type Asking = Watching & { readonly say: (line: string) => void };
+
 export class InlineQuestions {
-  readonly #around: Watching;
-  readonly #sandbox: string;
+  readonly #around: Asking;
+  readonly #askers: Askers;
   readonly #approver: string;
   readonly #ending = new AbortController();
   readonly #seen = new Set<string>();
@@ -22,9 +28,9 @@ export class InlineQuestions {
   /** What the key after ctrl-] is about. */
   #meant: Approval | undefined;
 
-  constructor(around: Watching, sandbox: string, approver: string) {
+  constructor(around: Asking, askers: Askers, approver: string) {
     this.#around = around;
-    this.#sandbox = sandbox;
+    this.#askers = askers;
     this.#approver = approver;
   }
 
@@ -60,23 +66,25 @@ export class InlineQuestions {
     const { client } = this.#around;
     const { newest } = await client.call("listEvents", { limit: 1 });
     await this.#look();
-    for await (const { type } of client.events(newest, { sandbox: this.#sandbox, signal: this.#ending.signal }))
+    const one = typeof this.#askers === "string" ? { sandbox: this.#askers } : {};
+    for await (const { type } of client.events(newest, { ...one, signal: this.#ending.signal }))
       if (type === "approval.asked" || type === "approval.answered") await this.#look();
   }
 
   /** One at a time, the oldest first. */
   async #look(): Promise<void> {
-    const { client, screen } = this.#around;
+    const { client, screen, say } = this.#around;
     const { approvals } = await client.call("listApprovals", {});
     const { question: current } = this.#current ?? {};
     if (current !== undefined && approvals.some(({ id }) => id === current.id)) return;
-    if (current !== undefined) screen.say(`viv: ${shortId(current.id)} was answered, or nobody answered in time.`);
+    if (current !== undefined) say(`viv: ${shortId(current.id)} was answered, or nobody answered in time.`);
     this.#current = undefined;
-    const next = approvals.findLast(({ id, sandbox }) => sandbox === this.#sandbox && !this.#seen.has(id));
+    const askers = typeof this.#askers === "string" ? new Set([this.#askers]) : await this.#askers();
+    const next = approvals.findLast(({ id, sandbox }) => askers.has(sandbox ?? "") && !this.#seen.has(id));
     if (next === undefined) return;
     this.#seen.add(next.id);
-    showQuestion((line) => screen.say(line), screen, next);
-    screen.say(choices(next, "ctrl-] and then "));
+    showQuestion(say, screen, next);
+    say(choices(next, "ctrl-] and then "));
     this.#current = { question: next, shownAt: performance.now() };
   }
 
@@ -84,7 +92,7 @@ export class InlineQuestions {
   #act(question: Approval, key: string): boolean {
     const answer = answerTo(question, key);
     if (answer === undefined && key !== "e" && key !== "s") return false;
-    const say = (line: string): void => this.#around.screen.say(line);
+    const { say } = this.#around;
     if (key !== "e") this.#current = undefined;
     const done =
       answer !== undefined

@@ -6,11 +6,10 @@ import type { CommandSpec } from "../schema/command.ts";
 import type { Sandbox } from "../schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
 import { approverIfAny } from "./approver.ts";
-import type { InlineQuestions } from "./inline-questions.ts";
+import type { Askers, Asking, InlineQuestions } from "./inline-questions.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
 import { clean } from "./text.ts";
 import { parsePairs } from "./values.ts";
-import type { Watching } from "./watch-experiment.ts";
 
 export const RUN_OPTIONS = {
   user: { type: "text", short: "u", value: "USER", summary: "Run as this user inside, by name or number" },
@@ -87,7 +86,7 @@ export async function runInside(
   });
   const collected = json ? { stdout: new Collector(), stderr: new Collector() } : undefined;
   const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of output were dropped.`);
-  const questions = terminal && stdin ? await askInline({ client, screen, env }, sandbox) : undefined;
+  const questions = terminal && stdin ? await askInline({ client, screen, env, say: (line) => screen.say(line) }, sandbox) : undefined;
   const filter = questions === undefined ? {} : { filter: (typed: Buffer) => questions.pass(typed) };
   const session = { terminal, stdin, signals: "forward", detachable: false, onGap, ...filter, ...collected } as const;
   const end = await runSession(stream, session).finally(() => questions?.end());
@@ -103,12 +102,12 @@ export async function runInside(
 }
 
 /** A person at a terminal is asked there. Whoever may not answer is not asked. */
-async function askInline(around: Watching, sandbox: string): Promise<InlineQuestions | undefined> {
+export async function askInline(around: Asking, askers: Askers): Promise<InlineQuestions | undefined> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
   const approver = approverIfAny(around.env);
   if (approver === undefined) return undefined;
   const inline = await import("./inline-questions.ts");
-  const questions = new inline.InlineQuestions(around, sandbox, approver);
+  const questions = new inline.InlineQuestions(around, askers, approver);
   questions.start();
   return questions;
 }

@@ -14,6 +14,7 @@ import { clean } from "./text.ts";
 
 export const CANCELLED = 130;
 const NO_WINNER = 1;
+const INTERRUPT = 0x03;
 /** What waits for a person is over for a program: nothing more happens by itself. */
 const OVER: ReadonlySet<Experiment["state"]> = new Set(["choosing", "done", "failed", "cancelled"]);
 
@@ -92,7 +93,33 @@ export async function runToEnd(around: Watching, interrupts: Interrupts, first: 
       // One that ended in the meantime can't be cancelled any more, and that is fine.
       .catch((error: unknown) => progress.say(`viv: ${clean(VivError.from(error).message)}`));
   });
-  return watchExperiment(around, first, progress);
+  const end = await answerMeanwhile(around, first.id, progress);
+  try {
+    return await watchExperiment(around, first, progress);
+  } finally {
+    end();
+  }
+}
+
+/** Questions of its attempts are answered where it is watched. The keys are nobody else's; an interrupt stays one. */
+async function answerMeanwhile(around: Watching, experiment: string, progress: Progress): Promise<() => void> {
+  const { client } = around;
+  const attempts = async (): Promise<ReadonlySet<string>> => {
+    const { sandboxes } = await client.call("listSandboxes", {});
+    return new Set(sandboxes.filter(({ labels }) => labels["experiment"] === experiment).map(({ id }) => id));
+  };
+  const { askInline } = await import("./run-inside.ts");
+  const questions = await askInline({ ...around, say: (line) => progress.say(line) }, attempts);
+  if (questions === undefined) return () => undefined;
+  const { stdin } = process;
+  const hear = (typed: Buffer): void => {
+    if (questions.pass(typed).includes(INTERRUPT)) process.kill(process.pid, "SIGINT");
+  };
+  stdin.setRawMode(true).on("data", hear);
+  return () => {
+    questions.end();
+    stdin.off("data", hear).setRawMode(false).pause();
+  };
 }
 
 export function exitCode(experiment: Experiment): number {

@@ -1,5 +1,5 @@
 /** A person at a terminal answers; a program that calls `viv` without one does not. */
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { act, line } from "../support/inside.ts";
@@ -74,6 +74,28 @@ describe("questions at a terminal", needs("root"), () => {
       expect([await put(), await put()]).toMatchObject([{ verdict: "allow" }, { verdict: "ask" }]);
       await terminal.until("", "\n\u0004");
       expect(await terminal.end()).toBe(0);
+    } finally {
+      terminal.close();
+    }
+  });
+
+  test("POL-5: are asked where an experiment is watched, whichever attempt asks", async () => {
+    writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ policy: { level: 2 } }));
+    await server.client.call("trust", { project: server.project });
+    const body = JSON.stringify({ action: line("git push tried"), wait: 60 });
+    const asks = `curl -sS -d '${body}' http://localhost:4097/sandbox/self/actions | grep -o '"verdict":"[a-z]*"' | head -1`;
+    const terminal = new Terminal(server, ["try", "sleep 1", asks, "--pick", "none"], server.project);
+    try {
+      await terminal.until("ctrl-] and then [o]nce   [a]lways, by the rule `bash: git push tried`");
+      await terminal.until("is approved, once.", "\u001do");
+      expect([await terminal.end(), terminal.shown]).toEqual([0, expect.stringContaining("ATTEMPT")]);
+      const { experiments } = await server.client.call("listExperiments", { project: server.project });
+      const { attempts } = await server.client.call("inspectExperiment", { experiment: experiments[0]?.id ?? "" });
+      expect(attempts[1]?.output).toBe('"verdict":"allow"\n');
+      const stopped = new Terminal(server, ["try", "sleep 60", "--pick", "none"], server.project);
+      await stopped.until("running");
+      await stopped.until("stopping; what was done is kept", "\u0003");
+      expect(await stopped.end()).toBe(130);
     } finally {
       terminal.close();
     }

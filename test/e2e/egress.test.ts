@@ -3,9 +3,11 @@ import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { run } from "../../src/host/run.ts";
 import type { CommandResult } from "../../src/schema/command.ts";
 import { TestResolver } from "../support/origins.ts";
 import { eventually, TestServer } from "../support/server.ts";
@@ -153,6 +155,34 @@ describe("the way out of a sandbox", needs("root"), () => {
     expect((await fetch(`http://127.0.0.1:${own}/`)).status).toBe(401);
     expect((await curl(box, `http://own.test:${own}/`)).stdout).toMatch(/"own_port".* 403$/s);
     expect((await curl(box, `http://own.test:${port}/`)).stdout).toMatch(/ 502$/);
+  });
+
+  test("AP-12: the server's API is not reached from inside, by its socket, by any address, or through the gateway's port", async () => {
+    const { socket } = server.paths;
+    const addresses = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address.replace(/%.*/, "")));
+    const status = "-sS -m 3 -o /dev/null -w '%{http_code}'";
+    const hosts = ["127.0.0.1", "localhost", ...addresses.map((address) => (address.includes(":") ? `[${address}]` : address))];
+    const tries = [
+      `curl ${status} --unix-socket ${socket} http://viv/v1/sandboxes`,
+      ...hosts.map((host) => `curl --noproxy '*' ${status} http://${host}:${own}/v1/sandboxes`),
+    ];
+    const look = `ls -d ${server.paths.home} ${socket} 2>/dev/null; ${tries.map((line) => `${line} 2>/dev/null; echo`).join("; ")}`;
+    const { stdout } = await server.sh(box, look, { user: "root" });
+    expect(stdout.trim().split("\n")).toEqual(tries.map(() => "000"));
+    // The gateway is another program: none of the API's routes are there.
+    expect((await curl(box, "http://localhost:4097/v1/sandboxes")).stdout).toMatch(/ 404$/);
+    const outside = (await run("sh", ["-c", `${tries[0]}; ${tries[1]}`])).stdout.toString();
+    expect(outside).toMatch(/^\d{3}401$/);
+    expect(outside.slice(0, 3)).not.toBe("000");
+  });
+
+  test("AU-07: no process inside holds the trail, or anything else of the server's", async () => {
+    const held = (folder: string): string => `ls -l /proc/[0-9]*/fd/ /proc/[0-9]*/map_files/ 2>/dev/null | grep -c '${folder}'`;
+    expect((await server.sh(box, held(server.paths.home), { user: "root" })).stdout).toBe("0\n");
+    expect(
+      (await server.sh(box, `find / -xdev -name 'vivarium.db*' -o -xdev -name audit-anchor 2>/dev/null | wc -l`, { user: "root" })).stdout,
+    ).toBe("0\n");
+    expect(Number((await run("sh", ["-c", held(server.paths.home)])).stdout.toString())).toBeGreaterThan(0);
   });
 
   test("PX-11: the socket says who speaks, whatever a request claims, and no sandbox reaches another's", async () => {

@@ -10,9 +10,9 @@ export class Terminal {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<unknown>;
 
-  constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[]) {
+  constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[], cwd: string = server.place) {
     this.#child = spawn("script", ["-qfec", commandLine([PROGRAM, ...words]), "/dev/null"], {
-      cwd: server.place,
+      cwd,
       env: vivEnvironment(server, { TERM: "xterm", NO_COLOR: "1" }),
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) stream.on("data", (data: Buffer) => (this.#shown += data.toString()));
