@@ -129,5 +129,34 @@ function parse(body: Buffer): Record<string, unknown> {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new VivError("invalid_input", "The body is not an object.");
+  // Which of two counts is the provider's affair: it must not be another than the one that is priced.
+  if (fieldsIn(body) !== Object.keys(value).length) throw new VivError("invalid_input", "A field of the request stands there twice.");
   return value as Record<string, unknown>;
+}
+
+const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
+const OPENING: ReadonlySet<unknown> = new Set([0x7b, 0x5b]);
+const CLOSING: ReadonlySet<unknown> = new Set([0x7d, 0x5d]);
+
+/** Fields at the top of the text of an object, which is known to be JSON. */
+function fieldsIn(body: Buffer): number {
+  let [depth, fields] = [0, 0];
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at];
+    if (byte === QUOTE) at = endOfText(body, at);
+    else if (OPENING.has(byte)) depth += 1;
+    else if (CLOSING.has(byte)) depth -= 1;
+    else if (byte === COLON && depth === 1) fields += 1;
+  }
+  return fields;
+}
+
+/** The quote that ends a text: one with an even number of backslashes before it. */
+function endOfText(body: Buffer, start: number): number {
+  for (let end = body.indexOf(QUOTE, start + 1); end >= 0; end = body.indexOf(QUOTE, end + 1)) {
+    let before = end;
+    while (body[before - 1] === BACKSLASH) before -= 1;
+    if ((end - before) % 2 === 0) return end;
+  }
+  return body.length;
 }

@@ -92,7 +92,7 @@ export class Gate {
   async connect(session: Session, question: Question, ruling: Allowed, signal?: AbortSignal): Promise<Dialled | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);
-    const addresses = now.verdict === "deny" ? now : await this.#addresses(question, ruling);
+    const addresses = now.verdict === "deny" ? now : await this.#addresses(session, question, ruling);
     if (!Array.isArray(addresses)) return this.refuse(session, question, addresses);
     const { rule, approval } = ruling;
     const asked = approval === undefined ? {} : { approval };
@@ -186,8 +186,8 @@ export class Gate {
   }
 
   /** Every address of the host, all of them fit to be dialled; one that is not spoils the rest. */
-  async #addresses({ host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
-    const found = isAddress(host) ? [host] : await this.#resolved(host);
+  async #addresses(session: Session, { host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
+    const found = isAddress(host) ? [host] : await this.#resolved(session, host);
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
     for (const address of found) {
       const kind = addressKind(address);
@@ -199,12 +199,12 @@ export class Gate {
     return found;
   }
 
-  async #resolved(host: string): Promise<string[]> {
+  async #resolved(session: Session, host: string): Promise<string[]> {
     const late = new Promise<never>((_, reject) =>
       setTimeout(() => reject(new Error("no answer in time")), LIMITS.egressResolveMs).unref(),
     );
     try {
-      return [...new Set(await Promise.race([this.#options.resolve(host), late]))];
+      return [...new Set(await Promise.race([session.lookups.find(host, this.#options.resolve), late]))];
     } catch {
       // Whatever went wrong, the name has no address now, and the client is told so.
       return [];
@@ -229,25 +229,27 @@ async function dialFirst(addresses: readonly string[], port: number, signal: Abo
   const each = LIMITS.egressDialMs / tried.length;
   for (const address of tried) {
     if (signal?.aborted === true) return undefined;
-    const outside = await dial(address, port, each);
+    const outside = await dial(address, port, each, signal);
     if (outside !== undefined) return outside;
   }
   return undefined;
 }
 
-function dial(address: string, port: number, withinMs: number): Promise<Outside | undefined> {
+function dial(address: string, port: number, withinMs: number, signal: AbortSignal | undefined): Promise<Outside | undefined> {
   return new Promise((resolve) => {
     const outside = new Outside(address, port);
     const { socket } = outside;
-    const timer = setTimeout(() => socket.destroy(), withinMs);
-    socket.once("connect", () => {
+    const stop = (): void => void socket.destroy();
+    const timer = setTimeout(stop, withinMs);
+    // Whoever hangs up leaves nothing behind that still tries.
+    signal?.addEventListener("abort", stop);
+    const done = (result: Outside | undefined): void => {
       clearTimeout(timer);
-      resolve(outside);
-    });
+      signal?.removeEventListener("abort", stop);
+      resolve(result);
+    };
+    socket.once("connect", () => done(outside));
     // After a connection it says nothing new.
-    socket.once("close", () => {
-      clearTimeout(timer);
-      resolve(undefined);
-    });
+    socket.once("close", () => done(undefined));
   });
 }

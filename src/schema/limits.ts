@@ -127,6 +127,8 @@ export const LIMITS = {
   /** Without a byte either way. */
   egressIdleMs: 15 * 60_000,
   egressResolveMs: 6_000,
+  /** Names looked up at once: few threads do that for all sandboxes, and a name that nobody answers for takes one of them for long. */
+  egressResolving: 4,
   egressDialMs: 15_000,
   /** Addresses of one name that are tried. */
   egressAddresses: 4,
@@ -145,6 +147,8 @@ export const LIMITS = {
   /** Requests that are held until a person says yes: how long their sender waits, and how much they send. */
   effectHoldMs: 60_000,
   heldBodyBytes: 8 * 1024 ** 2,
+  /** Of one sandbox together. */
+  heldTogetherBytes: 64 * 1024 ** 2,
 
   /** Server. */
   maxBodyBytes: 1024 ** 2,

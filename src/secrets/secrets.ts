@@ -199,9 +199,9 @@ export function isBound({ hosts, methods, path }: SecretBinding, to: Destination
   return path === null || isBelow(path, to.path);
 }
 
-/** Whole parts alone: /v1 is not the beginning of /v10, and a path that climbs is below nothing. */
+/** Whole parts alone: /v1 is not the beginning of /v10, and a path that climbs is below nothing, also for who decodes it twice. */
 function isBelow(prefix: string, path: string): boolean {
-  if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\/i.test(path)) return false;
+  if (/(^|\/)(\.|%(25)*2e){1,2}([/;]|%(25)*3b|$)/i.test(path) || /%(25)*(2f|5c)|\\/i.test(path)) return false;
   return path === prefix || path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
 }
 
