@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { ModelShape } from "../schema/model.ts";
+import { parseObject } from "./json.ts";
 
 /** What a request may cost: all of it is the request's own word, and the provider's rule. */
 export interface Billed {
@@ -45,7 +46,13 @@ const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard"
 const PRIORITY_FACTOR = 2.5;
 const FAST_FACTOR = 6;
 
-export async function readModelRequest(message: IncomingMessage, shape: ModelShape, rest: string): Promise<ModelRequest> {
+/** `came` is told of every piece of the body, and may throw. */
+export async function readModelRequest(
+  message: IncomingMessage,
+  shape: ModelShape,
+  rest: string,
+  came: (bytes: number) => void = () => undefined,
+): Promise<ModelRequest> {
   const at = rest.indexOf("?");
   const query = at < 0 ? "" : rest.slice(at);
   // Some programs add the version by themselves.
@@ -57,8 +64,8 @@ export async function readModelRequest(message: IncomingMessage, shape: ModelSha
     throw new VivError("not_found", `The gateway does not pass on ${method} ${path.slice(0, 200)}: what it costs could not be counted.`);
   const headers = passedOn(message.headers);
   if (method === "GET") return { method, path: path + query, headers, body: undefined, billed: undefined, hideUsage: false };
-  const body = await readBody(message);
-  const asked = parse(body);
+  const body = await readBody(message, came);
+  const asked = parseObject(body);
   const plain = { method: "POST", path: path + query, headers, body, hideUsage: false } as const;
   if (call === "free") return { ...plain, billed: undefined };
   const model = asked["model"];
@@ -109,54 +116,14 @@ function tier(asked: Readonly<Record<string, unknown>>): number {
   return service === undefined || service === null || USUAL_TIERS.has(service) ? 1 : PRIORITY_FACTOR;
 }
 
-async function readBody(message: IncomingMessage): Promise<Buffer> {
+async function readBody(message: IncomingMessage, came: (bytes: number) => void): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of message as AsyncIterable<Buffer>) {
     bytes += chunk.length;
+    came(chunk.length);
     if (bytes > LIMITS.modelBodyBytes) throw new VivError("too_large", `A request has at most ${LIMITS.modelBodyBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function parse(body: Buffer): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString("utf8"));
-  } catch {
-    throw new VivError("invalid_input", "The body is not JSON.");
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new VivError("invalid_input", "The body is not an object.");
-  // Which of two counts is the provider's affair: it must not be another than the one that is priced.
-  if (fieldsIn(body) !== Object.keys(value).length) throw new VivError("invalid_input", "A field of the request stands there twice.");
-  return value as Record<string, unknown>;
-}
-
-const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
-const OPENING: ReadonlySet<unknown> = new Set([0x7b, 0x5b]);
-const CLOSING: ReadonlySet<unknown> = new Set([0x7d, 0x5d]);
-
-/** Fields at the top of the text of an object, which is known to be JSON. */
-function fieldsIn(body: Buffer): number {
-  let [depth, fields] = [0, 0];
-  for (let at = 0; at < body.length; at += 1) {
-    const byte = body[at];
-    if (byte === QUOTE) at = endOfText(body, at);
-    else if (OPENING.has(byte)) depth += 1;
-    else if (CLOSING.has(byte)) depth -= 1;
-    else if (byte === COLON && depth === 1) fields += 1;
-  }
-  return fields;
-}
-
-/** The quote that ends a text: one with an even number of backslashes before it. */
-function endOfText(body: Buffer, start: number): number {
-  for (let end = body.indexOf(QUOTE, start + 1); end >= 0; end = body.indexOf(QUOTE, end + 1)) {
-    let before = end;
-    while (body[before - 1] === BACKSLASH) before -= 1;
-    if ((end - before) % 2 === 0) return end;
-  }
-  return body.length;
 }

@@ -113,6 +113,11 @@ export const LIMITS = {
   /** Requests to model APIs; the number is of one sandbox, and leaves connections of the gateway for the rest. */
   modelRequests: 24,
   modelBodyBytes: 32 * 1024 ** 2,
+  /** Of one sandbox together. */
+  modelTogetherBytes: 128 * 1024 ** 2,
+  /** What parsing a body takes is paid by everybody. */
+  modelJsonValues: 1_000_000,
+  modelJsonDepth: 512,
   modelAnswerBytes: 64 * 1024 ** 2,
   modelEventCharacters: 16 * 1024 ** 2,
   /** Without a byte of an answer. */

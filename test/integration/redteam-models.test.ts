@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Audit } from "../../src/audit/audit.ts";
 import { Models } from "../../src/models/models.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
 import { Sealing } from "../../src/secrets/sealing.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
@@ -120,6 +121,36 @@ describe("the model gateway under attack", () => {
       (status) => status !== 429,
     );
     expect(settled).toBe(402);
+  });
+
+  test("RS-12: a body that is crowded or deep is refused before it takes the server's time", async () => {
+    answer = whole(USAGE);
+    const filled = (unit: string, last: string): string =>
+      `{"model":"cheap","messages":[${unit.repeat((LIMITS.modelBodyBytes - 100) / unit.length)}${last}]}`;
+    for (const body of [filled("{},", "{}"), filled("0,", "0"), filled("[", "")]) expect(await ask(body)).toBe(413);
+    expect(heard).toEqual([]);
+    // One text of that length is fine.
+    expect(await ask(`{"model":"cheap","max_tokens":1,"messages":["${"x".repeat(1_000_000)}"]}`)).toBe(200);
+  });
+
+  test("RS-12: bodies of one sandbox have a limit together, and free it when they are gone", async () => {
+    answer = whole(USAGE);
+    const size = LIMITS.modelBodyBytes - 1;
+    const clients = Array.from({ length: Math.ceil(LIMITS.modelTogetherBytes / size) + 1 }, () => {
+      const client = connect(port, "127.0.0.1");
+      client.on("error", () => undefined);
+      client.write(`POST /model/anthropic/v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${size}\r\n\r\n`);
+      // All but the end, which never comes.
+      client.write(Buffer.alloc(size - 1));
+      return client;
+    });
+    const said = await Promise.race(clients.map(async (client) => String((await once(client, "data"))[0])));
+    expect(said).toMatch(/^HTTP\/1.1 429 .*too large together/s);
+    for (const client of clients) client.destroy();
+    await eventually(
+      () => ask(`{"model":"cheap","max_tokens":1,"messages":[]}`),
+      (status) => status === 200,
+    );
   });
 
   test("NET-5: counts that no answer can have are none", async () => {
