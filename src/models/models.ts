@@ -133,7 +133,9 @@ export class Models {
       this.#parts.touch(sandbox);
       // An error costs nothing. Whatever else was sent may have been carried out, however it ended.
       const counted = status === undefined ? sent : status < 300;
-      if (billed !== undefined) await booking?.settle(counted ? usage.tokens(billed, performance.now() - began) : NO_TOKENS);
+      // Whoever hangs up before a whole answer does not keep the provider from writing it.
+      const elapsedMs = status === undefined && gone.signal.aborted && billed?.streamed === false ? Infinity : performance.now() - began;
+      if (billed !== undefined) await booking?.settle(counted ? usage.tokens(billed, elapsedMs) : NO_TOKENS);
     }
   }
 

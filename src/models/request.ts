@@ -13,6 +13,8 @@ export interface Billed {
   readonly outputTokens: number;
   /** Of a faster tier. */
   readonly factor: number;
+  /** Written event by event: it ends with whoever reads it. */
+  readonly streamed: boolean;
 }
 
 export interface ModelRequest {
@@ -77,6 +79,7 @@ export async function readModelRequest(
     inputTokens: Math.ceil(body.length / CHARACTERS_PER_TOKEN),
     outputTokens: mostOutput(path, asked),
     factor: tier(asked),
+    streamed: asked["stream"] === true,
   };
   if (path !== "/chat/completions" || asked["stream"] !== true || wantsUsage(asked)) return { ...plain, billed };
   const options = { ...(asked["stream_options"] as object | null | undefined), include_usage: true };

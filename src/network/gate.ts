@@ -5,7 +5,7 @@
 import { describe } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
-import { addressKind, isLoopback } from "./addresses.ts";
+import { addressKind, isLoopback, plainAddress } from "./addresses.ts";
 import { isAddress } from "./host.ts";
 import type { Interceptor } from "./interception.ts";
 import { Outside } from "./outside.ts";
@@ -54,6 +54,8 @@ export interface GateOptions {
   readonly opened: readonly PrivateHost[];
   /** Ports of this machine that are never dialled at a private address: the server's own. */
   readonly ownPorts: () => readonly number[];
+  /** Addresses of this machine: what listens there is no more for a sandbox than what listens on loopback. */
+  readonly ownAddresses?: (() => readonly string[]) | undefined;
   /** Whether somebody listens on a port of this machine, to tell it to who asks for loopback. */
   readonly listens: (port: number) => boolean;
   readonly judge?: Judge | undefined;
@@ -189,8 +191,9 @@ export class Gate {
   async #addresses(session: Session, { host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
     const found = isAddress(host) ? [host] : await this.#resolved(session, host);
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
+    const own = this.#options.ownAddresses?.() ?? [];
     for (const address of found) {
-      const kind = addressKind(address);
+      const kind = own.includes(plainAddress(address)) && addressKind(address) === "public" ? "private" : addressKind(address);
       if (kind === "metadata") return deny("metadata", `${host} leads to the metadata service ${address}.`, "No sandbox reaches it.");
       if (kind === "public") continue;
       if (!ruling.private) return this.#explained(privateAddress(host, port, address), { host, port });

@@ -153,6 +153,25 @@ describe("the model gateway under attack", () => {
     );
   });
 
+  test("NET-5: who hangs up before a whole answer pays for all that it may have been", async () => {
+    answer = () => undefined;
+    const body = `{"model":"cheap","max_tokens":100000,"messages":[]}`;
+    const client = connect(port, "127.0.0.1");
+    client.on("error", () => undefined);
+    client.write(`POST /model/anthropic/v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await eventually(
+      async () => heard.length,
+      (requests) => requests === 1,
+    );
+    client.destroy();
+    // Settled, it is no longer held by a request under way, and stays spent.
+    await eventually(
+      async () => (await store.usage({})).map(({ outputTokens }) => outputTokens),
+      ([tokens]) => tokens === 100_000,
+    );
+    expect(await store.spent({ project: "/p" })).toBeGreaterThanOrEqual(100_000);
+  });
+
   test("NET-5: counts that no answer can have are none", async () => {
     answer = whole({ input_tokens: 1e300, output_tokens: 1e308 });
     expect(await ask(`{"model":"cheap","max_tokens":5,"messages":[]}`)).toBe(200);

@@ -134,6 +134,26 @@ describe("a sandbox against the server", () => {
     expect(text).toMatch(/transfer-encoding: chunked/i);
   });
 
+  test("NW-03: a public address of this machine is no way to what listens on it", async () => {
+    await lab.set({ mode: "public" });
+    lab.names.set("mine.test", ["93.184.215.14"]);
+    lab.ownAddresses.push("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c");
+    for (const host of ["mine.test", "93.184.215.14", "[2606:2800:21f:cb07:6820:80da:af6b:8b2c]", "[::ffff:93.184.215.14]"]) {
+      const said = await lab.say(`GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      expect(said, host).toMatch(/^HTTP\/1.1 403 .*private_address/s);
+    }
+    expect(lab.records.filter(({ verdict }) => verdict === "allow")).toEqual([]);
+    // The same address is fine where it is somebody else's.
+    lab.ownAddresses.length = 0;
+    const client = lab.dial();
+    client.write(get("mine.test"));
+    await eventually(
+      async () => lab.records.some(({ verdict, host }) => verdict === "allow" && host === "mine.test"),
+      (allowed) => allowed,
+    );
+    client.destroy();
+  });
+
   test("PX-14: a hello cut into thousands of records is not read again and again", async () => {
     const { port } = await lab.tcp("127.0.0.2");
     const at = name("cut.test", port);
