@@ -1,6 +1,7 @@
 /** Attacks on the proxy by a sandbox or a hostile host, each against the proxy itself. */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer as createTcp } from "node:net";
+import { connect, createServer as createTcp, type Socket } from "node:net";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -152,6 +153,45 @@ describe("a sandbox against the server", () => {
       (allowed) => allowed,
     );
     client.destroy();
+  });
+
+  test("PX-14: who hangs up while a host is dialled leaves no connection that still tries", async () => {
+    // It never accepts: once two wait there, others get no answer at all.
+    const listen = `require("net").createServer().listen({port:0,host:"127.0.0.2",backlog:1},function(){
+      process.stdout.write(String(this.address().port));Atomics.wait(new Int32Array(new SharedArrayBuffer(4)),0,0)})`;
+    const deaf = spawn(process.execPath, ["-e", listen], { stdio: ["ignore", "pipe", "inherit"] });
+    const sockets: Socket[] = [];
+    try {
+      const port = Number(String((await once(deaf.stdout, "data"))[0]));
+      const at = name("deaf.test", port);
+      for (let index = 0; index < 4; index += 1) sockets.push(connect(port, "127.0.0.2").on("error", () => undefined));
+      await eventually(
+        async () => sockets.filter(({ connecting }) => !connecting).length,
+        (full) => full === 2,
+      );
+      const open = (): number => process.getActiveResourcesInfo().filter((kind) => /^TCP/.test(kind)).length;
+      const before = open();
+      const clients = Array.from({ length: 5 }, () => {
+        const client = lab.dial();
+        client.write(`CONNECT ${at} HTTP/1.1\r\nHost: ${at}\r\n\r\n`);
+        return client;
+      });
+      await eventually(
+        async () => open() - before,
+        (more) => more >= 5,
+      );
+      for (const client of clients) client.destroy();
+      expect(
+        await eventually(
+          async () => open(),
+          (now) => now <= before,
+          5_000,
+        ),
+      ).toBeLessThanOrEqual(before);
+    } finally {
+      deaf.kill("SIGKILL");
+      for (const socket of sockets) socket.destroy();
+    }
   });
 
   test("PX-14: a hello cut into thousands of records is not read again and again", async () => {
