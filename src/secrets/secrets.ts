@@ -127,7 +127,10 @@ export class Secrets {
     const used = new Set<string>();
     const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable, used)));
     const put = filled.filter((text, index) => text !== headers[index]);
-    const hidden = [...opened.map(({ value }) => value), ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? [])];
+    const hidden = [
+      ...opened.flatMap(({ value }) => [value, ...withinBase64(value)]),
+      ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? []),
+    ];
     if (put.length === 0) return { headers, hidden, used: [] };
     // What comes back packed could not be searched.
     const others = filled.flatMap((text, index) =>
@@ -172,6 +175,15 @@ export class Secrets {
       snapshot: null,
     };
   }
+}
+
+/** How a text stands in base64, wherever in it: without the letters that its neighbours have a part in. */
+function withinBase64(text: string): string[] {
+  return [0, 1, 2].map((before) =>
+    Buffer.from(" ".repeat(before) + text, "latin1")
+      .toString("base64")
+      .slice(Math.ceil((before * 4) / 3), Math.floor(((before + text.length) * 4) / 3)),
+  );
 }
 
 function fillValue(

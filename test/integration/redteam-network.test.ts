@@ -169,7 +169,7 @@ describe("a sandbox against the server", () => {
         async () => sockets.filter(({ connecting }) => !connecting).length,
         (full) => full === 2,
       );
-      const open = (): number => process.getActiveResourcesInfo().filter((kind) => /^TCP/.test(kind)).length;
+      const open = (): number => process.getActiveResourcesInfo().filter((kind) => kind.startsWith("TCP")).length;
       const before = open();
       const clients = Array.from({ length: 5 }, () => {
         const client = lab.dial();
@@ -227,6 +227,21 @@ describe("secrets that come back", needs("openssl"), () => {
     expect(host.last.headers["x-key"]).toBe(VALUE);
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
     expect(answer.toLowerCase()).not.toContain(VALUE);
+  });
+
+  test("SC-10: nor as the login of an earlier request, whoever logged in", async () => {
+    let last = "";
+    host.answer = ({ headers }, response) => response.end((last ||= headers.authorization ?? ""));
+    for (const user of ["", "a", "me", "you"]) {
+      last = "";
+      const login = (password: string): string => Buffer.from(`${user}:${password}`).toString("base64");
+      await host.ask("GET /", [`Authorization: Basic ${login(placeholder)}`]);
+      expect(last).toBe(`Basic ${login(VALUE)}`);
+      const [, shown = ""] = /Basic (\S+)/.exec(await host.ask("GET /")) ?? [];
+      expect(shown).toHaveLength(login(VALUE).length);
+      // What is left of it are the letters that the secret shares with its neighbours.
+      expect(shown.replaceAll("*", "").length).toBeLessThanOrEqual(login("").length + 4);
+    }
   });
 
   test("SC-02: a path that some servers take for a climbing one is below nothing", async () => {
