@@ -18,9 +18,9 @@ export function npm(text: string): Read {
   const own =
     lines.map((line) => /^\s*registry\s*=\s*"?https?:\/\/(?:[^/\s@"]*@)?([^/\s:"]+)/.exec(line)?.[1]).find(Boolean) ?? NPM_REGISTRY;
   for (const [line, content] of lines.entries()) {
-    const match = /^(\s*(?:(\/\/[^\s=]+?)\/?:)?(_authToken|_auth|_password)\s*=\s*"?)([^"\s]+)"?\s*$/.exec(content);
+    const match = /^(\s*(?:(\/\/[^\s=]+?)\/?:)?(_authToken|_auth|_password)\s*=\s*["']?)([^"'\s;#]+)(["']?)\s*(?:[;#].*)?$/.exec(content);
     if (match === null) continue;
-    const [, before = "", place, key = "", raw = ""] = match;
+    const [, before = "", place, key = "", raw = "", quote = ""] = match;
     const url = place === undefined ? undefined : URL.parse(`https:${place}/`);
     const host = url?.hostname ?? own;
     const at = {
@@ -28,22 +28,23 @@ export function npm(text: string): Read {
       detail: (url?.pathname ?? "").replaceAll(/^\/+|\/+$/g, ""),
       line,
       start: before.length,
-      end: before.length + raw.length,
+      // A comment behind it may hold an older one.
+      end: content.length,
     };
     const what = `${key} of ${host}`;
     const decoded = Buffer.from(raw, "base64").toString("utf8");
     const colon = decoded.indexOf(":");
     if (/\$\{[^}]*\}/.test(raw)) unusable.push({ what, reason: "its value is a variable of the environment" });
-    else if (key === "_authToken") logins.push({ ...at, what, value: raw, written: (placeholder) => placeholder });
+    else if (key === "_authToken") logins.push({ ...at, what, value: raw, written: (placeholder) => placeholder + quote });
     else if (key === "_password") {
       const names = lines.flatMap((other, index) =>
         new RegExp(`^\\s*${escaped(place ?? "")}/?:?username\\s*=`).test(other) ? [index] : [],
       );
-      logins.push({ ...at, what, value: decoded, also: names, written: base64 });
+      logins.push({ ...at, what, value: decoded, also: names, written: (placeholder) => base64(placeholder) + quote });
     } else if (colon < 0) unusable.push({ what, reason: "it is no user and password in base64" });
     else {
       const user = decoded.slice(0, colon);
-      logins.push({ ...at, what, value: decoded.slice(colon + 1), written: (placeholder) => base64(`${user}:${placeholder}`) });
+      logins.push({ ...at, what, value: decoded.slice(colon + 1), written: (placeholder) => base64(`${user}:${placeholder}`) + quote });
     }
   }
   const inside = addresses(lines);
@@ -73,7 +74,7 @@ function addresses(lines: readonly string[]): Read {
   const logins: Login[] = [];
   const unusable: Unusable[] = [];
   for (const [line, content] of lines.entries()) {
-    for (const match of content.matchAll(/\b(https?):\/\/([^/\s@:"']*)(?::([^/\s@"']*))?@([^/\s:"']+)/gi)) {
+    for (const match of content.matchAll(/\b(https?):\/\/([^/\s@:"']*)(?::([^/\s"']*))?@([^/\s:"'@]+)/gi)) {
       const [, scheme = "", rawUser = "", rawPassword, host = ""] = match;
       const [user, password] = [decode(rawUser), decode(rawPassword ?? "")];
       const isUser = NO_PASSWORD.has(password);

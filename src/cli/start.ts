@@ -139,6 +139,8 @@ export function serverEnvironment(paths: Paths, env: Environment): NodeJS.Proces
     ...Object.fromEntries(passed),
     // The folder that this process was told to use has one of each version of Node in it.
     ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) }),
+    // Half of the threads look up names: those of a few sandboxes that wait for nothing must not be all of them.
+    UV_THREADPOOL_SIZE: "32",
     VIV_HOME: paths.home,
     VIV_CONFIG: paths.config,
   };

@@ -71,12 +71,15 @@ export class Ledger implements EffectDesk {
       sandboxName: row.name,
       project: row.project,
       kind: "effect",
-      target: `${request.method} ${request.url.slice(0, MOST_URL)} (${entry.bodyBytes ?? 0} bytes, sha256 ${entry.bodyHash ?? "-"})`,
+      target: `${request.method} ${shownUrl(request.url)} (${entry.bodyBytes ?? 0} bytes, sha256 ${entry.bodyHash ?? "-"})`,
       rule: "effects: hold",
       reason: "The request can change something outside.",
       always: null,
     };
     if (await this.approvals.use(question)) return this.#allowed(entry);
+    const waiting = (await this.#store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
+    if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "effect" && target === question.target))
+      return deny("effect_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
     const asked = await this.approvals.ask(question);
     const held: Effect = { ...entry, state: "held", approval: asked.id };
     await this.#put(held);
@@ -106,4 +109,9 @@ export class Ledger implements EffectDesk {
   #put(entry: Effect): Promise<void> {
     return this.#store.change((change) => change.putEffect(entry));
   }
+}
+
+/** An answer counts for what is shown: of a long address that is its hash, too. */
+function shownUrl(url: string): string {
+  return url.length <= MOST_URL ? url : `${url.slice(0, MOST_URL)}… (${url.length} characters, sha256 ${hashOfBody(Buffer.from(url))})`;
 }

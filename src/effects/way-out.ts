@@ -1,4 +1,5 @@
 /** Makes the proxy with all who have a say in it. Until there is an audit trail, and whenever it can't be written, nothing is let out. */
+import { networkInterfaces } from "node:os";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import { listeningPorts } from "../host/listening.ts";
@@ -42,6 +43,7 @@ export class WayOut {
       resolve: user.resolvers.length === 0 ? systemResolve : askServers(user.resolvers),
       opened: user.private,
       ownPorts,
+      ownAddresses: () => Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []),
       listens: (port) => listeningPorts().has(port),
       reach,
       record: async (record) => {

@@ -40,8 +40,8 @@ export class Models {
   readonly #parts: ModelParts;
   readonly #providers: ReadonlyMap<string, KnownProvider>;
   readonly #accounts: Accounts;
-  /** Requests under way, by sandbox. */
-  readonly #busy = new Map<string, number>();
+  /** Requests under way and their bytes, by sandbox. */
+  readonly #busy = new Map<string, { requests: number; bytes: number }>();
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
@@ -82,18 +82,26 @@ export class Models {
     const [, name = "", rest = ""] = ADDRESS.exec(message.url ?? "") ?? [];
     const provider = this.#providers.get(name);
     const shape = provider?.shape ?? (name === "anthropic" ? "anthropic" : "openai");
-    const busy = this.#busy.get(sandbox) ?? 0;
+    const busy = this.#busy.get(sandbox) ?? { requests: 0, bytes: 0 };
     try {
       if (provider === undefined)
         throw new VivError("not_found", `There is no model API ${name} here. \`models\` in Vivarium's user config names them.`);
-      if (busy >= LIMITS.modelRequests) throw new VivError("rate_limited", `${busy} requests of this sandbox are under way already.`);
-      this.#busy.set(sandbox, busy + 1);
+      if (busy.requests >= LIMITS.modelRequests)
+        throw new VivError("rate_limited", `${busy.requests} requests of this sandbox are under way already.`);
+      this.#busy.set(sandbox, busy);
+      busy.requests += 1;
+      let bytes = 0;
+      const came = (more: number): void => {
+        bytes += more;
+        busy.bytes += more;
+        if (busy.bytes > LIMITS.modelTogetherBytes) throw new VivError("rate_limited", "Requests of this sandbox are too large together.");
+      };
       try {
-        await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest), response);
+        await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest, came), response);
       } finally {
-        const left = (this.#busy.get(sandbox) ?? 1) - 1;
-        if (left === 0) this.#busy.delete(sandbox);
-        else this.#busy.set(sandbox, left);
+        busy.requests -= 1;
+        busy.bytes -= bytes;
+        if (busy.requests === 0) this.#busy.delete(sandbox);
       }
     } catch (error) {
       // Whoever hung up needs no answer.
@@ -125,7 +133,9 @@ export class Models {
       this.#parts.touch(sandbox);
       // An error costs nothing. Whatever else was sent may have been carried out, however it ended.
       const counted = status === undefined ? sent : status < 300;
-      if (billed !== undefined) await booking?.settle(counted ? usage.tokens(billed, performance.now() - began) : NO_TOKENS);
+      // Whoever hangs up before a whole answer does not keep the provider from writing it.
+      const elapsedMs = status === undefined && gone.signal.aborted && billed?.streamed === false ? Infinity : performance.now() - began;
+      if (billed !== undefined) await booking?.settle(counted ? usage.tokens(billed, elapsedMs) : NO_TOKENS);
     }
   }
 

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { ModelShape } from "../schema/model.ts";
+import { parseObject } from "./json.ts";
 
 /** What a request may cost: all of it is the request's own word, and the provider's rule. */
 export interface Billed {
@@ -12,6 +13,8 @@ export interface Billed {
   readonly outputTokens: number;
   /** Of a faster tier. */
   readonly factor: number;
+  /** Written event by event: it ends with whoever reads it. */
+  readonly streamed: boolean;
 }
 
 export interface ModelRequest {
@@ -45,7 +48,13 @@ const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard"
 const PRIORITY_FACTOR = 2.5;
 const FAST_FACTOR = 6;
 
-export async function readModelRequest(message: IncomingMessage, shape: ModelShape, rest: string): Promise<ModelRequest> {
+/** `came` is told of every piece of the body, and may throw. */
+export async function readModelRequest(
+  message: IncomingMessage,
+  shape: ModelShape,
+  rest: string,
+  came: (bytes: number) => void = () => undefined,
+): Promise<ModelRequest> {
   const at = rest.indexOf("?");
   const query = at < 0 ? "" : rest.slice(at);
   // Some programs add the version by themselves.
@@ -57,8 +66,8 @@ export async function readModelRequest(message: IncomingMessage, shape: ModelSha
     throw new VivError("not_found", `The gateway does not pass on ${method} ${path.slice(0, 200)}: what it costs could not be counted.`);
   const headers = passedOn(message.headers);
   if (method === "GET") return { method, path: path + query, headers, body: undefined, billed: undefined, hideUsage: false };
-  const body = await readBody(message);
-  const asked = parse(body);
+  const body = await readBody(message, came);
+  const asked = parseObject(body);
   const plain = { method: "POST", path: path + query, headers, body, hideUsage: false } as const;
   if (call === "free") return { ...plain, billed: undefined };
   const model = asked["model"];
@@ -70,6 +79,7 @@ export async function readModelRequest(message: IncomingMessage, shape: ModelSha
     inputTokens: Math.ceil(body.length / CHARACTERS_PER_TOKEN),
     outputTokens: mostOutput(path, asked),
     factor: tier(asked),
+    streamed: asked["stream"] === true,
   };
   if (path !== "/chat/completions" || asked["stream"] !== true || wantsUsage(asked)) return { ...plain, billed };
   const options = { ...(asked["stream_options"] as object | null | undefined), include_usage: true };
@@ -109,25 +119,14 @@ function tier(asked: Readonly<Record<string, unknown>>): number {
   return service === undefined || service === null || USUAL_TIERS.has(service) ? 1 : PRIORITY_FACTOR;
 }
 
-async function readBody(message: IncomingMessage): Promise<Buffer> {
+async function readBody(message: IncomingMessage, came: (bytes: number) => void): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of message as AsyncIterable<Buffer>) {
     bytes += chunk.length;
+    came(chunk.length);
     if (bytes > LIMITS.modelBodyBytes) throw new VivError("too_large", `A request has at most ${LIMITS.modelBodyBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function parse(body: Buffer): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString("utf8"));
-  } catch {
-    throw new VivError("invalid_input", "The body is not JSON.");
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new VivError("invalid_input", "The body is not an object.");
-  return value as Record<string, unknown>;
 }

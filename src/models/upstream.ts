@@ -123,10 +123,15 @@ function isUsageAlone(data: unknown): boolean {
 }
 
 function drained(response: ServerResponse): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  response.once("drain", resolve);
-  response.once("close", resolve);
-  return promise;
+  // Whoever has hung up drains nothing, and says so once.
+  if (response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done).off("close", done);
+      resolve();
+    };
+    response.on("drain", done).on("close", done);
+  });
 }
 
 function clean(text: string, { key, placeholder }: Target): string {

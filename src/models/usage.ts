@@ -6,6 +6,8 @@ import { NO_TOKENS, type Tokens } from "./prices.ts";
 const CHARACTERS_PER_TOKEN = 4;
 /** Faster than models write. */
 const TOKENS_PER_SECOND = 200;
+/** More than any model takes at once: sums stay numbers that can be counted with. */
+const MOST_TOKENS = 1e9;
 const COUNTS = ["input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"];
 
 export class UsageReader {
@@ -90,5 +92,5 @@ function at(value: unknown, name: string): unknown {
 
 function count(value: unknown, name: string): number | undefined {
   const found = at(value, name);
-  return typeof found === "number" && Number.isFinite(found) && found >= 0 ? Math.floor(found) : undefined;
+  return typeof found === "number" && found >= 0 && found <= MOST_TOKENS ? Math.floor(found) : undefined;
 }

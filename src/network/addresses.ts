@@ -54,6 +54,11 @@ export function isLoopback(address: string): boolean {
   );
 }
 
+/** The address that answers in the end: of an IPv4 one within IPv6, that. */
+export function plainAddress(address: string): string {
+  return (isIPv6(address) && !address.includes("%") ? embeddedFour(groups(address))?.address : undefined) ?? address;
+}
+
 function fourKind(address: string): AddressKind {
   if (METADATA.check(address, "ipv4")) return "metadata";
   return CLOSED.check(address, "ipv4") ? "private" : "public";

@@ -12,6 +12,8 @@ const SERVER_NAME = 0;
 const RECORD_HEADER = 5;
 /** A ClientHello with post-quantum keys and tickets stays far below. */
 export const MAX_HELLO_BYTES = 32 * 1024;
+/** It is read anew with every piece that comes. */
+const MOST_RECORDS = 1024;
 
 const OTHER: Hello = { kind: "other" };
 const MORE: Hello = { kind: "more" };
@@ -37,7 +39,7 @@ function joinRecords(data: Buffer): Buffer | Hello {
   while (data.length - at >= RECORD_HEADER) {
     if (data[at] !== HANDSHAKE) break;
     const length = data.readUInt16BE(at + 3);
-    if (length === 0 || length > 16_384 + 256) return OTHER;
+    if (length === 0 || length > 16_384 + 256 || parts.length === MOST_RECORDS) return OTHER;
     parts.push(data.subarray(at + RECORD_HEADER, at + RECORD_HEADER + length));
     at += RECORD_HEADER + length;
   }

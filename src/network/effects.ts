@@ -26,11 +26,17 @@ export function changesSomething(method: string): boolean {
   return !READING.has(method);
 }
 
-export async function readHeld(request: IncomingMessage): Promise<Buffer | Denied> {
+/** The body lies in memory until it is sent or refused, and counts for the sandbox until `ended`. */
+export async function readHeld(session: Session, request: IncomingMessage, ended: Promise<void>): Promise<Buffer | Denied> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  void ended.then(() => (session.heldBytes -= bytes));
+  // Whoever sends too much is still told so.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
+    session.heldBytes += chunk.length;
+    if (session.heldBytes > LIMITS.heldTogetherBytes)
+      return deny("too_many_bytes", "Too much of this sandbox waits to be sent.", "Wait until some of it is answered.");
     if (bytes > LIMITS.heldBodyBytes)
       return deny(
         "bad_request",

@@ -2,7 +2,8 @@
 import { PROXY_PORT, type NetworkRules } from "../schema/network.ts";
 
 const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
-const LOCAL = "localhost,127.0.0.1,::1";
+/** 0.0.0.0 is what many servers say they listen on. */
+const LOCAL = "localhost,127.0.0.1,::1,0.0.0.0";
 /** Where people have remotes by SSH, which has no way out: the same repositories are there by HTTPS. */
 const FORGES = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
 

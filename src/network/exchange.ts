@@ -53,9 +53,13 @@ export function exchange(request: IncomingMessage, response: ServerResponse, { w
     {
       head: ({ status, phrase, headers }) => {
         response.sendDate = false;
-        const shown = endToEnd(headers).map((text, index) => (index % 2 === 0 ? text : scrubber.text(text)));
-        if (scrubber.looks && isReadable(headers)) body = scrubber;
-        response.writeHead(status, scrubber.text(phrase), shown);
+        // Also in what says that it is packed: that is the host's word, and perhaps the client's wish.
+        if (scrubber.looks) body = scrubber;
+        response.writeHead(
+          status,
+          scrubber.text(phrase),
+          endToEnd(headers).map((text) => scrubber.text(text)),
+        );
       },
       body: (chunk, done) => {
         const shown = body === undefined ? chunk : body.add(chunk);
@@ -75,11 +79,6 @@ export function exchange(request: IncomingMessage, response: ServerResponse, { w
   socket.once("close", () => !response.writableEnded && broken());
   request.once("aborted", () => socket.destroy());
   send(request, socket, sent);
-}
-
-/** What is packed can't be searched. */
-function isReadable(headers: readonly string[]): boolean {
-  return headerPairs(headers).every(([name, value]) => name.toLowerCase() !== "content-encoding" || value.toLowerCase() === "identity");
 }
 
 /** The head as it was decided on, and the body in the framing it came with. */

@@ -5,7 +5,7 @@
 import { describe } from "../host/log.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
-import { addressKind, isLoopback } from "./addresses.ts";
+import { addressKind, isLoopback, plainAddress } from "./addresses.ts";
 import { isAddress } from "./host.ts";
 import type { Interceptor } from "./interception.ts";
 import { Outside } from "./outside.ts";
@@ -54,6 +54,8 @@ export interface GateOptions {
   readonly opened: readonly PrivateHost[];
   /** Ports of this machine that are never dialled at a private address: the server's own. */
   readonly ownPorts: () => readonly number[];
+  /** Addresses of this machine: what listens there is no more for a sandbox than what listens on loopback. */
+  readonly ownAddresses?: (() => readonly string[]) | undefined;
   /** Whether somebody listens on a port of this machine, to tell it to who asks for loopback. */
   readonly listens: (port: number) => boolean;
   readonly judge?: Judge | undefined;
@@ -92,7 +94,7 @@ export class Gate {
   async connect(session: Session, question: Question, ruling: Allowed, signal?: AbortSignal): Promise<Dialled | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);
-    const addresses = now.verdict === "deny" ? now : await this.#addresses(question, ruling);
+    const addresses = now.verdict === "deny" ? now : await this.#addresses(session, question, ruling);
     if (!Array.isArray(addresses)) return this.refuse(session, question, addresses);
     const { rule, approval } = ruling;
     const asked = approval === undefined ? {} : { approval };
@@ -186,11 +188,12 @@ export class Gate {
   }
 
   /** Every address of the host, all of them fit to be dialled; one that is not spoils the rest. */
-  async #addresses({ host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
-    const found = isAddress(host) ? [host] : await this.#resolved(host);
+  async #addresses(session: Session, { host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
+    const found = isAddress(host) ? [host] : await this.#resolved(session, host);
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
+    const own = this.#options.ownAddresses?.() ?? [];
     for (const address of found) {
-      const kind = addressKind(address);
+      const kind = own.includes(plainAddress(address)) && addressKind(address) === "public" ? "private" : addressKind(address);
       if (kind === "metadata") return deny("metadata", `${host} leads to the metadata service ${address}.`, "No sandbox reaches it.");
       if (kind === "public") continue;
       if (!ruling.private) return this.#explained(privateAddress(host, port, address), { host, port });
@@ -199,12 +202,12 @@ export class Gate {
     return found;
   }
 
-  async #resolved(host: string): Promise<string[]> {
+  async #resolved(session: Session, host: string): Promise<string[]> {
     const late = new Promise<never>((_, reject) =>
       setTimeout(() => reject(new Error("no answer in time")), LIMITS.egressResolveMs).unref(),
     );
     try {
-      return [...new Set(await Promise.race([this.#options.resolve(host), late]))];
+      return [...new Set(await Promise.race([session.lookups.find(host, this.#options.resolve), late]))];
     } catch {
       // Whatever went wrong, the name has no address now, and the client is told so.
       return [];
@@ -229,25 +232,27 @@ async function dialFirst(addresses: readonly string[], port: number, signal: Abo
   const each = LIMITS.egressDialMs / tried.length;
   for (const address of tried) {
     if (signal?.aborted === true) return undefined;
-    const outside = await dial(address, port, each);
+    const outside = await dial(address, port, each, signal);
     if (outside !== undefined) return outside;
   }
   return undefined;
 }
 
-function dial(address: string, port: number, withinMs: number): Promise<Outside | undefined> {
+function dial(address: string, port: number, withinMs: number, signal: AbortSignal | undefined): Promise<Outside | undefined> {
   return new Promise((resolve) => {
     const outside = new Outside(address, port);
     const { socket } = outside;
-    const timer = setTimeout(() => socket.destroy(), withinMs);
-    socket.once("connect", () => {
+    const stop = (): void => void socket.destroy();
+    const timer = setTimeout(stop, withinMs);
+    // Whoever hangs up leaves nothing behind that still tries.
+    signal?.addEventListener("abort", stop);
+    const done = (result: Outside | undefined): void => {
       clearTimeout(timer);
-      resolve(outside);
-    });
+      signal?.removeEventListener("abort", stop);
+      resolve(result);
+    };
+    socket.once("connect", () => done(outside));
     // After a connection it says nothing new.
-    socket.once("close", () => {
-      clearTimeout(timer);
-      resolve(undefined);
-    });
+    socket.once("close", () => done(undefined));
   });
 }

@@ -31,7 +31,14 @@ interface Guest {
   /** Of the tunnel in which it speaks: what a person said yes to needs no second answer. */
   leave?: Allowed | undefined;
   timer?: NodeJS.Timeout;
+  /** Requests that have no answer yet. */
+  unanswered: number;
+  /** The answer of the newest of them. */
+  turn?: Promise<void>;
 }
+
+/** Requests that a client may send before the answer of the first. */
+const MOST_AHEAD = 64;
 
 export class HttpProxy {
   readonly #gate: Gate;
@@ -51,14 +58,16 @@ export class HttpProxy {
     this.#server.on("request", (request, response) => void this.#request(request, response));
     this.#server.on(
       "connect",
-      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#connect(request, socket as Socket, head),
+      // What can't be judged is not let out, and takes nobody else with it.
+      (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+        void this.#connect(request, socket as Socket, head).catch(() => socket.destroy()),
     );
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => this.#malformed(error, socket as Socket));
   }
 
   /** Speaks HTTP with a client, whose first bytes were read already. */
   take(session: Session, client: Socket, head: Buffer, only?: OnlyHost, ruling?: Allowed): void {
-    const guest: Guest = only === undefined ? { session } : { session, only };
+    const guest: Guest = only === undefined ? { session, unanswered: 0 } : { session, only, unanswered: 0 };
     if (ruling?.approval !== undefined) guest.leave = ruling;
     this.#guests.set(client, guest);
     this.#await(client, guest);
@@ -75,16 +84,28 @@ export class HttpProxy {
   }
 
   async #request(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const guest = this.#guests.get(request.socket);
-    if (guest === undefined) return void request.socket.destroy();
+    // A request that is over has none any more.
+    const client = request.socket;
+    const guest = this.#guests.get(client);
+    if (guest === undefined) return void client.destroy();
     clearTimeout(guest.timer);
-    response.once("close", () => this.#await(request.socket, guest));
-    response.on("error", () => request.socket.destroy());
+    response.on("error", () => client.destroy());
+    const before = guest.turn;
+    guest.turn = new Promise((resolve) => response.once("close", resolve));
+    guest.unanswered += 1;
+    if (guest.unanswered > MOST_AHEAD) return void client.destroy();
+    response.once("close", () => {
+      guest.unanswered -= 1;
+      if (guest.unanswered === 0) this.#await(client, guest);
+    });
+    // One at a time: those sent ahead would make as many connections as there are requests.
+    await before;
+    if (client.destroyed) return;
     try {
       await this.#forward(guest, request, response);
     } catch {
       // The client is gone, or what it sent could not be sent on: nothing is left to say.
-      request.socket.destroy();
+      client.destroy();
     }
   }
 
@@ -163,7 +184,8 @@ export class HttpProxy {
   ): Promise<Readable | Denied> {
     const { host, port, method, path } = question;
     if (this.#effects === undefined || !changesSomething(method)) return request;
-    const body = session.rules.effects === "hold" ? await readHeld(request) : undefined;
+    const ended = new Promise<void>((resolve) => response.once("close", resolve));
+    const body = session.rules.effects === "hold" ? await readHeld(session, request, ended) : undefined;
     if (body !== undefined && "verdict" in body) return body;
     const url = `${question.protocol}://${shownHost(host)}:${port}${path}`;
     const begun = await this.#effects.begin(session, { method, url, body }, signal);

@@ -17,3 +17,22 @@ export function askServers(servers: readonly string[]): Resolve {
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
   };
 }
+
+/** Names that one sandbox asks for: so many at once, and each once. The others wait for their turn. */
+export class Lookups {
+  readonly #underWay = new Map<string, Promise<readonly string[]>>();
+
+  async find(host: string, resolve: Resolve): Promise<readonly string[]> {
+    const until = performance.now() + LIMITS.egressResolveMs;
+    while (!this.#underWay.has(host) && this.#underWay.size >= LIMITS.egressResolving) {
+      await Promise.race(this.#underWay.values()).catch(() => undefined);
+      // Nobody waits for it any more.
+      if (performance.now() > until) return [];
+    }
+    const known = this.#underWay.get(host);
+    if (known !== undefined) return known;
+    const begun = resolve(host).finally(() => this.#underWay.delete(host));
+    this.#underWay.set(host, begun);
+    return begun;
+  }
+}

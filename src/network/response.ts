@@ -101,7 +101,8 @@ export class ResponseReader {
     if (coding.length > 1 || (coding.length === 1 && coding[0]?.toLowerCase() !== "chunked") || lengths.size > 1) return false;
     const [length] = lengths;
     if (length !== undefined && !/^\d{1,15}$/.test(length)) return false;
-    this.#sink.head(head);
+    // Of two lengths one reader goes by the first and another by the second.
+    this.#sink.head(coding.length === 0 ? head : { ...head, headers: without(head.headers, "content-length") });
     this.#left = Number(length ?? 0);
     const bare = this.#headRequest || head.status === 204 || head.status === 304;
     if (bare || (coding.length === 0 && length !== undefined && this.#left === 0)) this.#finish();
@@ -149,6 +150,10 @@ function parseHead(text: string): ResponseHead | undefined {
     headers.push(header[1] ?? "", header[2] ?? "");
   }
   return { status: Number(match[1]), phrase: match[2] ?? "", headers };
+}
+
+function without(headers: readonly string[], unwanted: string): string[] {
+  return headers.filter((_, index) => headers[index - (index % 2)]?.toLowerCase() !== unwanted);
 }
 
 function values(headers: readonly string[], wanted: string): string[] {

@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
 import type { NetworkRules } from "../schema/network.ts";
+import { Lookups } from "./resolver.ts";
 import { matches } from "./rules.ts";
 
 /** A connection to the outside that is under way. */
@@ -19,8 +20,11 @@ export class Session {
   rules: NetworkRules;
   allowed = 0;
   denied = 0;
+  /** Bodies in memory that wait for a person. */
+  heldBytes = 0;
   /** Hosts and ports that a person let through; what is open to them may stay. */
   readonly approved = new Set<string>();
+  readonly lookups = new Lookups();
   readonly #flows = new Set<Flow>();
   readonly #clients = new Set<Socket>();
   /** Of flows that have ended. */

@@ -113,6 +113,11 @@ export const LIMITS = {
   /** Requests to model APIs; the number is of one sandbox, and leaves connections of the gateway for the rest. */
   modelRequests: 24,
   modelBodyBytes: 32 * 1024 ** 2,
+  /** Of one sandbox together. */
+  modelTogetherBytes: 128 * 1024 ** 2,
+  /** What parsing a body takes is paid by everybody. */
+  modelJsonValues: 1_000_000,
+  modelJsonDepth: 512,
   modelAnswerBytes: 64 * 1024 ** 2,
   modelEventCharacters: 16 * 1024 ** 2,
   /** Without a byte of an answer. */
@@ -127,6 +132,8 @@ export const LIMITS = {
   /** Without a byte either way. */
   egressIdleMs: 15 * 60_000,
   egressResolveMs: 6_000,
+  /** Names looked up at once: few threads do that for all sandboxes, and a name that nobody answers for takes one of them for long. */
+  egressResolving: 4,
   egressDialMs: 15_000,
   /** Addresses of one name that are tried. */
   egressAddresses: 4,
@@ -145,6 +152,8 @@ export const LIMITS = {
   /** Requests that are held until a person says yes: how long their sender waits, and how much they send. */
   effectHoldMs: 60_000,
   heldBodyBytes: 8 * 1024 ** 2,
+  /** Of one sandbox together. */
+  heldTogetherBytes: 64 * 1024 ** 2,
 
   /** Server. */
   maxBodyBytes: 1024 ** 2,

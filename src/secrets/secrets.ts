@@ -127,7 +127,10 @@ export class Secrets {
     const used = new Set<string>();
     const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable, used)));
     const put = filled.filter((text, index) => text !== headers[index]);
-    const hidden = [...opened.map(({ value }) => value), ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? [])];
+    const hidden = [
+      ...opened.flatMap(({ value }) => [value, ...withinBase64(value)]),
+      ...put.flatMap((text) => /^Basic (.*)$/i.exec(text)?.[1] ?? []),
+    ];
     if (put.length === 0) return { headers, hidden, used: [] };
     // What comes back packed could not be searched.
     const others = filled.flatMap((text, index) =>
@@ -174,6 +177,15 @@ export class Secrets {
   }
 }
 
+/** How a text stands in base64, wherever in it: without the letters that its neighbours have a part in. */
+function withinBase64(text: string): string[] {
+  return [0, 1, 2].map((before) =>
+    Buffer.from(" ".repeat(before) + text, "latin1")
+      .toString("base64")
+      .slice(Math.ceil((before * 4) / 3), Math.floor(((before + text.length) * 4) / 3)),
+  );
+}
+
 function fillValue(
   name: string,
   value: string,
@@ -199,9 +211,9 @@ export function isBound({ hosts, methods, path }: SecretBinding, to: Destination
   return path === null || isBelow(path, to.path);
 }
 
-/** Whole parts alone: /v1 is not the beginning of /v10, and a path that climbs is below nothing. */
+/** Whole parts alone: /v1 is not the beginning of /v10, and a path that climbs is below nothing, also for who decodes it twice. */
 function isBelow(prefix: string, path: string): boolean {
-  if (/(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\/i.test(path)) return false;
+  if (/(^|\/)(\.|%(25)*2e){1,2}([/;]|%(25)*3b|$)/i.test(path) || /%(25)*(2f|5c)|\\/i.test(path)) return false;
   return path === prefix || path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
 }
 

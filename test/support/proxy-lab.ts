@@ -27,6 +27,7 @@ export class ProxyLab {
   /** Names and ports that the user's own config opens. */
   readonly opened: { host: string; ports: number[]; tcp: boolean }[] = [];
   readonly ownPorts: number[] = [];
+  readonly ownAddresses: string[] = [];
   failing = false;
   /** Has a say where it is set. */
   judge: Judge["judge"] | undefined;
@@ -50,6 +51,7 @@ export class ProxyLab {
       judge: { judge: async (...given) => this.judge?.(...given), standing: (session) => this.standing(session) },
       ...more,
       ownPorts: () => this.ownPorts,
+      ownAddresses: () => this.ownAddresses,
       listens: (port) => port === 5432,
       record: (record) => {
         if (this.failing) throw new Error("the disk is full");

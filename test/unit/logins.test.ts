@@ -158,7 +158,9 @@ test("a line in which something else looks secret is not shown", () => {
   const token = `ghp_${"a1B2".repeat(9)}`;
   expect(onlyStoodIn("git", `https://me:pass@git.example.com/${token}\n`, standIn)).toBeUndefined();
   expect(pipConf(`index-url = https://me:pass@pypi.example.com/${token}\n`, standIn)).toBe("");
-  expect(npmrc(`//r.example.com/:_authToken=abc ; ${token}\nfund=false`, standIn)).toBe("fund=false");
+  expect(npmrc(`//r.example.com/:_authToken=abc ; ${token}\nfund=false`, standIn)).toBe(
+    "//r.example.com/:_authToken=<npm-r.example.com>\nfund=false",
+  );
 });
 
 test("files are known by their names", () => {
@@ -170,4 +172,21 @@ test("files are known by their names", () => {
     undefined,
     undefined,
   ]);
+});
+
+describe("logins as people write them", () => {
+  test("in single quotes, and with a comment behind, which is not shown", () => {
+    const text = "//a.example.com/:_authToken='quoted-value'\n//b.example.com/:_authToken=new-value # was old-value\n";
+    expect(found("npm", text).map(([, , value]) => value)).toEqual(["quoted-value", "new-value"]);
+    expect(npmrc(text, standIn)).toBe(
+      "//a.example.com/:_authToken='<npm-a.example.com>'\n//b.example.com/:_authToken=<npm-b.example.com>\n",
+    );
+  });
+
+  test("SC-10: of a password with an @ no part is taken for the host and named", () => {
+    const text = "https://me:first@second@git.example.com\n";
+    expect(found("git", text)).toEqual([["git-git.example.com", "git.example.com", "first@second"]]);
+    expect(JSON.stringify(readLogins("git", text).logins.map(({ what }) => what))).not.toContain("second");
+    expect(onlyStoodIn("git", text, standIn)).toBe("https://me:<git-git.example.com>@git.example.com\n");
+  });
 });
