@@ -145,8 +145,9 @@ export class Layer {
 
 /** A relative path is not spelled as an absolute one, whatever is unknown in it; what may be around any name says nothing about it. */
 function alike(section: Section, text: string): Section {
-  if (!text.includes(UNKNOWN) || text === UNKNOWN || /^[/~]/.test(text)) return section;
-  return section.filter(({ pattern: { source } }) => !/^[/~]/.test(source) && !/^\*.*\*$/.test(source));
+  if (!text.includes(UNKNOWN) || text === UNKNOWN) return section;
+  const isAbsolute = /^[/~]/.test(text);
+  return section.filter(({ pattern: { source } }) => (isAbsolute || !/^[/~]/.test(source)) && !/^\*.*\*$/.test(source));
 }
 
 /** `@private` and its like stand for many hosts: any rule that names a host is more specific. */

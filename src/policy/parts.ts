@@ -34,6 +34,7 @@ export type Part = CommandPart | ProblemPart | Effect;
 
 const MAX_DEPTH = 16;
 const MAX_PARTS = 4_000;
+const MAX_WORDS = 40_000;
 const SYSTEM_PROGRAM = /^\/(usr\/(local\/)?)?s?bin\/(?=[^/]+$)/;
 /** Builtins that do nothing outside of the shell; assignments among their words are looked at. */
 const DECLARING = new Set(["export", "declare", "typeset", "local", "readonly"]);
@@ -82,6 +83,8 @@ class Collector {
   readonly parts: Part[] = [];
   /** Simple commands of all texts together count against one limit. */
   readonly #script: Script = { commands: [], problems: [] };
+  /** Words of all commands, also those inside others. */
+  #words = 0;
   /** Folders that a relative path may be meant from. */
   readonly #folders: Word[] = [];
 
@@ -131,6 +134,9 @@ class Collector {
 
   /** A program with its words, and what it runs in turn. */
   run(given: readonly Word[], depth: number, weak: boolean, command?: SimpleCommand): void {
+    if (this.parts.length > MAX_PARTS) return;
+    this.#words += given.length;
+    if (this.#words > MAX_WORDS) return this.#add({ kind: "problem", shown: "", why: "it has too many words", unreadable: true });
     if (depth > MAX_DEPTH) return this.#problem(given[0]?.text ?? "", "it is nested too deeply");
     const words = command === undefined ? this.#passedOn(given) : given;
     const program = words[0];

@@ -5,6 +5,7 @@ import { hidden, optionValues, type Finding, type Inspect } from "./finding.ts";
 import { sedRuns } from "./sed.ts";
 
 const CODE: Finding = { opaque: { why: "it runs code that is not looked into", kind: "code" } };
+const PIPED: Finding = { opaque: { why: "it runs code that is not looked into", kind: "code", later: true } };
 const OPTION = hidden("an option of it runs a command");
 
 /** An interpreter with code on its command line, or from its input. */
@@ -21,7 +22,8 @@ function interpreter(letters: string, names: readonly string[] = []): Inspect {
             .some((each) => letters.includes(each))),
     );
     const first = rest[0];
-    return inline || first === undefined || first.text === "-" || isUnknown(first) ? CODE : {};
+    if (!inline && (first === undefined || first.text === "-")) return PIPED;
+    return inline || (first !== undefined && isUnknown(first)) ? CODE : {};
   };
 }
 
@@ -161,7 +163,7 @@ export const CODES: Readonly<Record<string, Inspect>> = {
   nvim: editor,
   ex: editor,
   emacs: editor,
-  ed: () => hidden("it runs what it reads from its input"),
+  ed: () => ({ opaque: { why: "it runs what it reads from its input", kind: "hidden", later: true } }),
   gdb: () => CODE,
   make,
   gmake: make,

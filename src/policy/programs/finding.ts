@@ -6,6 +6,8 @@ export interface Opaque {
   readonly why: string;
   /** Code of an interpreter: a rule that names the program may allow it. What hides in an option needs an exact one. */
   readonly kind: "code" | "hidden";
+  /** What it runs comes from its input, and is known only then. */
+  readonly later?: true;
 }
 
 export interface Finding {

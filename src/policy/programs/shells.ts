@@ -28,7 +28,7 @@ function shell(words: readonly Word[]): Finding {
 }
 
 const STANDARD_INPUT = /^\/(?:dev\/(?:stdin|fd\/0)|proc\/(?:self|thread-self)\/fd\/0)$/;
-const READS: Finding = { opaque: { why: "it runs what it reads from its input", kind: "hidden" }, readsInput: true };
+const READS: Finding = { opaque: { why: "it runs what it reads from its input", kind: "hidden", later: true }, readsInput: true };
 
 function joinedFrom(letters: string, names: readonly string[] = [], skipped = 0): Inspect {
   return (words) => {
@@ -87,10 +87,22 @@ function source(words: readonly Word[]): Finding {
   return { opaque: { why: "it runs a script that is not looked into", kind: "code" } };
 }
 
-/** Every word could be a command for the shell inside, or the words together one. */
-function terminals(words: readonly Word[]): Finding {
-  const rest = words.slice(1);
-  return { scripts: rest.filter(({ text }) => /\s/.test(text)), runs: rest.map((_, index) => rest.slice(index)), lenient: true };
+/** One word is a text for the shell inside, several are a program with its words. */
+function inside(inner: readonly Word[]): Finding {
+  const [first] = inner;
+  if (first === undefined) return {};
+  return inner.length === 1 ? { scripts: [first], lenient: true } : { runs: [inner], lenient: true };
+}
+
+const TMUX_RUNS =
+  /^(new|new-session|neww|new-window|splitw|split-window|respawnp|respawn-pane|respawnw|respawn-window|run|run-shell|popup|display-popup)$/;
+function tmux(words: readonly Word[]): Finding {
+  const at = words.findIndex(({ text }) => TMUX_RUNS.test(text));
+  return at < 0 ? {} : inside(words.slice(firstOperand(words, { letters: "ceFlnstxyhw" }, at + 1)));
+}
+
+function screen(words: readonly Word[]): Finding {
+  return inside(words.slice(firstOperand(words, { letters: "ceDhpSsTt" })));
 }
 
 const SHELL_NAMES = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "pwsh"] as const;
@@ -119,8 +131,8 @@ export const SHELLS: Readonly<Record<string, Inspect>> = {
   batch: () => READS,
   enable: (words) => (optionValues(words, { letter: "f" }).length > 0 ? hidden("it loads code into the shell") : {}),
   hash: (words) => (optionValues(words, { letter: "p" }).length > 0 ? hidden("it gives a program another name") : {}),
-  tmux: terminals,
-  screen: terminals,
+  tmux,
+  screen,
   sg: (words) => {
     const scripts = optionValues(words, { letter: "c" });
     return scripts.length > 0 ? { scripts } : READS;

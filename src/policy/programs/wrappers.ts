@@ -127,7 +127,7 @@ function parallel(words: readonly Word[]): Finding {
   const start = firstOperand(words, { letters: "jNnLSaI", names: ["jobs", "max-args", "sshlogin", "arg-file", "colsep", "joblog"] });
   const end = words.findIndex(({ text }) => text.startsWith(":::"));
   const inner = words.slice(start, end < 0 ? undefined : Math.max(start, end));
-  if (inner.length === 0) return hidden("it runs the lines it is given");
+  if (inner.length === 0) return { opaque: { why: "it runs the lines it is given", kind: "hidden", later: true } };
   return { transparent: true, scripts: [joined([...inner, unknownWord("$arguments")])] };
 }
 

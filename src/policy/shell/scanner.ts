@@ -8,7 +8,7 @@ const NAME = /[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]/y;
 const REDIRECT = /(?:\d+|\{([A-Za-z_][A-Za-z0-9_]*)\})?(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)/y;
 const REDIRECT_ALL = /&>>?/y;
 const DEFAULTED = /!?([A-Za-z_]\w*):?=/y;
-const CALCULATED = /([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)/g;
+const CALCULATED = /(?<!\w)([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)/g;
 /** Blanks that no shell takes for blanks, marks that turn or hide text, and control characters. */
 const DISGUISE =
   // oxlint-disable-next-line no-control-regex, no-misleading-character-class
@@ -215,7 +215,7 @@ export abstract class Scanner {
       return this.#doubleQuoted(word);
     }
     if (next === "(") this.#bracketed();
-    else if (next === "{") this.#parameter(inQuotes);
+    else if (next === "{") this.#deeper(() => this.#parameter(inQuotes));
     else if (next === "[") this.#oldArithmetic();
     else {
       NAME.lastIndex = start + 1;
