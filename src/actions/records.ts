@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { AuditEntry, AuditLabel } from "../schema/audit.ts";
 import type { PolicyAction, PolicyDecision } from "../schema/policy.ts";
 import { exactly, shownAction } from "../policy/always.ts";
+import { redact } from "../schema/secret-patterns.ts";
 import type { SandboxRow } from "../store/store.ts";
 
 /** Parts that are kept with a record; the others follow from the target. */
@@ -23,10 +24,15 @@ export function actionEntry(
       verdict,
       hash: createHash("sha256").update(exactly(action)).digest("hex"),
       ...(approval === undefined ? {} : { approval }),
-      parts: parts.slice(0, MOST_PARTS).map((part) => ({ command: part.command.slice(0, 256), verdict: part.verdict, rule: part.rule })),
+      parts: parts.slice(0, MOST_PARTS).map((part) => ({
+        // Cut afterwards: half a secret does not look like one.
+        command: redact(part.command).slice(0, 256),
+        verdict: part.verdict,
+        rule: redact(part.rule).slice(0, 256),
+      })),
     },
     label: more.label ?? labelOf(verdict, rule),
-    rule: rule.slice(0, 1024),
+    rule: redact(rule).slice(0, 1024),
     reason,
     sandbox: row.id,
     snapshot: row.currentSnapshot,

@@ -13,6 +13,8 @@ export function cleaned(entry: AuditEntry): AuditEntry {
     action: entry.action.slice(0, 128),
     target: cleanText(entry.target),
     arguments: bounded(redactValue(entry.arguments) as AuditEntry["arguments"]),
+    // An `always` rule is the whole command.
+    rule: entry.rule === null ? null : cleanText(entry.rule),
     reason: entry.reason === null ? null : cleanText(entry.reason),
   };
 }

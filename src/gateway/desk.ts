@@ -119,7 +119,7 @@ export class FrontDesk implements Desk {
       throw new VivError("not_found", `There is no ${request.method} /${request.path.join("/").slice(0, 200)} for this sandbox.`, {
         remedy: "Use `self` or the sandbox's own id; docs/GATEWAY.md has the routes.",
       });
-    if (found.rate !== undefined) this.#hold(row.id, found.rate);
+    if (found.rate !== undefined) this.#hold(row.id, found.rate, found.rate === "action" ? weightOf(request.body) : 1);
     this.#desk.parts.live.touch(row.id);
     return found.answer({ ...request, row, named });
   }
@@ -132,8 +132,8 @@ export class FrontDesk implements Desk {
     return { named: {} };
   }
 
-  #hold(sandbox: string, kind: keyof typeof RATES): void {
-    const waitMs = this.#rates.take(sandbox, kind);
+  #hold(sandbox: string, kind: keyof typeof RATES, weight = 1): void {
+    const waitMs = this.#rates.take(sandbox, kind, weight);
     if (waitMs === 0) return;
     this.#dropped.count(sandbox, kind);
     throw new VivError("rate_limited", `Too many requests of this kind; the next one in ${waitMs} ms.`);
@@ -145,6 +145,11 @@ export class FrontDesk implements Desk {
     const { id, state, deadline } = result.approval;
     return { status: 202, body: { granted: false, approval: id, state, deadline } };
   }
+}
+
+/** Long actions take the policy long, and everybody waits for it. */
+function weightOf(body: unknown): number {
+  return 1 + Math.floor((JSON.stringify(body) ?? "").length / 2048);
 }
 
 function route(method: Route["method"], path: string, rate: Route["rate"], answer: Route["answer"]): Route {

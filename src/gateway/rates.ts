@@ -20,8 +20,8 @@ export class Rates<Kind extends string> {
     this.#now = now;
   }
 
-  /** Milliseconds until it may be done; 0 if it may now, and then it counts. */
-  take(sandbox: string, kind: Kind): number {
+  /** Milliseconds until it may be done; 0 if it may now, and then it counts, as much as it weighs. */
+  take(sandbox: string, kind: Kind, weight = 1): number {
     const { burst, perSecond } = this.#rates[kind];
     const buckets = this.#buckets.get(sandbox) ?? new Map<Kind, Bucket>();
     this.#buckets.set(sandbox, buckets);
@@ -30,8 +30,9 @@ export class Rates<Kind extends string> {
     buckets.set(kind, bucket);
     bucket.left = Math.min(burst, bucket.left + ((now - bucket.at) / 1000) * perSecond);
     bucket.at = now;
-    if (bucket.left < 1) return Math.ceil(((1 - bucket.left) / perSecond) * 1000);
-    bucket.left -= 1;
+    const needed = Math.min(burst, weight);
+    if (bucket.left < needed) return Math.ceil(((needed - bucket.left) / perSecond) * 1000);
+    bucket.left -= needed;
     return 0;
   }
 

@@ -97,7 +97,7 @@ function isKnownPart(part: Part): boolean {
     case "problem":
       return false;
     case "command":
-      return !part.text.includes(UNKNOWN) && part.effects.every(isKnownPart);
+      return part.opaque?.later !== true && !part.text.includes(UNKNOWN) && part.effects.every(isKnownPart);
     case "path":
       return !isUnknown(part.path) && !part.path.glob;
     case "host":

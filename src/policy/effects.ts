@@ -1,6 +1,8 @@
 /** What known programs do beside running: files they write or delete, hosts they call, packages they bring. */
 import { UNKNOWN } from "./pattern.ts";
-import { firstOperand } from "./programs/finding.ts";
+import { tarWords } from "./programs/code.ts";
+import { packages, type PackageEffect } from "./packages.ts";
+import { operands, optionValues } from "./programs/finding.ts";
 import { subcommandAt } from "./programs/git.ts";
 import { isUnknown, type Word } from "./shell/script.ts";
 
@@ -17,11 +19,6 @@ export interface HostEffect {
   readonly shown: string;
   readonly host: string;
 }
-export interface PackageEffect {
-  readonly kind: "package";
-  readonly shown: string;
-  readonly name: string;
-}
 export type Effect = PathEffect | HostEffect | PackageEffect;
 
 const DELETING = new Set(["rm", "rmdir", "unlink", "shred", "trash", "srm"]);
@@ -37,6 +34,25 @@ const VALUED: Readonly<Record<string, string>> = {
   cp: "St",
   mv: "St",
   ln: "St",
+  patch: "bBdDFgioprVxYz",
+  split: "abClnt",
+  uniq: "fsw",
+  xxd: "clgors",
+};
+
+/** Which operand is written, of those that write one of them. */
+const WRITING_AT: Readonly<Record<string, number>> = { zip: 0, patch: 0, split: 1, uniq: 1, xxd: 1 };
+const PACKING = new Set(["gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd"]);
+/** Options whose value is a file or folder that is written. */
+const WRITING_OPTIONS: Readonly<Record<string, { readonly letters?: string; readonly names?: readonly string[] }>> = {
+  sort: { letters: "o", names: ["output"] },
+  tree: { letters: "o" },
+  less: { letters: "oO", names: ["log-file", "LOG-FILE"] },
+  patch: { letters: "od", names: ["output", "directory"] },
+  unzip: { letters: "d" },
+  curl: { letters: "o", names: ["output", "output-dir"] },
+  wget: { letters: "OP", names: ["output-document", "directory-prefix"] },
+  ...Object.fromEntries(["cp", "mv", "ln", "install"].map((name) => [name, { letters: "t", names: ["target-directory"] }])),
 };
 
 export function effectsOf(name: string, words: readonly Word[], from: readonly Word[]): Effect[] {
@@ -57,19 +73,6 @@ export function effectsOf(name: string, words: readonly Word[], from: readonly W
   ];
 }
 
-function operands(words: readonly Word[], letters = ""): Word[] {
-  const result: Word[] = [];
-  for (let index = 1; index < words.length;) {
-    const at = firstOperand(words, { letters }, index);
-    const word = words[at];
-    if (word === undefined) break;
-    if (words[at - 1]?.text === "--") return [...result, ...words.slice(at)];
-    result.push(word);
-    index = at + 1;
-  }
-  return result;
-}
-
 function deleted(name: string, words: readonly Word[]): Word[] {
   if (DELETING.has(name)) return operands(words);
   if (name !== "git") return [];
@@ -82,32 +85,39 @@ function deleted(name: string, words: readonly Word[]): Word[] {
 
 function written(name: string, words: readonly Word[]): Word[] {
   if (WRITING_ALL.has(name)) return operands(words, VALUED[name]).slice(WITH_MODE.has(name) ? 1 : 0);
-  if (name === "mv") return operands(words, VALUED[name]);
-  if (WRITING_LAST.has(name)) {
-    const targets = words.slice(1).flatMap((word) => (word.text.startsWith("--target-directory=") ? [cut(word, 19)] : []));
-    const last = operands(words, VALUED[name]).at(-1);
-    const given = words.findIndex(({ text }) => text === "-t");
-    const folder = given > 0 ? words[given + 1] : undefined;
-    return [...targets, ...(folder === undefined ? [] : [folder]), ...(last === undefined ? [] : [last])];
-  }
+  const options = optionPaths(name, words);
+  if (name === "mv") return [...options, ...operands(words, VALUED[name])];
+  if (WRITING_LAST.has(name)) return [...options, ...operands(words, VALUED[name]).slice(-1)];
+  const place = WRITING_AT[name];
+  if (place !== undefined) return [...options, ...operands(words, VALUED[name]).slice(place, place + 1)];
+  if (PACKING.has(name))
+    return words.some(({ text }) => /^(-[a-zA-Z]*[clt]|--(stdout|to-stdout|list|test))/.test(text)) ? [] : operands(words);
   if (name === "dd") return words.filter(({ text }) => text.startsWith("of=")).map((word) => cut(word, 3));
-  if (name === "sed" && words.some(({ text }) => /^(-[a-zA-Z]*i|--in-place)/.test(text)))
+  if (name === "tar" || name === "bsdtar" || name === "gtar") return packed(tarWords(words));
+  if (name === "git") return words[subcommandAt(words)]?.text === "archive" ? optionValues(words, { letter: "o" }) : [];
+  if (name === "sed" && words.some(({ text }) => /^(-[a-zA-Z]*i|--in-?[a-z]*)/.test(text)))
     return operands(words, "ef").slice(words.some(({ text }) => /^(-[a-zA-Z]*[ef]$|--exp|--fi)/.test(text)) ? 0 : 1);
   if (name === "yq" && words.some(({ text }) => /^(-[a-zA-Z]*i|--inplace)/.test(text))) return operands(words).slice(1);
-  if (name === "sort") return words.flatMap((word, index) => (/^-[a-z]*o$/.test(word.text) ? words.slice(index + 1, index + 2) : []));
-  if (name === "curl" || name === "wget") return outputs(name, words);
   if (name === "find")
     return words.flatMap((word, index) => (/^-(fprint|fprintf|fls|fprint0)$/.test(word.text) ? words.slice(index + 1, index + 2) : []));
-  return [];
+  return options;
 }
 
-function outputs(name: string, words: readonly Word[]): Word[] {
-  const letter = name === "curl" ? /^-[a-zA-Z]*o$/ : /^-[a-zA-Z]*[OP]$/;
-  return words.flatMap((word, index) => {
-    if (letter.test(word.text) || word.text === "--output" || word.text === "--output-document") return words.slice(index + 1, index + 2);
-    const at = /^--output(-document|-dir)?=/.exec(word.text)?.[0].length;
-    return at === undefined ? [] : [cut(word, at)];
-  });
+function optionPaths(name: string, words: readonly Word[]): Word[] {
+  const { letters = "", names = [] } = (Object.hasOwn(WRITING_OPTIONS, name) ? WRITING_OPTIONS[name] : undefined) ?? {};
+  return [
+    ...letters.split("").flatMap((letter) => (letter === "" ? [] : optionValues(words, { letter }))),
+    ...names.flatMap((each) => optionValues(words, { name: each })),
+  ].filter(({ text }) => text !== "-");
+}
+
+/** The folder that is unpacked into, and the archive that is made. */
+function packed(words: readonly Word[]): Word[] {
+  const makes = words.some(({ text }) => /^-[a-zA-Z]*[cruA]|^--(create|append|update|cat)/.test(text));
+  const archives = makes ? [...optionValues(words, { letter: "f" }), ...optionValues(words, { name: "file" })] : [];
+  const folders = words.flatMap((word) => (word.text.startsWith("--one-top-level=") ? [cut(word, 16)] : []));
+  const places = [...optionValues(words, { letter: "C" }), ...optionValues(words, { name: "directory" })];
+  return [...archives, ...folders, ...(makes ? [] : places)].filter(({ text }) => text !== "-");
 }
 
 function cut(word: Word, from: number): Word {
@@ -155,60 +165,4 @@ function hostAt(address: string): string {
   const host = authority.slice(authority.lastIndexOf("@") + 1);
   if (host.startsWith("[")) return host.slice(1, host.indexOf("]") < 0 ? undefined : host.indexOf("]"));
   return host.replace(/:\d*$/, "");
-}
-
-const INSTALLING: Readonly<Record<string, ReadonlySet<string>>> = {
-  npm: new Set([
-    "install",
-    "i",
-    "in",
-    "ins",
-    "inst",
-    "insta",
-    "instal",
-    "isnt",
-    "isnta",
-    "isntal",
-    "isntall",
-    "add",
-    "update",
-    "up",
-    "upgrade",
-  ]),
-  pnpm: new Set(["add", "install", "i", "update", "up"]),
-  yarn: new Set(["add", "upgrade"]),
-  bun: new Set(["add", "install", "i", "update"]),
-  pip: new Set(["install", "download"]),
-  pip3: new Set(["install", "download"]),
-  pipx: new Set(["install", "run"]),
-  uv: new Set(["add", "install"]),
-  poetry: new Set(["add"]),
-  conda: new Set(["install"]),
-  gem: new Set(["install"]),
-  cargo: new Set(["install", "add"]),
-  go: new Set(["install", "get"]),
-};
-
-/** Names of packages, without versions. */
-function packages(name: string, given: readonly Word[]): PackageEffect[] {
-  const isModule = /^python[0-9.]*$/.test(name) && given[1]?.text === "-m" && given[2]?.text === "pip";
-  const words = isModule ? given.slice(2) : name === "uv" && given[1]?.text === "pip" ? given.slice(1) : given;
-  const manager = isModule ? "pip" : name;
-  const installing = Object.hasOwn(INSTALLING, manager) ? INSTALLING[manager] : undefined;
-  if (installing === undefined) return [];
-  const at = words.findIndex(({ text }, index) => index > 0 && !text.startsWith("-"));
-  if (at < 0 || !installing.has(words[at]?.text ?? "")) return [];
-  return operands(words.slice(at), "rceitfCn").map((word) => ({
-    kind: "package",
-    shown: `${manager} package ${word.text}`,
-    name: isUnknown(word) ? UNKNOWN : packageName(word.text),
-  }));
-}
-
-function packageName(text: string): string {
-  if (/^[./~]|^git\+|^[\w-]+\//.test(text) || text.includes("://")) return text;
-  const version = text.indexOf("@", 1);
-  const name = version < 0 ? text : text.slice(0, version);
-  const end = name.search(/[[<>=!~;\s]/);
-  return (end < 0 ? name : name.slice(0, end)).toLowerCase();
 }

@@ -1,8 +1,9 @@
 /** A set of rules that judges parts of an action; no rule, no judgement. */
 import type { Verdict } from "../schema/policy.ts";
 import { classifyHost } from "./addresses.ts";
-import type { HostEffect, PackageEffect, PathEffect } from "./effects.ts";
+import type { HostEffect, PathEffect } from "./effects.ts";
 import type { Rules } from "./levels.ts";
+import type { PackageEffect } from "./packages.ts";
 import type { CommandPart, Part, ProblemPart } from "./parts.ts";
 import { compile, isExact, UNKNOWN } from "./pattern.ts";
 import { placesOf, type Place } from "./places.ts";
@@ -97,7 +98,7 @@ export class Layer {
     if (place.kind === "nothing") return undefined;
     const names = { read: ["read", "path"], write: ["write", "edit", "path"], delete: ["delete", "edit", "path"], enter: ["path"] }[access];
     const texts = place.kind === "unknown" ? [UNKNOWN] : place.texts;
-    const judged = names.map((name) => this.#texts(this.#own(name), texts));
+    const judged = names.map((name) => this.#texts(this.#own(name), texts, place.loose));
     if (access !== "read" && place.kind !== "inside") judged.push(this.#outside(place, texts));
     return worst(judged);
   }
@@ -112,10 +113,10 @@ export class Layer {
     return { verdict: "ask", rule: found.rule, reason: "A person is asked, since the path is known only when it runs." };
   }
 
-  #texts(section: Section, texts: readonly string[]): Judgement | undefined {
+  #texts(section: Section, texts: readonly string[], loose: readonly string[] = []): Judgement | undefined {
     const rule = pick(section, texts);
     if (rule === undefined) return undefined;
-    const possible = possiblyStricter(section, texts[0] ?? "", rule);
+    const possible = [texts[0] ?? "", ...loose].map((text) => possiblyStricter(alike(section, text), text, rule)).find(Boolean);
     return possible === undefined ? judgement(rule) : maybe(possible);
   }
 
@@ -140,6 +141,13 @@ export class Layer {
     const rule = pick(this.section(tool), [argument]);
     return rule === undefined ? undefined : judgement(rule);
   }
+}
+
+/** A relative path is not spelled as an absolute one, whatever is unknown in it; what may be around any name says nothing about it. */
+function alike(section: Section, text: string): Section {
+  if (!text.includes(UNKNOWN) || text === UNKNOWN) return section;
+  const isAbsolute = /^[/~]/.test(text);
+  return section.filter(({ pattern: { source } }) => (isAbsolute || !/^[/~]/.test(source)) && !/^\*.*\*$/.test(source));
 }
 
 /** `@private` and its like stand for many hosts: any rule that names a host is more specific. */

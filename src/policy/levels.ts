@@ -11,6 +11,7 @@ import {
   FILES,
   GIT_READING,
   GIT_RISKY,
+  GIT_SENDING,
   GIT_WORKING,
   INSTALLS,
   INTERPRETERS,
@@ -82,7 +83,7 @@ const FULL: Rules = {
   bash: {
     "*": "ask",
     ...each("allow", [...READING, ...FILES, ...DELETING, ...BUILDING, ...INTERPRETERS, ...CALLING, "git *"]),
-    ...each("ask", ["git push *", ...PUBLISHING]),
+    ...each("ask", [...GIT_SENDING, ...PUBLISHING]),
     ...each("deny", BLOCKED),
   },
   delete: { "*": "allow", ...DELETES_PRECIOUS },

@@ -4,6 +4,7 @@ import { UNKNOWN } from "./pattern.ts";
 import { CODES, npmOptions } from "./programs/code.ts";
 import type { Finding, Inspect, Opaque } from "./programs/finding.ts";
 import { SHELLS } from "./programs/shells.ts";
+import { isRiskyVariable, namedVariables } from "./programs/variables.ts";
 import { WRAPPING } from "./programs/wrappers.ts";
 import { parseInto } from "./shell/shell.ts";
 import { isUnknown, plainWord, type Assignment, type Redirect, type Script, type SimpleCommand, type Word } from "./shell/script.ts";
@@ -33,10 +34,8 @@ export type Part = CommandPart | ProblemPart | Effect;
 
 const MAX_DEPTH = 16;
 const MAX_PARTS = 4_000;
+const MAX_WORDS = 40_000;
 const SYSTEM_PROGRAM = /^\/(usr\/(local\/)?)?s?bin\/(?=[^/]+$)/;
-/** Names by which a variable makes a program run or load something else. */
-const RISKY_VARIABLE =
-  /^(PATH|IFS|ENV|BASH_ENV|CDPATH|SHELL|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS[0-4]|BASH_FUNC_.*|LD_.*|DYLD_.*|GCONV_PATH|LESS|LESSOPEN|LESSCLOSE|.*PAGER|.*EDITOR|VISUAL|BROWSER|GIT_(?!AUTHOR_|COMMITTER_|TERMINAL_PROMPT).*|SSH_ASKPASS|SUDO_ASKPASS|NODE_OPTIONS|NODE_PATH|PYTHON(PATH|STARTUP|HOME|INSPECT|WARNINGS|BREAKPOINT)|PERL5?(OPT|LIB|DB|5DB).*|RUBY(OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|MAKEFLAGS|MAKEFILES|GOFLAGS|CARGO_.*|RUSTC.*|RUSTFLAGS|CC|CXX|npm_config_.*|NPM_CONFIG_.*|PIP_.*|TAR_OPTIONS|RIPGREP_CONFIG_PATH|RSYNC_RSH|CVS_RSH|HOME|XDG_CONFIG_HOME|http_proxy|https_proxy|HTTPS?_PROXY|ALL_PROXY)$/;
 /** Builtins that do nothing outside of the shell; assignments among their words are looked at. */
 const DECLARING = new Set(["export", "declare", "typeset", "local", "readonly"]);
 const HARMLESS = new Set([
@@ -59,7 +58,7 @@ const INSPECTORS: Readonly<Record<string, Inspect>> = { ...WRAPPING, ...SHELLS, 
 
 function inspect(name: string, words: readonly Word[]): Finding {
   const found = (Object.hasOwn(INSPECTORS, name) ? INSPECTORS[name]?.(words) : undefined) ?? {};
-  return name === "npm" && found.opaque === undefined ? { ...found, ...npmOptions(words) } : found;
+  return /^p?npm$/.test(name) && found.opaque === undefined ? { ...found, ...npmOptions(words) } : found;
 }
 
 /** Everything a shell line does. */
@@ -84,6 +83,8 @@ class Collector {
   readonly parts: Part[] = [];
   /** Simple commands of all texts together count against one limit. */
   readonly #script: Script = { commands: [], problems: [] };
+  /** Words of all commands, also those inside others. */
+  #words = 0;
   /** Folders that a relative path may be meant from. */
   readonly #folders: Word[] = [];
 
@@ -117,7 +118,7 @@ class Collector {
   }
 
   #assignment({ name, value }: Assignment): void {
-    if (!RISKY_VARIABLE.test(name)) return;
+    if (!isRiskyVariable(name, value)) return;
     const shown = shorten(`${name}=${value.text}`);
     const opaque: Opaque = { why: `${name} changes what programs run`, kind: "hidden" };
     this.#add({ kind: "command", shown, text: `${name}=${value.match}`, otherTexts: [], weak: false, opaque, effects: [] });
@@ -133,12 +134,16 @@ class Collector {
 
   /** A program with its words, and what it runs in turn. */
   run(given: readonly Word[], depth: number, weak: boolean, command?: SimpleCommand): void {
+    if (this.parts.length > MAX_PARTS) return;
+    this.#words += given.length;
+    if (this.#words > MAX_WORDS) return this.#add({ kind: "problem", shown: "", why: "it has too many words", unreadable: true });
     if (depth > MAX_DEPTH) return this.#problem(given[0]?.text ?? "", "it is nested too deeply");
     const words = command === undefined ? this.#passedOn(given) : given;
     const program = words[0];
     if (program === undefined) return;
     const name = program.text.slice(program.text.lastIndexOf("/") + 1);
     if (this.#builtin(name, program, words)) return;
+    for (const variable of namedVariables(name, words)) this.#assignment(variable);
     const finding = isFixed(program) ? inspect(name, words) : UNKNOWN_PROGRAM;
     const effects = effectsOf(name, words, this.#folders);
     const opaque = this.#withInput(finding, command);
@@ -181,9 +186,19 @@ class Collector {
 
   #builtin(name: string, program: Word, words: readonly Word[]): boolean {
     if (!isFixed(program) || name !== program.text || !HARMLESS.has(name)) return false;
-    for (const word of DECLARING.has(name) ? words.slice(1) : []) {
+    const given = words.slice(1);
+    // Another name for a variable, or assignments anywhere in a command: which one changes is not seen then.
+    const hides = name === "set" ? /^[-+][a-zA-Z]*k|^keyword$/ : /^-[a-zA-Z]*n/;
+    const blind = name !== "export" && given.some(({ text }) => hides.test(text)) && (name === "set" || DECLARING.has(name));
+    if (blind) this.#assignment({ name: "PATH", value: plainWord("...") });
+    for (const word of DECLARING.has(name) ? given : []) {
       const at = word.text.indexOf("=");
-      if (at > 0) this.#assignment({ name: word.text.slice(0, at), value: { ...word, text: word.text.slice(at + 1) } });
+      const variable = word.text.slice(0, Math.max(0, at)).replace(/\[.*|\+$/, "");
+      if (at > 0)
+        this.#assignment({
+          name: variable,
+          value: { ...word, text: word.text.slice(at + 1), match: word.match.slice(word.match.indexOf("=") + 1) },
+        });
       else if (isUnknown(word)) this.#assignment({ name: "PATH", value: word });
     }
     if (name === "cd" || name === "pushd") this.#enter(words);
@@ -235,11 +250,24 @@ function otherTexts(text: string, program: Word, rest: readonly Word[]): string[
 /** Other spellings of the same command that rules are usually written for. */
 function* sameMeaning(name: string, rest: readonly Word[]): Generator<string> {
   if (name === "rm") yield* removal(rest);
+  if (MANAGERS.has(name)) yield* withoutOptions(name, rest);
   if (name !== "git") return;
   let index = 0;
   while (rest[index]?.text.startsWith("-") === true)
     index += /^(-C|-c|--git-dir|--work-tree|--namespace)$/.test(rest[index]?.text ?? "") ? 2 : 1;
   if (index > 0) yield ["git", ...rest.slice(index).map(({ match }) => quoted(match))].join(" ");
+}
+
+const MANAGERS = new Set(["npm", "pnpm", "yarn", "bun", "cargo", "uv", "poetry", "gem", "mvn", "dotnet"]);
+
+/** `npm --registry x publish` is `npm publish`: which options have a value nobody needs to know. */
+function* withoutOptions(name: string, rest: readonly Word[]): Generator<string> {
+  for (let index = 0; index < Math.min(rest.length, 16); index += 1) {
+    const before = rest[index - 1]?.text ?? "";
+    const isOption = /^[-+]/.test(rest[index]?.text ?? "");
+    if (!isOption && index > 0) yield [name, ...rest.slice(index).map(({ match }) => quoted(match))].join(" ");
+    if (!isOption && (index === 0 || !/^-[^=]*$/.test(before))) return;
+  }
 }
 
 /** `rm -r -f x`, `rm x -fr` and `rm --recursive --force x` are all `rm -rf x`. */

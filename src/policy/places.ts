@@ -1,4 +1,5 @@
 /** Where a path of a command leads, as far as its text says. */
+import { UNKNOWN } from "./pattern.ts";
 import { isUnknown, type Word } from "./shell/script.ts";
 
 export interface Place {
@@ -6,9 +7,12 @@ export interface Place {
   readonly kind: "inside" | "outside" | "unknown" | "nothing";
   /** The path as rules may name it: relative to the project, absolute, from ~. */
   readonly texts: readonly string[];
+  /** The same with unknown parts where the shell expands a pattern. */
+  readonly loose?: readonly string[];
 }
 
 const NO_FILE = /^\/dev\/(null|stdin|stdout|stderr|tty|zero|random|urandom|full|fd\/\d+)$/;
+const GLOB = /[*?]+|\[[^\]/]*\]?/g;
 /** Stands for the project's folder where nobody says which it is. */
 const SOMEWHERE = "/\u0002project";
 
@@ -59,7 +63,8 @@ function normal(path: string): string {
 function places(path: string, root: string, glob: boolean): Place[] {
   // `folder/*` is all of the folder.
   const whole = glob && /\/(\*|\.\*|\*\*|\?\*)$/.test(path) ? places(path.slice(0, path.lastIndexOf("/")) || "/", root, false) : [];
-  return [place(path, root), ...whole];
+  const found = place(path, root);
+  return [glob ? { ...found, loose: found.texts.map((text) => text.replace(GLOB, UNKNOWN)) } : found, ...whole];
 }
 
 function place(path: string, root: string): Place {

@@ -1,4 +1,7 @@
-/** Texts that look like a secret: promotions stop at them, records leave them out. */
+/**
+ * Texts that look like a secret: promotions stop at them, records leave them out. They are looked for in texts of sandboxes, so what may
+ * repeat has an end: none takes longer than its length.
+ */
 export interface SecretPattern {
   readonly pattern: RegExp;
   readonly what: string;
@@ -9,41 +12,61 @@ export const SECRETS: readonly SecretPattern[] = [
   { pattern: /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/, what: "an access key of AWS" },
   { pattern: /\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b/, what: "a token of GitHub" },
   { pattern: /\bglpat-[A-Za-z0-9_-]{20,}\b/, what: "a token of GitLab" },
-  { pattern: /\bnpm_[A-Za-z0-9]{36}\b|:_authToken\s*=\s*(?!\$)[^\s$]{8,}/, what: "a token of npm" },
+  { pattern: /\bnpm_[A-Za-z0-9]{36}\b|:_authToken\s{0,64}=\s{0,64}(?!\$)[^\s$]{8,}/, what: "a token of npm" },
   { pattern: /\bxox[abeprs]-[A-Za-z0-9-]{10,}/, what: "a token of Slack" },
   { pattern: /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{32,}/, what: "a key of a model provider" },
   { pattern: /\bAIza[0-9A-Za-z_-]{35}\b/, what: "a key of Google" },
   { pattern: /\b(?:sk|rk)_live_[0-9a-zA-Z]{20,}\b/, what: "a key of Stripe" },
   { pattern: /\bhf_[A-Za-z0-9]{30,}\b/, what: "a token of Hugging Face" },
   {
-    pattern: /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@'"<>]+:(?!\$|<|\*|x{3}|password@|pass@|secret@)[^\s/@'"<>]{6,}@[\w.-]+/i,
+    pattern: /\b[a-z][a-z0-9+.-]{0,31}:\/\/[^\s/:@'"<>]+:(?!\$|<|\*|x{3}|password@|pass@|secret@)[^\s/@'"<>]{6,}@[\w.-]+/i,
     what: "a login in an address",
   },
-  { pattern: /^\s*machine\s+\S+\s+login\s+\S+\s+password\s+\S+/m, what: "a login of .netrc" },
+  {
+    pattern: /^[ \t]{0,64}machine\s{1,64}\S{1,256}\s{1,64}login\s{1,64}\S{1,256}\s{1,64}password\s{1,64}\S{1,256}/m,
+    what: "a login of .netrc",
+  },
 ];
 
 /** Names of variables and fields whose value is nobody's business. */
 const SECRET_NAMES = /(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|private[-_]?key|credential|authorization|bearer|session|cookie)/i;
 /** `--token value`, `TOKEN=value`, `Authorization: Bearer value`. */
-const ASSIGNED = new RegExp(`(${SECRET_NAMES.source}[\\w-]*["']?\\s*(?:[=:]|\\s)\\s*(?:bearer |basic )?["']?)([^\\s"'&;|]{4,})`, "gi");
+const ASSIGNED = new RegExp(
+  `(${SECRET_NAMES.source}[\\w-]{0,64}["']?(?:\\s{0,64}[=:]\\s{0,64}|\\s{1,64})(?:bearer |basic )?)` +
+    `("[^"]{1,1024}"|'[^']{1,1024}'|["']?[^\\s"'&;|]{4,})`,
+  "gi",
+);
+/** A header goes on to the end of its quotes or line, whatever scheme it names. */
+const HEADERS = /((?:cookie|authorization)["']?\s{0,64}:\s{0,64}["']?)[^"'\r\n]{1,4096}/gi;
+const SIGNED = /\beyJ[\w-]{8,256}\.[\w-]{8,4096}\.[\w-]*/g;
 
 export const REDACTED = "[redacted]";
 
 const EVERYWHERE = SECRETS.map(({ pattern }) => new RegExp(pattern.source, `${pattern.flags.replace("g", "")}g`));
 /** `-u name:value` of curl and others, `sshpass -p value`. */
-const LOGINS = /((?:^|\s)(?:-u|--user|--proxy-user)[=\s]?["']?[^\s:"']+:|\bsshpass\s+-p\s*["']?)[^\s"']+/g;
+const LOGINS = /((?:^|\s)(?:-u|--user|--proxy-user)[=\s]?["']?[^\s:"']+:|\bsshpass\s{1,64}-p\s{0,64}["']?)[^\s"']+/g;
 
 /** The text without what looks secret in it. */
 export function redact(text: string): string {
   if (text.length < 8) return text;
   const known = EVERYWHERE.reduce((rest, pattern) => rest.replace(pattern, REDACTED), text).replace(LOGINS, `$1${REDACTED}`);
-  return known.replace(ASSIGNED, (_, before: string) => `${before}${REDACTED}`);
+  const headless = known.replace(SIGNED, REDACTED).replace(HEADERS, `$1${REDACTED}`);
+  return headless.replace(ASSIGNED, (all, before: string) => (all.endsWith(REDACTED) ? all : `${before}${REDACTED}`));
+}
+
+/** `["--token", "value"]`: words of a command, one by one. */
+function isBehindName(before: unknown, value: unknown): boolean {
+  if (typeof before !== "string" || typeof value !== "string") return false;
+  return (
+    (before.length <= 128 && /^--?[\w-]+$/.test(before) && SECRET_NAMES.test(before)) ||
+    (/^(?:-u|--user|--proxy-user)$/.test(before) && value.includes(":"))
+  );
 }
 
 /** The same for anything that JSON can say; fields with secret names lose their value whole. */
 export function redactValue(value: unknown): unknown {
   if (typeof value === "string") return redact(value);
-  if (Array.isArray(value)) return value.map(redactValue);
+  if (Array.isArray(value)) return value.map((each, index) => (isBehindName(value[index - 1], each) ? REDACTED : redactValue(each)));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [name, SECRET_NAMES.test(name) && inner !== null ? REDACTED : redactValue(inner)]),

@@ -21,9 +21,11 @@ export default command({
     const approval = await findId(client, "approval", reference);
     const answered = await client.call("answerApproval", { approval, answer: options.always ? "always" : "once", approver });
     if (json) return screen.json(answered);
-    const { id, scope, always } = answered;
+    const { id, scope, always, target } = answered;
     screen.print(
       `${shortId(id)} is approved${scope === "always" && always !== null ? `, and from now on by the rule ${cleanPath(always)}` : ", once"}.`,
     );
+    // A table may have shown less of it.
+    screen.print(`  ${cleanPath(target)}`);
   },
 });

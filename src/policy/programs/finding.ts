@@ -6,6 +6,8 @@ export interface Opaque {
   readonly why: string;
   /** Code of an interpreter: a rule that names the program may allow it. What hides in an option needs an exact one. */
   readonly kind: "code" | "hidden";
+  /** What it runs comes from its input, and is known only then. */
+  readonly later?: true;
 }
 
 export interface Finding {
@@ -43,7 +45,8 @@ export function firstOperand(words: readonly Word[], { letters = "", names = [] 
     if (text === "--") return index + 1;
     if (!text.startsWith("-") || text === "-") return index;
     if (text.startsWith("--")) {
-      if (names.includes(text.slice(2))) index += 1;
+      // Long names may be shortened.
+      if (names.some((name) => text.length > 3 && name.startsWith(text.slice(2)))) index += 1;
       continue;
     }
     const letter = text
@@ -53,6 +56,20 @@ export function firstOperand(words: readonly Word[], { letters = "", names = [] 
     if (letter >= 0 && letter === text.length - 2) index += 1;
   }
   return index;
+}
+
+/** All words that are no options. */
+export function operands(words: readonly Word[], letters = ""): Word[] {
+  const result: Word[] = [];
+  for (let index = 1; index < words.length;) {
+    const at = firstOperand(words, { letters }, index);
+    const word = words[at];
+    if (word === undefined) break;
+    if (words[at - 1]?.text === "--") return [...result, ...words.slice(at)];
+    result.push(word);
+    index = at + 1;
+  }
+  return result;
 }
 
 /** Values of an option in all its spellings: -c V, -cV, --name V, --name=V, and shortened long names from `least` letters on. */

@@ -3,12 +3,19 @@ import { isUnknown, type Word } from "../shell/script.ts";
 import { hidden, joined, optionValues, type Finding } from "./finding.ts";
 
 const RUNS = hidden("a setting or option of git runs a command");
-const SAFE_SETTINGS = /^(color\.|user\.(name|email)=|advice\.|core\.quotepath=|log\.|status\.|init\.defaultbranch=|commit\.gpgsign=false)/i;
+const SAFE_SETTINGS =
+  /^(color\.|user\.(name|email)=|advice\.|core\.quotepath=|log\.|status\.|core\.(pager|editor)=(cat|true|:)?$|init\.defaultbranch=|commit\.gpgsign=false)/i;
 const RISKY_SETTING =
   /^(alias\.|core\.(pager|editor|sshcommand|fsmonitor|hookspath|gitproxy|askpass|alternaterefscommand|attributesfile|worktree)|.*\.(external|textconv|command|cmd|clean|smudge|process|driver|program|helper|update|vcs|uploadpack|receivepack|path|tool|browser|man)\b|pager\.|diff\.external|sequence\.editor|gpg\.|include|credential|url\.|uploadpack|remote\.|protocol\.|trailer\.|submodule\.|interactive\.difffilter|sendemail|web\.|init\.templatedir|http\.proxy|ssh\.)/i;
 const RISKY_OPTION =
   /^(--exec-path=|--config-env|--upload-pack|--receive-pack|--exec=|--extcmd|--ext-diff|--open-files-in-pager|--output|--template|--upload-archive|-O.|--tool|--gpg-sign=|--smtp|--sendmail)/;
-const COMMAND_TRANSPORT = /^ext::|^fd::|^--remote=ext::/;
+/** Long names may be shortened. */
+const LONG_RISKS = "--upload-pack --receive-pack --extcmd --ext-diff --open-files-in-pager --output --template --upload-archive".split(" ");
+const COMMAND_TRANSPORT = /^ext::|^fd::|^--rem[a-z]*=(ext|fd)::/;
+
+function isRisky(text: string): boolean {
+  return RISKY_OPTION.test(text) || (text.length > 4 && LONG_RISKS.some((name) => name.startsWith(text.split("=")[0] ?? text)));
+}
 
 /** Index of the subcommand, after the options that stand before it. */
 export function subcommandAt(words: readonly Word[]): number {
@@ -27,7 +34,7 @@ export function git(words: readonly Word[]): Finding {
     text === "-c" ? [words[index + 1]?.text ?? ""] : /^-c./.test(text) ? [text.slice(2)] : [],
   );
   if (settings.some((setting) => !SAFE_SETTINGS.test(setting))) return RUNS;
-  if (before.some(({ text }) => RISKY_OPTION.test(text) || /^--(git-dir|work-tree|exec-path)/.test(text))) return RUNS;
+  if (before.some(({ text }) => isRisky(text) || /^--(git-dir|work-tree|exec-path)/.test(text))) return RUNS;
   return subcommand(words[at]?.text ?? "", words.slice(at));
 }
 
@@ -42,11 +49,35 @@ function subcommand(name: string, words: readonly Word[]): Finding {
     return inner.length > 0 ? { scripts: [joined(inner)] } : {};
   }
   if (name === "rebase") return { scripts: [...optionValues(words, { letter: "x" }), ...optionValues(words, { name: "exec" })] };
-  if (name === "filter-branch" || name === "send-email" || name === "instaweb" || name === "daemon") return RUNS;
-  if (name === "difftool" && rest.some(({ text }) => /^(-x|--extcmd)/.test(text))) return RUNS;
-  if (name === "grep" && rest.some(({ text }) => /^-O|^--open/.test(text))) return RUNS;
+  if (RUNNING.has(name)) return RUNS;
+  if (name === "clone" && cloneRuns(words)) return RUNS;
+  if ((name === "ls-remote" || name === "archive" || name === "fetch-pack" || name === "send-pack") && rest.some(isExec)) return RUNS;
+  if (name === "difftool" && rest.some(({ text }) => /^(-x|--ext)/.test(text))) return RUNS;
+  if (name === "grep" && rest.some(({ text }) => /^-[a-zA-Z]*O|^--open/.test(text))) return RUNS;
   // Message texts may look like anything, other operands not.
-  return name !== "commit" && rest.some(({ text }) => RISKY_OPTION.test(text)) ? RUNS : {};
+  return name !== "commit" && rest.some(({ text }) => isRisky(text)) ? RUNS : {};
+}
+
+const RUNNING = new Set([
+  "filter-branch",
+  "send-email",
+  "instaweb",
+  "daemon",
+  "mergetool",
+  "remote-ext",
+  "remote-fd",
+  "hook",
+  "for-each-repo",
+]);
+
+function isExec({ text }: Word): boolean {
+  return text.startsWith("--exec");
+}
+
+/** `-u` names a program of the other side, which is this one for a folder; settings are those of `-c` before a subcommand. */
+function cloneRuns(words: readonly Word[]): boolean {
+  const settings = [...optionValues(words, { letter: "c" }), ...optionValues(words, { name: "config" })];
+  return optionValues(words, { letter: "u" }).length > 0 || settings.some(({ text }) => !SAFE_SETTINGS.test(text));
 }
 
 function config(rest: readonly Word[]): Finding {

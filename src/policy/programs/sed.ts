@@ -10,7 +10,8 @@ export function sedRuns(words: readonly Word[]): boolean {
     const word = words[index];
     if (word === undefined) break;
     const { text } = word;
-    if (text === "-e" || text === "--expression") {
+    if (/^(-[nrsuzE]*l|--l[a-z-]*)$/.test(text)) index += 1;
+    else if (text === "-e" || text === "--expression") {
       index += 1;
       const next = words[index];
       if (next !== undefined) scripts.push(next);

@@ -7,7 +7,7 @@ function shell(words: readonly Word[]): Finding {
   for (let index = 1; index < words.length; index += 1) {
     const { text } = words[index] ?? { text: "" };
     if (/^--(rcfile|init-file)/.test(text)) return hidden("it runs a script that is not looked into");
-    if (/^[-+]o$/i.test(text)) {
+    if (/^[-+][a-zA-Z]*o$/i.test(text) && !text.slice(1, -1).includes("c")) {
       index += 1;
       continue;
     }
@@ -20,12 +20,15 @@ function shell(words: readonly Word[]): Finding {
     if (words[index] !== undefined && isUnknown(words[index] as Word)) return hidden("what it runs is known only then");
     if (/^[-+]/.test(text) && text !== "-") continue;
     // A script file: nobody looks into it, so a rule has to name it.
-    return text === "-" ? READS : { opaque: { why: "it runs a script that is not looked into", kind: "code" } };
+    return text === "-" || STANDARD_INPUT.test(text)
+      ? READS
+      : { opaque: { why: "it runs a script that is not looked into", kind: "code" } };
   }
   return words.some(({ text }) => text === "--version" || text === "--help") ? {} : READS;
 }
 
-const READS: Finding = { opaque: { why: "it runs what it reads from its input", kind: "hidden" }, readsInput: true };
+const STANDARD_INPUT = /^\/(?:dev\/(?:stdin|fd\/0)|proc\/(?:self|thread-self)\/fd\/0)$/;
+const READS: Finding = { opaque: { why: "it runs what it reads from its input", kind: "hidden", later: true }, readsInput: true };
 
 function joinedFrom(letters: string, names: readonly string[] = [], skipped = 0): Inspect {
   return (words) => {
@@ -79,8 +82,27 @@ function su(words: readonly Word[]): Finding {
   return scripts.length > 0 ? { scripts } : READS;
 }
 
-function source(): Finding {
+function source(words: readonly Word[]): Finding {
+  if (STANDARD_INPUT.test(words[1]?.text ?? "")) return READS;
   return { opaque: { why: "it runs a script that is not looked into", kind: "code" } };
+}
+
+/** One word is a text for the shell inside, several are a program with its words. */
+function inside(inner: readonly Word[]): Finding {
+  const [first] = inner;
+  if (first === undefined) return {};
+  return inner.length === 1 ? { scripts: [first], lenient: true } : { runs: [inner], lenient: true };
+}
+
+const TMUX_RUNS =
+  /^(new|new-session|neww|new-window|splitw|split-window|respawnp|respawn-pane|respawnw|respawn-window|run|run-shell|popup|display-popup)$/;
+function tmux(words: readonly Word[]): Finding {
+  const at = words.findIndex(({ text }) => TMUX_RUNS.test(text));
+  return at < 0 ? {} : inside(words.slice(firstOperand(words, { letters: "ceFlnstxyhw" }, at + 1)));
+}
+
+function screen(words: readonly Word[]): Finding {
+  return inside(words.slice(firstOperand(words, { letters: "ceDhpSsTt" })));
 }
 
 const SHELL_NAMES = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "pwsh"] as const;
@@ -107,5 +129,14 @@ export const SHELLS: Readonly<Record<string, Inspect>> = {
   readarray: (words) => (optionValues(words, { letter: "C" }).length > 0 ? hidden("an option of it runs a command") : {}),
   at: () => READS,
   batch: () => READS,
+  enable: (words) => (optionValues(words, { letter: "f" }).length > 0 ? hidden("it loads code into the shell") : {}),
+  hash: (words) => (optionValues(words, { letter: "p" }).length > 0 ? hidden("it gives a program another name") : {}),
+  tmux,
+  screen,
+  sg: (words) => {
+    const scripts = optionValues(words, { letter: "c" });
+    return scripts.length > 0 ? { scripts } : READS;
+  },
+  hyperfine: (words) => ({ scripts: words.slice(1).filter(({ text }) => !text.startsWith("-") && !/^\d+$/.test(text)), lenient: true }),
   crontab: () => hidden("it runs commands later"),
 };

@@ -1,6 +1,6 @@
 /** Programs that run another one they are given as words. */
 import { isUnknown, type Word, unknownWord } from "../shell/script.ts";
-import { firstOperand, hidden, joined, optionValues, type Finding, type Inspect, type OptionShape } from "./finding.ts";
+import { firstOperand, hidden, joined, optionValues, rest, type Finding, type Inspect, type OptionShape } from "./finding.ts";
 
 interface Wrapper extends OptionShape {
   /** Words between the options and the command. */
@@ -34,6 +34,25 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   faketime: { operands: 1 },
   "xvfb-run": { letters: "efnpsw" },
   "dbus-run-session": {},
+  setarch: { operands: 1 },
+  linux32: {},
+  linux64: {},
+  i386: {},
+  x86_64: {},
+  prlimit: {},
+  choom: { letters: "n" },
+  numactl: { letters: "NmCipxH" },
+  valgrind: {},
+  rlwrap: { letters: "abcCDfHlPqsStTzw" },
+  "ssh-agent": { letters: "aEOPt" },
+  "systemd-run": { letters: "HMpEu", names: ["unit", "property", "setenv", "slice", "description"] },
+  "cross-env": { assignments: true },
+  gtimeout: { letters: "ks", names: ["kill-after", "signal"], operands: 1 },
+  gnice: { letters: "n", names: ["adjustment"] },
+  gnohup: {},
+  gtime: { letters: "fo", names: ["format", "output"] },
+  gstdbuf: { letters: "ioe", names: ["input", "output", "error"] },
+  "start-stop-daemon": { letters: "xapusncdPNIkRrg" },
   busybox: {},
   toybox: {},
   sudo: {
@@ -71,8 +90,10 @@ function unwrap(wrapper: Wrapper, words: readonly Word[]): Finding {
   return { transparent, runs: [[...assigned, ...inner]] };
 }
 
-function env(words: readonly Word[]): Finding {
-  const wrapper: Wrapper = { letters: "uCS", names: ["unset", "chdir", "split-string"], assignments: true };
+function env(given: readonly Word[]): Finding {
+  // A lone `-` is `-i`.
+  const words = given.filter(({ text }, index) => index === 0 || text !== "-");
+  const wrapper: Wrapper = { letters: "auCS", names: ["argv0", "unset", "chdir", "split-string"], assignments: true };
   const options = words.slice(0, firstOperand(words, wrapper));
   const scripts = [...optionValues(options, { letter: "S" }), ...optionValues(options, { name: "split-string" })];
   const found = unwrap(wrapper, words);
@@ -106,7 +127,7 @@ function parallel(words: readonly Word[]): Finding {
   const start = firstOperand(words, { letters: "jNnLSaI", names: ["jobs", "max-args", "sshlogin", "arg-file", "colsep", "joblog"] });
   const end = words.findIndex(({ text }) => text.startsWith(":::"));
   const inner = words.slice(start, end < 0 ? undefined : Math.max(start, end));
-  if (inner.length === 0) return hidden("it runs the lines it is given");
+  if (inner.length === 0) return { opaque: { why: "it runs the lines it is given", kind: "hidden", later: true } };
   return { transparent: true, scripts: [joined([...inner, unknownWord("$arguments")])] };
 }
 
@@ -139,7 +160,9 @@ function deletion(words: readonly Word[], first: number): Word[] {
 function fd(words: readonly Word[]): Finding {
   const at = words.findIndex(({ text }) => /^(-[xX]|--exec|--exec-batch)$/.test(text));
   if (at >= 0) return { runs: [[...words.slice(at + 1), unknownWord("...")]] };
-  return words.some(({ text }) => /^(-[a-zA-Z]*[xX]|--exec)/.test(text)) ? hidden("an option of it runs a command") : {};
+  const program = words.find(({ text }) => text.startsWith("--exec"));
+  if (program !== undefined) return { runs: [[rest(program, program.text.indexOf("=") + 1), unknownWord("...")]] };
+  return words.some(({ text }) => /^-[a-zA-Z]*[xX]/.test(text)) ? hidden("an option of it runs a command") : {};
 }
 
 /** `npm exec -- tool`, `npx tool`, `uv run tool`: the runner is judged, and what it runs if a rule names it. */
@@ -148,7 +171,7 @@ function runner(subcommands: readonly string[]): Inspect {
     const at = subcommands.length === 0 ? 0 : words.findIndex(({ text }, index) => index > 0 && subcommands.includes(text));
     if (at < 0) return {};
     const start = firstOperand(words, { letters: "pc", names: ["package", "call"] }, at + 1);
-    const options = words.slice(at, start);
+    const options = words.slice(0, start);
     const scripts = [...optionValues(options, { letter: "c" }), ...optionValues(options, { name: "call" })];
     const inner = words.slice(start);
     return { scripts, runs: inner.length === 0 ? [] : [inner], lenient: true };
@@ -160,8 +183,12 @@ export const WRAPPING: Readonly<Record<string, Inspect>> = {
   env,
   command: exact,
   xargs,
+  gxargs: xargs,
   parallel,
   find,
+  gfind: find,
+  cmake: (words) => (words[1]?.text === "-E" ? runner(["env", "time"])(words) : {}),
+  direnv: (words) => (words[1]?.text === "exec" ? { transparent: true, runs: [words.slice(3)] } : {}),
   fd,
   fdfind: fd,
   npm: runner(["exec", "x"]),

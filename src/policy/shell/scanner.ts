@@ -5,6 +5,10 @@ import { SHELL_LIMITS, type Script, type Word } from "./script.ts";
 
 const ENDS_WORD = new Set([" ", "\t", "\n", "\r", ";", "&", "|", "<", ">", "(", ")"]);
 const NAME = /[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]/y;
+const REDIRECT = /(?:\d+|\{([A-Za-z_][A-Za-z0-9_]*)\})?(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)/y;
+const REDIRECT_ALL = /&>>?/y;
+const DEFAULTED = /!?([A-Za-z_]\w*):?=/y;
+const CALCULATED = /(?<!\w)([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)/g;
 /** Blanks that no shell takes for blanks, marks that turn or hide text, and control characters. */
 const DISGUISE =
   // oxlint-disable-next-line no-control-regex, no-misleading-character-class
@@ -62,6 +66,8 @@ export abstract class Scanner {
 
   /** Parses commands from here to the closing bracket. */
   protected abstract substitution(): void;
+  /** A variable changes without an assignment of its own. */
+  protected abstract assigned(name: string): void;
   /** Parses a text of its own. */
   protected abstract nested(text: string, kind: "commands" | "expansions"): void;
 
@@ -209,7 +215,7 @@ export abstract class Scanner {
       return this.#doubleQuoted(word);
     }
     if (next === "(") this.#bracketed();
-    else if (next === "{") this.#parameter(inQuotes);
+    else if (next === "{") this.#deeper(() => this.#parameter(inQuotes));
     else if (next === "[") this.#oldArithmetic();
     else {
       NAME.lastIndex = start + 1;
@@ -239,7 +245,13 @@ export abstract class Scanner {
     }
     const inner = this.text.slice(this.at + 3, end);
     this.at = end + 2;
-    this.nested(inner, "expansions");
+    this.arithmetic(inner);
+  }
+
+  /** With what a calculation changes: `NAME=1`, `NAME+=1`, `NAME++`. */
+  protected arithmetic(text: string): void {
+    for (const found of text.matchAll(CALCULATED)) this.assigned(found[1] ?? found[2] ?? "");
+    this.nested(text, "expansions");
   }
 
   /** Of `((`, whose second bracket is at `from`: where its own closing bracket is, if another follows at once. */
@@ -278,6 +290,10 @@ export abstract class Scanner {
     const inner = new WordBuilder();
     let open = 1;
     this.at += 2;
+    if (/[\s|]/.test(this.text[this.at] ?? "")) this.note("`${ ` runs commands in some shells");
+    DEFAULTED.lastIndex = this.at;
+    const defaulted = DEFAULTED.exec(this.text)?.[1];
+    if (defaulted !== undefined) this.assigned(defaulted);
     while (!this.halted) {
       const character = this.text[this.at];
       if (character === undefined) return this.fail("a brace is not closed");
@@ -297,6 +313,18 @@ export abstract class Scanner {
       else if (character === "`") this.#backticks(inner, inQuotes);
       else this.at += 1;
     }
+  }
+
+  protected redirectOperator(): string | undefined {
+    for (const pattern of [REDIRECT, REDIRECT_ALL]) {
+      pattern.lastIndex = this.at;
+      const found = pattern.exec(this.text);
+      if (found === null) continue;
+      this.at += found[0].length;
+      if (pattern === REDIRECT && found[1] !== undefined) this.assigned(found[1]);
+      return found[2] ?? "&>";
+    }
+    return undefined;
   }
 
   #levels = 0;

@@ -4,7 +4,7 @@
  * never throws: what it can't read is a problem, and it stops there.
  */
 import { Scanner } from "./scanner.ts";
-import { isUnknown, SHELL_LIMITS, type Redirect, type Script, type SimpleCommand, type Word } from "./script.ts";
+import { isUnknown, plainWord, SHELL_LIMITS, type Redirect, type Script, type SimpleCommand, unknownWord, type Word } from "./script.ts";
 
 export function parseShell(text: string): Script {
   const script: Script = { commands: [], problems: [] };
@@ -22,10 +22,9 @@ export function parseInto(text: string, script: Script, depth: number): void {
 }
 
 /** Keywords that a command may follow, or that end one; their order is the shell's business. */
-const PASSED = new Set(["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!", "coproc"]);
-const ASSIGNMENT = /([A-Za-z_][A-Za-z0-9_]*)\+?=/y;
-const REDIRECT = /(?:\d+|\{[A-Za-z_][A-Za-z0-9_]*\})?(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)/y;
-const REDIRECT_ALL = /&>>?/y;
+const PASSED = new Set(["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"]);
+/** With a plain subscript, or none. */
+const ASSIGNMENT = /([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@.+-]*\])?\+?=/y;
 /** Where a list ends: at a bracket, at the `;;` of a case, or with the text. */
 type End = ")" | ";;" | "text";
 
@@ -148,10 +147,8 @@ class Parser extends Scanner {
   }
 
   #heredocBody(delimiter: Word, body: string): Word {
-    if (delimiter.quoted) return { text: body, match: body, quoted: true, glob: false, tilde: false };
-    const parser = new Parser(body, this.depth + 1 + this.#levels, this.script);
-    const word = parser.expanded();
-    return { ...word, text: body };
+    if (delimiter.quoted) return { ...plainWord(body), quoted: true };
+    return { ...new Parser(body, this.depth + 1 + this.#levels, this.script).expanded(), text: body };
   }
 
   #command(): "esac" | undefined {
@@ -168,7 +165,7 @@ class Parser extends Scanner {
     // Not every shell knows `((`: where the inside could be a command, it is read as one, too.
     if (end >= 0 && !/\w\s+-?[A-Za-z_./]/.test(inner) && /[=+<>*%-]/.test(inner)) {
       this.at = end + 2;
-      return this.nested(inner, "expansions");
+      return this.arithmetic(inner);
     }
     if (end >= 0) this.note("`((` means different things to different shells");
     this.at += 1;
@@ -215,8 +212,9 @@ class Parser extends Scanner {
     if (PASSED.has(word)) return true;
     if (word === "for" || word === "select") this.#forHead();
     else if (word === "case") this.#within(() => this.#case());
-    else if (word === "function") this.#functionHead();
+    else if (word === "function") this.#functionName();
     else if (word === "[[") this.#test();
+    else if (word === "coproc") this.#coprocessName();
     else return word === "time" && this.#time();
     return true;
   }
@@ -232,6 +230,20 @@ class Parser extends Scanner {
     return false;
   }
 
+  /** `coproc NAME {`: a name stands only before a command in brackets or a keyword. */
+  #coprocessName(): void {
+    this.#blanks(false);
+    const found = /^[A-Za-z_]\w*(?=[ \t]+(?:[({]|if|for|while|until|case|select|\[\[))/.exec(this.text.slice(this.at, this.at + 256));
+    if (found === null) return;
+    this.at += found[0].length;
+    this.assigned(found[0]);
+  }
+
+  /** A loop's variable and `${NAME:=value}` change variables as an assignment does. */
+  protected assigned(name: string): void {
+    this.#finish({ words: [], assignments: [{ name, value: unknownWord("...") }], redirects: [], piped: false });
+  }
+
   #forHead(): void {
     this.#blanks(false);
     if (this.text.startsWith("((", this.at)) {
@@ -239,9 +251,11 @@ class Parser extends Scanner {
       if (end < 0) return this.fail("a bracket is not closed");
       const inner = this.text.slice(this.at + 2, end);
       this.at = end + 2;
-      return this.nested(inner, "expansions");
+      return this.arithmetic(inner);
     }
-    if (this.word().text === "") return this.fail("a loop has no name");
+    const { text: name } = this.word();
+    if (name === "") return this.fail("a loop has no name");
+    this.assigned(name);
     this.#blanks(true);
     const start = this.at;
     if (this.word().text !== "in") {
@@ -256,7 +270,7 @@ class Parser extends Scanner {
     }
   }
 
-  #functionHead(): void {
+  #functionName(): void {
     this.#blanks(false);
     this.word();
     this.#isFunction();
@@ -323,8 +337,10 @@ class Parser extends Scanner {
       if (character === undefined || character === ";") return this.fail("a test is not closed");
       if (this.isProcessSubstitution()) this.word();
       else if ("<>&|".includes(character)) {
-        this.note("`[[` means different things to different shells");
-        this.at += 1;
+        this.at += /^[&|]{2}/.test(this.text.slice(this.at, this.at + 2)) ? 2 : 1;
+        // A shell that does not know `[[` would run what follows; an option is no program.
+        if (!/^[ \t]*(?:! )?[ \t]*-[a-zA-Z][ \t]/.test(this.text.slice(this.at, this.at + 16)))
+          this.note("`[[` means different things to different shells");
       } else if (character === "(" || character === ")") this.at += 1;
       else if (this.word().text === "]]") return;
     }
@@ -353,13 +369,13 @@ class Parser extends Scanner {
       break;
     }
     const text = values.join(" ");
-    command.assignments.push({ name, value: { text, match: text, quoted: true, glob: false, tilde: false } });
+    command.assignments.push({ name, value: { ...plainWord(text), quoted: true } });
     return true;
   }
 
   #redirect(command: SimpleCommand): boolean {
     if (this.isProcessSubstitution()) return false;
-    const operator = this.#redirectOperator();
+    const operator = this.redirectOperator();
     if (operator === undefined) return false;
     this.#blanks(false);
     const start = this.at;
@@ -373,16 +389,5 @@ class Parser extends Scanner {
     if (operator.startsWith("<<") && operator !== "<<<" && isUnknown(target)) this.note("the end of a heredoc is not plain");
     if (operator === "<<" || operator === "<<-") this.#heredocs.push({ redirect, dash: operator === "<<-" });
     return true;
-  }
-
-  #redirectOperator(): string | undefined {
-    for (const pattern of [REDIRECT, REDIRECT_ALL]) {
-      pattern.lastIndex = this.at;
-      const found = pattern.exec(this.text);
-      if (found === null) continue;
-      this.at += found[0].length;
-      return found[1] ?? "&>";
-    }
-    return undefined;
   }
 }
