@@ -180,8 +180,9 @@ function judgeCommand(policy: EffectivePolicy, command: string | readonly string
   const parts = typeof command === "string" ? partsOf(command) : partsOfWords(command);
   const without = lacking(policy, ["bash"]);
   if (without !== undefined) return [shownAs(typeof command === "string" ? command : command.join(" "), without)];
+  const budget = { effects: MOST_EFFECTS };
   const found = parts.flatMap((part) => {
-    const judgement = judgePart(policy, part);
+    const judgement = judgePart(policy, part, budget);
     // A redirection into a file that may be written is part of its command.
     const says = judgement !== undefined && (part.kind === "command" || judgement.verdict !== "allow");
     return says ? [shownAs(part.shown, judgement)] : [];
@@ -190,13 +191,20 @@ function judgeCommand(policy: EffectivePolicy, command: string | readonly string
   return isSilent ? [shownAs(parts[0]?.shown ?? "", unruled("commands"))] : found;
 }
 
+/** Files, hosts and packages of one command line that are looked at: judging all that fit into 64 KiB takes seconds. */
+const MOST_EFFECTS = 3_000;
+const UNSEEN: Judgement = { verdict: "ask", rule: "none", reason: "A person is asked, since it names more than is looked at." };
+
 /** A command counts with what it does to files, hosts and packages. */
-function judgePart(policy: EffectivePolicy, part: Part): Judgement | undefined {
+function judgePart(policy: EffectivePolicy, part: Part, budget: { effects: number }): Judgement | undefined {
   const own = each(policy, (layer) => layer.judge(part, policy.project));
   const reached = part.kind === "host" ? production(policy, part.host) : undefined;
-  const effects = part.kind === "command" ? part.effects.map((effect) => judgePart(policy, effect)) : [];
+  const all = part.kind === "command" ? part.effects : [];
+  const seen = all.slice(0, budget.effects);
+  budget.effects -= seen.length;
+  const effects = seen.map((effect) => judgePart(policy, effect, budget));
   const strict = effects.filter((effect) => effect !== undefined && effect.verdict !== "allow");
-  return worst([own, reached, ...strict]);
+  return worst([own, reached, ...strict, ...(seen.length < all.length ? [UNSEEN] : [])]);
 }
 
 function judgeResources(policy: EffectivePolicy, cpus: number, memoryBytes: number): PolicyPart {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { compile, matches, mayMatch, UNKNOWN } from "../../src/policy/pattern.ts";
 import { decide, effectivePolicy } from "../../src/policy/policy.ts";
 import { parseShell } from "../../src/policy/shell/shell.ts";
+import { workMs } from "../support/work.ts";
 
 function commands(text: string): string[][] {
   return parseShell(text).commands.map(({ words }) => words.map((word) => word.text));
@@ -100,12 +101,6 @@ const PIECES = [
     .split(" ")
     .map((word) => ` ${word} `),
 ];
-
-/** Of the processor: a machine that has other work does not make a judgement slower. */
-function workMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
 
 describe("any text", () => {
   test("POL-2: gets a verdict in bounded time and never an error", () => {
