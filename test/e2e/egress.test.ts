@@ -126,7 +126,7 @@ describe("the way out of a sandbox", needs("root"), () => {
       "0.0.0.0",
       "[::ffff:127.0.0.1]",
     ])
-      expect((await curl(box, `http://${host}/`)).stdout, host).toContain("private_address");
+      expect((await curl(box, `http://${host}/`, "--noproxy ''")).stdout, host).toContain("private_address");
     expect((await curl(box, url())).stdout).toMatch(/ 200$/);
     await server.client.call("changeNetwork", { sandbox: box, mode: "allow-list" });
   });
