@@ -149,8 +149,7 @@ describe("programs inside", needs("root", "git"), () => {
     expect(stdout, stderr).toBe("content of the file\n".repeat(2));
   });
 
-  test("Go fetches a file, with the proxy's variables and without", async (context) => {
-    if ((await run("go version")).end?.exitCode !== 0) context.skip("Go is not installed");
+  test("Go fetches a file, with the proxy's variables and without", needs("go"), async () => {
     const program = `package main; import ("io"; "net/http"; "os"); func main() { r, e := http.Get(os.Args[1]); if e != nil { panic(e) }; io.Copy(os.Stdout, r.Body) }`;
     const line = `echo '${program}' > fetch.go && go build -o fetch fetch.go && ./fetch http://web.test:${port}/file; ${PLAIN} ./fetch http://web.test:${port}/file`;
     const { stdout, stderr } = await run(line);

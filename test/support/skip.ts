@@ -21,6 +21,7 @@ const PROBES = {
   git: () => program("git"),
   bwrap: () => program("bwrap"),
   openssl: () => program("openssl"),
+  go: () => program("go"),
   runc: () => program("runc"),
   chromium: () => program("chromium"),
   postgres: () => (postgresPrograms() === undefined ? "postgresql is not installed" : undefined),
