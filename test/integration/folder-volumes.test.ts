@@ -46,16 +46,16 @@ describe("DRV-4 a copy of a project", () => {
     }
   });
 
-  test("20,000 files are copied in reasonable time", { timeout: 180_000 }, async () => {
+  test("5,000 files are copied in reasonable time", { timeout: 180_000 }, async () => {
     const own = await makeUnwalled(FILES);
     try {
-      for (let folder = 0; folder < 400; folder += 1)
+      for (let folder = 0; folder < 100; folder += 1)
         for (let file = 0; file < 50; file += 1) own.put(`node_modules/p${folder}/f${file}.js`, "x".repeat(500));
       const began = performance.now();
       const made = await own.create();
-      expect(made.base.report.files).toBe(20_003);
-      expect(readdirSync(join(made.copy, "node_modules/p399"))).toHaveLength(50);
-      expect(performance.now() - began).toBeLessThan(25_000);
+      expect(made.base.report.files).toBe(5_003);
+      expect(readdirSync(join(made.copy, "node_modules/p99"))).toHaveLength(50);
+      expect(performance.now() - began).toBeLessThan(8_000);
     } finally {
       await own.remove();
     }
