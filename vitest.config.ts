@@ -47,7 +47,8 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           exclude: ALONE,
-          maxWorkers: 2,
+          // Much of their time is waiting: for servers that start, end, and are killed.
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },

@@ -13,7 +13,7 @@ import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { rounds } from "../support/soak.ts";
 
-const RACES = rounds(10_000, 50_000);
+const RACES = rounds(2_000, 50_000);
 /** The kernel's settings and secrets, written and read by the same lines inside and in the control. */
 const SETTINGS = [
   "/proc/sys/kernel/core_pattern",
