@@ -27,15 +27,6 @@ describe("a server killed while an action is decided", needs("root"), () => {
       .filter((record) => record.target === target)
       .map(({ actor, action, label }) => `${actor.kind} ${action} ${label}`);
 
-  /** Starts a server that dies at the point, lets the work run into it, starts a healthy one. */
-  async function dieAt(point: string, work: () => Promise<unknown>): Promise<void> {
-    await server.down();
-    await server.up({ VIV_CRASH_AT: point });
-    await expect(work()).rejects.toMatchObject({ code: "server_unreachable" });
-    await server.died();
-    await server.up();
-  }
-
   beforeAll(async () => {
     server = await TestServer.start({ config: { spares: false } });
     box = (await server.create({ level: 2 })).id;
@@ -51,13 +42,13 @@ describe("a server killed while an action is decided", needs("root"), () => {
 
   test("AU-10: at action.recorded has recorded the verdict once, and nobody was told that it may be done", async () => {
     const denied = `sudo touch ${number}`;
-    await dieAt("action.recorded", () => decide(denied));
+    await server.dieAt("action.recorded", () => decide(denied));
     expect(await records(denied)).toEqual(["agent bash DENIED"]);
     expect(await decide(denied)).toMatchObject({ verdict: "deny" });
   });
 
   test("POL-5: at approval.asked keeps the question, which is the same when it is asked again", async () => {
-    await dieAt("approval.asked", () => decide(push));
+    await server.dieAt("approval.asked", () => decide(push));
     const waiting = (await server.client.call("listApprovals", {})).approvals.filter(({ target }) => target === push);
     expect(waiting).toHaveLength(1);
     expect(await decide(push)).toMatchObject({ verdict: "ask", approval: { id: waiting[0]?.id } });
@@ -67,7 +58,7 @@ describe("a server killed while an action is decided", needs("root"), () => {
   for (const how of ["once", "always", "deny"] as const) {
     test(`POL-5: at approval.answered keeps the answer ${how}, with one record`, async () => {
       const { approval } = await decide(push);
-      await dieAt("approval.answered", () => answer(approval?.id, how));
+      await server.dieAt("approval.answered", () => answer(approval?.id, how));
       const label = how === "deny" ? "DENIED" : "APPROVED";
       expect(await records(push)).toEqual(["agent bash RECORDED", `person approval ${label}`]);
       await expect(answer(approval?.id, how)).rejects.toMatchObject({ code: "illegal_transition" });
@@ -79,7 +70,7 @@ describe("a server killed while an action is decided", needs("root"), () => {
   test("POL-5: at approval.used has spent the approval: what nobody heard of is asked again", async () => {
     const { approval } = await decide(push);
     await answer(approval?.id);
-    await dieAt("approval.used", () => decide(push));
+    await server.dieAt("approval.used", () => decide(push));
     expect((await server.client.call("inspectApproval", { approval: approval?.id ?? "" })).state).toBe("used");
     expect(await records(push)).toEqual(["agent bash RECORDED", "person approval APPROVED", "agent bash APPROVED"]);
     expect(await decide(push)).toMatchObject({ verdict: "ask" });
@@ -87,7 +78,7 @@ describe("a server killed while an action is decided", needs("root"), () => {
 
   test("POL-3: at policy.set has changed the level, with one record", async () => {
     const { id } = await server.create({ level: 2 });
-    await dieAt("policy.set", () => server.client.call("setPolicy", { sandbox: id, level: 1, approver: token() }));
+    await server.dieAt("policy.set", () => server.client.call("setPolicy", { sandbox: id, level: 1, approver: token() }));
     expect((await server.client.call("inspectPolicy", { sandbox: id })).autonomy.level).toBe(1);
     const { records: all } = await server.client.call("listDecisions", { sandbox: id });
     expect(all.filter(({ action }) => action === "policy.set")).toHaveLength(1);
@@ -96,7 +87,7 @@ describe("a server killed while an action is decided", needs("root"), () => {
   test("POL-5: at rule.forgotten has taken the rule back, with one record", async () => {
     const { approval } = await decide(push);
     await answer(approval?.id, "always");
-    await dieAt("rule.forgotten", () => server.client.call("forgetRule", { rule: approval?.id ?? "" }));
+    await server.dieAt("rule.forgotten", () => server.client.call("forgetRule", { rule: approval?.id ?? "" }));
     expect(await records(`bash: ${push}`)).toEqual(["person policy.forget RECORDED"]);
     expect(await decide(push)).toMatchObject({ verdict: "ask" });
   });

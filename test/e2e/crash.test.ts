@@ -33,19 +33,10 @@ describe("a server killed at a named point", needs("root"), () => {
 
   afterAll(async () => server.remove());
 
-  /** Starts a server that dies at `point`, lets `work` run into it, starts a healthy one. */
-  async function dieAt(point: string, work: () => Promise<unknown>): Promise<void> {
-    await server.down();
-    await server.up({ VIV_CRASH_AT: point });
-    await expect(work()).rejects.toMatchObject({ code: "server_unreachable" });
-    await server.died();
-    await server.up();
-  }
-
   for (const point of ["create.row", "create.volume", "create.launch", "create.running"]) {
     test(`F-01: at ${point} leaves a sandbox that works or none, and a retry with the same key gives one`, async () => {
       const key = `key-${point}`;
-      await dieAt(point, () => server.create({ idempotencyKey: key }));
+      await server.dieAt(point, () => server.create({ idempotencyKey: key }));
       await expectConsistent(server);
       const box = await server.create({ idempotencyKey: key });
       const { sandboxes } = await server.client.call("listSandboxes", {});
@@ -83,7 +74,7 @@ describe("a server killed at a named point", needs("root"), () => {
     test(`F-03: at ${point} finishes the removal`, async () => {
       const box = await server.create();
       await server.client.call("createSnapshot", { sandbox: box.id });
-      await dieAt(point, () => server.client.call("removeSandbox", { sandbox: box.id }));
+      await server.dieAt(point, () => server.client.call("removeSandbox", { sandbox: box.id }));
       expect((await server.client.call("listSandboxes", {})).sandboxes).toEqual([]);
       expect(groupsOf(new Set([box.id]))).toEqual([]);
       await expectConsistent(server);
@@ -92,7 +83,7 @@ describe("a server killed at a named point", needs("root"), () => {
 
   test("F-34: at snapshot.volume leaves no half snapshot", async () => {
     const box = await server.create();
-    await dieAt("snapshot.volume", () => server.client.call("createSnapshot", { sandbox: box.id, name: "lost" }));
+    await server.dieAt("snapshot.volume", () => server.client.call("createSnapshot", { sandbox: box.id, name: "lost" }));
     expect((await server.client.call("listSnapshots", { sandbox: box.id })).snapshots).toEqual([]);
     await eventually(
       () => readdirSync(join(server.paths.home, "pool/snapshots")),
@@ -109,7 +100,7 @@ describe("a server killed at a named point", needs("root"), () => {
       await server.sh(box.id, "echo one > state");
       await server.client.call("createSnapshot", { sandbox: box.id, name: "one" });
       await server.sh(box.id, "echo two > state");
-      await dieAt(point, () => server.client.call("rollback", { sandbox: box.id, snapshot: "one" }));
+      await server.dieAt(point, () => server.client.call("rollback", { sandbox: box.id, snapshot: "one" }));
       expect((await server.sh(box.id, "cat state")).stdout).toBe("one\n");
       await expectConsistent(server);
       await server.client.call("removeSandbox", { sandbox: box.id });
@@ -120,7 +111,7 @@ describe("a server killed at a named point", needs("root"), () => {
     test(`F-11: at ${point} ends stopped, with the work kept`, async () => {
       const box = await server.create();
       await server.sh(box.id, "echo work > kept");
-      await dieAt(point, () => server.client.call("stopSandbox", { sandbox: box.id }));
+      await server.dieAt(point, () => server.client.call("stopSandbox", { sandbox: box.id }));
       expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "completed", outcome: "done" });
       const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
       expect((await server.sh(sandboxes[0]?.id ?? "", "cat kept")).stdout).toBe("work\n");

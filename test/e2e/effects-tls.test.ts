@@ -1,5 +1,4 @@
 /** NET-6: requests over TLS to hosts with a secret are in the ledger like plain ones, and no kill of the server sends one twice or loses it. */
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:https";
@@ -8,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { certificate } from "../support/certificates.ts";
 import { CANARY } from "../support/canaries.ts";
 import { TestResolver } from "../support/origins.ts";
 import { eventually, TestServer } from "../support/server.ts";
@@ -26,12 +26,10 @@ describe("the ledger of effects over TLS", needs("root", "openssl"), () => {
   let gate = Promise.resolve();
 
   beforeAll(async () => {
-    const [key, cert] = [join(place, "key"), join(place, "cert")];
-    const subject = "-days 1 -subj /CN=bound.test -addext subjectAltName=DNS:bound.test -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
-    execFileSync("openssl", [..."req -x509 -nodes".split(" "), ...subject.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const own = certificate(place, "bound.test");
     resolver = await TestResolver.open();
     resolver.names.set("bound.test", ["127.0.0.2"]);
-    web = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+    web = createServer(own, (request, response) => {
       void text(request).then(async (body) => {
         heard.push(`${request.method} ${request.url} ${body} ${request.headers.authorization}`);
         await gate;
@@ -42,7 +40,7 @@ describe("the ledger of effects over TLS", needs("root", "openssl"), () => {
     port = (web.address() as AddressInfo).port;
     server = await TestServer.start({
       config: { network: { mode: "allow-list", private: [{ host: "bound.test", ports: [port] }], resolvers: [resolver.address] } },
-      env: { NODE_EXTRA_CA_CERTS: cert },
+      env: { NODE_EXTRA_CA_CERTS: own.file },
     });
     viv(server, ["secret", "set", "shop", "--host", "bound.test"], { input: CANARY });
     box = (await server.create()).id;

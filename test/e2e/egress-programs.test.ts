@@ -1,7 +1,7 @@
 /** Real programs on their way out: each fetches from a server of the test, by the proxy's variables or without them. */
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CommandResult } from "../../src/schema/command.ts";
 import { GitHttp } from "../support/git-http.ts";
 import { TestResolver } from "../support/origins.ts";
-import { makeRepository, packDeb, publishCrate, publishNpm, publishWheel, type Files } from "../support/packages.ts";
+import { makeRepository, packDeb, publishCrate, publishNpm, publishWheel, serveFile, type Files } from "../support/packages.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
@@ -37,7 +37,7 @@ describe("programs inside", needs("root", "git"), () => {
     resolver = await TestResolver.open();
     for (const name of ["web.test", "npm.test", "pypi.test", "apt.test", "crates.test"]) resolver.names.set(name, ["127.0.0.2"]);
     resolver.names.set("git.test", ["127.0.0.1"]);
-    web = createServer(serve).listen(0, "127.0.0.2");
+    web = createServer((request, response) => serveFile(files, request, response)).listen(0, "127.0.0.2");
     await once(web, "listening");
     port = (web.address() as AddressInfo).port;
     files.set("web.test/file", "content of the file\n");
@@ -65,13 +65,6 @@ describe("programs inside", needs("root", "git"), () => {
     await server?.remove();
     rmSync(place, { recursive: true, force: true });
   });
-
-  function serve(request: IncomingMessage, response: ServerResponse): void {
-    const host = (request.headers.host ?? "").split(":")[0] ?? "";
-    const found = files.get(host + decodeURIComponent((request.url ?? "").split("?")[0] ?? ""));
-    if (found === undefined) response.writeHead(404).end();
-    else response.writeHead(200, request.url?.endsWith("/") === true ? { "content-type": "text/html" } : {}).end(found);
-  }
 
   test.each([
     ["curl", "curl -sS URL"],

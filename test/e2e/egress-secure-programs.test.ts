@@ -10,8 +10,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CommandResult } from "../../src/schema/command.ts";
 import { GitHttp } from "../support/git-http.ts";
 import { TestResolver } from "../support/origins.ts";
-import { makeRepository, publishNpm, publishWheel, type Files } from "../support/packages.ts";
-import { certificate } from "../support/proxy-lab.ts";
+import { makeRepository, publishNpm, publishWheel, serveFile, type Files } from "../support/packages.ts";
+import { certificate } from "../support/certificates.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
@@ -61,9 +61,7 @@ describe("programs inside, over TLS", needs("root", "git", "openssl"), () => {
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const host = (request.headers.host ?? "").split(":")[0] ?? "";
     if (host === "git.test") return toGit(request, response);
-    const found = files.get(host + decodeURIComponent((request.url ?? "").split("?")[0] ?? ""));
-    if (found === undefined) response.writeHead(404).end();
-    else response.writeHead(200, request.url?.endsWith("/") === true ? { "content-type": "text/html" } : {}).end(found);
+    serveFile(files, request, response);
   }
 
   function toGit(request: IncomingMessage, response: ServerResponse): void {

@@ -1,13 +1,13 @@
 /** NET-4: a secret of any HTTPS host is put into requests outside, and into no others. */
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CANARY, scanFor } from "../support/canaries.ts";
+import { certificate } from "../support/certificates.ts";
 import { TestResolver } from "../support/origins.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
@@ -15,7 +15,6 @@ import { viv } from "../support/viv.ts";
 
 describe("secrets in requests over TLS", needs("root", "openssl"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-tls-"));
-  const cert = join(place, "cert");
   const heard: { url: string; authorization: string }[] = [];
   let resolver: TestResolver;
   let web: Server;
@@ -26,13 +25,10 @@ describe("secrets in requests over TLS", needs("root", "openssl"), () => {
     `curl -sS -w '%{http_code}' ${words} https://${host}:${port}${path}`;
 
   beforeAll(async () => {
-    const subject =
-      "-days 1 -subj /CN=bound.test -addext subjectAltName=DNS:bound.test,DNS:other.test -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
-    const key = join(place, "key");
-    execFileSync("openssl", [..."req -x509 -nodes".split(" "), ...subject.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const own = certificate(place, "bound.test", "other.test");
     resolver = await TestResolver.open();
     for (const name of ["bound.test", "other.test", "wrong.test"]) resolver.names.set(name, ["127.0.0.2"]);
-    web = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+    web = createServer(own, (request, response) => {
       request.resume();
       heard.push({ url: request.url ?? "", authorization: String(request.headers.authorization) });
       response.end("done\n");
@@ -42,7 +38,7 @@ describe("secrets in requests over TLS", needs("root", "openssl"), () => {
     const opened = ["bound.test", "other.test", "wrong.test"].map((host) => ({ host, ports: [port] }));
     server = await TestServer.start({
       config: { network: { mode: "allow-list", private: opened, resolvers: [resolver.address] } },
-      env: { NODE_EXTRA_CA_CERTS: cert },
+      env: { NODE_EXTRA_CA_CERTS: own.file },
     });
     for (const host of ["bound.test", "wrong.test"])
       viv(server, ["secret", "set", host.slice(0, 5), "--host", host, "--path", "/v1"], { input: `${CANARY}-${host}` });

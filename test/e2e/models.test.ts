@@ -1,12 +1,12 @@
 /** NET-4 and NET-5: programs inside a real sandbox call model APIs of the test without ever holding the key. */
 import { createServer as createTls } from "node:https";
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { certificate } from "../support/certificates.ts";
 import { CANARY, scanFor } from "../support/canaries.ts";
 import { ModelApi } from "../support/model-api.ts";
 import { eventually, TestServer } from "../support/server.ts";
@@ -213,11 +213,9 @@ describe("model APIs inside a sandbox", needs("root", "openssl"), () => {
 
   test("SC-07: an API whose certificate nobody vouches for gets no byte", async () => {
     const place = mkdtempSync(join(tmpdir(), "viv-tls-"));
-    const [key, cert] = [join(place, "key"), join(place, "cert")];
-    const subject = "-days 1 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
-    execFileSync("openssl", [..."req -x509 -nodes".split(" "), ...subject.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const certified = certificate(place, "127.0.0.1");
     const heard: string[] = [];
-    const tls = createTls({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+    const tls = createTls(certified, (request, response) => {
       heard.push(String(request.headers["x-api-key"]));
       response.end(JSON.stringify({ usage: { input_tokens: 1, output_tokens: 1 } }));
     }).listen(0, "127.0.0.1");
@@ -232,7 +230,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl"), () => {
       expect((await own.client.call("usage", { sandbox })).microDollars).toBe(0);
       // The same API with a certificate that the server trusts gets the key.
       await own.down();
-      await own.up({ NODE_EXTRA_CA_CERTS: cert });
+      await own.up({ NODE_EXTRA_CA_CERTS: certified.file });
       expect((await own.sh(sandbox, anthropic(ASK))).stdout).toMatch(/\n200$/);
       expect(heard).toEqual([CANARY]);
     } finally {

@@ -32,14 +32,6 @@ describe("a server killed while it promotes", needs("root"), () => {
   };
   const leftovers = (): string => execFileSync("sh", ["-c", "find . -name '*vivarium-*'"], { cwd: server.project, encoding: "utf8" });
 
-  async function dieAt(point: string, work: () => Promise<unknown>): Promise<void> {
-    await server.down();
-    await server.up({ VIV_CRASH_AT: point });
-    await expect(work()).rejects.toMatchObject({ code: "server_unreachable" });
-    await server.died();
-    await server.up();
-  }
-
   /** The project is one of both, the record says which, and nothing is pending. Returns whether the change is there. */
   async function expectSettled(): Promise<boolean> {
     const { promotions } = await server.client.call("listPromotions", { project: server.project });
@@ -68,12 +60,12 @@ describe("a server killed while it promotes", needs("root"), () => {
 
   for (const point of ["promotion.begun", ...POINTS]) {
     test(`at ${point} leaves the project before or after, and says which`, async () => {
-      await dieAt(point, () => server.client.call("promote", { sandbox }));
+      await server.dieAt(point, () => server.client.call("promote", { sandbox }));
       const applied = await expectSettled();
       expect(applied).toBe(["promote.committed", "promote.cleaned"].includes(point));
       if (!applied) await server.client.call("promote", { sandbox });
       expect(fingerprint()).toBe(after);
-      await dieAt(point === "promotion.begun" ? "promotion.undo" : point, () =>
+      await server.dieAt(point === "promotion.begun" ? "promotion.undo" : point, () =>
         server.client.call("undoPromotion", { project: server.project }),
       );
       if (await expectSettled()) await server.client.call("undoPromotion", { project: server.project });

@@ -1,7 +1,7 @@
 /** NET-4: logins of a home folder are imported; real programs inside use their files as ever, and hold placeholders alone. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as requestPlain, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -10,9 +10,10 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CommandResult } from "../../src/schema/command.ts";
 import { CANARY, scanFor } from "../support/canaries.ts";
+import { certificate, type Certificate } from "../support/certificates.ts";
 import { GitHttp } from "../support/git-http.ts";
 import { TestResolver } from "../support/origins.ts";
-import { makeRepository, publishCrate, publishNpm, publishWheel } from "../support/packages.ts";
+import { makeRepository, publishCrate, publishNpm, publishWheel, serveFile } from "../support/packages.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
@@ -25,6 +26,7 @@ const basic = (user: string, host: string): string => `Basic ${Buffer.from(`${us
 
 describe("imported logins", needs("root", "openssl", "git"), () => {
   let place: string;
+  let own: Certificate;
   let home: string;
   let resolver: TestResolver;
   let git: GitHttp;
@@ -42,15 +44,12 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
     place = mkdtempSync(join(tmpdir(), "viv-import-"));
     mkdirSync("/home", { recursive: true });
     home = mkdtempSync("/home/viv-test-");
-    const [key, cert] = [join(place, "key"), join(place, "cert")];
-    const names = HOSTS.map((host) => `DNS:${host}`).join(",");
-    const subject = `-days 1 -subj /CN=test -addext subjectAltName=${names} -newkey ec -pkeyopt ec_paramgen_curve:prime256v1`;
-    execFileSync("openssl", [..."req -x509 -nodes".split(" "), ...subject.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+    own = certificate(place, "import.test", ...HOSTS);
     resolver = await TestResolver.open();
     for (const host of HOSTS) resolver.names.set(host, ["127.0.0.2"]);
     makeRepository(place);
     git = await GitHttp.open(place, `me:${value("git.test")}`);
-    web = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, serve).listen(0, "127.0.0.2");
+    web = createServer(own, serve).listen(0, "127.0.0.2");
     await once(web, "listening");
     port = (web.address() as AddressInfo).port;
     plant();
@@ -59,7 +58,7 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
         network: { mode: "allow-list", private: [{ host: "*.test", ports: [port] }], resolvers: [resolver.address] },
         expose: [dirname(process.execPath), ...RUST.filter((folder) => existsSync(folder))],
       },
-      env: { HOME: home, NODE_EXTRA_CA_CERTS: cert },
+      env: { HOME: home, NODE_EXTRA_CA_CERTS: own.file },
     });
   });
   afterAll(async () => {
@@ -86,7 +85,7 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
     put(".config/pip/pip.conf", `[global]\nindex-url = https://me:${value("pypi.test")}@pypi.test:${port}/simple\n`);
     put(".git-credentials", `https://me:${value("git.test")}@git.test:${port}\nhttp://me:${CANARY}-plain@old.test\n`);
     // A user's own list of authorities: it vouches for the host of the test.
-    put("authorities.pem", `${readFileSync(join(place, "cert"), "utf8")}\n${CANARY}-list\n`);
+    put("authorities.pem", `${own.cert.toString()}\n${CANARY}-list\n`);
     put(".gitconfig", "[user]\n\tname = Someone\n[credential]\n\thelper = store\n");
     put(".cargo/credentials.toml", `[registries.mine]\ntoken = "${value("crates.test")}"\n[registries.lost]\ntoken = "${CANARY}-lost"\n`);
     put(
@@ -101,11 +100,10 @@ describe("imported logins", needs("root", "openssl", "git"), () => {
     const given = request.headers.authorization ?? "";
     heard.push(`${request.method} ${host} ${given}`);
     if (host === "git.test") return pass(request, response);
-    const own: Readonly<Record<string, string>> = { "npm.test": `Bearer ${value(host)}`, "crates.test": value(host) };
-    if (given !== (own[host] ?? basic("me", host))) return void response.writeHead(401, { "www-authenticate": 'Basic realm="test"' }).end();
-    const found = files.get(host + decodeURIComponent((request.url ?? "").split("?")[0] ?? ""));
-    if (found === undefined) response.writeHead(404).end();
-    else response.writeHead(200, { "content-type": request.url?.endsWith("/") === true ? "text/html" : "application/json" }).end(found);
+    const wanted: Readonly<Record<string, string>> = { "npm.test": `Bearer ${value(host)}`, "crates.test": value(host) };
+    if (given !== (wanted[host] ?? basic("me", host)))
+      return void response.writeHead(401, { "www-authenticate": 'Basic realm="test"' }).end();
+    serveFile(files, request, response);
   }
 
   function pass(request: IncomingMessage, response: ServerResponse): void {

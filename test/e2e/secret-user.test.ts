@@ -1,12 +1,12 @@
 /** NET-4 under an ordinary user's server: the same, without root. */
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { certificate } from "../support/certificates.ts";
 import { CANARY } from "../support/canaries.ts";
 import { TestResolver } from "../support/origins.ts";
 import { TestServer } from "../support/server.ts";
@@ -26,19 +26,17 @@ describe("secrets under an ordinary user's server", needs("root", "user-namespac
 
   beforeAll(async () => {
     chmodSync(place, 0o755);
-    const [key, cert] = [join(place, "key"), join(place, "cert")];
-    const subject = "-days 1 -subj /CN=bound.test -addext subjectAltName=DNS:bound.test -newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
-    execFileSync("openssl", [..."req -x509 -nodes".split(" "), ...subject.split(" "), "-keyout", key, "-out", cert], { stdio: "ignore" });
+    const own = certificate(place, "bound.test");
     resolver = await TestResolver.open();
     resolver.names.set("bound.test", ["127.0.0.2"]);
-    web = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+    web = createServer(own, (request, response) => {
       heard.push(String(request.headers.authorization));
       response.end("hello");
     }).listen(0, "127.0.0.2");
     await once(web, "listening");
     port = (web.address() as AddressInfo).port;
     const network = { mode: "allow-list", private: [{ host: "bound.test", ports: [port] }], resolvers: [resolver.address] };
-    server = await TestServer.start({ uid: UID, config: { network }, env: { NODE_EXTRA_CA_CERTS: cert } });
+    server = await TestServer.start({ uid: UID, config: { network }, env: { NODE_EXTRA_CA_CERTS: own.file } });
     const file = join(server.place, ".netrc");
     writeFileSync(file, `machine bound.test login me password ${CANARY}-user\n`, { mode: 0o600 });
     chownSync(file, UID, UID);

@@ -5,7 +5,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { connect as connectTls, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../support/server.ts";
-import { certificate, ProxyLab, type Origin } from "../support/proxy-lab.ts";
+import { certificate } from "../support/certificates.ts";
+import { ProxyLab, type Origin } from "../support/proxy-lab.ts";
 
 describe("tunnels through the proxy", () => {
   const lab = new ProxyLab();

@@ -2,10 +2,19 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 
 /** Files of a web server, by host and path. */
 export type Files = Map<string, Buffer | string>;
+
+/** Answers with the file of the host and path that were asked for. */
+export function serveFile(files: Files, request: IncomingMessage, response: ServerResponse): void {
+  const host = (request.headers.host ?? "").split(":")[0] ?? "";
+  const found = files.get(host + decodeURIComponent((request.url ?? "").split("?")[0] ?? ""));
+  if (found === undefined) response.writeHead(404).end();
+  else response.writeHead(200, { "content-type": request.url?.endsWith("/") === true ? "text/html" : "application/json" }).end(found);
+}
 
 /** A registry at this address with one package, `demo`. */
 export function publishNpm(files: Files, place: string, url: string): void {

@@ -1,7 +1,7 @@
 /** The proxy by itself, spoken to as a sandbox does, with servers on loopback aliases that stand for the internet. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer as createHttp, type Server as HttpServer } from "node:http";
 import { connect, createServer as createTcp, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,6 +11,7 @@ import { Egress, type EgressOptions } from "../../src/network/egress.ts";
 import type { Judge, NetworkRecord } from "../../src/network/gate.ts";
 import type { Interceptor } from "../../src/network/interception.ts";
 import { NO_NETWORK, type NetworkRules } from "../../src/schema/network.ts";
+import { certificate } from "./certificates.ts";
 
 export interface Origin {
   readonly port: number;
@@ -159,34 +160,4 @@ export class ProxyLab {
     for (const close of this.#closers) close();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-/** Signed by itself, for one name or several. */
-export function certificate(folder: string, name: string, ...more: readonly string[]): { key: Buffer; cert: Buffer } {
-  const [key, cert] = [join(folder, `${name}.key`), join(folder, `${name}.crt`)];
-  const names = [name, ...more].map((each) => `DNS:${each}`).join(",");
-  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=${names}`];
-  execFileSync(
-    "openssl",
-    [
-      "req",
-      "-x509",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:P-256",
-      "-nodes",
-      "-days",
-      "2",
-      "-keyout",
-      key,
-      "-out",
-      cert,
-      ...subject,
-    ],
-    {
-      stdio: "pipe",
-    },
-  );
-  return { key: readFileSync(key), cert: readFileSync(cert) };
 }

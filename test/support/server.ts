@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
 import { Client } from "../../src/client/client.ts";
 import { findPaths, type Paths } from "../../src/config/paths.ts";
 import { readMounts } from "../../src/host/mounts.ts";
@@ -124,6 +125,15 @@ export class TestServer {
   /** Asks it to stop, as `viv down` does. */
   async down(): Promise<void> {
     await this.#end("SIGTERM");
+  }
+
+  /** Starts one that dies at a point, lets the work run into it, and starts a healthy one. */
+  async dieAt(point: string, work: () => Promise<unknown>): Promise<void> {
+    await this.down();
+    await this.up({ VIV_CRASH_AT: point });
+    await expect(work()).rejects.toMatchObject({ code: "server_unreachable" });
+    await this.died();
+    await this.up();
   }
 
   /** Waits until the server has died by itself. */

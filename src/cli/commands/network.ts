@@ -10,7 +10,7 @@ export default command({
   examples: [
     ["viv network try", "what it reaches, and what it used"],
     ["viv network try --mode public", "every public host, on ports 80 and 443"],
-    ["viv network try --mode allow-list --allow registry.npmjs.org", "this host alone"],
+    ["viv network try --mode allow-list --allow packages.example.com", "this host alone"],
     ["viv network try --mode off", "nothing"],
   ],
   options: {
