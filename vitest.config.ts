@@ -22,6 +22,7 @@ const ALONE = [
 /** The groups run one after the other: what measures or loads the machine has it to itself. */
 export default defineConfig({
   test: {
+    globalSetup: "test/support/bundled.ts",
     projects: [
       {
         test: {

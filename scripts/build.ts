@@ -1,19 +1,14 @@
-/** Builds what the published package carries: JavaScript and the static cell for each processor a compiler is here for. */
+/** Builds what the published package carries: the program and the static cell for each processor a compiler is here for. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { bundle } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 const own = `linux-${process.arch}`;
 const compilers: Record<string, string> = { "linux-x64": "x86_64-linux-gnu-gcc", "linux-arm64": "aarch64-linux-gnu-gcc" };
-
-function compileSource(): void {
-  rmSync(dist, { recursive: true, force: true });
-  execFileSync(join(root, "node_modules", ".bin", "tsc"), ["--project", "tsconfig.build.json"], { cwd: root, stdio: ["ignore", 2, 2] });
-  cpSync(join(root, "src"), dist, { recursive: true, filter: (path) => !path.endsWith(".ts") });
-}
 
 /** A cell that leans on this machine's libc would not run on others, so only a static one is packed. */
 function isStatic(cell: string): boolean {
@@ -39,10 +34,10 @@ function has(program: string): boolean {
   return spawnSync("sh", ["-c", `command -v "$1"`, "sh", program]).status === 0;
 }
 
-compileSource();
+rmSync(dist, { recursive: true, force: true });
+await bundle(join(dist, "program"));
 for (const [platform, crossCompiler] of Object.entries(compilers)) {
   const compiler = platform === own ? (process.env["CC"] ?? "cc") : crossCompiler;
   if (has(compiler)) buildCell(platform, compiler);
   else console.error(`No ${compiler}: the package carries no cell for ${platform}; it has to be built there, with make in native/.`);
 }
-if (!existsSync(join(dist, "cli", "main.js"))) throw new Error("src/cli/main.ts is missing, so the package would not run");

@@ -5,7 +5,7 @@ import { getCompileCacheDir } from "node:module";
 import { connect as dial } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { SERVER } from "../config/machine.ts";
 import { preparePaths, type Environment, type Paths } from "../config/paths.ts";
 import { ERRORS, isErrorCode, VivError } from "../schema/errors.ts";
 
@@ -122,13 +122,9 @@ export function inScope(command: readonly [string, ...string[]], env: Environmen
   return ["/bin/sh", "-c", `if ${SCOPE} true 2>/dev/null; then exec ${SCOPE} -- "$@"; fi; exec "$@"`, "sh", ...command];
 }
 
-/**
- * What Node runs as the server: beside this file's folder, as source or as built. It idles most of the time, so a small
- * young generation costs it little and saves a good part of its memory.
- */
+/** What Node runs as the server. It idles most of the time, so a small young generation costs it little and saves a good part of its memory. */
 export function serverCommand(): string[] {
-  const ending = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return ["--max-semi-space-size=2", fileURLToPath(new URL(`../server-main.${ending}`, import.meta.url))];
+  return ["--max-semi-space-size=2", SERVER];
 }
 
 /** The server must find the same folders as this process did, wherever it runs. */

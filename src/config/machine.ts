@@ -3,8 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The package's folder: above src/ in a checkout, above dist/ in an installed package. */
+/** The package's folder: this file is in src/config/, or became part of one in dist/program/. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The server's program: source runs source, and what was built what was built with it. */
+export const SERVER = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../server-main.ts" : "server.js", import.meta.url));
 
 /** The cell: VIV_CELL, whatever is there, or else the one built here or the one the package carries. */
 export function findCell(env: Readonly<Record<string, string | undefined>>): string | undefined {

@@ -1,6 +1,6 @@
 /** The published package: packed, installed as a user would, and run where there is neither a compiler nor a Node. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -37,6 +37,29 @@ describe("the package", needs("linux", "compiler"), () => {
     const env = { PATH: barePath(), HOME: folder };
     const output = execFileSync(join(folder, "prefix", "bin", "viv"), ["--version"], { encoding: "utf8", env });
     expect(output).toContain(version);
+  });
+
+  test("gives a server that starts, and a clone in which things run", needs("root"), () => {
+    const here = join(folder, "project");
+    mkdirSync(here);
+    writeFileSync(join(here, "vivarium.json"), "{}\n");
+    writeFileSync(join(here, "hello.txt"), "hello\n");
+    const env = { PATH: process.env["PATH"], HOME: folder, VIV_HOME: join(folder, "state") };
+    const viv = (...words: string[]): string =>
+      execFileSync(join(folder, "prefix", "bin", "viv"), words, { cwd: here, encoding: "utf8", env });
+    try {
+      expect(viv("run", "--project", here, "--", "sh", "-c", "cat hello.txt; echo inside > hello.txt")).toBe("hello\n");
+    } finally {
+      viv("prune", "--all");
+      viv("down");
+    }
+    expect(readFileSync(join(here, "hello.txt"), "utf8")).toBe("hello\n");
+  });
+
+  test("installs nothing but itself and its Node, and carries the terms of what is in it", () => {
+    expect(readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([`node-linux-${process.arch}`]);
+    const terms = readFileSync(join(installed, "dist", "program", "LICENSES.txt"), "utf8");
+    for (const name of ["hono", "kysely", "ws", "zod"]) expect(terms).toContain(`\n${name}\n`);
   });
 
   test("carries a cell that needs nothing of the machine", () => {

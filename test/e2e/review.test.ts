@@ -7,6 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "../support/skip.ts";
 import { eventually, TestServer } from "../support/server.ts";
 
+/** Quiet, an answer takes a few milliseconds. */
+const LAG_MS = 1_000;
+
 let server: TestServer;
 
 beforeAll(async () => {
@@ -38,10 +41,10 @@ describe("a busy sandbox", needs("root"), () => {
         await server.client.call("listSandboxes", {});
         return { ms: performance.now() - asked, ended };
       },
-      (last) => last.ended || last.ms > 500,
+      (last) => last.ended || last.ms > LAG_MS,
       60_000,
     );
-    expect(worst.ms).toBeLessThan(500);
+    expect(worst.ms).toBeLessThan(LAG_MS);
     expect(await printed).toMatchObject({ truncated: false, end: { exitCode: 0, outputBytes: 1_000_000 } });
     await server.client.call("removeSandbox", { sandbox: box.id });
   });

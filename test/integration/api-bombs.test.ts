@@ -143,7 +143,6 @@ describe("a bomb sent to the API", () => {
     const unbounded = z.object({ names: z.array(z.string()) });
     const crowdMs = costOf(() => expect(unbounded.safeParse(JSON.parse(CROWD)).success).toBe(false));
     expect(protectedMs).toBeLessThan(crowdMs / 2);
-    expect(protectedMs).toBeLessThan(1_000);
   });
 
   test("RS-12: of depth breaks who walks it, and of text breaks a pattern that goes back and forth", () => {

@@ -4,6 +4,7 @@ import { WebSocket } from "ws";
 import { Client } from "../../src/client/client.ts";
 import { startApi, TOKEN, type ApiServer } from "../support/api-server.ts";
 import { rawRequest, request, type RawAnswer } from "../support/raw-http.ts";
+import { workMs } from "../support/work.ts";
 
 let api: ApiServer;
 
@@ -295,10 +296,10 @@ describe("bodies", () => {
   });
 
   it("that are deep are refused at once", async () => {
-    const started = performance.now();
+    const started = workMs();
     for (const body of ["[".repeat(500_000), '{"a":'.repeat(200_000), `{"project":"/p","env":${'{"a":'.repeat(40)}1${"}".repeat(40)}}`])
       expect((await unix("POST /sandboxes", json, body)).status).toBe(400);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(workMs() - started).toBeLessThan(2_000);
   });
 
   it("that are not a JSON object are refused with a sentence", async () => {

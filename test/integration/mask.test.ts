@@ -8,6 +8,7 @@ import { CellHost } from "../../src/host/cell-host.ts";
 import { newId } from "../../src/schema/ids.ts";
 import { needs } from "../support/skip.ts";
 import { CELL } from "../support/storage.ts";
+import { workMs } from "../support/work.ts";
 
 const CANARY = `canary-${newId("project")}`;
 
@@ -147,8 +148,8 @@ describe("the mask layer", needs("root", "linux"), () => {
     const { home, project } = makeHome();
     const request = { home, project, mask: [], expose: [] };
     const first = await masks.layer(request);
-    const started = performance.now();
-    expect(await masks.layer(request)).toBe(first);
-    expect(performance.now() - started).toBeLessThan(5);
+    const started = workMs();
+    for (let round = 0; round < 20; round += 1) expect(await masks.layer(request)).toBe(first);
+    expect((workMs() - started) / 20).toBeLessThan(5);
   });
 });

@@ -76,7 +76,7 @@ describe("a large transaction", needs("linux"), () => {
       expect(await lab.transactions.apply(lab.request())).toEqual({ conflicts: [] });
       const taken = performance.now() - begin;
       await annotate(`5,000 files in ${Math.round(taken)} ms`);
-      expect(taken).toBeLessThan(5000);
+      expect(taken).toBeLessThan(15_000);
       expect(await lab.leftovers()).toEqual([]);
     } finally {
       await lab.close();

@@ -222,9 +222,7 @@ for (const driver of ["native", "folder"] as const) {
     const many = driver === "native" ? 5_000 : 500;
     test(`${many} files go in one stream, and away again`, async () => {
       const changes = Array.from({ length: many }, (_, index) => to(`d${index % 50}/f${index}`, FILE, `content ${index}\n`));
-      const began = performance.now();
       await apply(...changes);
-      expect(performance.now() - began).toBeLessThan(20_000);
       expect(text("d7/f457")).toBe("content 457\n");
       await apply(...changes.map(({ path }) => gone(path.toString())));
       expect(readdirSync(project)).toEqual([]);

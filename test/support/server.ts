@@ -5,17 +5,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { Client } from "../../src/client/client.ts";
 import { findPaths, type Paths } from "../../src/config/paths.ts";
 import { readMounts } from "../../src/host/mounts.ts";
 import { isListening } from "../../src/cli/start.ts";
-import { COMPILED } from "./compiled.ts";
+import { COMPILED, SERVER } from "./compiled.ts";
 import type { CommandResult } from "../../src/schema/command.ts";
 import type { InputOf, OutputOf } from "../../src/schema/contracts.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/server-main.ts", import.meta.url));
 const START_MS = 20_000;
 
 export interface TestServerOptions {
@@ -95,7 +93,7 @@ export class TestServer {
 
   #spawn(env: Readonly<Record<string, string>>): ChildProcess {
     const { uid, flags, through } = this.#options;
-    const [program = process.execPath, ...args] = [...(through ?? []), process.execPath, MAIN, ...(flags ?? [])];
+    const [program = process.execPath, ...args] = [...(through ?? []), process.execPath, SERVER, ...(flags ?? [])];
     return spawn(program, args, {
       cwd: "/",
       stdio: ["ignore", "ignore", "pipe"],

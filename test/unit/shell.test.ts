@@ -76,12 +76,12 @@ describe("patterns", () => {
 
   test("AP-11: a hostile pattern costs no more than its length", () => {
     const pattern = compile(`${"*a".repeat(500)}*b`);
-    const began = performance.now();
+    const began = workMs();
     for (const text of ["a".repeat(60_000), `${"a".repeat(5_000)}${UNKNOWN}`]) {
       expect(matches(pattern, text)).toBe(false);
       mayMatch(pattern, text);
     }
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(workMs() - began).toBeLessThan(1_000);
   });
 });
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { countTests } from "../../src/experiments/test-counts.ts";
+import { workMs } from "../support/work.ts";
 
 const VITEST = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
 
@@ -103,10 +104,10 @@ describe("tests counted in output", () => {
   });
 
   test("EXP-2: hostile output takes no time", () => {
-    const began = performance.now();
+    const began = workMs();
     for (const piece of ["1 a, ", "<testcase ", "Tests  1 x | ", "ok ", "\u001B[", "= "]) countTests(piece.repeat(200_000));
     countTests(`      Tests  ${"1 a | ".repeat(150_000)}!`);
     countTests(`<testsuite ${"<testcase>".repeat(100_000)}`);
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(workMs() - began).toBeLessThan(5_000);
   });
 });

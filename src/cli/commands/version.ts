@@ -1,11 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readVersion } from "../../config/machine.ts";
 import { command } from "../command.ts";
-
-/** The package's own version: two folders up from src/cli and from dist/cli alike. */
-export function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
-  return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "unknown";
-}
 
 export default command({
   name: "version",
@@ -14,7 +8,7 @@ export default command({
   options: {},
   positionals: [],
   async run({ json, screen }) {
-    const version = packageVersion();
+    const version = readVersion();
     if (json) screen.json({ version, node: process.version, platform: process.platform, arch: process.arch });
     else screen.print(`viv ${version} (Node ${process.version}, ${process.platform} ${process.arch})`);
   },
