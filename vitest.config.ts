@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const shared = { testTimeout: 30_000, hookTimeout: 30_000 };
 
@@ -19,10 +20,24 @@ const ALONE = [
   "storms",
 ].map((name) => `test/e2e/${name}.test.ts`);
 
+/** What takes longest begins first, so that no group ends with one file at work and the others waiting for it. */
+const LONG = ["package", "crash", "faulty-cell", "refresh", "experiments-life", "audit", "promotion-crash", "merge", "examples", "cli"];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = LONG.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
+      return at === -1 ? LONG.length : at;
+    };
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
+  }
+}
+
 /** The groups run one after the other: what measures or loads the machine has it to itself. */
 export default defineConfig({
   test: {
     globalSetup: "test/support/bundled.ts",
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         test: {
