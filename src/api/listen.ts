@@ -131,7 +131,8 @@ function makeServer(front: Front, access: () => TcpAccess | undefined): Server {
 async function bind(server: Server, where: { path: string } | { host: string; port: number }): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(where, () => {
+    // As many may wait to be let in as may be in: with fewer, a crowd that comes at once is turned away.
+    server.listen({ ...where, backlog: LIMITS.maxConnections }, () => {
       server.off("error", reject);
       resolve();
     });

@@ -1,8 +1,8 @@
 /** How a client reaches a server: over its Unix socket, or over an address with a token. */
-import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { createConnection } from "node:net";
 import { pipeline, Readable } from "node:stream";
-import { WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import { isErrorCode, VivError, type ErrorBody } from "../schema/errors.ts";
 import { SOCKET_PROTOCOL } from "../schema/routes.ts";
 
@@ -16,6 +16,9 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
+
+/** Imported, it would be looked at name by name, which loads fetch and more: half of the time that a small command takes. */
+const { Agent, request: httpRequest } = process.getBuiltinModule("node:http");
 
 /** Longest error body that is read. */
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -123,7 +126,9 @@ export class Transport {
   }
 
   /** Resolves once the server has switched to a WebSocket, which is paused until its listeners are there. */
-  webSocket(path: string): Promise<WebSocket> {
+  async webSocket(path: string): Promise<WebSocket> {
+    // Only some calls need it, and it brings TLS along.
+    const { WebSocket } = await import("ws");
     const address = this.#address;
     const url = "socket" in address ? `ws://localhost${path}` : `${address.url.replace(/^http/, "ws").replace(/\/$/, "")}${path}`;
     const way = "socket" in address ? { createConnection: () => createConnection(address.socket) } : {};

@@ -151,6 +151,19 @@ describe("the command line", needs("root"), () => {
     expect(run(["rm", "story", "branch"])).toMatchObject({ code: 0 });
   });
 
+  test("F-20: a server that the machine killed is started again by the next command, and its sandboxes went on meanwhile", async () => {
+    const id = run(["exec", "-d", "try", "--", "sleep", "1000"]).out.trim();
+    await server.kill();
+    try {
+      expect(run(["exec", "try", "--", "cat", "hello.txt"])).toMatchObject({ code: 0, out: "hello\n" });
+      expect(run(["ps", "try"]).out).toContain(id);
+      expect(run(["kill", "try", id])).toMatchObject({ code: 0 });
+    } finally {
+      run(["down"]);
+      await server.up();
+    }
+  });
+
   test("CLI-1: exec -d leaves a command running that ps, logs and kill know", () => {
     const id = run(["exec", "-d", "try", "--", "sh", "-c", "echo begun; exec sleep 100"]).out.trim();
     expect(id).toMatch(/^cmd[0-9a-z]{26}$/);

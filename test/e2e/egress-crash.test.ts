@@ -1,10 +1,13 @@
 /** The server killed at each step of a request on its way out: nothing goes out unrecorded, and nothing is let out by the fall. */
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { certificate } from "../support/certificates.ts";
 import { TestResolver } from "../support/origins.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
@@ -12,7 +15,10 @@ import { needs } from "../support/skip.ts";
 describe("a request whose server is killed", needs("root"), () => {
   let resolver: TestResolver;
   let web: Server;
+  let secureWeb: Server;
   let port: number;
+  let securePort: number;
+  let place: string;
   let server: TestServer;
   let box: string;
   const heard: string[] = [];
@@ -21,15 +27,23 @@ describe("a request whose server is killed", needs("root"), () => {
   beforeAll(async () => {
     resolver = await TestResolver.open();
     for (const name of ["open.test", "asked.test", "denied.test"]) resolver.names.set(name, ["127.0.0.2"]);
-    web = createServer((request, response) => {
+    place = mkdtempSync(join(tmpdir(), "viv-egress-"));
+    const answer: RequestListener = (request, response) => {
       heard.push(`${request.method} ${request.headers.host?.split(":")[0]}${request.url}`);
       if (request.url === "/slow") response.write("first ");
       else response.end("hello");
-    }).listen(0, "127.0.0.2");
-    web.on("connection", () => (connections += 1));
-    await once(web, "listening");
-    port = (web.address() as AddressInfo).port;
-    const opened = ["open.test", "asked.test", "denied.test"].map((host) => ({ host, ports: [port] }));
+    };
+    web = createServer(answer);
+    secureWeb = createSecureServer(certificate(place, "open.test"), answer);
+    [port = 0, securePort = 0] = await Promise.all(
+      [web, secureWeb].map(async (one) => {
+        one.on("connection", () => (connections += 1));
+        one.listen(0, "127.0.0.2");
+        await once(one, "listening");
+        return (one.address() as AddressInfo).port;
+      }),
+    );
+    const opened = ["open.test", "asked.test", "denied.test"].map((host) => ({ host, ports: [port, securePort] }));
     server = await TestServer.start({ config: { spares: false, network: { private: opened, resolvers: [resolver.address] } } });
     const policy = { host: { "asked.test": "ask", "denied.test": "deny" } };
     writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ policy }));
@@ -39,9 +53,12 @@ describe("a request whose server is killed", needs("root"), () => {
     heard.length = connections = 0;
   });
   afterAll(async () => {
-    web.close();
-    web.closeAllConnections();
+    for (const one of [web, secureWeb]) {
+      one.close();
+      one.closeAllConnections();
+    }
     resolver.close();
+    rmSync(place, { recursive: true, force: true });
     await server?.remove();
   });
 
@@ -55,10 +72,10 @@ describe("a request whose server is killed", needs("root"), () => {
         ({ running }) => !running,
       )
     ).end?.exitCode;
+  const requests = async () =>
+    (await server.client.call("listAudit", { sandbox: box })).records.filter(({ action }) => action === "network.request");
   const records = async (path: string) =>
-    (await server.client.call("listAudit", { sandbox: box })).records.filter(
-      ({ action, arguments: details }) => action === "network.request" && (details as { path?: string }).path === path,
-    );
+    (await requests()).filter(({ arguments: details }) => (details as { path?: string }).path === path);
 
   /** Lets a request run into the end of the server at a point, and starts the next server. How the request ended. */
   async function killedAt(point: string, text: string): Promise<number | null | undefined> {
@@ -108,8 +125,11 @@ describe("a request whose server is killed", needs("root"), () => {
     expect(heard).toEqual(["GET asked.test/asked"]);
   });
 
-  test("PX-17, NET-3: while the answer comes it is cut off, and was recorded", async () => {
-    const command = await start(line("open.test", "/slow"));
+  test.each(["http", "https"])("PX-17, F-49, NET-3: while the answer comes by %s it is cut off, and was recorded", async (scheme) => {
+    const fetch = (path: string): string =>
+      scheme === "http" ? line("open.test", path) : `curl -sSk -m 20 https://open.test:${securePort}${path}`;
+    const before = (await requests()).length;
+    const command = await start(fetch("/slow"));
     await eventually(
       () => heard.length,
       (count) => count === 1,
@@ -117,7 +137,8 @@ describe("a request whose server is killed", needs("root"), () => {
     await server.kill();
     await server.up();
     expect(await exitCode(command)).not.toBe(0);
-    expect(await records("/slow")).toHaveLength(1);
-    expect((await server.sh(box, line("open.test", "/after"))).stdout).toBe("hello");
+    expect([heard.length, connections]).toEqual([1, 1]);
+    expect(await requests()).toHaveLength(before + 1);
+    expect((await server.sh(box, fetch("/after"))).stdout).toBe("hello");
   });
 });
