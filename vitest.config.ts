@@ -3,22 +3,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const shared = { testTimeout: 30_000, hookTimeout: 30_000 };
 
-/** End-to-end tests that measure the machine, load it, or count what lies on it. */
-const ALONE = [
-  "attack-network",
-  "busy-endings",
-  "exhaustion",
-  "faults",
-  "faults-host",
-  "faults-snapshots",
-  "floods",
-  "lifetime",
-  "quotas",
-  "sandbox",
-  "services-postgres",
-  "snapshot-cost",
-  "storms",
-].map((name) => `test/e2e/${name}.test.ts`);
+/** End-to-end tests that measure the machine, or load it on purpose. */
+const ALONE = ["exhaustion", "floods", "quotas", "snapshot-cost", "storms"].map((name) => `test/e2e/${name}.test.ts`);
 
 /** What takes longest begins first, so that no group ends with one file at work and the others waiting for it. */
 const LONG = ["package", "crash", "faulty-cell", "refresh", "experiments-life", "audit", "promotion-crash", "merge", "examples", "cli"];
