@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define TREES_MOST 64
-#define MOUNTS_MOST 128
+#define MOUNTS_MOST 1024
 #define LAYERS_MOST 64
 #define CGROUPS_MOST 16
 

@@ -118,7 +118,8 @@ export class MaskLayers {
     const standIn = standIns?.()?.find ?? (() => undefined);
     const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE, standIn });
     const mounts = readMounts();
-    const entries = plan.entries().map((entry) => encode(entry, mode, (path) => placeInSystem(path, mounts)));
+    const isApart = (path: string): boolean => mode === "user" || (mountOf(path, mounts)?.target ?? "/") !== "/";
+    const entries = plan.entries().map((entry) => encode(entry, isApart(entry.path)));
     const name = createHash("sha256")
       .update(mode)
       .update(Buffer.concat(entries.map((entry) => Buffer.concat([entry, Buffer.of(0)]))))
@@ -135,22 +136,19 @@ export class MaskLayers {
           if (!existsSync(path)) throw error;
         });
     }
-    return { path, through: mode === "user" ? plan.through() : [], masked: plan.masked() };
+    return { path, through: plan.through().filter(isApart), masked: plan.masked() };
   }
 }
 
-/** An ordinary user's overlay does not follow redirects: the folder is mounted by itself, over what the layer says of it. */
-function encode(entry: MaskEntry, mode: "root" | "user", lower: (path: string) => string): Buffer {
+/**
+ * A folder shown inside a hidden one is a redirect. Those of an ordinary user are not followed, and none leads to another
+ * file system: there the folder is mounted apart, over what the layer says of it.
+ */
+function encode(entry: MaskEntry, isApart: boolean): Buffer {
   if (entry.kind === "hide") return joinParts(["hide", entry.path]);
   if (entry.kind === "link") return joinParts(["link", entry.path, entry.target]);
   const like = [String(entry.like.uid), String(entry.like.gid), entry.like.mode.toString(8)];
   if (entry.kind === "file") return joinParts(["file", entry.path, ...like, entry.content]);
   if (entry.kind !== "through") return joinParts([entry.kind, entry.path, ...like]);
-  return mode === "user" ? joinParts(["dir", entry.path, ...like]) : joinParts(["through", entry.path, ...like, lower(entry.path)]);
-}
-
-/** A redirect counts from the root of its own overlay, and every disk file system has one of its own. */
-function placeInSystem(path: string, mounts: ReturnType<typeof readMounts>): string {
-  const target = mountOf(path, mounts)?.target ?? "/";
-  return target === "/" ? path : path.slice(target.length) || "/";
+  return isApart ? joinParts(["dir", entry.path, ...like]) : joinParts(["through", entry.path, ...like, entry.path]);
 }

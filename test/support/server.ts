@@ -25,7 +25,7 @@ export interface TestServerOptions {
   /** Runs the server as this user. */
   readonly uid?: number;
   readonly flags?: readonly string[];
-  /** A program and its arguments that become the server: they end with what they are to run. */
+  /** A program and its arguments that become the server: they end with what they are to run. It starts as root, whatever the user. */
   readonly through?: readonly string[];
   /** Where its folders are made; the folder for temporary files if left out. */
   readonly parent?: string;
@@ -107,7 +107,7 @@ export class TestServer {
         VIV_CONFIG: this.paths.config,
         ...env,
       },
-      ...(uid === undefined ? {} : { uid, gid: uid }),
+      ...(uid === undefined || through !== undefined ? {} : { uid, gid: uid }),
     });
   }
 

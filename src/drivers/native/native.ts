@@ -84,9 +84,10 @@ export class NativeDriver implements Driver {
   }
 
   #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: MaskLayer): Field[] {
-    const folders = userFolders(this.#options.home);
+    const mounts = readMounts();
+    const folders = userFolders({ state: this.#options.home, mounts, masked: mask.masked });
     makeFolders(request.volume.folder, userModeFolders(folders, request.home));
-    return userPlan(request, mask, readMounts(), folders);
+    return userPlan(request, mask, mounts, folders);
   }
 
   #prepare(request: LaunchRequest, mask: MaskLayer): void {

@@ -1,6 +1,6 @@
 /** Composes the mounts of a sandbox, as native/PROTOCOL.md (launch) understands them. */
 import { existsSync, lstatSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
 import { LIVE_SLOTS } from "../../volumes/volumes.ts";
 import type { VolumePaths } from "../../volumes/volumes.ts";
@@ -49,13 +49,15 @@ export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
   for (const disk of foreignDisks(request, mask, mounts)) {
     const slot = slots.take();
     if (slot !== undefined)
-      steps.push(parts("overlay", disk.target, `${slot}/upper`, `${slot}/work`, ...maskedLowers(mask, disk.target, trees)));
+      steps.push(
+        parts("overlay", disk.target, `${slot}/upper`, `${slot}/work`, ...lowersOf(mask, disk.target, () => trees.at(disk.target))),
+      );
   }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
   return finish(trees, "overlay", steps);
 }
 
-/** User mode: an empty root and an overlay for each folder of the system. */
+/** User mode: an empty root and an overlay for each folder of the system, or for those in it where it holds a mount. */
 export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
   const trees = new Trees(mounts, [
     ["mask", mask.path],
@@ -64,9 +66,13 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
   const slots = new Slots(firstFreeSlot(request));
   const overlay = (path: string, ...lowers: string[]): string =>
     parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
-  const steps = folders.map((folder) => {
-    if (folder.kind === "symlink") return parts("symlink", folder.path, folder.target);
-    return folder.kind === "dir" ? parts("dir", folder.path, "755") : overlay(folder.path, ...maskedLowers(mask, folder.path, trees));
+  const steps = folders.flatMap((folder) => {
+    const { kind, path } = folder;
+    if (kind === "symlink") return [parts("symlink", path, folder.target)];
+    if (kind === "dir") return [parts("dir", path, "755")];
+    const [first, ...rest] = lowersOf(mask, path, () => (kind === "file" ? trees.file(path) : trees.at(path)));
+    if (first === undefined) return [];
+    return [kind === "file" ? parts("bind", path, first, "ro,file") : overlay(path, first, ...rest)];
   });
   steps.push(
     parts("dir", "/home", "755"),
@@ -89,9 +95,15 @@ function finish(trees: Trees, root: "overlay" | "tmpfs", steps: readonly string[
   return [...trees.fields(), ["root", root], ...steps.map((step): Field => ["mount", step])];
 }
 
-/** The lower layers of a folder of reality: what the mask says of it, then reality. */
-function maskedLowers(mask: MaskLayer, path: string, trees: Trees): string[] {
-  return [...(existsSync(join(mask.path, path)) ? [`@mask${path}`] : []), trees.at(path)];
+/**
+ * The layers of a mount: what the mask says of the place, then reality. None where it is hidden. The root of a layer is
+ * merged with those below whatever its attributes say, so reality is left out where the mask empties or replaces it.
+ */
+function lowersOf(mask: MaskLayer, path: string, reality: () => string): string[] {
+  const over = lstatSync(join(mask.path, path), { throwIfNoEntry: false });
+  if (over === undefined) return [reality()];
+  if (!over.isDirectory() && !over.isFile()) return [];
+  return mask.masked.includes(path) ? [`@mask${path}`] : [`@mask${path}`, reality()];
 }
 
 /** Folders below system/upper and system/work that user mode needs before its launch. */
@@ -125,6 +137,11 @@ class Trees {
     return `@${name}${rest === "/" ? "" : rest}`;
   }
 
+  /** A file of reality, also one that is a mount itself: such a mount is no tree. */
+  file(path: string): string {
+    return `${this.at(dirname(path))}/${basename(path)}`;
+  }
+
   /** A folder that is a tree of its own. */
   own(name: string, path: string): string {
     this.#paths.set(name, path);
@@ -145,7 +162,7 @@ function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly 
   const inside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
   const system = mountOf("/", mounts)?.type;
   const covered = (path: string): boolean =>
-    mask.masked.some((folder) => folder !== path && inside(path, folder)) && !request.expose.some((shown) => inside(path, shown));
+    mask.masked.some((folder) => inside(path, folder)) && !request.expose.some((shown) => inside(path, shown));
   return diskMounts(mounts)
     .filter((disk) => (ID_MAPPED.has(disk.type) || disk.type === system) && !covered(disk.target))
     .filter((disk) => !hidden.some((folder) => inside(disk.target, folder)))
@@ -159,7 +176,9 @@ function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly 
 function throughMounts(mask: MaskLayer, slots: Slots, trees: Trees): string[] {
   return mask.through.flatMap((path) => {
     const slot = slots.take();
-    return slot === undefined ? [] : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...maskedLowers(mask, path, trees))];
+    return slot === undefined
+      ? []
+      : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...lowersOf(mask, path, () => trees.at(path)))];
   });
 }
 

@@ -1,0 +1,86 @@
+/** Machines whose folders hold mounts: a home on a disk of its own, a disk that is masked, mounts in folders of the system. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TestServer } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+/** An id that belongs to nobody. */
+const UID = 64_127;
+const DISK = {
+  "home/top": "canary",
+  "home/me/.nvm/tool": "tool",
+  "home/me/.nvm/.npmrc": "setting",
+  "home/me/.ssh/key": "canary",
+  "home/me/notes": "canary",
+  "disk/file": "on the disk",
+};
+
+describe.each([
+  ["root", 0],
+  ["an ordinary user", UID],
+])("on a machine with many mounts, a sandbox of %s", needs("root", "user-namespaces", "open-checkout"), (_, uid) => {
+  let place: string;
+  let server: TestServer;
+  let box: string;
+
+  beforeAll(async () => {
+    place = mkdtempSync(join(tmpdir(), "viv-mounts-"));
+    for (const [path, content] of Object.entries(DISK)) {
+      mkdirSync(dirname(join(place, path)), { recursive: true });
+      writeFileSync(join(place, path), content);
+    }
+    execFileSync("chown", ["-R", `${uid}:${uid}`, place]);
+    // In a mount namespace of the server's own.
+    const script = `
+      set -e
+      mount --bind ${place}/home /home
+      for folder in /srv /opt /var/local; do mount --bind ${place}/disk $folder; done
+      mount -t tmpfs none /usr/local/games
+      mkdir /usr/local/games/below
+      mount --bind /etc/os-release /etc/hostname
+      exec setpriv --reuid ${uid} --regid ${uid} --clear-groups "$@"`;
+    server = await TestServer.start({
+      uid,
+      through: ["unshare", "--mount", "sh", "-c", script, "sh"],
+      env: { HOME: "/home/me" },
+      files: { "hello.txt": "hello\n", "vivarium.json": '{ "mask": ["/srv"] }' },
+    });
+    box = (await server.create()).id;
+  });
+  afterAll(async () => {
+    await server?.remove();
+    rmSync(place, { recursive: true, force: true });
+  });
+
+  const inside = async (line: string): Promise<string> => (await server.sh(box, `${line} 2>&1`)).stdout.trim();
+
+  test("CLONE-1: sees the disks, and all that lies beside them", async () => {
+    expect(await inside("cat hello.txt /opt/file /var/local/file")).toBe("hello\non the diskon the disk");
+    expect(await inside("ls /usr/local/games")).toBe("");
+    expect(await inside("ls -d /usr/bin/env /usr/local/bin /var/lib/dpkg /etc/passwd")).toBe(
+      "/etc/passwd\n/usr/bin/env\n/usr/local/bin\n/var/lib/dpkg",
+    );
+    expect(await inside("id -un root; test -L /etc/mtab && echo link")).toBe("root\nlink");
+    // One overlay over / shows what a mounted file covers; piece by piece, the file itself is shown.
+    expect((await inside("cat /etc/hostname")).startsWith("PRETTY_NAME")).toBe(uid !== 0);
+  });
+
+  test("CLONE-4: sees nothing of a home or a masked folder that is a disk of its own", async () => {
+    expect(await inside("ls -A /home /home/me")).toBe("/home:\nme\n\n/home/me:\n.nvm");
+    expect(await inside("cat /home/me/.nvm/tool")).toBe("tool");
+    expect(await inside("cat /home/top /home/me/notes /home/me/.ssh/key /srv/file | grep -c canary")).toBe("0");
+    expect(await inside("ls -A /srv | wc -l")).toMatch(/0$/);
+  });
+
+  test("CLONE-3: changes nothing of reality there", async () => {
+    const wrote = await inside("echo x >> /home/me/.nvm/tool; echo y > /home/me/.nvm/new; cat /home/me/.nvm/tool /home/me/.nvm/new");
+    expect(wrote).toBe("toolx\ny");
+    expect(await inside("echo z > /opt/file; cat /opt/file")).toBe("z");
+    const fresh = (await server.create()).id;
+    expect((await server.sh(fresh, "cat /home/me/.nvm/tool /opt/file; ls /home/me/.nvm")).stdout).toBe("toolon the disktool\n");
+    await server.client.call("removeSandbox", { sandbox: fresh });
+  });
+});
