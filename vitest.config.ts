@@ -6,7 +6,7 @@ const shared = { testTimeout: 30_000, hookTimeout: 30_000 };
 /** End-to-end tests that measure the machine, or load it on purpose. */
 const ALONE = ["exhaustion", "floods", "quotas", "snapshot-cost", "storms"].map((name) => `test/e2e/${name}.test.ts`);
 
-/** What takes longest begins first, so that no group ends with one file at work and the others waiting for it. */
+/** What takes longest begins first, so that none is at work alone in the end. */
 const LONG = ["package", "crash", "faulty-cell", "refresh", "experiments-life", "audit", "promotion-crash", "merge", "examples", "cli"];
 
 class LongFirst extends BaseSequencer {
@@ -19,6 +19,9 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** Much of their time is waiting: for servers that start, end, and are killed. */
+const together = { ...shared, maxWorkers: 3, sequence: { groupOrder: 0 } };
+
 /** The groups run one after the other: what measures or loads the machine has it to itself. */
 export default defineConfig({
   test: {
@@ -26,36 +29,16 @@ export default defineConfig({
     sequence: { sequencer: LongFirst },
     projects: [
       {
-        test: {
-          ...shared,
-          name: "unit",
-          include: ["test/unit/**/*.test.ts", "test/tidy/**/*.test.ts", "src/**/*.test.ts"],
-          maxWorkers: 2,
-          sequence: { groupOrder: 0 },
-        },
+        test: { ...together, name: "unit", include: ["test/unit/**/*.test.ts", "test/tidy/**/*.test.ts", "src/**/*.test.ts"] },
       },
       {
-        test: {
-          ...shared,
-          name: "integration",
-          include: ["test/integration/**/*.test.ts", "test/native/**/*.test.ts"],
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
-        },
+        test: { ...together, name: "integration", include: ["test/integration/**/*.test.ts", "test/native/**/*.test.ts"] },
       },
       {
-        test: {
-          ...shared,
-          name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
-          exclude: ALONE,
-          // Much of their time is waiting: for servers that start, end, and are killed.
-          maxWorkers: 3,
-          sequence: { groupOrder: 2 },
-        },
+        test: { ...together, name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude: ALONE },
       },
       {
-        test: { ...shared, name: "alone", include: ALONE, maxWorkers: 1, sequence: { groupOrder: 3 } },
+        test: { ...shared, name: "alone", include: ALONE, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },
