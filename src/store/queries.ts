@@ -179,7 +179,9 @@ export class Queries implements Read {
       .select(["output_tokens as outputTokens", "cache_read_tokens as cacheReadTokens", "cache_write_tokens as cacheWriteTokens"])
       .select("micro_dollars as microDollars")
       .orderBy("day", "desc")
-      .orderBy(["sandbox", "provider", "model"]);
+      .orderBy("sandbox")
+      .orderBy("provider")
+      .orderBy("model");
     for (const [column, value] of chosen(filter)) asked = asked.where(column, "=", value);
     return asked.execute();
   }

@@ -1,4 +1,5 @@
 /** Experiments and promotions that a test moves on by hand, behind the real API: what the command line does with them is its own. */
+import { newAttempt } from "../../src/experiments/input.ts";
 import type { Engine, Handlers } from "../../src/operations/operations.ts";
 import { VivError } from "../../src/schema/errors.ts";
 import type { EventType, VivEvent } from "../../src/schema/event.ts";
@@ -23,37 +24,6 @@ export function verdict(passed: boolean, tests: { passed: number; failed: number
     cause: null,
   };
   return { passed, checks: [check], measure: null, setup: null };
-}
-
-function attempt(index: number, name: string, command: string): Attempt {
-  return {
-    index,
-    name,
-    command,
-    state: "queued",
-    reason: null,
-    sandbox: null,
-    snapshot: null,
-    exitCode: null,
-    output: "",
-    wallMs: null,
-    cpuMs: null,
-    peakMemoryBytes: null,
-    networkBytes: null,
-    cost: null,
-    diff: null,
-    sideChanges: [],
-    protectedChanged: [],
-    fewerTests: null,
-    checked: null,
-    verified: null,
-    needs: [],
-    flags: [],
-    reruns: 0,
-    rank: null,
-    startedAt: null,
-    endedAt: null,
-  };
 }
 
 /** An attempt that ran to its end. */
@@ -82,7 +52,7 @@ export function experimentOf(input: Partial<ExperimentInput> & Pick<ExperimentIn
     state: "running",
     reason: null,
     winner: null,
-    attempts: input.attempts.map(({ name, command }, index) => attempt(index + 1, name ?? String(index + 1), command)),
+    attempts: input.attempts.map(({ name, command }, index) => newAttempt(index + 1, name ?? String(index + 1), command)),
     baseline: null,
     checks,
     setup: input.setup ?? null,

@@ -1,5 +1,5 @@
-import { resolve } from "node:path";
 import { command } from "../command.ts";
+import { LISTING_OPTIONS, listingInput } from "../listing.ts";
 import type { Experiment } from "../../schema/experiment.ts";
 import { shortId } from "../references.ts";
 import type { Screen } from "../screen.ts";
@@ -22,15 +22,10 @@ export default command({
     ["viv experiments", "the latest ones"],
     ["viv experiments --all --json", "all of them, for programs"],
   ],
-  options: {
-    all: { type: "flag", short: "a", summary: "Also those that ended long ago" },
-    project: { type: "text", short: "p", value: "PATH", summary: "Only those of this project" },
-    quiet: { type: "flag", short: "q", summary: "Print ids only" },
-  },
+  options: LISTING_OPTIONS,
   positionals: [],
   async run({ options, json, screen, cwd, client }) {
-    const project = options.project === undefined ? {} : { project: resolve(cwd, options.project) };
-    const { experiments } = await (await client()).call("listExperiments", { all: options.all, ...project });
+    const { experiments } = await (await client()).call("listExperiments", listingInput(options, cwd));
     if (json) return screen.json({ experiments });
     if (options.quiet) {
       for (const { id } of experiments) screen.print(id);

@@ -1,5 +1,5 @@
-import { resolve } from "node:path";
 import { command } from "../command.ts";
+import { LISTING_OPTIONS, listingInput } from "../listing.ts";
 import type { Promotion } from "../../schema/promotion.ts";
 import { stageReached } from "../promotion-view.ts";
 import { shortId } from "../references.ts";
@@ -31,15 +31,10 @@ export default command({
     ["viv promotions --all --project .", "all of this project"],
     ["viv promotions --json", "with plans, stages and their checks, for programs"],
   ],
-  options: {
-    all: { type: "flag", short: "a", summary: "Also those that ended long ago" },
-    project: { type: "text", short: "p", value: "PATH", summary: "Only those of this project" },
-    quiet: { type: "flag", short: "q", summary: "Print ids only" },
-  },
+  options: LISTING_OPTIONS,
   positionals: [],
   async run({ options, json, screen, cwd, client }) {
-    const project = options.project === undefined ? {} : { project: resolve(cwd, options.project) };
-    const { promotions } = await (await client()).call("listPromotions", { all: options.all, ...project });
+    const { promotions } = await (await client()).call("listPromotions", listingInput(options, cwd));
     if (json) return screen.json({ promotions });
     if (options.quiet) {
       for (const { id } of promotions) screen.print(id);
