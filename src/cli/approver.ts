@@ -8,7 +8,7 @@ export function approverToken(env: Readonly<Record<string, string | undefined>>)
   const given = env["VIV_APPROVER_TOKEN"];
   if (given !== undefined && given !== "") return given;
   if (!process.stdin.isTTY || !process.stdout.isTTY)
-    throw new VivError("unauthorized", "Questions are answered by a person, on a terminal.", {
+    throw new VivError("unauthorized", "Approvals are given by a person, on a terminal.", {
       remedy: "Run it on a terminal, or give an approver's token in VIV_APPROVER_TOKEN.",
     });
   return readFileSync(join(findPaths(env).home, "approver-token"), "utf8").trim();

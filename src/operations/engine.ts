@@ -176,7 +176,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...effectHandlers(parts.store, sandboxes),
     ...secretHandlers(engine.secrets, () => sandboxes.creation.spares.clear()),
     ...modelHandlers(parts.store, sandboxes, parts.user.budgets),
-    ...promotionHandlers(() => required(engine.promotions)),
+    ...promotionHandlers(() => required(engine.promotions), engine.approvals),
 
     listEvents: async ({ after, limit, sandbox }) => {
       const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);

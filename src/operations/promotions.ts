@@ -1,16 +1,20 @@
 /** Use cases of promotions. */
+import type { Approvals } from "../approvals/approvals.ts";
 import type { Promotions } from "../promotion/promotions.ts";
 import type { Handlers } from "./operations.ts";
 
 type Own = "planPromotion" | "promote" | "listPromotions" | "inspectPromotion" | "continuePromotion" | "undoPromotion";
 
-export function promotionHandlers(promotions: () => Promotions): Pick<Handlers, Own> {
+export function promotionHandlers(promotions: () => Promotions, approvals: Approvals): Pick<Handlers, Own> {
   return {
     planPromotion: (input) => promotions().plan(input),
     promote: (input) => promotions().promote(input),
     listPromotions: async ({ project, all }) => ({ promotions: await promotions().list(project, all) }),
     inspectPromotion: ({ promotion }) => promotions().inspect(promotion),
-    continuePromotion: ({ promotion, to, approve, env = {} }) => promotions().continue(promotion, to, approve, env),
+    continuePromotion: async ({ promotion, to, approve, approver = "", env = {} }) => {
+      if (approve) approvals.requireApprover(approver);
+      return promotions().continue(promotion, to, approve, env);
+    },
     undoPromotion: ({ promotion, project }) => promotions().undo(promotion, project),
   };
 }

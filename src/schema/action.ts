@@ -1,6 +1,6 @@
 /** Actions of agents, decided and enforced: what a sandbox's policy is, what it says to an action, and how a person changes it. */
 import { z } from "zod";
-import { Approval } from "./approval.ts";
+import { Approval, Approver } from "./approval.ts";
 import { contract, Done, ProjectPath } from "./contract.ts";
 import { ApprovalId, SandboxRef } from "./ids.ts";
 import { Autonomy, AUTONOMY_FIELDS, PolicyAction, PolicyDecision, PolicyRule } from "./policy.ts";
@@ -57,8 +57,6 @@ export const AddedRule = z
   .describe("A rule that a person added by answering `always`.")
   .meta({ id: "AddedRule" });
 export type AddedRule = z.infer<typeof AddedRule>;
-
-const Approver = z.string().min(1).max(256).describe("The approver's token, which the command line reads on a terminal alone.");
 
 export const ACTION_CONTRACTS = {
   decideAction: contract(

@@ -38,6 +38,8 @@ export const Answer = z
   .enum(["once", "always", "deny"])
   .describe("once for this very action, always adds the rule shown, deny refuses it.");
 
+export const Approver = z.string().min(1).max(256).describe("The approver's token, which the command line reads on a terminal alone.");
+
 export const APPROVAL_CONTRACTS = {
   listApprovals: contract(
     ROUTES.listApprovals,
@@ -52,7 +54,7 @@ export const APPROVAL_CONTRACTS = {
     z.strictObject({
       approval: ApprovalId,
       answer: Answer,
-      approver: z.string().min(1).max(256).describe("The approver's token, which the command line reads on a terminal alone."),
+      approver: Approver,
     }),
     Approval,
   ),

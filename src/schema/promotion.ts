@@ -1,5 +1,6 @@
 /** Promotions: a sandbox's change on its way into reality, stage by stage, and back. */
 import { z } from "zod";
+import { Approver } from "./approval.ts";
 import { CheckResult, ShellLine } from "./check.ts";
 import { CallerEnvironment, contract, flag, ProjectPath } from "./contract.ts";
 import { ExperimentId, PromotionId, SandboxRef } from "./ids.ts";
@@ -156,7 +157,8 @@ export const PROMOTION_CONTRACTS = {
     "Go on to a later stage, or on from an approval",
     ofPromotion.extend({
       to: z.string().min(1).max(63).optional().describe("Stage to go to; the one it waits at if left out."),
-      approve: z.boolean().default(false).describe("Approve what it waits for."),
+      approve: z.boolean().default(false).describe("Approve what it waits for, as a person."),
+      approver: Approver.optional(),
       env: CallerEnvironment,
     }),
     Promotion,

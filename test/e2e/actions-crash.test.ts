@@ -1,6 +1,4 @@
 /** The server is killed around a decision: none is lost, none is made up, and an approval counts once. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ActionAnswer } from "../../src/schema/action.ts";
@@ -17,11 +15,10 @@ describe("a server killed while an action is decided", needs("root"), () => {
   let number = 0;
   /** Each test asks about an action of its own. */
   let push: string;
-  const token = (): string => readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
   const decide = (command: string, wait = 0): Promise<ActionAnswer> =>
     server.client.call("decideAction", { sandbox: box, action: line(command), wait });
   const answer = (approval: string | undefined, how: "once" | "always" | "deny" = "once") =>
-    server.client.call("answerApproval", { approval: approval ?? "", answer: how, approver: token() });
+    server.client.call("answerApproval", { approval: approval ?? "", answer: how, approver: server.approver() });
   const records = async (target: string) =>
     (await server.client.call("listDecisions", { sandbox: box, limit: 1000 })).records
       .filter((record) => record.target === target)
@@ -78,7 +75,7 @@ describe("a server killed while an action is decided", needs("root"), () => {
 
   test("POL-3: at policy.set has changed the level, with one record", async () => {
     const { id } = await server.create({ level: 2 });
-    await server.dieAt("policy.set", () => server.client.call("setPolicy", { sandbox: id, level: 1, approver: token() }));
+    await server.dieAt("policy.set", () => server.client.call("setPolicy", { sandbox: id, level: 1, approver: server.approver() }));
     expect((await server.client.call("inspectPolicy", { sandbox: id })).autonomy.level).toBe(1);
     const { records: all } = await server.client.call("listDecisions", { sandbox: id });
     expect(all.filter(({ action }) => action === "policy.set")).toHaveLength(1);

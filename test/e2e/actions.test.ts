@@ -98,10 +98,9 @@ const EXPECTED: readonly (readonly [Chosen, readonly Row[]])[] = [
 
 describe("an action put to the gateway", needs("root"), () => {
   let server: TestServer;
-  const token = (): string => readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
   const answer = (approval: string | undefined, how: "once" | "always" | "deny") =>
-    server.client.call("answerApproval", { approval: approval ?? "", answer: how, approver: token() });
-  const set = (sandbox: string, change: object) => server.client.call("setPolicy", { sandbox, approver: token(), ...change });
+    server.client.call("answerApproval", { approval: approval ?? "", answer: how, approver: server.approver() });
+  const set = (sandbox: string, change: object) => server.client.call("setPolicy", { sandbox, approver: server.approver(), ...change });
   const records = async (sandbox: string) => (await server.client.call("listDecisions", { sandbox, limit: 1000 })).records;
   const verdicts = async (box: string, actions: readonly (PolicyAction | string)[]): Promise<Verdict[]> =>
     (await act(server, box, actions)).map(({ verdict }) => verdict);
@@ -188,10 +187,10 @@ describe("an action put to the gateway", needs("root"), () => {
       return Number((await server.client.call("runCommand", { sandbox: id, command })).stdout);
     };
     const approval = asked?.approval?.id;
-    const forged = { answer: "once", approver: token(), operator: true };
+    const forged = { answer: "once", approver: server.approver(), operator: true };
     for (const path of [`/sandbox/self/approvals/${approval}/answer`, `/approvals/${approval}/answer`, `/sandbox/self/policy`])
       expect(await inside(path, forged)).toBe(404);
-    expect(await inside("/sandbox/self/actions", { action: line("git push"), approver: token(), verdict: "allow" })).toBe(400);
+    expect(await inside("/sandbox/self/actions", { action: line("git push"), approver: server.approver(), verdict: "allow" })).toBe(400);
     expect(await verdicts(id, ["git push"])).toEqual(["ask"]);
     // The same answer through a person's channel counts, and the same config in reality, once it is trusted, does too.
     await answer(approval, "once");

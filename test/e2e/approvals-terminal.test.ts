@@ -1,5 +1,5 @@
 /** A person at a terminal answers; a program that calls `viv` without one does not. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { act, line } from "../support/inside.ts";
@@ -123,7 +123,7 @@ describe("questions at a terminal", needs("root"), () => {
     expect([await setting.end(), setting.shown]).toEqual([0, expect.stringContaining("level 1 (guided), worker")]);
     expect(await verdict("cat a")).toBe("ask");
     expect(viv(server, ["inspect", "box"]).out).toMatch(/^agents +level 1 \(guided\), worker$/m);
-    const token = readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
+    const token = server.approver();
     expect(viv(server, ["policy", "set", "box", "--level", "2"], { env: { VIV_APPROVER_TOKEN: token } })).toMatchObject({ code: 0 });
   });
 

@@ -1,7 +1,6 @@
 /** The audit trail of a real server: what people, agents and the proxy do, counted, and what nobody can do to it. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -19,7 +18,6 @@ describe("the audit trail of a server", needs("root"), () => {
   let server: TestServer;
   let web: Server;
   let port: number;
-  const token = (): string => readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
 
   beforeAll(async () => {
     web = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.2");
@@ -81,7 +79,7 @@ describe("the audit trail of a server", needs("root"), () => {
     await client.call("removeSecret", { secret: "api-key" });
     const question = `curl -s -d '{"kind":"command","target":"git push","reason":"done"}' http://localhost:4097/sandbox/self/approvals`;
     const approval = (JSON.parse((await server.sh(id, question)).stdout) as { id: string }).id;
-    await client.call("answerApproval", { approval, answer: "deny", approver: token() });
+    await client.call("answerApproval", { approval, answer: "deny", approver: server.approver() });
     const promotion = await client.call("promote", { sandbox: "counted" });
     expect(promotion.state).toBe("applied");
     await client.call("undoPromotion", { promotion: promotion.id });

@@ -1,6 +1,6 @@
 /** NET-6: requests over TLS to hosts with a secret are in the ledger like plain ones, and no kill of the server sends one twice or loses it. */
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -76,7 +76,7 @@ describe("the ledger of effects over TLS", needs("root", "openssl"), () => {
     );
   const approve = async (): Promise<string> => {
     const [asked] = await waiting();
-    const approver = readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
+    const approver = server.approver();
     await server.client.call("answerApproval", { approval: asked?.id ?? "", answer: "once", approver });
     return asked?.id ?? "";
   };

@@ -1,9 +1,7 @@
 /** NET-6: requests that change something outside have an entry with a receipt, and wait for a person where they are held. */
-import { readFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestResolver } from "../support/origins.ts";
@@ -45,7 +43,6 @@ describe("the ledger of effects", needs("root"), () => {
 
   const curl = (words: string): string => `curl -sS -w '%{http_code}' ${words} http://shop.test:${port}/orders`;
   const effects = async () => (await server.client.call("listEffects", { sandbox: box })).effects;
-  const token = (): string => readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
   const waiting = () =>
     eventually(
       async () => (await server.client.call("listApprovals", {})).approvals.filter(({ sandbox }) => sandbox === box),
@@ -85,7 +82,7 @@ describe("the ledger of effects", needs("root"), () => {
     expect(asked).toMatchObject({ kind: "effect", state: "waiting" });
     expect(asked?.target).toContain(`POST http://shop.test:${port}/orders (3 bytes, sha256 `);
     expect(heard).toEqual([]);
-    await server.client.call("answerApproval", { approval: asked?.id ?? "", answer: "once", approver: token() });
+    await server.client.call("answerApproval", { approval: asked?.id ?? "", answer: "once", approver: server.approver() });
     expect((await ended(command)).stdout).toBe("done\n201");
     expect(heard).toEqual(["POST /orders b=2"]);
     // Reading needs no leave, and the yes is used up: the same request is a new question.
@@ -93,7 +90,7 @@ describe("the ledger of effects", needs("root"), () => {
     const again = await background(curl("-d b=2"));
     const [next] = await waiting();
     expect(next?.id).not.toBe(asked?.id);
-    await server.client.call("answerApproval", { approval: next?.id ?? "", answer: "deny", approver: token() });
+    await server.client.call("answerApproval", { approval: next?.id ?? "", answer: "deny", approver: server.approver() });
     expect((await ended(again)).stdout).toMatch(/effect_denied.*403$/s);
     expect(heard).toEqual(["POST /orders b=2", "GET /orders "]);
   });
@@ -102,11 +99,11 @@ describe("the ledger of effects", needs("root"), () => {
     heard.length = 0;
     await server.sh(box, `${curl("-X PUT -d c=3")} --max-time 1`);
     const [asked] = await waiting();
-    await server.client.call("answerApproval", { approval: asked?.id ?? "", answer: "once", approver: token() });
+    await server.client.call("answerApproval", { approval: asked?.id ?? "", answer: "once", approver: server.approver() });
     // Another body is another request.
     const other = await background(`${curl("-X PUT -d c=4")} --max-time 5`);
     const [second] = await waiting();
-    await server.client.call("answerApproval", { approval: second?.id ?? "", answer: "deny", approver: token() });
+    await server.client.call("answerApproval", { approval: second?.id ?? "", answer: "deny", approver: server.approver() });
     expect((await ended(other)).stdout).toMatch(/403$/);
     expect(heard).toEqual([]);
     expect((await server.sh(box, curl("-X PUT -d c=3"))).stdout).toBe("done\n201");

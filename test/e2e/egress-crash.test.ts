@@ -1,6 +1,6 @@
 /** The server killed at each step of a request on its way out: nothing goes out unrecorded, and nothing is let out by the fall. */
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -119,7 +119,7 @@ describe("a request whose server is killed", needs("root"), () => {
     expect([heard, connections]).toEqual([[], 0]);
     const { approvals } = await server.client.call("listApprovals", {});
     expect(approvals).toMatchObject([{ kind: "host", target: `asked.test:${port}`, state: "waiting" }]);
-    const approver = readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
+    const approver = server.approver();
     await server.client.call("answerApproval", { approval: approvals[0]?.id ?? "", answer: "once", approver });
     expect((await server.sh(box, line("asked.test", "/asked"))).stdout).toBe("hello");
     expect(heard).toEqual(["GET asked.test/asked"]);

@@ -1,6 +1,6 @@
 /** The policy in the proxy: what it says of hosts holds for whatever runs inside, and a person can be asked. */
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -59,9 +59,8 @@ describe("the policy in the proxy", needs("root"), () => {
       () => server.client.call("inspectCommand", { sandbox: box, command }),
       ({ running }) => !running,
     );
-  const token = (): string => readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
   const answer = (approval: string, given: "once" | "always" | "deny"): Promise<unknown> =>
-    server.client.call("answerApproval", { approval, answer: given, approver: token() });
+    server.client.call("answerApproval", { approval, answer: given, approver: server.approver() });
   const question = () =>
     eventually(
       async () => (await server.client.call("listApprovals", {})).approvals.find(({ sandbox }) => sandbox === box),
@@ -150,7 +149,7 @@ describe("the policy in the proxy", needs("root"), () => {
     expect(resolver.asked).toEqual([]);
     const [asked] = (await server.client.call("listApprovals", {})).approvals.filter(({ sandbox }) => sandbox === other);
     expect(asked).toMatchObject({ target: "web.example:80" });
-    await server.client.call("setPolicy", { sandbox: other, yolo: 2, approver: token() });
+    await server.client.call("setPolicy", { sandbox: other, yolo: 2, approver: server.approver() });
     expect((await server.sh(other, "curl -sS http://web.example/")).stdout).toContain("private_address");
     await server.client.call("removeSandbox", { sandbox: other });
   });

@@ -32,7 +32,6 @@ async function ask(box: string, path: string, body?: unknown, more: readonly str
 
 const code = ({ body }: Answer): unknown => (body["error"] as { code?: string } | undefined)?.code;
 const records = async (box: string) => (await server.client.call("listDecisions", { sandbox: box, limit: 1000 })).records;
-const token = (): string => readFileSync(join(server.paths.home, "approver-token"), "utf8").trim();
 
 describe("the gateway inside a sandbox", needs("root"), () => {
   let one: string;
@@ -167,7 +166,7 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     expect(message).toMatchObject({ provenance: "sibling", from: one, fromName: "one", context: claim.context });
     await ask(two, `/sandbox/self/messages/${message?.id}/answer`, { answer: "no" });
     await sending;
-    const answer = { answer: "once", approver: token() };
+    const answer = { answer: "once", approver: server.approver() };
     for (const path of [`/approvals/${id}/answer`, `/sandbox/self/approvals/${id}/answer`, `/sandbox/self/approvals/${id}`, "/approvals"])
       expect((await ask(two, path, answer)).status).toBe(404);
     expect((await ask(one, `/sandbox/self/approvals/${id}`)).status).toBe(404);
@@ -176,7 +175,7 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     expect(look.stdout).toBe("");
     // With the same words and the same token, a person outside has an answer.
     const waiting = ask(two, `/sandbox/self/approvals/${id}?wait=30`);
-    await server.client.call("answerApproval", { approval: id, answer: "once", approver: token() });
+    await server.client.call("answerApproval", { approval: id, answer: "once", approver: server.approver() });
     expect((await waiting).body).toMatchObject({ id, state: "approved" });
   });
 
@@ -212,7 +211,7 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     expect(memoryLimit(one)).toBe(512 * MIB);
     const approval = String(asked.body["approval"]);
     expect(await server.client.call("inspectApproval", { approval })).toMatchObject({ kind: "resources", sandbox: one });
-    await server.client.call("answerApproval", { approval, answer: "once", approver: token() });
+    await server.client.call("answerApproval", { approval, answer: "once", approver: server.approver() });
     await eventually(
       () => memoryLimit(one),
       (limit) => limit === 9 * 1024 * MIB,
@@ -224,7 +223,7 @@ describe("the gateway inside a sandbox", needs("root"), () => {
     const asked = await ask(one, "/sandbox/self/resources", { memoryBytes: 10 * 1024 * MIB });
     await server.kill();
     await server.up();
-    await server.client.call("answerApproval", { approval: String(asked.body["approval"]), answer: "once", approver: token() });
+    await server.client.call("answerApproval", { approval: String(asked.body["approval"]), answer: "once", approver: server.approver() });
     await eventually(
       () => memoryLimit(one),
       (limit) => limit === 10 * 1024 * MIB,

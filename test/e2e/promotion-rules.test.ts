@@ -84,8 +84,12 @@ describe("a promotion", needs("root", "btrfs"), () => {
       "out link-out",
       "vivarium.json config",
     ]);
+    for (const approver of [undefined, "guessed"])
+      await expect(server.client.call("continuePromotion", { promotion: promotion.id, approve: true, approver })).rejects.toMatchObject({
+        code: "unauthorized",
+      });
     expect(existsSync(path("fine.txt"))).toBe(false);
-    const approved = await server.client.call("continuePromotion", { promotion: promotion.id, approve: true });
+    const approved = await server.client.call("continuePromotion", { promotion: promotion.id, approve: true, approver: server.approver() });
     expect(approved).toMatchObject({ state: "applied" });
     expect(read("fine.txt")).toBe("fine\n");
   });
@@ -140,7 +144,7 @@ describe("a promotion", needs("root", "btrfs"), () => {
     const first = await server.client.call("promote", { sandbox, to: "production" });
     expect(first).toMatchObject({ state: "applied", reason: "Stage production waits for an approval." });
     expect([read("after.txt"), read("staged.txt"), existsSync(path("live.txt"))]).toEqual(["after\n", "staging\n", false]);
-    const second = await server.client.call("continuePromotion", { promotion: first.id, approve: true });
+    const second = await server.client.call("continuePromotion", { promotion: first.id, approve: true, approver: server.approver() });
     expect(second.stages.map(({ state }) => state)).toEqual(["passed", "passed", "rolled-back"]);
     expect(second.state).toBe("applied");
     expect(existsSync(path("live.txt"))).toBe(false);

@@ -146,9 +146,9 @@ describe("a promotion", needs("root", "btrfs"), () => {
     await server.client.call("trust", { project: server.project });
     const { id: promotion } = await server.client.call("promote", { sandbox: await changed("sed -i s/1/one/ a.txt") });
     writeFileSync(path("a.txt"), "1\n2\n3\n4\nfive\n");
-    const again = await server.client.call("continuePromotion", { promotion, approve: true });
+    const again = await server.client.call("continuePromotion", { promotion, approve: true, approver: server.approver() });
     expect([again.state, read("a.txt")]).toEqual(["waiting", "1\n2\n3\n4\nfive\n"]);
-    const applied = await server.client.call("continuePromotion", { promotion, approve: true });
+    const applied = await server.client.call("continuePromotion", { promotion, approve: true, approver: server.approver() });
     expect([applied.state, read("a.txt")]).toEqual(["applied", "one\n2\n3\n4\nfive\n"]);
   });
 
@@ -229,7 +229,9 @@ describe("a promotion", needs("root", "btrfs"), () => {
     const waiting = await server.client.call("promote", { sandbox: second, to: "dev" });
     expect(waiting.state).toBe("waiting");
     await server.client.call("removeSandbox", { sandbox: second });
-    await expect(server.client.call("continuePromotion", { promotion: waiting.id, approve: true })).rejects.toMatchObject({
+    await expect(
+      server.client.call("continuePromotion", { promotion: waiting.id, approve: true, approver: server.approver() }),
+    ).rejects.toMatchObject({
       code: "not_found",
     });
     expect(await server.client.call("inspectPromotion", { promotion: waiting.id })).toMatchObject({ state: "failed" });

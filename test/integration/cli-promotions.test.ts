@@ -1,7 +1,7 @@
 /** What the command line does with promotions: plans, stages, branches, undo. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { StageResult } from "../../src/schema/promotion.ts";
-import { LabServer, type Result } from "../support/cli-lab-server.ts";
+import { LabServer, result, type Result } from "../support/cli-lab-server.ts";
 import { experimentOf, Lab, plan, promotionOf, verdict } from "../support/cli-lab.ts";
 
 const lab = new Lab();
@@ -130,8 +130,13 @@ describe("viv promote", () => {
     lab.onPromote = async () => lab.keep(promotionOf({ state: "failed", reason: "A check failed.", stages: [dev] }));
     expect(await run("promote", "box")).toMatchObject({ code: 1, out: expect.stringContaining("not ok 1 - counts from zero") });
     lab.onPromote = async () => lab.keep({ ...waiting, state: "applied" });
-    expect(await run("promote", waiting.id.slice(0, 9), "--approve")).toMatchObject({ code: 0 });
-    expect(lab.called("continuePromotion")).toMatchObject([{ promotion: waiting.id, approve: true }]);
+    expect(await run("promote", waiting.id.slice(0, 9), "--approve")).toMatchObject({
+      code: 4,
+      err: expect.stringContaining("by a person"),
+    });
+    const approving = server.start(["promote", waiting.id.slice(0, 9), "--approve"], { VIV_APPROVER_TOKEN: "person" });
+    expect(await result(approving)).toMatchObject({ code: 0 });
+    expect(lab.called("continuePromotion")).toMatchObject([{ promotion: waiting.id, approve: true, approver: "person" }]);
     expect(await run("promote", waiting.id)).toMatchObject({ code: 2, err: expect.stringContaining("--approve or --to STAGE") });
   });
 });

@@ -50,8 +50,8 @@ export class LabServer {
     rmSync(this.home, { recursive: true, force: true });
   }
 
-  start(words: readonly string[]): ChildProcessWithoutNullStreams {
-    return spawn(process.execPath, [...program, ...words], { cwd: this.home, env: this.#environment() });
+  start(words: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcessWithoutNullStreams {
+    return spawn(process.execPath, [...program, ...words], { cwd: this.home, env: { ...this.#environment(), ...env } });
   }
 
   /** Runs to the end with nothing on stdin. */

@@ -1,7 +1,7 @@
 /** A real server with a state folder and a project of its own, for tests that go through the API. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -109,6 +109,11 @@ export class TestServer {
       },
       ...(uid === undefined || through !== undefined ? {} : { uid, gid: uid }),
     });
+  }
+
+  /** What the command line reads on a terminal to answer as a person. */
+  approver(): string {
+    return readFileSync(join(this.paths.home, "approver-token"), "utf8").trim();
   }
 
   get pid(): number {

@@ -2,6 +2,7 @@ import type { Client } from "../../client/client.ts";
 import { VivError } from "../../schema/errors.ts";
 import type { InputOf } from "../../schema/contracts.ts";
 import type { Promotion } from "../../schema/promotion.ts";
+import { approverToken } from "../approver.ts";
 import { command, type Invocation, type OptionDeclarations } from "../command.ts";
 import { carryOut, promotionExit } from "../promote-run.ts";
 import { printPlan, printSettled } from "../promotion-view.ts";
@@ -101,7 +102,8 @@ function goOn(server: Client, promotion: string, chosen: Options, env: Invocatio
   );
   if (other !== undefined) throw usageError(`--${other[0]} is for a new promotion; this one has its plan already.`);
   const to = chosen.to === undefined ? {} : { to: chosen.to };
-  return () => server.call("continuePromotion", { promotion, approve: chosen.approve, ...to, env: definedOnly(env) });
+  const approval = chosen.approve ? { approve: true, approver: approverToken(env) } : {};
+  return () => server.call("continuePromotion", { promotion, ...approval, ...to, env: definedOnly(env) });
 }
 
 async function showPlan(server: Client, source: Source, { options: chosen, json, screen }: Invocation<typeof options>): Promise<number> {
