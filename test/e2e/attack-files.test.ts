@@ -143,7 +143,7 @@ describe("files of the host", needs("root", "compiler"), () => {
       expect(readdirSync(target)).toEqual([]);
       await server.client.call("killCommand", { sandbox: box, command: swap.id, signal: "KILL" });
     },
-    RACES * 12,
+    RACES * 60,
   );
 
   test("FS-04: the same race is lost by who writes from the host", async () => {

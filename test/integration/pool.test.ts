@@ -27,7 +27,7 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
     await volumes?.close(true);
     await host.close();
     // The loop device lets go of its file a moment after the pool is unmounted.
-    await vi.waitFor(() => execFileSync("umount", [home], { stdio: "ignore" }), { timeout: 10_000 });
+    await vi.waitFor(() => execFileSync("umount", [home], { stdio: "ignore" }), { timeout: 60_000 });
     rmSync(home, { recursive: true });
   });
 

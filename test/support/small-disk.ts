@@ -51,10 +51,11 @@ export class SmallDisk {
     this.free();
     await this.server.client.call("prune", { all: true });
     await this.server.down();
-    // The loop device lets go of the pool's file a moment after it is unmounted.
+    // The loop device lets go of the pool's file when it is unmounted in all mount namespaces, those of other tests included.
     await eventually(
       () => spawnSync("umount", [this.server.paths.home]).status,
       (status) => status === 0,
+      60_000,
     );
     await this.server.remove();
   }
