@@ -8,7 +8,7 @@ import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { rounds } from "../support/soak.ts";
 
-describe("a server killed while an action is decided", needs("root"), () => {
+describe("a server killed while an action is decided", needs("root", "curl"), () => {
   let server: TestServer;
   /** The sandbox that acts. */
   let box: string;

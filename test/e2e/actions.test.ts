@@ -96,7 +96,7 @@ const EXPECTED: readonly (readonly [Chosen, readonly Row[]])[] = [
   ],
 ];
 
-describe("an action put to the gateway", needs("root"), () => {
+describe("an action put to the gateway", needs("root", "curl"), () => {
   let server: TestServer;
   const answer = (approval: string | undefined, how: "once" | "always" | "deny") =>
     server.client.call("answerApproval", { approval: approval ?? "", answer: how, approver: server.approver() });

@@ -8,7 +8,7 @@ import { needs } from "../support/skip.ts";
 import { Terminal } from "../support/terminal.ts";
 import { viv } from "../support/viv.ts";
 
-describe("questions at a terminal", needs("root"), () => {
+describe("questions at a terminal", needs("root", "curl"), () => {
   let server: TestServer;
   let box: string;
   const ask = async (command: string): Promise<string> =>
@@ -153,7 +153,8 @@ describe("questions at a terminal", needs("root"), () => {
     const { promotions } = JSON.parse(viv(server, ["approvals", "--json"]).out);
     expect(promotions).toMatchObject([{ kind: "promotion", answer: expect.stringMatching(/^viv promote prm\w+ --approve$/) }]);
     const [, answer = ""] = /viv (promote prm\w+ --approve)/.exec(shown.out) ?? [];
-    expect(viv(server, answer.split(" ")).code).toBe(0);
+    expect(viv(server, answer.split(" ")), "without a terminal").toMatchObject({ code: 4, err: expect.stringContaining("by a person") });
+    expect(viv(server, answer.split(" "), { env: { VIV_APPROVER_TOKEN: server.approver() } }).code).toBe(0);
     expect(JSON.parse(viv(server, ["approvals", "--json"]).out).promotions).toEqual([]);
   });
 });

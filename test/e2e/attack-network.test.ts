@@ -81,7 +81,7 @@ while time.time() < until:
     except TimeoutError: continue
     if b"${MARK}" in data and where[2] != 4: print(re.findall(rb"${MARK} ([A-Za-z ]*)", data), flush=True)`;
 
-describe("the network of a sandbox", needs("root"), () => {
+describe("the network of a sandbox", needs("root", "curl", "python3"), () => {
   let server: TestServer;
   let box: string;
   let service: Server;

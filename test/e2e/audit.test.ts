@@ -14,7 +14,7 @@ import { startViv, viv } from "../support/viv.ts";
 
 const CANARY = "canary-7f3a9c51d2e84b60";
 
-describe("the audit trail of a server", needs("root"), () => {
+describe("the audit trail of a server", needs("root", "curl"), () => {
   let server: TestServer;
   let web: Server;
   let port: number;

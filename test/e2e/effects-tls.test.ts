@@ -14,7 +14,7 @@ import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
 
-describe("the ledger of effects over TLS", needs("root", "openssl"), () => {
+describe("the ledger of effects over TLS", needs("root", "openssl", "curl"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-ledger-"));
   const heard: string[] = [];
   let resolver: TestResolver;

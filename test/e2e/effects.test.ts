@@ -9,7 +9,7 @@ import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
 
-describe("the ledger of effects", needs("root"), () => {
+describe("the ledger of effects", needs("root", "curl"), () => {
   let resolver: TestResolver;
   let web: Server;
   let port: number;

@@ -12,7 +12,7 @@ import { TestResolver } from "../support/origins.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-describe("a request whose server is killed", needs("root"), () => {
+describe("a request whose server is killed", needs("root", "curl"), () => {
   let resolver: TestResolver;
   let web: Server;
   let secureWeb: Server;

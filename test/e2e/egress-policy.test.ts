@@ -10,7 +10,7 @@ import { TestResolver } from "../support/origins.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-describe("the policy in the proxy", needs("root"), () => {
+describe("the policy in the proxy", needs("root", "curl"), () => {
   let resolver: TestResolver;
   let web: Server;
   let port: number;

@@ -18,7 +18,7 @@ const PLAIN = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL
 /** Where rustup puts cargo and its compilers. */
 const RUST = [".cargo", ".rustup"].map((name) => join(homedir(), name));
 
-describe("programs inside", needs("root", "git"), () => {
+describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () => {
   let place: string;
   let resolver: TestResolver;
   let web: Server;

@@ -19,7 +19,7 @@ const PLAIN = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL
 
 const HOSTS = ["web.test", "npm.test", "pypi.test", "git.test"] as const;
 
-describe("programs inside, over TLS", needs("root", "git", "openssl"), () => {
+describe("programs inside, over TLS", needs("root", "git", "openssl", "curl", "wget", "python3"), () => {
   let place: string;
   let resolver: TestResolver;
   let web: Server;

@@ -10,7 +10,7 @@ import { needs } from "../support/skip.ts";
 /** An id that belongs to nobody. */
 const UID = 64_124;
 
-describe("the way out under an ordinary user's server", needs("root", "user-namespaces", "open-checkout"), () => {
+describe("the way out under an ordinary user's server", needs("root", "user-namespaces", "open-checkout", "curl"), () => {
   let resolver: TestResolver;
   let web: Server;
   let server: TestServer;

@@ -17,7 +17,7 @@ import { viv } from "../support/viv.ts";
 /** Without the variables, as a program that does not know them. */
 const PLAIN = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY;";
 
-describe("the way out of a sandbox", needs("root"), () => {
+describe("the way out of a sandbox", needs("root", "curl"), () => {
   let resolver: TestResolver;
   let web: Server;
   let port: number;

@@ -13,7 +13,7 @@ import { viv } from "../support/viv.ts";
 const BYTES = 100_000;
 const ASK = JSON.stringify({ model: "claude-sonnet-4-5", max_tokens: 10, messages: [{ role: "user", content: "hi" }] });
 
-describe("an attempt that uses network and models", needs("root"), () => {
+describe("an attempt that uses network and models", needs("root", "curl"), () => {
   let api: ModelApi;
   let resolver: TestResolver;
   let web: Server;

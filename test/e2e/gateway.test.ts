@@ -33,7 +33,7 @@ async function ask(box: string, path: string, body?: unknown, more: readonly str
 const code = ({ body }: Answer): unknown => (body["error"] as { code?: string } | undefined)?.code;
 const records = async (box: string) => (await server.client.call("listDecisions", { sandbox: box, limit: 1000 })).records;
 
-describe("the gateway inside a sandbox", needs("root"), () => {
+describe("the gateway inside a sandbox", needs("root", "curl"), () => {
   let one: string;
   let two: string;
   let stranger: string;
@@ -303,7 +303,7 @@ describe("the gateway inside a sandbox", needs("root"), () => {
   });
 });
 
-describe("the gateway of an ordinary user's sandbox", needs("root", "user-namespaces", "open-checkout"), () => {
+describe("the gateway of an ordinary user's sandbox", needs("root", "user-namespaces", "open-checkout", "curl"), () => {
   beforeAll(async () => {
     server = await TestServer.start({ uid: 64_124 });
     await server.create({ name: "one" });

@@ -13,7 +13,7 @@ import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
 
-describe("secrets in requests over TLS", needs("root", "openssl"), () => {
+describe("secrets in requests over TLS", needs("root", "openssl", "curl"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-tls-"));
   const heard: { url: string; authorization: string }[] = [];
   let resolver: TestResolver;

@@ -33,7 +33,7 @@ function holders(folder: string, text: string): string[] {
   });
 }
 
-describe("model APIs inside a sandbox", needs("root", "openssl"), () => {
+describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => {
   let api: ModelApi;
   let server: TestServer;
   let box: string;

@@ -55,7 +55,7 @@ async function onTerminal(script: string, env: NodeJS.ProcessEnv): Promise<strin
   return Buffer.concat(parts).toString().replaceAll("\r\n", "\n");
 }
 
-describe("the README", needs("root", "btrfs"), () => {
+describe("the README", needs("root", "btrfs", "curl"), () => {
   let server: TestServer;
 
   beforeAll(async () => {

@@ -16,7 +16,7 @@ import { viv } from "../support/viv.ts";
 /** An id that belongs to nobody. */
 const UID = 64_125;
 
-describe("secrets under an ordinary user's server", needs("root", "user-namespaces", "open-checkout", "openssl"), () => {
+describe("secrets under an ordinary user's server", needs("root", "user-namespaces", "open-checkout", "openssl", "curl"), () => {
   const place = mkdtempSync(join(tmpdir(), "viv-user-"));
   const heard: string[] = [];
   let resolver: TestResolver;
