@@ -1,5 +1,5 @@
 /** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
@@ -260,7 +260,8 @@ export class NativeDriver implements Driver {
   }
 
   async masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]> {
-    return [...(await this.#options.masks.layer({ home, project, mask, expose })).masked];
+    const layer = await this.#options.masks.layer({ home, project, mask, expose });
+    return layer.masked.filter((path) => isThere(path));
   }
 
   async close(): Promise<void> {
@@ -281,6 +282,15 @@ export class NativeDriver implements Driver {
 
   #socket(sandbox: string): string {
     return join(this.#runFolder(sandbox), "cell.sock");
+  }
+}
+
+/** Also what only others may look at. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
   }
 }
 
