@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -121,6 +121,9 @@ describe("the mask layer", needs("root", "linux"), () => {
           (file) => !/^\/etc\/(sudoers|g?shadow$|\.pwd\.lock|at\.deny|default\/cacerts|ssl\/certs|polkit-1)/.test(file) && file !== "",
         ),
     ).toEqual([]);
+    const named = readFileSync("/etc/machine-id", "utf8");
+    expect(through(path, `cat "$1/etc/machine-id"`)).toMatch(/^[0-9a-f]{32}\n$/);
+    expect(through(path, `cat "$1/etc/machine-id" "$1/var/lib/dbus/machine-id" 2>/dev/null || true`)).not.toContain(named.trim());
     expect(
       through(path, `ls -A "$1/root" "$1/mnt" "$1/media" | grep -v : || true`)
         .split("\n")

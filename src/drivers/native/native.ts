@@ -294,8 +294,17 @@ function isThere(path: string): boolean {
   }
 }
 
+/** The sandbox wrote what is there already: a link of it is not followed, and the launch then says what is in its way. */
 function makeFolders(parent: string, names: readonly string[]): void {
-  for (const name of names) mkdirSync(join(parent, name), { recursive: true, mode: 0o755 });
+  for (const name of names) {
+    let folder = parent;
+    for (const part of name.split("/")) {
+      folder = join(folder, part);
+      const there = lstatSync(folder, { throwIfNoEntry: false });
+      if (there === undefined) mkdirSync(folder, { mode: 0o755 });
+      else if (!there.isDirectory()) break;
+    }
+  }
 }
 
 async function list(folder: string): Promise<string[]> {
