@@ -43,6 +43,7 @@ export function captureRequest(
     project: view.row.id,
     path: view.row.path,
     exclude: pathsInside(view, [...capture.exclude.map((path) => `./${path}`), ...view.config.mask, ...user.mask, ...elsewhere]),
+    hidden: [...view.config.mask, ...user.mask].flatMap((path) => spellings(view.row.path, path)),
     live: capture.live,
     limitBytes: capture.limit ?? LIMITS.maxCapturedBytes,
     data,
@@ -68,10 +69,15 @@ function dataFolders({ config }: ProjectView, taken: boolean): { path: string }[
 /** Of the paths of a config, those below the project, relative to it: what is hidden there is not captured. */
 function pathsInside({ row }: ProjectView, paths: readonly string[]): string[] {
   return paths
-    .flatMap((path) => (isInHome(path) ? homesAround(row.path).map((home) => join(home, path.slice(1))) : resolve(row.path, path)))
-    .flatMap((path) => [path, resolvedAsFar(path)])
+    .flatMap((path) => spellings(row.path, path))
     .filter((path) => path !== row.path && isWithin(path, row.path))
     .map((path) => relative(row.path, path));
+}
+
+/** The places that a path of a config may mean, absolute, and where links lead from there. */
+function spellings(project: string, path: string): string[] {
+  const meant = isInHome(path) ? homesAround(project).map((home) => join(home, path.slice(1))) : [resolve(project, path)];
+  return [...new Set(meant.flatMap((each) => [each, resolvedAsFar(each)]))];
 }
 
 /** Everything that a config hides, absolute, or with a `~` that stands for the home of whoever creates the sandbox. */

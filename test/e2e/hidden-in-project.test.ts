@@ -27,6 +27,7 @@ describe.each([
   let home: string;
   let server: TestServer;
   let box: string;
+  let before: string[];
 
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), "viv-hidden-"));
@@ -41,13 +42,26 @@ describe.each([
       env: { HOME: home },
       files: Object.fromEntries([...SHOWN, ...HIDDEN].map((name) => [name, "content"])),
     });
+    for (const name of ["seen", "secret", "folder/secret"]) {
+      mkdirSync(join(home, "data", name, ".."), { recursive: true });
+      writeFileSync(join(home, "data", name), "content");
+    }
+    const services = { service: { command: "true", data: [join(home, "data")] } };
+    writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ services }));
+    await server.client.call("trust", { project: server.project });
+    // A base from before anything was hidden.
+    before = await seen((await server.create({ env: { HOME: home } })).id);
     await server.down();
     const name = server.project.slice(home.length + 1);
-    writeFileSync(server.paths.config, JSON.stringify({ mask: [join(server.project, "by-the-user")] }));
-    const masked = { ...config, mask: [...config.mask, `~/${name}/from-home`] };
+    writeFileSync(
+      server.paths.config,
+      JSON.stringify({ mask: [join(server.project, "by-the-user"), join(home, "data/secret"), join(home, "data/folder")] }),
+    );
+    const masked = { ...config, services, mask: [...config.mask, `~/${name}/from-home`] };
     writeFileSync(join(server.project, "vivarium.json"), JSON.stringify(masked));
     symlinkSync("folder", join(server.project, "link"));
     await server.up();
+    await server.client.call("trust", { project: server.project });
     box = (await server.create({ env: { HOME: home } })).id;
   });
   afterAll(async () => {
@@ -55,15 +69,17 @@ describe.each([
     rmSync(home, { recursive: true, force: true });
   });
 
-  const seen = async (sandbox: string): Promise<string[]> => {
-    const { stdout } = await server.sh(sandbox, "find . -name .git -prune -o -type f ! -name vivarium.json -print");
+  const seen = async (sandbox: string, folder = "."): Promise<string[]> => {
+    const { stdout } = await server.sh(sandbox, `cd ${folder}; find . -name .git -prune -o -type f ! -name vivarium.json -print`);
     return stdout.trim().split("\n").toSorted();
   };
 
   test("CLONE-4: sees what is shown and nothing of what is hidden", async () => {
     const { capture } = await server.client.call("inspectSandbox", { sandbox: box });
     expect(capture.live.map(({ path }) => path)).toEqual([join(server.project, "shared")]);
+    expect(before).toEqual([...SHOWN, ...HIDDEN].map((name) => `./${name}`).toSorted());
     expect(await seen(box)).toEqual(SHOWN.map((name) => `./${name}`).toSorted());
+    expect(await seen(box, join(home, "data"))).toEqual(["./seen"]);
   });
 
   test("CLONE-4: sees nothing of it that appears while it runs, but what it writes there itself", async () => {
