@@ -38,8 +38,9 @@ static int show(int from, const char *source, int to, const char *target, unsign
 
 static int make_proc(struct launch *launch, int root) {
   static const char *const readonly[] = {"sys", "irq", "bus", "fs"};
-  /* Interrupts are counted per device: whoever reads them sees when somebody types. */
-  static const char *const empty_files[] = {"kcore", "keys", "kallsyms", "sysrq-trigger", "latency_stats", "timer_list", "sched_debug", "interrupts"};
+  /* Interrupts are counted per device: whoever reads them sees when somebody types. The line that the kernel was booted with
+     may hold credentials for the system's first steps. */
+  static const char *const empty_files[] = {"kcore", "keys", "kallsyms", "sysrq-trigger", "latency_stats", "timer_list", "sched_debug", "interrupts", "cmdline"};
   static const char *const empty_folders[] = {"scsi", "acpi", "asound"};
   int proc = new_filesystem("proc", (const char *const[]){NULL}, QUIET);
   if (attach(proc, root, "/proc") != 0) return failed(launch, "mount /proc");

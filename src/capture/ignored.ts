@@ -1,7 +1,7 @@
 /** Which folders of a project are shared live with reality instead of being captured. */
 import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { CellHost } from "../host/cell-host.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { LiveFolder } from "../schema/sandbox.ts";
@@ -18,12 +18,13 @@ export interface LiveChoice {
 
 /** Folders the config names, then large git-ignored ones, then the largest ones if the rest is still over the limit. */
 export async function chooseLive(host: CellHost, project: string, choice: LiveChoice): Promise<LiveFolder[]> {
-  const left = new Set(choice.excluded.map((path) => join(project, path)));
+  const left = new Set(choice.excluded.map((path) => resolve(project, path)));
+  const isLeft = (path: string): boolean => [...left].some((folder) => isWithin(path, folder));
   const named = choice.configured
     .map((path) => join(project, path))
-    .filter((path) => isWithin(path, project) && path !== project && isFolder(path) && realpathSync(path) === path);
+    .filter((path) => isWithin(path, project) && path !== project && isFolder(path) && realpathSync(path) === path && !isLeft(path));
   const live = describe(await measure(host, named, LIMITS.liveFolderEntries * 10), "ignored");
-  const ignored = (await ignoredFolders(project)).filter((path) => !left.has(path) && !live.some((folder) => isWithin(path, folder.path)));
+  const ignored = (await ignoredFolders(project)).filter((path) => !isLeft(path) && !live.some((folder) => isWithin(path, folder.path)));
   const sizes = await measure(host, ignored, LIMITS.liveFolderEntries * 10);
   const large = sizes
     .filter((size) => size.entries > LIMITS.liveFolderEntries || size.bytes > LIMITS.liveFolderBytes)

@@ -9,14 +9,16 @@ export const EMPTY_FOLDERS = [
   "/tmp",
   "/var/tmp",
   "/boot",
+  "/efi",
+  "/swap",
+  "/sysroot",
+  "/timeshift",
+  "/.snapshots",
+  "/backup",
+  "/backups",
   "/var/backups",
   "/var/crash",
   "/var/mail",
-  "/var/spool/mail",
-  "/var/spool/cron",
-  "/var/spool/postfix",
-  "/var/spool/cups",
-  "/var/spool/at",
   "/var/lib/vivarium",
   "/etc/vivarium",
   "/etc/ssl/private",
@@ -24,7 +26,7 @@ export const EMPTY_FOLDERS = [
 ];
 
 /** Folders whose subfolders keep their names, for programs that expect them. */
-export const HOLLOW_FOLDERS = ["/var/log"];
+export const HOLLOW_FOLDERS = ["/var/log", "/var/spool"];
 
 /** Files and folders that are not there, also when they appear in reality later. */
 export const ABSENT = [
@@ -76,6 +78,8 @@ export const ABSENT = [
     "iwd",
     "tailscale",
     "zerotier-one",
+    "connman",
+    "apport",
     "openvpn",
     "letsencrypt",
     "cloud",
@@ -110,6 +114,11 @@ export const ABSENT = [
     "openvpn",
     "letsencrypt",
     "NetworkManager/system-connections",
+    "wpa_supplicant",
+    "netplan",
+    "network/interfaces",
+    "network/interfaces.d",
+    "cloudflared",
     "docker/key.json",
     "containers/auth.json",
     "krb5.keytab",
@@ -169,10 +178,12 @@ export const SEARCHED: readonly (readonly [folder: string, depth: number])[] = [
   ["/etc", Number.POSITIVE_INFINITY],
   ["/", 1],
   ["/opt", 2],
-  ["/srv", 2],
+  ["/srv", 3],
   ["/usr/local", 1],
+  ["/usr/local/etc", 3],
   ["/var", 1],
-  ["/var/lib", 1],
+  ["/var/lib", 2],
+  ["/var/www", 3],
   ["/var/cache", 1],
 ];
 
@@ -276,7 +287,7 @@ export const TOOLCHAINS = [
   ].map((name) => `.cache/${name}`),
 ];
 
-/** What of those holds logins or records of commands. */
+/** What of those holds logins, records of commands, or profiles of browsers that agents use. A `*` stands for the rest of a name. */
 export const TOOLCHAIN_SECRETS = [
   ".cargo/credentials",
   ".cargo/credentials.toml",
@@ -285,7 +296,16 @@ export const TOOLCHAIN_SECRETS = [
   ".pub-cache/credentials.json",
   ".local/share/uv/credentials",
   ".local/share/pnpm/rc",
+  ".npm-global/etc/npmrc",
   ".cache/huggingface/token",
+  ".cache/deno/deno_history.txt",
+  ".cache/deno/location_data",
+  ".cache/ms-playwright/mcp-chrome-profile",
+  ".cache/ms-playwright/mcp-chromium-profile",
+  ".cache/ms-playwright/mcp-firefox-profile",
+  ".cache/ms-playwright/mcp-webkit-profile",
+  ".cache/ms-playwright/mcp-msedge-profile",
+  ".cache/ms-playwright/mcp-*",
   ".cache/pypoetry/auth.toml",
   ".rustup/.credentials",
   ".deno/auth",

@@ -1,9 +1,10 @@
 /** The plan of the mask layer: which paths of the machine a sandbox does not see, and how. */
 import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { PART } from "../host/frames.ts";
+import { aliasesOf, type Mount } from "../host/mounts.ts";
 import { NAME_SERVER } from "../schema/network.ts";
-import { isWithin } from "./project.ts";
+import { isWithin, resolvedAsFar } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
 import type { StandIn } from "./logins.ts";
 import { HOME_FILES, LOGIN_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
@@ -27,7 +28,8 @@ export interface MaskRequest {
   readonly project: string;
   /**
    * Further paths that are hidden, and paths that are shown although they would be hidden; relative ones start at the
-   * project, `~` at the home. What lies in the project is left to capture.
+   * project, `~` at the home. Of two that hold a path the deeper one counts, of equal ones the mask. What is hidden in the
+   * project is not captured either; here it is hidden in folders that are shared live.
    */
   readonly mask: readonly string[];
   readonly expose: readonly string[];
@@ -40,6 +42,8 @@ export interface MaskFacts {
   readonly own: readonly string[];
   /** Folders that are made or mounted by the launcher, and so need no rule. */
   readonly made: readonly string[];
+  /** Mounts that may show a folder in more places than one. */
+  readonly mounts: readonly Mount[];
   /** What stands in settings files for logins that are kept as secrets. */
   readonly standIn: StandIn;
 }
@@ -55,20 +59,49 @@ export class MaskPlan {
 
   constructor(given: MaskRequest, facts: MaskFacts) {
     const absolute = (path: string): string => resolve(given.project, path.replace(/^~(?=\/|$)/, given.home));
-    const request = { ...given, mask: given.mask.map(absolute), expose: given.expose.map(absolute) };
-    this.#request = request;
     this.#facts = facts;
-    for (const path of [...EMPTY_FOLDERS, ...facts.homes]) this.#empty(path);
-    for (const path of HOLLOW_FOLDERS) this.#hollow(path);
-    for (const path of ABSENT) this.#clear(path);
-    for (const path of [...facts.own, ...request.mask]) this.#hide(path);
-    for (const [folder, depth] of SEARCHED) this.#hideUnreadable(folder, depth);
-    for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(path, sanitiser);
+    this.#request = {
+      ...given,
+      mask: given.mask.map(absolute).flatMap((path) => this.#places(path)),
+      // The place a link lies in is resolved, but what the link leads to is not shown with it.
+      expose: given.expose.map(absolute).flatMap((path) => [path, join(resolvedAsFar(dirname(path)), basename(path))]),
+    };
+    this.#plan();
+  }
+
+  #plan(): void {
+    const { mask, project } = this.#request;
+    const { homes, own } = this.#facts;
+    const each = (paths: readonly string[], rule: (path: string) => void): void =>
+      paths.flatMap((path) => this.#places(path)).forEach(rule);
+    each(EMPTY_FOLDERS, (path) => (found(path) === undefined ? this.#hide(path) : this.#empty(path)));
+    each(homes, (path) => this.#empty(path));
+    each(HOLLOW_FOLDERS, (path) => this.#hollow(path));
+    each(ABSENT, (path) => this.#clear(path));
+    for (const path of mask) this.#hide(path);
+    for (const [folder, depth] of SEARCHED) this.#hideUnreadable(resolvedAsFar(folder), depth);
+    for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(resolvedAsFar(path), sanitiser);
     for (const home of this.#homesShown()) this.#furnish(home);
     this.#supply("/etc/resolv.conf", RESOLVER);
-    for (const path of request.mask) this.#hideShown(path);
-    for (const path of request.expose) this.#show(path);
-    this.#reach(request.project);
+    this.#decideOn([...this.#request.expose, ...mask]);
+    each(own, (path) => this.#hideOwn(path));
+    this.#reach(project);
+  }
+
+  /** A path, where its links lead, and where else a mount shows the same. */
+  #places(path: string): string[] {
+    const real = resolvedAsFar(path);
+    const places = [path, real, ...aliasesOf(real, this.#facts.mounts)];
+    return [...new Set(places)].filter((place) => place !== "/" || path === "/");
+  }
+
+  /** Outer ones first, so that the innermost has the last word. */
+  #decideOn(paths: readonly string[]): void {
+    const { mask } = this.#request;
+    for (const path of [...new Set(paths)].toSorted((one, other) => one.length - other.length)) {
+      if (mask.includes(path)) this.#hideShown(path);
+      else this.#show(path);
+    }
   }
 
   /** Parents first. */
@@ -76,10 +109,10 @@ export class MaskPlan {
     return [...this.#entries.values()].toSorted((one, other) => (one.path < other.path ? -1 : 1));
   }
 
-  /** Paths that are hidden, emptied or replaced, for people. */
+  /** Paths that are hidden, emptied or replaced, also those that are not there yet. */
   masked(): string[] {
     return this.entries()
-      .filter(({ kind, path }) => (kind === "opaque" || kind === "hide" || kind === "file") && found(path) !== undefined)
+      .filter(({ kind }) => kind === "opaque" || kind === "hide" || kind === "file")
       .map(({ path }) => path);
   }
 
@@ -95,7 +128,15 @@ export class MaskPlan {
   }
 
   #exposed(path: string): boolean {
-    return this.#request.expose.some((shown) => isWithin(path, shown));
+    if (this.#request.expose.length === 0) return false;
+    const deepest = (paths: readonly string[]): number =>
+      Math.max(-1, ...paths.filter((each) => isWithin(path, each)).map((each) => each.length));
+    return deepest(this.#request.expose) > deepest(this.#request.mask);
+  }
+
+  /** Whether something below is to be shown, so that the folder must be there. */
+  #leadsToShown(path: string): boolean {
+    return this.#request.expose.some((shown) => isWithin(shown, path) && this.#exposed(shown));
   }
 
   /** Puts an entry in place, with the folders above it as they are in reality. False if reality has no such place. */
@@ -117,10 +158,11 @@ export class MaskPlan {
     return true;
   }
 
-  #empty(path: string): void {
+  /** False where there is no folder to empty. */
+  #empty(path: string): boolean {
     const real = found(path);
-    if (this.#exposed(path) || real === undefined) return;
-    if (real.isDirectory()) this.#put({ kind: "opaque", path, like: owner(real) });
+    if (this.#exposed(path) || real?.isDirectory() !== true) return false;
+    return this.#put({ kind: "opaque", path, like: owner(real) });
   }
 
   #hollow(path: string): void {
@@ -137,10 +179,16 @@ export class MaskPlan {
 
   /** Also what is not there yet: it may appear in reality while a sandbox runs. */
   #hide(path: string): void {
-    const needed = isWithin(this.#request.project, path) || isWithin(path, this.#request.project);
     if (this.#exposed(path)) return;
-    if (needed && isWithin(this.#request.project, path)) this.#empty(path);
-    else if (!needed && !this.#isEmptied(path)) this.#put({ kind: "hide", path: outermostMissing(path) });
+    // A folder with the project or something shown in it must be there.
+    if (isWithin(this.#request.project, path) || this.#leadsToShown(path)) this.#empty(path);
+    else if (!this.#isEmptied(path) || isWithin(path, this.#request.project)) this.#put({ kind: "hide", path: outermostMissing(path) });
+  }
+
+  /** Whatever is shown around it: who sees this is no sandbox any more. */
+  #hideOwn(path: string): void {
+    for (const at of this.#entries.keys()) if (isWithin(at, path)) this.#entries.delete(at);
+    if (!this.#isEmptied(path) || this.#isShownThrough(path)) this.#put({ kind: "hide", path: outermostMissing(path) });
   }
 
   /** Whether an emptied folder above hides it already. */
@@ -192,9 +240,16 @@ export class MaskPlan {
   #furnish(home: string): void {
     if (this.#entries.get(home)?.kind !== "opaque") return;
     for (const name of TOOLCHAINS) this.#show(join(home, name));
-    for (const name of TOOLCHAIN_SECRETS) this.#hideShown(join(home, name));
+    for (const name of TOOLCHAIN_SECRETS) for (const path of matching(join(home, name))) this.#hideSecret(path);
     for (const [name, sanitiser] of Object.entries(HOME_FILES)) this.#replace(join(home, name), sanitiser);
     for (const [name, sanitiser] of Object.entries(LOGIN_FILES)) this.#replaceLogins(join(home, name), sanitiser);
+  }
+
+  /** Also where a toolchain lies elsewhere, and the home has a link to it. */
+  #hideSecret(path: string): void {
+    this.#hideShown(path);
+    const real = resolvedAsFar(path);
+    if (real !== path && !isWithin(real, this.#request.project)) this.#hide(real);
   }
 
   /** Hidden already, and shown only if a placeholder stands in it. */
@@ -211,8 +266,12 @@ export class MaskPlan {
     for (const [at, { kind }] of this.#entries) {
       if (isWithin(at, path) && (kind === "through" || kind === "file" || kind === "link") && this.#isEmptied(at)) this.#entries.delete(at);
     }
-    if ([...this.#entries.values()].some((entry) => entry.kind === "through" && isWithin(path, entry.path)))
-      this.#put({ kind: "hide", path });
+    if (!this.#isShownThrough(path)) return;
+    if (!this.#leadsToShown(path) || !this.#empty(path)) this.#put({ kind: "hide", path });
+  }
+
+  #isShownThrough(path: string): boolean {
+    return [...this.#entries.values()].some((entry) => entry.kind === "through" && isWithin(path, entry.path));
   }
 
   /** Shows a folder of reality inside an emptied one. A file is copied as it is now. */
@@ -228,6 +287,15 @@ export class MaskPlan {
 /** Where the folder above is missing too, that is what must not appear. */
 function outermostMissing(path: string): string {
   return path !== "/" && found(dirname(path)) === undefined ? outermostMissing(dirname(path)) : path;
+}
+
+/** A `*` at the end of a name stands for the rest of it. */
+function matching(path: string): string[] {
+  if (!path.endsWith("*")) return [path];
+  const [folder, start] = [dirname(path), basename(path).slice(0, -1)];
+  return children(folder)
+    .filter(({ name }) => name.startsWith(start))
+    .map(({ name }) => join(folder, name));
 }
 
 function owner(real: Stats): Owner {

@@ -15,7 +15,7 @@ export interface Layer {
   readonly path: string;
   /** Folders inside hidden ones that need an overlay of their own, because the layer can't show them. */
   readonly through: readonly string[];
-  /** What is hidden, emptied or replaced, for people. */
+  /** What is hidden, emptied or replaced, also what is not there yet. */
   readonly masked: readonly string[];
 }
 
@@ -116,8 +116,8 @@ export class MaskLayers {
   async #build(request: MaskRequest): Promise<Layer> {
     const { host, folder, mode, own, standIns } = this.#options;
     const standIn = standIns?.()?.find ?? (() => undefined);
-    const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE, standIn });
     const mounts = readMounts();
+    const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE, mounts, standIn });
     const isApart = (path: string): boolean => mode === "user" || (mountOf(path, mounts)?.target ?? "/") !== "/";
     const entries = plan.entries().map((entry) => encode(entry, isApart(entry.path)));
     const name = createHash("sha256")

@@ -1,7 +1,7 @@
 /** Which folder is the project. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { VivError } from "../schema/errors.ts";
 import { homeFolders, readPeople } from "./people.ts";
 
@@ -67,4 +67,15 @@ function refusal(folder: string, state: string): string | undefined {
 
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}
+
+/** Where a path leads, as far as it exists: what is not there yet is where it would be made. */
+export function resolvedAsFar(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    // Not there, or not to be entered.
+    const parent = dirname(path);
+    return parent === path ? path : join(resolvedAsFar(parent), basename(path));
+  }
 }

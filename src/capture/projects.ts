@@ -14,6 +14,7 @@ import type { Base, Capture, CaptureRequest, SharedFolders } from "./capture.ts"
 import { likeReality } from "./gitconfig.ts";
 import { chooseLive } from "./ignored.ts";
 import { makeReport } from "./report.ts";
+import { isWithin } from "./project.ts";
 import { findRoots, type Root, type Roots } from "./roots.ts";
 import { WatchedFolders } from "./shared.ts";
 import { compareWithReality } from "./staleness.ts";
@@ -109,7 +110,7 @@ export class ProjectCapture implements Capture {
     const watches = roots.roots.map((root) => new Watching(this.#host, `${request.project}.${root.slot}`));
     const parts = { key: JSON.stringify(request), roots, live, watches, identity: identify(roots) };
     // Watching begins first, so that what changes during the comparison is found by the next one.
-    for (const [index, root] of roots.roots.entries()) await watches[index]?.start(root.source, index === 0 ? skipped(request, live) : []);
+    for (const [index, root] of roots.roots.entries()) await watches[index]?.start(root.source, skipped(request, root, live));
     const synced = await this.#syncAll(request, parts);
     const followed = { ...parts, synced, base: await this.#freeze(request, { ...parts, synced }, synced) };
     this.#followed.set(request.project, followed);
@@ -135,7 +136,9 @@ export class ProjectCapture implements Capture {
   /** A layer can't take a file away that a layer below it holds and reality still has. */
   #hasStaleFiles(request: CaptureRequest): boolean {
     const layered = this.#volumes.capabilities.roots === "overlay";
-    return layered && request.exclude.some((path) => lstatSync(join(request.path, path), { throwIfNoEntry: false })?.isFile() === true);
+    const hidden = (request.hidden ?? []).filter((path) => request.data.some((folder) => isWithin(path, folder.path)));
+    const left = [...request.exclude.map((path) => join(request.path, path)), ...hidden];
+    return layered && left.some((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === true);
   }
 
   /** One answer a root; undefined for those in which nothing changed. */
@@ -148,7 +151,7 @@ export class ProjectCapture implements Capture {
     const synced: (Synced | undefined)[] = [];
     for (const [index, root] of parts.roots.roots.entries()) {
       const folders = dirty[index] ?? "all";
-      const skip = index === 0 ? skipped(request, parts.live) : [];
+      const skip = skipped(request, root, parts.live);
       if (folders.length > 0) synced.push(await syncRoot(this.#host, { tip, root, skip, dirty: folders }));
       else synced.push(await this.#untouched(tip, root));
     }
@@ -194,12 +197,8 @@ export class ProjectCapture implements Capture {
   }
 
   async staleness(base: Base, request: CaptureRequest): Promise<Staleness> {
-    return compareWithReality(
-      this.#host,
-      base,
-      this.#volumes.manifests(base.id),
-      await findRoots(request.path, request.data),
-      skipped(request, base.live),
+    return compareWithReality(this.#host, base, this.#volumes.manifests(base.id), await findRoots(request.path, request.data), (root) =>
+      skipped(request, root, base.live),
     );
   }
 
@@ -242,8 +241,12 @@ function explain(error: unknown, project: string): unknown {
   return new VivError("cell_failed", `${project} can't be captured: ${error.message} (${error.step}).`, { cause: error });
 }
 
-/** Paths relative to the project that are not entered. */
-function skipped(request: CaptureRequest, live: readonly { path: string }[]): string[] {
+/** Paths relative to a root that are not entered. */
+function skipped(request: CaptureRequest, root: Pick<Root, "path" | "slot">, live: readonly { path: string }[]): string[] {
+  if (root.slot !== 0) {
+    const hidden = (request.hidden ?? []).filter((path) => path !== root.path && isWithin(path, root.path));
+    return [...new Set(hidden.map((path) => relative(root.path, path)))].toSorted();
+  }
   const shared = live.map((folder) => relative(request.path, folder.path)).filter((path) => !path.startsWith("../"));
   return [...new Set([...shared, ...request.exclude.map((path) => path.replace(/^\.?\/+|\/+$/g, ""))])]
     .filter((path) => path !== "")

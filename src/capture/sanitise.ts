@@ -1,4 +1,5 @@
 /** Copies of settings files that keep where packages come from and lose every login, or have a placeholder in its place. */
+import { createHash } from "node:crypto";
 import { looksLikeToken, looksSecret } from "./environment.ts";
 import { withoutLogin } from "./gitconfig.ts";
 import { onlyStoodIn, stoodIn, type LoginFormat, type StandIn } from "./logins.ts";
@@ -100,6 +101,9 @@ export const shadow = (text: string): string =>
     .map((fields) => fields.join(":"))
     .join("\n");
 
+/** Another machine's, but the same one in every sandbox: who is told it knows nothing of this one. */
+export const machineId = (text: string): string => `${createHash("sha256").update(`vivarium ${text.trim()}`).digest("hex").slice(0, 32)}\n`;
+
 const only =
   (format: LoginFormat): Sanitiser =>
   (text, standIn) =>
@@ -135,4 +139,6 @@ export const SYSTEM_FILES: Readonly<Record<string, Sanitiser>> = {
   "/etc/gitconfig": gitconfig,
   "/etc/pip.conf": pipConf,
   "/etc/environment": environmentFile,
+  "/etc/machine-id": machineId,
+  "/var/lib/dbus/machine-id": machineId,
 };

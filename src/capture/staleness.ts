@@ -17,7 +17,7 @@ export async function compareWithReality(
   base: Base,
   manifests: string,
   { roots }: Roots,
-  skip: readonly string[],
+  skipped: (root: { path: string; slot: number }) => readonly string[],
 ): Promise<Staleness> {
   const changes = new Map<string, Change>();
   const project = base.roots.find((root) => root.slot === 0)?.path ?? "/";
@@ -28,7 +28,7 @@ export async function compareWithReality(
     const reply = await host.request("compare", [
       ["source", path],
       ["manifest", `${manifests}${slot}`],
-      ...scopeFields(root, slot === 0 ? skip : []),
+      ...scopeFields(root, skipped({ path, slot })),
     ]);
     cut ||= reply.flag("cut");
     for (const row of reply.rawAll("row")) {

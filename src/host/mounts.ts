@@ -61,3 +61,17 @@ export function diskMounts(mounts: readonly Mount[]): Mount[] {
   }
   return [...deepest.values()];
 }
+
+/** Where else the same folder or file is: a file system may be mounted at several places, as a whole or in parts. */
+export function aliasesOf(path: string, mounts: readonly Mount[]): string[] {
+  const at = mountOf(path, mounts);
+  if (at === undefined) return [];
+  const inside = at.target === "/" ? path : path.slice(at.target.length);
+  const place = `${at.root === "/" ? "" : at.root}${inside === "/" ? "" : inside}` || "/";
+  return mounts.flatMap(({ device, root, target }) => {
+    if (device !== at.device || (root !== "/" && place !== root && !place.startsWith(`${root}/`))) return [];
+    const rest = root === "/" ? place : place.slice(root.length);
+    const alias = `${target === "/" ? "" : target}${rest === "/" ? "" : rest}` || "/";
+    return alias === path ? [] : [alias];
+  });
+}

@@ -17,7 +17,7 @@ import { changedAutonomy } from "./autonomy.ts";
 import { openBase } from "./bases.ts";
 import { Networks, refuseWider } from "./networks.ts";
 import type { Backend, Parts } from "./parts.ts";
-import { openProject, pathsOutside, type ProjectView } from "./projects.ts";
+import { hiddenPaths, openProject, type ProjectView, shownPaths } from "./projects.ts";
 import type { Registry, Reservation } from "./registry.ts";
 import { captureBase } from "./service-data.ts";
 import { Spares, type Kind } from "./spares.ts";
@@ -127,8 +127,8 @@ export class Creation {
       env,
       environmentLeftOut: leftOut,
       untrusted: view.trusted ? [] : view.widens.map(({ key }) => key),
-      masked: [...this.#parts.user.mask, ...pathsOutside(view, view.config.mask)],
-      exposed: [...this.#parts.user.expose, ...pathsOutside(view, view.config.expose)],
+      masked: [...this.#parts.user.mask, ...hiddenPaths(view)],
+      exposed: [...this.#parts.user.expose, ...shownPaths(view)],
       sudo: view.config.sudo,
       network: networkRules(view.config.network, this.#parts.user.network, input.network),
       services: view.config.services,

@@ -1,9 +1,12 @@
 /** A project as its path and its config say: what is captured, hidden and shown. */
-import { relative, resolve } from "node:path";
+import { homedir } from "node:os";
+import { join, relative, resolve } from "node:path";
 import type { CaptureRequest, DataFolder } from "../capture/capture.ts";
-import { findProject, isWithin } from "../capture/project.ts";
+import { homeFolders, readPeople } from "../capture/people.ts";
+import { findProject, isWithin, resolvedAsFar } from "../capture/project.ts";
 import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
 import { VivError } from "../schema/errors.ts";
+import type { UserConfig } from "../schema/config.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { ProjectRow, Store } from "../store/store.ts";
@@ -29,13 +32,18 @@ async function addProject(store: Store, path: string): Promise<ProjectRow> {
 }
 
 /** With the folders of services as they are in reality, unless others are given. */
-export function captureRequest(view: ProjectView, data: readonly DataFolder[] = dataFolders(view, false)): CaptureRequest {
+export function captureRequest(
+  view: ProjectView,
+  user: UserConfig,
+  data: readonly DataFolder[] = dataFolders(view, false),
+): CaptureRequest {
   const { capture } = view.config;
   const elsewhere = dataFolders(view, true).map(({ path }) => path);
   return {
     project: view.row.id,
     path: view.row.path,
-    exclude: [...capture.exclude, ...pathsInside(view, [...view.config.mask, ...elsewhere])],
+    exclude: pathsInside(view, [...capture.exclude.map((path) => `./${path}`), ...view.config.mask, ...user.mask, ...elsewhere]),
+    hidden: [...view.config.mask, ...user.mask].flatMap((path) => spellings(view.row.path, path)),
     live: capture.live,
     limitBytes: capture.limit ?? LIMITS.maxCapturedBytes,
     data,
@@ -59,20 +67,38 @@ function dataFolders({ config }: ProjectView, taken: boolean): { path: string }[
 }
 
 /** Of the paths of a config, those below the project, relative to it: what is hidden there is not captured. */
-function pathsInside(view: ProjectView, paths: readonly string[]): string[] {
+function pathsInside({ row }: ProjectView, paths: readonly string[]): string[] {
   return paths
-    .filter((path) => !isInHome(path))
-    .map((path) => relative(view.row.path, resolve(view.row.path, path)))
-    .filter((path) => path !== "" && !path.startsWith(".."));
+    .flatMap((path) => spellings(row.path, path))
+    .filter((path) => path !== row.path && isWithin(path, row.path))
+    .map((path) => relative(row.path, path));
 }
 
-/** The others: absolute, or with a `~` that stands for the home of whoever creates the sandbox. */
-export function pathsOutside(view: ProjectView, paths: readonly string[]): string[] {
-  return paths
-    .map((path) => (isInHome(path) ? path : resolve(view.row.path, path)))
-    .filter((path) => isInHome(path) || relative(view.row.path, path).startsWith(".."));
+/** The places that a path of a config may mean, absolute, and where links lead from there. */
+function spellings(project: string, path: string): string[] {
+  const meant = isInHome(path) ? homesAround(project).map((home) => join(home, path.slice(1))) : [resolve(project, path)];
+  return [...new Set(meant.flatMap((each) => [each, resolvedAsFar(each)]))];
+}
+
+/** Everything that a config hides, absolute, or with a `~` that stands for the home of whoever creates the sandbox. */
+export function hiddenPaths({ row, config }: ProjectView): string[] {
+  return [...config.mask, ...config.capture.exclude.map((path) => `./${path}`)].map((path) => absolute(row.path, path));
+}
+
+/** What it shows outside the project, in the same form. */
+export function shownPaths({ row, config }: ProjectView): string[] {
+  return config.expose.map((path) => absolute(row.path, path)).filter((path) => !isWithin(path, row.path));
+}
+
+function absolute(project: string, path: string): string {
+  return isInHome(path) ? path : resolve(project, path);
 }
 
 function isInHome(path: string): boolean {
   return path === "~" || path.startsWith("~/");
+}
+
+/** The homes that `~` may stand for if it leads into the project. */
+function homesAround(project: string): string[] {
+  return homeFolders(readPeople(), [homedir()]).filter((home) => isWithin(project, home));
 }

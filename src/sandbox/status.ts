@@ -11,7 +11,9 @@ import { captureRequest, openProject } from "./projects.ts";
 
 export async function staleness(parts: Parts, row: SandboxRow): Promise<Staleness> {
   const base = await openBase(parts.store, row, comparedBase(row));
-  return parts.backends.of(row).capture.staleness(base, captureRequest(await openProject(parts.store, row.project, parts.state)));
+  return parts.backends
+    .of(row)
+    .capture.staleness(base, captureRequest(await openProject(parts.store, row.project, parts.state), parts.user));
 }
 
 export async function sandboxStatus(parts: Parts, row: SandboxRow, temporary: string): Promise<SandboxStatus> {

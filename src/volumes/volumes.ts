@@ -5,6 +5,7 @@
  *   system/upper, system/work      what the sandbox changed outside the project (overlay upper over reality's /)
  *   roots/<n>                      captured folders; 0 is the project, others are data of services
  *   live/<n>/upper, live/<n>/work  changes to folders shared live with reality
+ *   slots.json                     which folders of the machine the slots beyond those of the base serve; never mounted
  *   manifests/<n>                  what capture saw in reality; never mounted
  * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
  * nobody on the host follows a path in it.
@@ -13,6 +14,8 @@ import { join } from "node:path";
 
 /** The number of live folders every volume has room for. */
 export const LIVE_SLOTS = 16;
+/** Written when a sandbox is launched, and part of every snapshot. */
+export const SLOTS_FILE = "slots.json";
 
 export interface VolumeCapabilities {
   /** hard: the storage refuses to write over the quota. watched: someone must look. */

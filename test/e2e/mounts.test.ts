@@ -16,6 +16,8 @@ const DISK = {
   "home/me/.ssh/key": "canary",
   "home/me/notes": "canary",
   "disk/file": "on the disk",
+  "masked/file": "canary",
+  "exports/kept/file": "shown",
 };
 
 describe.each([
@@ -37,7 +39,10 @@ describe.each([
     const script = `
       set -e
       mount --bind ${place}/home /home
-      for folder in /srv /opt /var/local; do mount --bind ${place}/disk $folder; done
+      mount --bind ${place}/masked /srv
+      for folder in /opt /var/local; do mount --bind ${place}/disk $folder; done
+      mount --bind ${place}/exports /usr/local/src
+      for folder in home masked; do mkdir -p ${place}/exports/$folder; mount --bind ${place}/$folder /usr/local/src/$folder; done
       mount -t tmpfs none /usr/local/games
       mkdir /usr/local/games/below
       mount --bind /etc/os-release /etc/hostname
@@ -73,6 +78,13 @@ describe.each([
     expect(await inside("cat /home/me/.nvm/tool")).toBe("tool");
     expect(await inside("cat /home/top /home/me/notes /home/me/.ssh/key /srv/file | grep -c canary")).toBe("0");
     expect(await inside("ls -A /srv | wc -l")).toMatch(/0$/);
+  });
+
+  test("CLONE-4: sees nothing of them where another mount shows the same", async () => {
+    expect(await inside("cat /usr/local/src/kept/file")).toBe("shown");
+    expect(await inside("find /usr/local/src/home /usr/local/src/masked -type f 2>/dev/null; true")).toBe("");
+    const outside = ["-t", String(server.pid), "-m", "cat", "/usr/local/src/home/top", "/usr/local/src/masked/file"];
+    expect(execFileSync("nsenter", outside, { encoding: "utf8" })).toBe("canarycanary");
   });
 
   test("CLONE-3: changes nothing of reality there", async () => {

@@ -1,5 +1,18 @@
 /** A server of an ordinary user: one mapped id, plain storage, limits watched. */
-import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { all, compile, outcomes } from "../support/attacks.ts";
@@ -195,6 +208,30 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
       );
     } finally {
       await elsewhere.remove();
+    }
+  });
+
+  test("FS-04: a link that a sandbox put above its home leads the server nowhere when it is launched again", async () => {
+    const place = realpathSync(mkdtempSync(join(tmpdir(), "viv-above-")));
+    const home = join(place, "above/home");
+    const reality = join(place, "reality");
+    for (const folder of [home, reality]) mkdirSync(folder, { recursive: true });
+    execFileSync("chown", ["-R", `${UID}:${UID}`, place]);
+    const linked = await TestServer.start({ uid: UID, env: { HOME: home } });
+    try {
+      const box = (await linked.create({ env: { HOME: home } })).id;
+      const line = `echo here > ~/here && mv ${place}/above /tmp/away && ln -s ${reality} ${place}/above && cat /tmp/away/home/here`;
+      expect((await linked.sh(box, line)).stdout).toBe("here\n");
+      await expect(linked.client.call("forkSandbox", { sandbox: box })).rejects.toMatchObject({ code: "cell_failed" });
+      expect(readdirSync(reality)).toEqual([]);
+      // The same folder is made where a link is followed.
+      const link = join(place, "link");
+      symlinkSync(reality, link);
+      mkdirSync(join(link, "home"), { recursive: true });
+      expect(readdirSync(reality)).toEqual(["home"]);
+    } finally {
+      await linked.remove();
+      rmSync(place, { recursive: true, force: true });
     }
   });
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -121,6 +121,9 @@ describe("the mask layer", needs("root", "linux"), () => {
           (file) => !/^\/etc\/(sudoers|g?shadow$|\.pwd\.lock|at\.deny|default\/cacerts|ssl\/certs|polkit-1)/.test(file) && file !== "",
         ),
     ).toEqual([]);
+    const named = readFileSync("/etc/machine-id", "utf8");
+    expect(through(path, `cat "$1/etc/machine-id"`)).toMatch(/^[0-9a-f]{32}\n$/);
+    expect(through(path, `cat "$1/etc/machine-id" "$1/var/lib/dbus/machine-id" 2>/dev/null || true`)).not.toContain(named.trim());
     expect(
       through(path, `ls -A "$1/root" "$1/mnt" "$1/media" | grep -v : || true`)
         .split("\n")
@@ -142,6 +145,77 @@ describe("the mask layer", needs("root", "linux"), () => {
     expect(through(path, `ls "$1${home}/.ssh" 2>&1 || true`)).toContain("No such file");
     expect(through(path, `ls "$1/usr/share" | grep -cx doc || true`).trim()).toBe("0");
     expect(masked).toContain("/usr/share/doc");
+  });
+
+  test("CLONE-4 the deeper one of what is masked and exposed counts, and of equal ones the mask", async () => {
+    const { home, project } = makeHome();
+    for (const name of ["a/seen", "a/b/hidden", "a/b/c/seen", "a/b/c/d/hidden", "e/hidden"]) {
+      mkdirSync(join(home, "stuff", name, ".."), { recursive: true });
+      writeFileSync(join(home, "stuff", name), name);
+    }
+    const { path } = await masks.layer({
+      home,
+      project,
+      mask: ["~/stuff/a/b/", "~/stuff/a/b/../b/c/d", "~/stuff/e"],
+      expose: ["~/stuff/a/b/c", "~/stuff/a", "~/stuff/e"],
+    });
+    expect(through(path, `cd "$1${home}/stuff" && find . -type f | sort`).trim().split("\n")).toEqual(["./a/b/c/seen", "./a/seen"]);
+  });
+
+  test("CLONE-4 Vivarium's own folders are hidden whatever is exposed", async () => {
+    const { home, project } = makeHome();
+    mkdirSync(join(folder, "state/secrets"), { recursive: true });
+    writeFileSync(join(folder, "state/secrets/key"), CANARY);
+    for (const expose of [folder, join(folder, "state"), join(folder, "state/secrets"), "/"]) {
+      const { path } = await masks.layer({ home, project: "/usr/share", mask: [], expose: [expose] });
+      expect(through(path, `cat "$1${folder}/state/secrets/key" 2>/dev/null || true`)).toBe("");
+    }
+    const { path } = await masks.layer({ home, project, mask: [], expose: [join(home, ".ssh")] });
+    expect(through(path, `cat "$1${home}/.ssh/id_ed25519"`)).toBe(CANARY);
+  });
+
+  test("CLONE-4 what is masked by the name of a link is hidden where it lies", async () => {
+    const { home, project } = makeHome();
+    const real = mkdtempSync("/usr/local/viv-mask-");
+    chmodSync(real, 0o755);
+    mkdirSync(join(real, "deep"));
+    for (const name of ["secret", "deep/secret", "deep/shown", "credentials.toml"]) writeFileSync(join(real, name), CANARY);
+    rmSync(join(folder, "link"), { force: true });
+    symlinkSync(real, join(folder, "link"));
+    rmSync(join(home, ".cargo"), { recursive: true });
+    symlinkSync(real, join(home, ".cargo"));
+    const { path } = await masks.layer({
+      home,
+      project,
+      mask: [join(folder, "link/secret"), join(folder, "link/deep/secret")],
+      expose: [],
+    });
+    const seen = through(path, `cd "$1${real}" && grep -rl ${CANARY} . || true`);
+    rmSync(real, { recursive: true });
+    rmSync(join(home, ".cargo"));
+    expect(seen).toBe("./deep/shown\n");
+  });
+
+  test("CLONE-4 folders that are always empty do not appear when reality gets them later", async () => {
+    const { home, project } = makeHome();
+    const missing = ["/timeshift", "/backups", "/swap"].filter((each) => !existsSync(each));
+    const { path } = await masks.layer({ home, project, mask: [], expose: [] });
+    const made = missing.map((each) => `mkdir ${each} && echo ${CANARY} > ${each}/file`).join(" && ");
+    const gone = missing.map((each) => `rm -r ${each}`).join(" && ");
+    expect(missing.length).toBeGreaterThan(0);
+    expect(through(path, `${made} && { cat ${missing.map((each) => `"$1${each}/file"`).join(" ")} || true; } && ${gone}`)).toBe("");
+  });
+
+  test("CLONE-4 profiles of browsers and records of commands among the caches are hidden", async () => {
+    const { home, project } = makeHome();
+    const caches = [".cache/ms-playwright/chromium-1/x", ".cache/ms-playwright/mcp-chrome-1a2b/Cookies", ".cache/deno/deno_history.txt"];
+    for (const name of caches) {
+      mkdirSync(join(home, name, ".."), { recursive: true });
+      writeFileSync(join(home, name), CANARY);
+    }
+    const { path } = await masks.layer({ home, project, mask: ["/usr/share/doc"], expose: [] });
+    expect(through(path, `cd "$1${home}" && find .cache -type f`)).toBe(`${caches[0]}\n`);
+    rmSync(join(home, ".cache"), { recursive: true });
   });
 
   test("the same request gives the same layer without looking at the machine again", async () => {

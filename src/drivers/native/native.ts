@@ -1,5 +1,5 @@
 /** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
@@ -260,7 +260,8 @@ export class NativeDriver implements Driver {
   }
 
   async masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]> {
-    return [...(await this.#options.masks.layer({ home, project, mask, expose })).masked];
+    const layer = await this.#options.masks.layer({ home, project, mask, expose });
+    return layer.masked.filter((path) => isThere(path));
   }
 
   async close(): Promise<void> {
@@ -284,8 +285,26 @@ export class NativeDriver implements Driver {
   }
 }
 
+/** Also what only others may look at. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The sandbox wrote what is there already: a link of it is not followed, and the launch then says what is in its way. */
 function makeFolders(parent: string, names: readonly string[]): void {
-  for (const name of names) mkdirSync(join(parent, name), { recursive: true, mode: 0o755 });
+  for (const name of names) {
+    let folder = parent;
+    for (const part of name.split("/")) {
+      folder = join(folder, part);
+      const there = lstatSync(folder, { throwIfNoEntry: false });
+      if (there === undefined) mkdirSync(folder, { mode: 0o755 });
+      else if (!there.isDirectory()) break;
+    }
+  }
 }
 
 async function list(folder: string): Promise<string[]> {

@@ -1,10 +1,10 @@
 /** Composes the mounts of a sandbox, as native/PROTOCOL.md (launch) understands them. */
-import { existsSync, lstatSync } from "node:fs";
+import { existsSync, lstatSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
-import { LIVE_SLOTS } from "../../volumes/volumes.ts";
 import type { VolumePaths } from "../../volumes/volumes.ts";
 import type { LaunchRequest as Asked } from "../drivers.ts";
+import { Slots } from "./slots.ts";
 import type { UserFolder } from "./user-folders.ts";
 
 /** A launch whose volume is there. */
@@ -24,36 +24,17 @@ export interface MaskLayer {
 const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
-/** Hands out live/<n> slots of the volume beyond those the base uses. */
-class Slots {
-  #next: number;
-  constructor(first: number) {
-    this.#next = first;
-  }
-  take(): string | undefined {
-    if (this.#next >= LIVE_SLOTS) return undefined;
-    const slot = `@vol/live/${this.#next}`;
-    this.#next += 1;
-    return slot;
-  }
-}
-
 /** Root mode: one overlay over /, one per further disk file system, then the project and what is shared live. */
 export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
   const trees = new Trees(mounts, [
     ["mask", mask.path],
     ["vol", request.volume.folder],
   ]);
-  const slots = new Slots(firstFreeSlot(request));
+  const slots = slotsOf(request);
   const steps = [parts("overlay", "/", "@vol/system/upper", "@vol/system/work", "@mask", trees.at("/"))];
-  for (const disk of foreignDisks(request, mask, mounts)) {
-    const slot = slots.take();
-    if (slot !== undefined)
-      steps.push(
-        parts("overlay", disk.target, `${slot}/upper`, `${slot}/work`, ...lowersOf(mask, disk.target, () => trees.at(disk.target))),
-      );
-  }
-  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
+  for (const disk of foreignDisks(request, mask, mounts)) steps.push(...slotMount(disk.target, mask, slots, trees));
+  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, mask, trees));
+  slots.save();
   return finish(trees, "overlay", steps);
 }
 
@@ -63,7 +44,7 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
     ["mask", mask.path],
     ["vol", request.volume.folder],
   ]);
-  const slots = new Slots(firstFreeSlot(request));
+  const slots = slotsOf(request);
   const overlay = (path: string, ...lowers: string[]): string =>
     parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
   const steps = folders.flatMap((folder) => {
@@ -87,7 +68,8 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
       settings ? overlay(request.home, `@mask${request.home}`) : parts("bind", request.home, `@vol/system/upper${request.home}`, "rw"),
     );
   }
-  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
+  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, mask, trees));
+  slots.save();
   return finish(trees, "tmpfs", steps);
 }
 
@@ -100,10 +82,20 @@ function finish(trees: Trees, root: "overlay" | "tmpfs", steps: readonly string[
  * merged with those below whatever its attributes say, so reality is left out where the mask empties or replaces it.
  */
 function lowersOf(mask: MaskLayer, path: string, reality: () => string): string[] {
-  const over = lstatSync(join(mask.path, path), { throwIfNoEntry: false });
+  const over = inLayer(mask, path);
   if (over === undefined) return [reality()];
   if (!over.isDirectory() && !over.isFile()) return [];
   return mask.masked.includes(path) ? [`@mask${path}`] : [`@mask${path}`, reality()];
+}
+
+/** What the mask has at a path, or what hides the folder it would lie in. */
+function inLayer(mask: MaskLayer, path: string): Stats | undefined {
+  try {
+    return lstatSync(join(mask.path, path), { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOTDIR") throw error;
+    return inLayer(mask, dirname(path));
+  }
 }
 
 /** Folders below system/upper and system/work that user mode needs before its launch. */
@@ -137,6 +129,11 @@ class Trees {
     return `@${name}${rest === "/" ? "" : rest}`;
   }
 
+  /** A folder of reality in the project. An ordinary user's launch covers /tmp before it looks below a tree, and a project may lie there. */
+  live(name: string, path: string): string {
+    return path.startsWith("/tmp/") ? this.own(name, path) : this.at(path);
+  }
+
   /** A file of reality, also one that is a mount itself: such a mount is no tree. */
   file(path: string): string {
     return `${this.at(dirname(path))}/${basename(path)}`;
@@ -149,8 +146,11 @@ class Trees {
   }
 }
 
-function firstFreeSlot(request: LaunchRequest): number {
-  return request.base.live.reduce((next, live) => Math.max(next, live.slot + 1), 0);
+function slotsOf({ volume, base }: LaunchRequest): Slots {
+  return new Slots(
+    volume.folder,
+    base.live.map(({ slot }) => slot),
+  );
 }
 
 /** File systems that take an id-mapped mount. Another one is left out: it would keep every sandbox from being launched. */
@@ -174,15 +174,16 @@ function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly 
 }
 
 function throughMounts(mask: MaskLayer, slots: Slots, trees: Trees): string[] {
-  return mask.through.flatMap((path) => {
-    const slot = slots.take();
-    return slot === undefined
-      ? []
-      : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...lowersOf(mask, path, () => trees.at(path)))];
-  });
+  return mask.through.flatMap((path) => slotMount(path, mask, slots, trees));
 }
 
-function projectMounts(request: LaunchRequest, trees: Trees): string[] {
+function slotMount(path: string, mask: MaskLayer, slots: Slots, trees: Trees): string[] {
+  const lowers = lowersOf(mask, path, () => trees.at(path));
+  const slot = lowers.length === 0 ? undefined : slots.take(path);
+  return slot === undefined ? [] : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...lowers)];
+}
+
+function projectMounts(request: LaunchRequest, mask: MaskLayer, trees: Trees): string[] {
   const { base, volume } = request;
   const layers = volume.layers.map((layer, index) => trees.own(`layer${index}`, layer));
   const roots = base.roots.map(({ path, slot }) =>
@@ -190,8 +191,9 @@ function projectMounts(request: LaunchRequest, trees: Trees): string[] {
       ? parts("bind", path, `@vol/roots/${slot}`, "rw")
       : parts("overlay", path, `@vol/roots/${slot}/upper`, `@vol/roots/${slot}/work`, ...layers.map((layer) => `${layer}/roots/${slot}`)),
   );
-  const live = base.live.map(({ path, slot }) =>
-    parts("overlay", path, `@vol/live/${slot}/upper`, `@vol/live/${slot}/work`, trees.at(path)),
-  );
+  const live = base.live.flatMap(({ path, slot }) => {
+    const lowers = lowersOf(mask, path, () => trees.live(`live${slot}`, path));
+    return lowers.length === 0 ? [] : [parts("overlay", path, `@vol/live/${slot}/upper`, `@vol/live/${slot}/work`, ...lowers)];
+  });
   return [...roots, ...live, ...base.readOnly.map((path) => parts("bind", path, trees.at(path), "ro,file"))];
 }
