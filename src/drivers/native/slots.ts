@@ -11,7 +11,7 @@ export class Slots {
   readonly #taken: Set<number>;
   /** A volume without a list was never launched, or before there were lists: there the slots have the order in which they are asked for. */
   readonly #isListed: boolean;
-  #isChanged: boolean;
+  #isChanged = false;
 
   /** `used` are those that the base gave to folders of the project. */
   constructor(volume: string, used: readonly number[]) {
@@ -20,7 +20,6 @@ export class Slots {
     this.#slots = known ?? new Map();
     this.#taken = new Set([...used, ...this.#slots.values()]);
     this.#isListed = known !== undefined;
-    this.#isChanged = !this.#isListed;
   }
 
   /** The slot of a folder, its own for the life of the volume; undefined when all are given away. */
@@ -29,7 +28,7 @@ export class Slots {
     return slot === undefined ? undefined : `@vol/live/${slot}`;
   }
 
-  /** Before anything is written into them. */
+  /** Before anything is written into them. A machine with one disk has none to give, and nothing to write down. */
   save(): void {
     if (!this.#isChanged) return;
     const file = join(this.#volume, SLOTS_FILE);
