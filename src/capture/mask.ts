@@ -2,6 +2,7 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { PART } from "../host/frames.ts";
+import { linksTo, realPlace } from "../host/real-place.ts";
 import { NAME_SERVER } from "../schema/network.ts";
 import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
@@ -55,16 +56,17 @@ export class MaskPlan {
 
   constructor(given: MaskRequest, facts: MaskFacts) {
     const absolute = (path: string): string => resolve(given.project, path.replace(/^~(?=\/|$)/, given.home));
-    const request = { ...given, mask: given.mask.map(absolute), expose: given.expose.map(absolute) };
+    const request = { ...given, mask: places(given.mask.map(absolute)), expose: places(given.expose.map(absolute)) };
     this.#request = request;
     this.#facts = facts;
-    for (const path of [...EMPTY_FOLDERS, ...facts.homes]) this.#empty(path);
-    for (const path of HOLLOW_FOLDERS) this.#hollow(path);
-    for (const path of ABSENT) this.#clear(path);
-    for (const path of [...facts.own, ...request.mask]) this.#hide(path);
-    for (const [folder, depth] of SEARCHED) this.#hideUnreadable(folder, depth);
+    for (const path of places([...EMPTY_FOLDERS, ...facts.homes])) this.#empty(path);
+    for (const path of places(HOLLOW_FOLDERS)) this.#hollow(path);
+    for (const path of places(ABSENT)) this.#clear(path);
+    for (const path of [...places(facts.own), ...request.mask]) this.#hide(path);
+    for (const [folder, depth] of SEARCHED) this.#hideUnreadable(realPlace(folder), depth);
     for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(path, sanitiser);
     for (const home of this.#homesShown()) this.#furnish(home);
+    for (const link of linksTo(request.home)) this.#show(link);
     this.#supply("/etc/resolv.conf", RESOLVER);
     for (const path of request.mask) this.#hideShown(path);
     for (const path of request.expose) this.#show(path);
@@ -91,7 +93,8 @@ export class MaskPlan {
 
   /** The caller's home, and the one the project lies in. */
   #homesShown(): string[] {
-    return this.#facts.homes.filter((home) => home === this.#request.home || isWithin(this.#request.project, home));
+    const own = realPlace(this.#request.home);
+    return this.#facts.homes.filter((home) => home === own || isWithin(this.#request.project, home));
   }
 
   #exposed(path: string): boolean {
@@ -223,6 +226,11 @@ export class MaskPlan {
     else if (real.isSymbolicLink()) this.#put({ kind: "link", path, target: readlinkSync(path) });
     else if (real.isFile()) this.#copy(path, real, (content) => content);
   }
+}
+
+/** Paths as they are called and as they lead: a link that is hidden leaves its target in sight. */
+function places(paths: readonly string[]): string[] {
+  return [...new Set(paths.flatMap((path) => [path, realPlace(path)]))].filter((path) => path !== "/");
 }
 
 /** Where the folder above is missing too, that is what must not appear. */

@@ -1,7 +1,8 @@
 /** Composes the mounts of a sandbox, as native/PROTOCOL.md (launch) understands them. */
-import { existsSync, lstatSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
+import { linksTo, realPlace } from "../../host/real-place.ts";
 import { LIVE_SLOTS } from "../../volumes/volumes.ts";
 import type { VolumePaths } from "../../volumes/volumes.ts";
 import type { LaunchRequest as Asked } from "../drivers.ts";
@@ -21,6 +22,12 @@ export interface MaskLayer {
   readonly masked: readonly string[];
 }
 
+/** Empty folders that an ordinary user's sandbox has, unless they are links in reality. */
+const MADE: readonly (readonly [path: string, mode: string])[] = [
+  ["/home", "755"],
+  ["/root", "700"],
+  ["/mnt", "755"],
+];
 const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
@@ -74,18 +81,19 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
     if (first === undefined) return [];
     return [kind === "file" ? parts("bind", path, first, "ro,file") : overlay(path, first, ...rest)];
   });
+  const shown = new Set(folders.map(({ path }) => path));
   steps.push(
-    parts("dir", "/home", "755"),
-    parts("dir", "/root", "700"),
-    parts("dir", "/mnt", "755"),
+    ...MADE.filter(([path]) => !shown.has(path)).map(([path, mode]) => parts("dir", path, mode)),
     parts("bind", "/tmp", "@vol/system/upper/tmp", "rw"),
   );
   // Of the home only what the mask put there: settings without their secrets.
-  if (request.home !== "/") {
-    const settings = existsSync(join(mask.path, request.home));
-    steps.push(
-      settings ? overlay(request.home, `@mask${request.home}`) : parts("bind", request.home, `@vol/system/upper${request.home}`, "rw"),
-    );
+  const home = realPlace(request.home);
+  if (home !== "/") {
+    const settings = existsSync(join(mask.path, home));
+    steps.push(settings ? overlay(home, `@mask${home}`) : parts("bind", home, `@vol/system/upper${home}`, "rw"));
+  }
+  for (const link of linksTo(request.home)) {
+    if (link.startsWith("/home/") && !shown.has("/home")) steps.push(parts("symlink", link, readlinkSync(link)));
   }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
   return finish(trees, "tmpfs", steps);
@@ -108,7 +116,7 @@ function lowersOf(mask: MaskLayer, path: string, reality: () => string): string[
 
 /** Folders below system/upper and system/work that user mode needs before its launch. */
 export function userModeFolders(folders: readonly UserFolder[], home: string): string[] {
-  const overlaid = [...folders.filter(({ kind }) => kind === "overlay").map(({ path }) => path), home];
+  const overlaid = [...folders.filter(({ kind }) => kind === "overlay").map(({ path }) => path), realPlace(home)];
   return [...overlaid.flatMap((path) => [`system/upper${path}`, `system/work${path}`]), "system/upper/tmp"];
 }
 
