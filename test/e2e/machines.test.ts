@@ -1,14 +1,19 @@
 /** Machines of other shapes: folders that are links, a root as containers have it, a state folder on an overlay. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { USER_CACHE } from "../support/compiled.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 /** An id that belongs to nobody. */
 const UID = 64_129;
+const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
+/** Where Node lies, which a container's / does not show if it is on a disk of its own. */
+const PROGRAMS = dirname(dirname(realpathSync(process.execPath)));
 
 function lay(folder: string, files: Readonly<Record<string, string>>, uid: number): void {
   for (const [path, content] of Object.entries(files)) {
@@ -73,5 +78,77 @@ describe.each([
   test("CLONE-1: has the toolchains of a home that is a link, at both of its names", async () => {
     expect(await inside("cat /home/me/.nvm/tool /srv/disk/people/me/.nvm/tool")).toBe("tooltool");
     expect(await inside("echo mine > /home/me/new; cat /srv/disk/people/me/new")).toBe("mine");
+  });
+});
+
+/** Becomes a container: / is an overlay that ends with the namespace, with the kernel's folders and `kept` of the machine. */
+function container(kept: readonly string[]): string {
+  return `
+    mount -t tmpfs none /mnt
+    mkdir /mnt/upper /mnt/work /mnt/root
+    mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
+    cd /mnt/root
+    rm -rf home
+    mkdir -p var/home/me/.nvm code old
+    ln -s var/home home
+    echo canary | tee var/home/stray > var/home/me/notes
+    echo tool > var/home/me/.nvm/tool
+    for folder in /proc /dev /sys ${kept.join(" ")}; do mkdir -p .$folder; mount --rbind $folder .$folder; done
+    pivot_root . old
+    umount -l /old
+    cd /`;
+}
+
+describe.each([
+  ["root", 0],
+  ["an ordinary user", UID],
+])("in a container, a sandbox of %s", needs("root", "user-namespaces", "open-checkout"), (_, uid) => {
+  let server: TestServer;
+  let box: string;
+
+  beforeAll(async () => {
+    const script = `${container([tmpdir(), CHECKOUT, PROGRAMS])}\nchown -R ${uid}:${uid} /var/home/me`;
+    server = await TestServer.start({ uid, through: through(uid, script), env: { HOME: "/home/me" } });
+    box = (await server.create()).id;
+  });
+  afterAll(async () => server?.remove());
+
+  const inside = async (line: string): Promise<string> => (await server.sh(box, `${line} 2>&1`)).stdout.trim();
+
+  test("CLONE-1: starts although / takes no id map, with a home behind a link at the top", async () => {
+    expect(await inside("cat hello.txt /home/me/.nvm/tool; id -u")).toBe(`hello\ntool\n${uid}`);
+    expect(await inside("echo a > /home/me/new; cat /var/home/me/new; readlink /home")).toBe("a\nvar/home");
+    expect(await inside("cat /var/home/stray /home/stray /home/me/notes")).not.toContain("canary");
+  });
+
+  test("CLONE-3: changes nothing of it, nor of the kernel", async () => {
+    const writable = "test -w /proc/sys/vm/drop_caches";
+    execFileSync("sh", ["-c", writable]);
+    expect(await inside(`echo x > /usr/new && cat /usr/new; ${writable} || echo refused`)).toBe("x\nrefused");
+    expect(await inside("unshare --user --map-root-user --mount true || echo refused")).toContain("refused");
+    const fresh = (await server.create()).id;
+    expect((await server.sh(fresh, "ls /usr/new 2>&1 || echo absent")).stdout).toContain("absent");
+  });
+});
+
+describe("with a state folder on the overlay of a container", needs("root", "user-namespaces", "open-checkout", "btrfs"), () => {
+  const viv = (uid: number, lines: string): string => {
+    const script = `${container([CHECKOUT, PROGRAMS])}
+      mkdir -m 711 /state; mkdir -m 700 /state/own; git init -q /code; echo hello > /code/hello.txt; chown -R ${uid}:${uid} /code /state/own /var/home/me
+      export VIV_HOME=/state/own VIV_CONFIG=/state/none HOME=/home/me XDG_CACHE_HOME=${USER_CACHE} PATH=${dirname(process.execPath)}:$PATH; cd /code`;
+    const [program = "", ...args] = [...through(uid, script), "sh", "-c", `viv() { ${CHECKOUT}/bin/viv "$@"; }; ${lines}`];
+    return execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  };
+
+  test("CLONE-1: root's sandboxes lie in a pool, and their mask beside it", () => {
+    const said = viv(0, "viv create --name one; viv exec one -- cat hello.txt /var/home/stray 2>&1; viv prune --all; viv down");
+    expect(said).toContain("hello\n");
+    expect(said).toContain("No such file");
+  });
+
+  test("DRV-4: an ordinary user is told that it can't be, and why", () => {
+    const said = viv(UID, "viv create 2>&1; viv doctor 2>&1; viv down");
+    expect(said).toContain("can't put walls around a sandbox");
+    expect(said).toContain("The state folder lies on overlayfs");
   });
 });
