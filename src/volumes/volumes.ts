@@ -5,6 +5,7 @@
  *   system/upper, system/work      what the sandbox changed outside the project (overlay upper over reality's /)
  *   roots/<n>                      captured folders; 0 is the project, others are data of services
  *   live/<n>/upper, live/<n>/work  changes to folders shared live with reality
+ *   slots.json                     which of those belongs to which folder (slots.ts); never mounted
  *   manifests/<n>                  what capture saw in reality; never mounted
  * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
  * nobody on the host follows a path in it.

@@ -79,6 +79,17 @@ describe.each([
     expect(await inside("cat /home/me/.nvm/tool /srv/disk/people/me/.nvm/tool")).toBe("tooltool");
     expect(await inside("echo mine > /home/me/new; cat /srv/disk/people/me/new")).toBe("mine");
   });
+
+  test("SNAP-2: finds its changes to a toolchain again when reality has another one by then", async () => {
+    await inside("echo changed > /home/me/.nvm/tool");
+    const { id } = await server.client.call("createSnapshot", { sandbox: box });
+    lay(join(place, "disk/people/me/.bun"), { tool: "later" }, uid);
+    // The next server looks at the machine anew.
+    await server.down();
+    await server.up();
+    await server.client.call("rollback", { sandbox: box, snapshot: id });
+    expect(await inside("cat /home/me/.nvm/tool /home/me/.bun/tool; ls /home/me/.bun")).toBe("changed\nlatertool");
+  });
 });
 
 /** Becomes a container: / is an overlay that ends with the namespace, with the kernel's folders and `kept` of the machine. */
@@ -136,7 +147,7 @@ describe("with a state folder on the overlay of a container", needs("root", "use
     const script = `${container([CHECKOUT, PROGRAMS])}
       mkdir -m 711 /state; mkdir -m 700 /state/own; git init -q /code; echo hello > /code/hello.txt; chown -R ${uid}:${uid} /code /state/own /var/home/me
       export VIV_HOME=/state/own VIV_CONFIG=/state/none HOME=/home/me XDG_CACHE_HOME=${USER_CACHE} PATH=${dirname(process.execPath)}:$PATH; cd /code`;
-    const [program = "", ...args] = [...through(uid, script), "sh", "-c", `viv() { ${CHECKOUT}/bin/viv "$@"; }; ${lines}`];
+    const [program, ...args] = [...through(uid, script), "sh", "-c", `viv() { ${CHECKOUT}/bin/viv "$@"; }; ${lines}`];
     return execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   };
 

@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
 import { linksTo, realPlace } from "../../host/real-place.ts";
-import { LIVE_SLOTS } from "../../volumes/volumes.ts";
+import { Slots } from "../../volumes/slots.ts";
 import type { VolumePaths } from "../../volumes/volumes.ts";
 import type { LaunchRequest as Asked } from "../drivers.ts";
 import type { UserFolder } from "./user-folders.ts";
@@ -31,36 +31,23 @@ const MADE: readonly (readonly [path: string, mode: string])[] = [
 const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
-/** Hands out live/<n> slots of the volume beyond those the base uses. */
-class Slots {
-  #next: number;
-  constructor(first: number) {
-    this.#next = first;
-  }
-  take(): string | undefined {
-    if (this.#next >= LIVE_SLOTS) return undefined;
-    const slot = `@vol/live/${this.#next}`;
-    this.#next += 1;
-    return slot;
-  }
-}
-
 /** Root mode: one overlay over /, one per further disk file system, then the project and what is shared live. */
 export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
   const trees = new Trees(mounts, [
     ["mask", mask.path],
     ["vol", request.volume.folder],
   ]);
-  const slots = new Slots(firstFreeSlot(request));
+  const slots = new Slots(request.volume.folder, firstFreeSlot(request));
   const steps = [parts("overlay", "/", "@vol/system/upper", "@vol/system/work", "@mask", trees.at("/"))];
   for (const disk of foreignDisks(request, mask, mounts)) {
-    const slot = slots.take();
+    const slot = slots.take(disk.target);
     if (slot !== undefined)
       steps.push(
         parts("overlay", disk.target, `${slot}/upper`, `${slot}/work`, ...lowersOf(mask, disk.target, () => trees.at(disk.target))),
       );
   }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
+  slots.keep();
   return finish(trees, "overlay", steps);
 }
 
@@ -70,7 +57,7 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
     ["mask", mask.path],
     ["vol", request.volume.folder],
   ]);
-  const slots = new Slots(firstFreeSlot(request));
+  const slots = new Slots(request.volume.folder, firstFreeSlot(request));
   const overlay = (path: string, ...lowers: string[]): string =>
     parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
   const steps = folders.flatMap((folder) => {
@@ -96,6 +83,7 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
     if (link.startsWith("/home/") && !shown.has("/home")) steps.push(parts("symlink", link, readlinkSync(link)));
   }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, trees));
+  slots.keep();
   return finish(trees, "tmpfs", steps);
 }
 
@@ -183,7 +171,7 @@ function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly 
 
 function throughMounts(mask: MaskLayer, slots: Slots, trees: Trees): string[] {
   return mask.through.flatMap((path) => {
-    const slot = slots.take();
+    const slot = slots.take(path);
     return slot === undefined
       ? []
       : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...lowersOf(mask, path, () => trees.at(path)))];

@@ -3,7 +3,7 @@
  * sandbox changed (by reflink where the file system can), and the quota has to be watched.
  */
 import { existsSync, statfsSync } from "node:fs";
-import { cp, mkdir, readdir, readFile, rename } from "node:fs/promises";
+import { copyFile, cp, mkdir, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
 import { KeyedLocks } from "../../host/locks.ts";
@@ -11,6 +11,7 @@ import { VivError } from "../../schema/errors.ts";
 import { checkedId } from "../names.ts";
 import { damaged } from "../damage.ts";
 import { Shelves } from "../shelves.ts";
+import { SLOTS_FILE } from "../slots.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
 import {
   LIVE_SLOTS,
@@ -199,6 +200,7 @@ export class PlainVolumes implements Volumes {
       await mkdir(join(to, parent, "work"), { recursive: true, mode: 0o755 });
       await copyTree(join(from, parent, "upper"), join(to, parent, "upper"));
     }
+    if (existsSync(join(from, SLOTS_FILE))) await copyFile(join(from, SLOTS_FILE), join(to, SLOTS_FILE));
     await writeLayers(to, await readLayers(from));
   }
 
