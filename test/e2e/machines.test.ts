@@ -163,3 +163,17 @@ describe("with a state folder on the overlay of a container", needs("root", "use
     expect(said).toContain("The state folder lies on overlayfs");
   });
 });
+
+test(
+  "CLONE-1: an ordinary user whose home lies in the folder for temporary files has its toolchains",
+  needs("root", "user-namespaces", "open-checkout"),
+  async () => {
+    const home = mkdtempSync("/tmp/viv-machines-");
+    lay(home, { ".nvm/tool": "tool", notes: "canary" }, UID);
+    const server = await TestServer.start({ uid: UID, env: { HOME: home } });
+    const { id } = await server.create();
+    expect((await server.sh(id, `cat ${home}/.nvm/tool; ls -A ${home}`)).stdout).toBe("tool.nvm\n");
+    await server.remove();
+    rmSync(home, { recursive: true, force: true });
+  },
+);

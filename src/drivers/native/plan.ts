@@ -22,6 +22,8 @@ export interface MaskLayer {
   readonly masked: readonly string[];
 }
 
+/** Where the launcher builds the new root. An ordinary user's trees are no clones: what is mounted there covers what lies in it. */
+const STACK = "/tmp";
 /** Empty folders that an ordinary user's sandbox has, unless they are links in reality. */
 const MADE: readonly (readonly [path: string, mode: string])[] = [
   ["/home", "755"],
@@ -53,10 +55,8 @@ export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
 
 /** User mode: an empty root and an overlay for each folder of the system, or for those in it where it holds a mount. */
 export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
-  const trees = new Trees(mounts, [
-    ["mask", mask.path],
-    ["vol", request.volume.folder],
-  ]);
+  const given = [["mask", mask.path] as const, ["vol", request.volume.folder] as const];
+  const trees = new Trees(mounts, given, STACK);
   const slots = new Slots(request.volume.folder, firstFreeSlot(request));
   const overlay = (path: string, ...lowers: string[]): string =>
     parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
@@ -113,8 +113,11 @@ class Trees {
   readonly #mounts: readonly Mount[];
   readonly #paths: Map<string, string>;
   readonly #names = new Map<string, string>();
+  /** A folder that is out of sight by the time a path in it is opened, unless the tree begins below it. */
+  readonly #covered: string | undefined;
 
-  constructor(mounts: readonly Mount[], given: readonly (readonly [name: string, path: string])[]) {
+  constructor(mounts: readonly Mount[], given: readonly (readonly [name: string, path: string])[], covered?: string) {
+    this.#covered = covered;
     this.#mounts = mounts;
     this.#paths = new Map(given);
   }
@@ -125,12 +128,19 @@ class Trees {
 
   /** A path of reality as a place in a tree. */
   at(path: string): string {
-    const target = mountOf(path, this.#mounts)?.target ?? "/";
+    const target = this.#treeOf(path);
     const name = this.#names.get(target) ?? `fs${this.#names.size}`;
     this.#names.set(target, name);
     this.#paths.set(name, target);
     const rest = target === "/" ? path : path.slice(target.length);
     return `@${name}${rest === "/" ? "" : rest}`;
+  }
+
+  #treeOf(path: string): string {
+    const target = mountOf(path, this.#mounts)?.target ?? "/";
+    if (target !== "/" || this.#covered === undefined || !path.startsWith(`${this.#covered}/`)) return target;
+    const [first = ""] = path.slice(this.#covered.length + 1).split("/");
+    return join(this.#covered, first);
   }
 
   /** A file of reality, also one that is a mount itself: such a mount is no tree. */
