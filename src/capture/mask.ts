@@ -7,6 +7,7 @@ import { NAME_SERVER } from "../schema/network.ts";
 import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
 import type { StandIn } from "./logins.ts";
+import { foldersOfHomes } from "./people.ts";
 import { HOME_FILES, LOGIN_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
 
 /** One entry of the layer; owner and mode come from reality. */
@@ -59,7 +60,7 @@ export class MaskPlan {
     const request = { ...given, mask: places(given.mask.map(absolute)), expose: places(given.expose.map(absolute)) };
     this.#request = request;
     this.#facts = facts;
-    for (const path of places([...EMPTY_FOLDERS, ...facts.homes])) this.#empty(path);
+    for (const path of places([...EMPTY_FOLDERS, ...foldersOfHomes(facts.homes), ...facts.homes])) this.#empty(path);
     for (const path of places(HOLLOW_FOLDERS)) this.#hollow(path);
     for (const path of places(ABSENT)) this.#clear(path);
     for (const path of [...places(facts.own), ...request.mask]) this.#hide(path);

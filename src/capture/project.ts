@@ -3,7 +3,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { VivError } from "../schema/errors.ts";
-import { homeFolders, readPeople } from "./people.ts";
+import { foldersOfHomes, homeFolders, readPeople } from "./people.ts";
 
 const MARKS = ["vivarium.json", ".git"];
 /** Folders of the system that a clone holds anyway. */
@@ -57,7 +57,8 @@ function allowed(folder: string, stateFolder: string): string {
 
 function refusal(folder: string, state: string): string | undefined {
   if (SYSTEM.has(folder) || KERNEL.some((system) => isWithin(folder, system))) return "it is a folder of the system";
-  if (homeFolders(readPeople(), [homedir()]).includes(folder)) {
+  const homes = homeFolders(readPeople(), [homedir()]);
+  if ([...homes, ...foldersOfHomes(homes)].includes(folder)) {
     return "it is a home folder, and would bring keys and logins into the clone; make the project a folder inside it";
   }
   if (isWithin(folder, state)) return "it lies in Vivarium's own state folder";

@@ -42,15 +42,16 @@ describe.each([
       "disk/secret/file": "canary",
       "disk/database/rows": "canary",
       "disk/open/file": "in sight",
-      "disk/people/me/notes": "canary",
-      "disk/people/me/.nvm/tool": "tool",
+      "disk/users/me/notes": "canary",
+      "disk/users/stranger/notes": "canary",
+      "disk/users/me/.nvm/tool": "tool",
       "home/stray": "canary",
       "lib/other/file": "beside",
     };
     lay(place, files, uid);
     chmodSync(place, 0o755);
     symlinkSync("disk", join(place, "data"));
-    symlinkSync("/srv/data/people/me", join(place, "home/me"));
+    symlinkSync("/srv/data/users/me", join(place, "home/me"));
     symlinkSync("/srv/data/database", join(place, "lib/postgresql"));
     const binds = `for pair in .:/srv home:/home lib:/var/lib; do mount --bind ${place}/\${pair%:*} \${pair#*:}; done`;
     server = await TestServer.start({
@@ -70,20 +71,20 @@ describe.each([
 
   test("CLONE-4: sees nothing of what the links of hidden folders lead to", async () => {
     expect(await inside("cat /srv/data/open/file /srv/disk/open/file /var/lib/other/file")).toBe("in sightin sightbeside");
-    for (const path of ["secret/file", "database/rows", "people/me/notes"])
+    for (const path of ["secret/file", "database/rows", "users/me/notes", "users/stranger/notes"])
       expect(await inside(`cat /srv/disk/${path} /srv/data/${path}`)).not.toContain("canary");
     expect(await inside("cat /home/stray /home/me/notes /var/lib/postgresql/rows")).not.toContain("canary");
   });
 
   test("CLONE-1: has the toolchains of a home that is a link, at both of its names", async () => {
-    expect(await inside("cat /home/me/.nvm/tool /srv/disk/people/me/.nvm/tool")).toBe("tooltool");
-    expect(await inside("echo mine > /home/me/new; cat /srv/disk/people/me/new")).toBe("mine");
+    expect(await inside("cat /home/me/.nvm/tool /srv/disk/users/me/.nvm/tool")).toBe("tooltool");
+    expect(await inside("echo mine > /home/me/new; cat /srv/disk/users/me/new")).toBe("mine");
   });
 
   test("SNAP-2: finds its changes to a toolchain again when reality has another one by then", async () => {
     await inside("echo changed > /home/me/.nvm/tool");
     const { id } = await server.client.call("createSnapshot", { sandbox: box });
-    lay(join(place, "disk/people/me/.bun"), { tool: "later" }, uid);
+    lay(join(place, "disk/users/me/.bun"), { tool: "later" }, uid);
     // The next server looks at the machine anew.
     await server.down();
     await server.up();
