@@ -1,5 +1,5 @@
 /* `cell probe`: what this machine lets this user do, tried in a throw-away child. One line a thing: name=ok or name=<errno>. */
-#include "cell.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,9 +79,42 @@ static void try_user(void) {
   if (result == 0) tell("user-overlay", try_overlay(false));
 }
 
+/* A user namespace with a map, held open by a child that is gone when this returns. */
+static int mapped_namespace(void) {
+  int ready[2], done[2];
+  if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(done, O_CLOEXEC) != 0) return -1;
+  pid_t child = fork();
+  if (child == 0) {
+    char byte = unshare(CLONE_NEWUSER) == 0 ? 1 : 0;
+    close(done[1]);
+    if (write(ready[1], &byte, 1) == 1) (void)!read(done[0], &byte, 1);
+    _exit(0);
+  }
+  char name[64], byte = 0;
+  int fd = -1;
+  if (child > 0 && read(ready[0], &byte, 1) == 1 && byte == 1) {
+    snprintf(name, sizeof name, "/proc/%d/uid_map", child);
+    int result = write_file(name, "0 100000 1");
+    snprintf(name, sizeof name, "/proc/%d/gid_map", child);
+    if (result == 0) result = write_file(name, "0 100000 1");
+    snprintf(name, sizeof name, "/proc/%d/ns/user", child);
+    if (result == 0) fd = open(name, O_RDONLY | O_CLOEXEC);
+  }
+  int saved = errno;
+  close(done[1]);
+  if (child > 0) waitpid(child, NULL, 0);
+  errno = saved;
+  return fd;
+}
+
+/* The file system of / decides: overlayfs, which containers have there, takes no id map. */
 static void try_idmap(void) {
-  int fd = (int)syscall(SYS_open_tree, AT_FDCWD, "/", 1 /* OPEN_TREE_CLONE */ | O_CLOEXEC);
-  tell("detached-mounts", fd < 0 ? -1 : 0);
+  int tree = call_open_tree(AT_FDCWD, "/", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  tell("detached-mounts", tree < 0 ? -1 : 0);
+  int userns = tree < 0 ? -1 : mapped_namespace();
+  if (userns < 0) return;
+  struct mount_attr attributes = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns};
+  tell("id-mapped-root", call_mount_setattr(tree, AT_EMPTY_PATH, &attributes));
 }
 
 int probe_main(void) {

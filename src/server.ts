@@ -110,7 +110,7 @@ export class Server {
     mkdirSync(temporary, { recursive: true, mode: 0o700 });
     const user = loadUserConfig(paths.config);
     const cell = findCell(env);
-    const machine = await examine(cell);
+    const machine = await examine(cell, paths.home);
     // Without it nothing is known about the sandboxes that run: they are left alone, and nothing is made without walls instead.
     if (machine.cellTrouble !== undefined) throw new VivError("cell_failed", machine.cellTrouble, { remedy: CELL_REMEDY });
     const store = await openSqliteStore(join(paths.home, "vivarium.db"));
@@ -175,7 +175,8 @@ export class Server {
     const capture = new ProjectCapture(host, volumes);
     this.#closers.push(() => capture.close());
     const own = [paths.home, paths.config];
-    const masks = await MaskLayers.open({ host, folder: join(paths.home, "masks"), own, mode, standIns: () => this.#models?.standIns });
+    const folder = join(paths.home, "masks");
+    const masks = await MaskLayers.open({ host, folder, mounts: machine.mounts, own, mode, standIns: () => this.#models?.standIns });
     this.#closers.push(() => masks.close(this.#live.size === 0));
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
@@ -293,7 +294,7 @@ export class Server {
       status: () => this.#status(parts, machine, limits),
       doctor: async () =>
         diagnose({
-          machine: await examine(cell),
+          machine: await examine(cell, this.#options.paths.home),
           storage: best?.volumes.name,
           limits,
           cell,

@@ -3,10 +3,12 @@ import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type S
 import { basename, dirname, join, resolve } from "node:path";
 import { PART } from "../host/frames.ts";
 import { aliasesOf, type Mount } from "../host/mounts.ts";
+import { linksTo, realPlace } from "../host/real-place.ts";
 import { NAME_SERVER } from "../schema/network.ts";
-import { isWithin, resolvedAsFar } from "./project.ts";
+import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
 import type { StandIn } from "./logins.ts";
+import { foldersOfHomes } from "./people.ts";
 import { HOME_FILES, LOGIN_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
 
 /** One entry of the layer; owner and mode come from reality. */
@@ -64,24 +66,25 @@ export class MaskPlan {
       ...given,
       mask: given.mask.map(absolute).flatMap((path) => this.#places(path)),
       // The place a link lies in is resolved, but what the link leads to is not shown with it.
-      expose: given.expose.map(absolute).flatMap((path) => [path, join(resolvedAsFar(dirname(path)), basename(path))]),
+      expose: given.expose.map(absolute).flatMap((path) => [path, join(realPlace(dirname(path)), basename(path))]),
     };
     this.#plan();
   }
 
   #plan(): void {
-    const { mask, project } = this.#request;
+    const { home, mask, project } = this.#request;
     const { homes, own } = this.#facts;
     const each = (paths: readonly string[], rule: (path: string) => void): void =>
       paths.flatMap((path) => this.#places(path)).forEach(rule);
     each(EMPTY_FOLDERS, (path) => (found(path) === undefined ? this.#hide(path) : this.#empty(path)));
-    each(homes, (path) => this.#empty(path));
+    each([...foldersOfHomes(homes), ...homes], (path) => this.#empty(path));
     each(HOLLOW_FOLDERS, (path) => this.#hollow(path));
     each(ABSENT, (path) => this.#clear(path));
     for (const path of mask) this.#hide(path);
-    for (const [folder, depth] of SEARCHED) this.#hideUnreadable(resolvedAsFar(folder), depth);
-    for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(resolvedAsFar(path), sanitiser);
-    for (const home of this.#homesShown()) this.#furnish(home);
+    for (const [folder, depth] of SEARCHED) this.#hideUnreadable(realPlace(folder), depth);
+    for (const [path, sanitiser] of Object.entries(SYSTEM_FILES)) this.#replace(realPlace(path), sanitiser);
+    for (const shown of this.#homesShown()) this.#furnish(shown);
+    for (const link of linksTo(home)) this.#show(link);
     this.#supply("/etc/resolv.conf", RESOLVER);
     this.#decideOn([...this.#request.expose, ...mask]);
     each(own, (path) => this.#hideOwn(path));
@@ -90,7 +93,7 @@ export class MaskPlan {
 
   /** A path, where its links lead, and where else a mount shows the same. */
   #places(path: string): string[] {
-    const real = resolvedAsFar(path);
+    const real = realPlace(path);
     const places = [path, real, ...aliasesOf(real, this.#facts.mounts)];
     return [...new Set(places)].filter((place) => place !== "/" || path === "/");
   }
@@ -124,7 +127,8 @@ export class MaskPlan {
 
   /** The caller's home, and the one the project lies in. */
   #homesShown(): string[] {
-    return this.#facts.homes.filter((home) => home === this.#request.home || isWithin(this.#request.project, home));
+    const own = realPlace(this.#request.home);
+    return this.#facts.homes.filter((home) => home === own || isWithin(this.#request.project, home));
   }
 
   #exposed(path: string): boolean {
@@ -248,7 +252,7 @@ export class MaskPlan {
   /** Also where a toolchain lies elsewhere, and the home has a link to it. */
   #hideSecret(path: string): void {
     this.#hideShown(path);
-    const real = resolvedAsFar(path);
+    const real = realPlace(path);
     if (real !== path && !isWithin(real, this.#request.project)) this.#hide(real);
   }
 

@@ -21,8 +21,10 @@ export interface Layer {
 
 export interface MaskOptions {
   readonly host: CellHost;
-  /** Where layers are kept. As root it must lie on another file system than `/`, or a tmpfs is mounted there. */
+  /** Where layers are kept, on a tmpfs where its file system can't hold them. */
   readonly folder: string;
+  /** Whether this process may mount one. */
+  readonly mounts: boolean;
   /** Vivarium's own folders and files: state, config. */
   readonly own: readonly string[];
   readonly mode: "root" | "user";
@@ -58,9 +60,10 @@ export class MaskLayers {
 
   static async open(options: MaskOptions): Promise<MaskLayers> {
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
-    // Lower layers that contain each other are refused by the kernel (ELOOP).
-    const sameSystem = lstatSync(options.folder).dev === lstatSync("/").dev;
-    if (options.mode === "root" && sameSystem) await mountTmpfs(options.folder, "64m");
+    // The kernel refuses lower layers that contain each other (ELOOP), and whiteouts on an overlay.
+    const contained = options.mode === "root" && lstatSync(options.folder).dev === lstatSync("/").dev;
+    const overlaid = mountOf(options.folder, readMounts())?.type === "overlay";
+    if (options.mounts && (contained || overlaid)) await mountTmpfs(options.folder, "64m");
     return new MaskLayers(options);
   }
 

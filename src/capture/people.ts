@@ -1,6 +1,6 @@
 /** The people of this machine and their home folders. */
 import { readdirSync, readFileSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 export interface Person {
   readonly name: string;
@@ -12,6 +12,7 @@ export interface Person {
 /** Services have homes such as / or /var/lib/x, which are no one's home folder. */
 const FIRST_PERSON = 1000;
 const NOBODY = 65_534;
+const NAMES_OF_HOMES = new Set(["home", "homes", "users", "Users"]);
 
 export function parsePeople(passwd: string): Person[] {
   const people: Person[] = [];
@@ -41,6 +42,11 @@ export function homeFolders(people: readonly Person[], given: readonly string[] 
   }
   homes.delete("/");
   return [...homes].toSorted();
+}
+
+/** Folders around homes. They hold more homes than /etc/passwd knows of: people may come from a directory service. */
+export function foldersOfHomes(homes: readonly string[]): string[] {
+  return [...new Set(homes.map((home) => dirname(home)))].filter((folder) => NAMES_OF_HOMES.has(basename(folder)));
 }
 
 function listOrNone(folder: string): string[] {

@@ -1,9 +1,9 @@
 /** Which folder is the project. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { VivError } from "../schema/errors.ts";
-import { homeFolders, readPeople } from "./people.ts";
+import { foldersOfHomes, homeFolders, readPeople } from "./people.ts";
 
 const MARKS = ["vivarium.json", ".git"];
 /** Folders of the system that a clone holds anyway. */
@@ -57,7 +57,8 @@ function allowed(folder: string, stateFolder: string): string {
 
 function refusal(folder: string, state: string): string | undefined {
   if (SYSTEM.has(folder) || KERNEL.some((system) => isWithin(folder, system))) return "it is a folder of the system";
-  if (homeFolders(readPeople(), [homedir()]).includes(folder)) {
+  const homes = homeFolders(readPeople(), [homedir()]);
+  if ([...homes, ...foldersOfHomes(homes)].includes(folder)) {
     return "it is a home folder, and would bring keys and logins into the clone; make the project a folder inside it";
   }
   if (isWithin(folder, state)) return "it lies in Vivarium's own state folder";
@@ -67,15 +68,4 @@ function refusal(folder: string, state: string): string | undefined {
 
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
-}
-
-/** Where a path leads, as far as it exists: what is not there yet is where it would be made. */
-export function resolvedAsFar(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    // Not there, or not to be entered.
-    const parent = dirname(path);
-    return parent === path ? path : join(resolvedAsFar(parent), basename(path));
-  }
 }

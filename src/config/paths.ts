@@ -5,7 +5,8 @@
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { realPlace } from "../host/real-place.ts";
 import { VivError } from "../schema/errors.ts";
 
 export interface Paths {
@@ -29,7 +30,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const MAX_SOCKET_BYTES = 100;
 
 export function findPaths(env: Environment = process.env, uid: number = process.getuid?.() ?? 0): Paths {
-  const home = stateFolder(env, uid);
+  const home = withoutLinks(stateFolder(env, uid));
   return {
     home,
     socket: socketPath(home, env, uid),
@@ -50,6 +51,11 @@ function configFile(env: Environment, uid: number): string {
   if (env["VIV_CONFIG"]) return resolve(env["VIV_CONFIG"]);
   if (uid === 0) return "/etc/vivarium/config.json";
   return join(xdg(env, "XDG_CONFIG_HOME", ".config"), "vivarium", "config.json");
+}
+
+/** Mounts and masks speak of real places. A link at the end is left, to be refused: it may be somebody else's. */
+function withoutLinks(folder: string): string {
+  return join(realPlace(dirname(folder)), basename(folder));
 }
 
 /** The XDG specification ignores relative values. */

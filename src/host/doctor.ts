@@ -72,6 +72,14 @@ function walls({ machine, cell }: DoctorView): Finding {
       `Run viv as root, or install this profile as /etc/apparmor.d/vivarium-cell and reload it:\n${APPARMOR_PROFILE.replace("CELL", cell ?? "/path/to/cell")}`,
     );
   }
+  if (machine.stateOnOverlay && machine.probe.get("user-overlay") === "ok") {
+    return finding(
+      "walls",
+      "missing",
+      "The state folder lies on overlayfs, as in a container: it holds no changes of another overlay.",
+      "Let VIV_HOME name a folder on a disk, a volume of the container or a tmpfs, or run viv as root with btrfs-progs installed.",
+    );
+  }
   const why = [...machine.probe].find(([, result]) => result !== "ok");
   const detail = why === undefined ? "Nothing could be tried." : `${why[0]} fails with error ${why[1]}.`;
   return finding(
@@ -88,7 +96,9 @@ function users({ machine }: DoctorView): Finding | undefined {
     "users",
     "reduced",
     "Only your own user exists inside: apt, chown and editing files of root don't work there.",
-    "Run viv as root for a clone with all users.",
+    machine.uid === 0
+      ? "Run viv outside of the container: its / takes no id-mapped mounts."
+      : "Run viv as root for a clone with all users.",
   );
 }
 

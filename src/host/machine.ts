@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { PROTOCOL_VERSION } from "./frames.ts";
 import { describe } from "./log.ts";
+import { mountOf, readMounts } from "./mounts.ts";
 import { run, TOOL_PATH } from "./run.ts";
 
 const CELL_ANSWER_MS = 10_000;
@@ -12,6 +13,10 @@ export interface Machine {
   readonly gid: number;
   /** How the native driver can run here. */
   readonly mode: "root" | "user" | "none";
+  /** Whether the server itself may mount: root that is not shut in, also where / takes no id map. */
+  readonly mounts: boolean;
+  /** The state folder lies on an overlay, which holds no changes of another one: only a pool of its own does there. */
+  readonly stateOnOverlay: boolean;
   /** Why the cell that is here can't be used. */
   readonly cellTrouble: string | undefined;
   /** Results of `cell probe`: "ok" or an error number. */
@@ -54,7 +59,7 @@ async function probeWith(cell: string): Promise<Map<string, string>> {
   return probe;
 }
 
-export async function examine(cell: string | undefined): Promise<Machine> {
+export async function examine(cell: string | undefined, state: string): Promise<Machine> {
   // Not from the account: an id without one, as containers have, is a user too.
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;
@@ -62,16 +67,22 @@ export async function examine(cell: string | undefined): Promise<Machine> {
   const cellTrouble = usable ? await troubleOf(cell) : undefined;
   const probe = usable && cellTrouble === undefined ? await probeWith(cell) : new Map<string, string>();
   const ok = (name: string): boolean => probe.get(name) === "ok";
-  const mode = ok("overlay") && ok("detached-mounts") && ok("user-namespace") ? "root" : ok("user-overlay") ? "user" : "none";
+  const btrfsTools = TOOL_PATH.split(":").some((folder) => existsSync(`${folder}/mkfs.btrfs`));
+  const btrfsKernel = readOr("/proc/filesystems", "").includes("\tbtrfs") || existsSync("/sys/module/btrfs");
+  const stateOnOverlay = process.platform === "linux" && mountOf(state, readMounts())?.type === "overlay";
+  const holdsVolumes = !stateOnOverlay || (ok("overlay") && btrfsTools && btrfsKernel);
+  const best = ok("overlay") && ok("id-mapped-root") && ok("user-namespace") ? "root" : ok("user-overlay") ? "user" : "none";
   return {
     platform: process.platform,
     uid,
     gid,
-    mode,
+    mode: holdsVolumes ? best : "none",
+    mounts: ok("overlay"),
+    stateOnOverlay,
     cellTrouble,
     probe,
     apparmorLimit: readOr("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "0").trim() === "1",
-    btrfsTools: TOOL_PATH.split(":").some((folder) => existsSync(`${folder}/mkfs.btrfs`)),
-    btrfsKernel: readOr("/proc/filesystems", "").includes("\tbtrfs") || existsSync("/sys/module/btrfs"),
+    btrfsTools,
+    btrfsKernel,
   };
 }

@@ -3,8 +3,9 @@ import { homedir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import type { CaptureRequest, DataFolder } from "../capture/capture.ts";
 import { homeFolders, readPeople } from "../capture/people.ts";
-import { findProject, isWithin, resolvedAsFar } from "../capture/project.ts";
+import { findProject, isWithin } from "../capture/project.ts";
 import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
+import { realPlace } from "../host/real-place.ts";
 import { VivError } from "../schema/errors.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { newId } from "../schema/ids.ts";
@@ -77,7 +78,7 @@ function pathsInside({ row }: ProjectView, paths: readonly string[]): string[] {
 /** The places that a path of a config may mean, absolute, and where links lead from there. */
 function spellings(project: string, path: string): string[] {
   const meant = isInHome(path) ? homesAround(project).map((home) => join(home, path.slice(1))) : [resolve(project, path)];
-  return [...new Set(meant.flatMap((each) => [each, resolvedAsFar(each)]))];
+  return [...new Set(meant.flatMap((each) => [each, realPlace(each)]))];
 }
 
 /** Everything that a config hides, absolute, or with a `~` that stands for the home of whoever creates the sandbox. */

@@ -8,11 +8,19 @@ import type { Volumes } from "./volumes.ts";
 
 /** The best storage this machine has, or the one the user asked for. */
 export async function openVolumes(host: CellHost, machine: Machine, home: string, user: UserConfig): Promise<Volumes> {
-  const able = machine.mode === "root" && machine.btrfsTools && machine.btrfsKernel;
+  const able = machine.mounts && machine.mode !== "none" && machine.btrfsTools && machine.btrfsKernel;
   if (user.storage === "btrfs" && !able)
     throw new VivError(
       "unsupported",
       "storage is set to btrfs, but this machine can't: it takes root, btrfs-progs and a kernel with btrfs.",
+    );
+  if (user.storage === "plain" && machine.stateOnOverlay)
+    throw new VivError(
+      "unsupported",
+      `storage is set to plain, but ${home} lies on overlayfs, which holds no changes of another overlay.`,
+      {
+        remedy: "Set storage to btrfs, or let VIV_HOME name a folder on a disk.",
+      },
     );
   if (user.storage === "plain" || !able) return PlainVolumes.open(host, { home });
   return BtrfsVolumes.open(host, { home, ...(user.poolLimit === undefined ? {} : { limitBytes: user.poolLimit }) });

@@ -20,7 +20,7 @@ describe("the mask layer", needs("root", "linux"), () => {
   beforeAll(async () => {
     host = new CellHost({ program: CELL });
     mkdirSync(join(folder, "masks"));
-    masks = await MaskLayers.open({ host, folder: join(folder, "masks"), own: [join(folder, "state")], mode: "root" });
+    masks = await MaskLayers.open({ host, folder: join(folder, "masks"), own: [join(folder, "state")], mode: "root", mounts: true });
   });
   afterAll(async () => {
     await host.close();

@@ -47,7 +47,7 @@ await volumes.create(fork, { snapshot }, 2 ** 30);
 const forked = await inside(fork, "ls");
 const usage = await volumes.usage(id);
 
-const masks = await MaskLayers.open({ host, folder: join(home, "masks"), own: [home], mode: "user" });
+const masks = await MaskLayers.open({ host, folder: join(home, "masks"), own: [home], mode: "user", mounts: false });
 const layer = await masks.layer({ home: folder, project, mask: [], expose: [] });
 for (const volume of [id, fork]) await volumes.remove("volume", volume);
 await volumes.remove("snapshot", snapshot);

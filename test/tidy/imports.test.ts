@@ -6,7 +6,7 @@ import { projectFiles, root, type ProjectFile } from "./files.ts";
 /** Folder of src/ (or file in src/ itself) -> the folders it may import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   schema: [],
-  config: ["schema", "policy"],
+  config: ["schema", "host", "policy"],
   host: ["schema"],
   policy: ["schema"],
   wire: ["schema"],

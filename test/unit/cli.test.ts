@@ -363,6 +363,12 @@ describe("the folders of Vivarium", () => {
     });
   });
 
+  test("lie where links above them lead, since mounts and masks speak of real places", () => {
+    mkdirSync(join(folder, "real"));
+    symlinkSync("real", join(folder, "way"));
+    expect(findPaths({ VIV_HOME: join(folder, "way/later/state") }, 1000).home).toBe(join(folder, "real/later/state"));
+  });
+
   test("give a socket a short path when the usual one is too long, one per state folder", () => {
     const long = `/tmp/${"x".repeat(120)}`;
     const one = findPaths({ VIV_HOME: long }, 1000).socket;

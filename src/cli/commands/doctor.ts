@@ -1,4 +1,5 @@
 import { findCell } from "../../config/machine.ts";
+import { findPaths } from "../../config/paths.ts";
 import type { Client } from "../../client/client.ts";
 import { diagnose } from "../../host/doctor.ts";
 import { examine } from "../../host/machine.ts";
@@ -21,7 +22,13 @@ async function look(client: () => Promise<Client>, env: Readonly<Record<string, 
   } catch (error) {
     const { message, remedy } = VivError.from(error);
     const cell = findCell(env);
-    const report = diagnose({ machine: await examine(cell), cell, storage: undefined, limits: undefined, groups: undefined });
+    const report = diagnose({
+      machine: await examine(cell, findPaths(env).home),
+      cell,
+      storage: undefined,
+      limits: undefined,
+      groups: undefined,
+    });
     return { ...report, findings: [{ check: "server", verdict: "missing", detail: message, remedy }, ...report.findings] };
   }
 }

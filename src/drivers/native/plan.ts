@@ -1,7 +1,8 @@
 /** Composes the mounts of a sandbox, as native/PROTOCOL.md (launch) understands them. */
-import { existsSync, lstatSync, type Stats } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
+import { linksTo, realPlace } from "../../host/real-place.ts";
 import type { VolumePaths } from "../../volumes/volumes.ts";
 import type { LaunchRequest as Asked } from "../drivers.ts";
 import { Slots } from "./slots.ts";
@@ -21,6 +22,14 @@ export interface MaskLayer {
   readonly masked: readonly string[];
 }
 
+/** Where the launcher builds the new root. An ordinary user's trees are no clones: what is mounted there covers what lies in it. */
+const STACK = "/tmp";
+/** Empty folders that an ordinary user's sandbox has, unless they are links in reality. */
+const MADE: readonly (readonly [path: string, mode: string])[] = [
+  ["/home", "755"],
+  ["/root", "700"],
+  ["/mnt", "755"],
+];
 const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
@@ -40,10 +49,8 @@ export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
 
 /** User mode: an empty root and an overlay for each folder of the system, or for those in it where it holds a mount. */
 export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
-  const trees = new Trees(mounts, [
-    ["mask", mask.path],
-    ["vol", request.volume.folder],
-  ]);
+  const given = [["mask", mask.path] as const, ["vol", request.volume.folder] as const];
+  const trees = new Trees(mounts, given, STACK);
   const slots = slotsOf(request);
   const overlay = (path: string, ...lowers: string[]): string =>
     parts("overlay", path, `@vol/system/upper${path}`, `@vol/system/work${path}`, ...lowers);
@@ -55,18 +62,19 @@ export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
     if (first === undefined) return [];
     return [kind === "file" ? parts("bind", path, first, "ro,file") : overlay(path, first, ...rest)];
   });
+  const shown = new Set(folders.map(({ path }) => path));
   steps.push(
-    parts("dir", "/home", "755"),
-    parts("dir", "/root", "700"),
-    parts("dir", "/mnt", "755"),
+    ...MADE.filter(([path]) => !shown.has(path)).map(([path, mode]) => parts("dir", path, mode)),
     parts("bind", "/tmp", "@vol/system/upper/tmp", "rw"),
   );
   // Of the home only what the mask put there: settings without their secrets.
-  if (request.home !== "/") {
-    const settings = existsSync(join(mask.path, request.home));
-    steps.push(
-      settings ? overlay(request.home, `@mask${request.home}`) : parts("bind", request.home, `@vol/system/upper${request.home}`, "rw"),
-    );
+  const home = realPlace(request.home);
+  if (home !== "/") {
+    const settings = existsSync(join(mask.path, home));
+    steps.push(settings ? overlay(home, `@mask${home}`) : parts("bind", home, `@vol/system/upper${home}`, "rw"));
+  }
+  for (const link of linksTo(request.home)) {
+    if (link.startsWith("/home/") && !shown.has("/home")) steps.push(parts("symlink", link, readlinkSync(link)));
   }
   steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, mask, trees));
   slots.save();
@@ -100,7 +108,7 @@ function inLayer(mask: MaskLayer, path: string): Stats | undefined {
 
 /** Folders below system/upper and system/work that user mode needs before its launch. */
 export function userModeFolders(folders: readonly UserFolder[], home: string): string[] {
-  const overlaid = [...folders.filter(({ kind }) => kind === "overlay").map(({ path }) => path), home];
+  const overlaid = [...folders.filter(({ kind }) => kind === "overlay").map(({ path }) => path), realPlace(home)];
   return [...overlaid.flatMap((path) => [`system/upper${path}`, `system/work${path}`]), "system/upper/tmp"];
 }
 
@@ -109,8 +117,11 @@ class Trees {
   readonly #mounts: readonly Mount[];
   readonly #paths: Map<string, string>;
   readonly #names = new Map<string, string>();
+  /** A folder that is out of sight by the time a path in it is opened, unless the tree begins below it. */
+  readonly #covered: string | undefined;
 
-  constructor(mounts: readonly Mount[], given: readonly (readonly [name: string, path: string])[]) {
+  constructor(mounts: readonly Mount[], given: readonly (readonly [name: string, path: string])[], covered?: string) {
+    this.#covered = covered;
     this.#mounts = mounts;
     this.#paths = new Map(given);
   }
@@ -121,7 +132,7 @@ class Trees {
 
   /** A path of reality as a place in a tree. */
   at(path: string): string {
-    const target = mountOf(path, this.#mounts)?.target ?? "/";
+    const target = this.#treeOf(path);
     const name = this.#names.get(target) ?? `fs${this.#names.size}`;
     this.#names.set(target, name);
     this.#paths.set(name, target);
@@ -129,9 +140,12 @@ class Trees {
     return `@${name}${rest === "/" ? "" : rest}`;
   }
 
-  /** A folder of reality in the project. An ordinary user's launch covers /tmp before it looks below a tree, and a project may lie there. */
-  live(name: string, path: string): string {
-    return path.startsWith("/tmp/") ? this.own(name, path) : this.at(path);
+  #treeOf(path: string): string {
+    const target = mountOf(path, this.#mounts)?.target ?? "/";
+    const covered = `${this.#covered ?? ""}/`;
+    if (covered === "/" || !path.startsWith(covered) || target.startsWith(covered)) return target;
+    const [first = ""] = path.slice(covered.length).split("/");
+    return covered + first;
   }
 
   /** A file of reality, also one that is a mount itself: such a mount is no tree. */
@@ -192,7 +206,7 @@ function projectMounts(request: LaunchRequest, mask: MaskLayer, trees: Trees): s
       : parts("overlay", path, `@vol/roots/${slot}/upper`, `@vol/roots/${slot}/work`, ...layers.map((layer) => `${layer}/roots/${slot}`)),
   );
   const live = base.live.flatMap(({ path, slot }) => {
-    const lowers = lowersOf(mask, path, () => trees.live(`live${slot}`, path));
+    const lowers = lowersOf(mask, path, () => trees.at(path));
     return lowers.length === 0 ? [] : [parts("overlay", path, `@vol/live/${slot}/upper`, `@vol/live/${slot}/work`, ...lowers)];
   });
   return [...roots, ...live, ...base.readOnly.map((path) => parts("bind", path, trees.at(path), "ro,file"))];

@@ -7,8 +7,10 @@ export type UserFolder =
   | { readonly kind: "overlay" | "dir" | "file"; readonly path: string }
   | { readonly kind: "symlink"; readonly path: string; readonly target: string };
 
-/** Top-level folders that are made anew in every sandbox or hidden in it. */
-const PRIVATE_TOPS = new Set(["/proc", "/sys", "/dev", "/run", "/tmp", "/home", "/root", "/mnt", "/media", "/lost+found", "/boot"]);
+/** Top-level folders that are made anew in every sandbox. */
+const MADE_TOPS = new Set(["/proc", "/sys", "/dev", "/run", "/tmp"]);
+/** Those that are hidden in it, or made, unless they are links to where the mask hides them. */
+const PRIVATE_TOPS = new Set(["/home", "/root", "/mnt", "/media", "/lost+found", "/boot"]);
 
 export interface Surroundings {
   /** The state folder. It holds the uppers, and layers that contain each other are refused. */
@@ -48,8 +50,9 @@ class Pieces {
 
   /** The type comes from the folder above: a mount whose server does not answer is not touched. */
   #piece(entry: Dirent, path: string): UserFolder[] {
-    if (PRIVATE_TOPS.has(path) || path === this.#around.state) return [];
+    if (MADE_TOPS.has(path) || path === this.#around.state) return [];
     if (entry.isSymbolicLink()) return [{ kind: "symlink", path, target: readlinkSync(path) }];
+    if (PRIVATE_TOPS.has(path)) return [];
     if (entry.isFile()) return dirname(path) === "/" ? [] : [{ kind: "file", path }];
     if (!entry.isDirectory()) return [];
     if (this.#mounts.has(path) && !this.#disks.has(path)) return [{ kind: "dir", path }];
