@@ -165,13 +165,14 @@ describe("with a state folder on the overlay of a container", needs("root", "use
   });
 });
 
-test(
-  "CLONE-1: an ordinary user whose home lies in the folder for temporary files has its toolchains",
+test.each(["a folder", "a disk of its own"])(
+  "CLONE-1: an ordinary user whose home lies in the folder for temporary files, which is %s, has its toolchains",
   needs("root", "user-namespaces", "open-checkout"),
-  async () => {
+  async (kind) => {
     const home = mkdtempSync("/tmp/viv-machines-");
     lay(home, { ".nvm/tool": "tool", notes: "canary" }, UID);
-    const server = await TestServer.start({ uid: UID, env: { HOME: home } });
+    const script = kind === "a folder" ? "true" : "mount --bind /tmp /tmp";
+    const server = await TestServer.start({ uid: UID, through: through(UID, script), env: { HOME: home } });
     const { id } = await server.create();
     expect((await server.sh(id, `cat ${home}/.nvm/tool; ls -A ${home}`)).stdout).toBe("tool.nvm\n");
     await server.remove();
