@@ -1,5 +1,4 @@
 /** What an attempt changed that is not promoted, and what its change needs to work without that. */
-import { dirname, join } from "node:path";
 import { diffNames } from "../merge/diff.ts";
 import type { LeftOut } from "../merge/promotable.ts";
 import { diffSystem } from "../merge/system.ts";
@@ -22,13 +21,12 @@ export async function sideChanges(
 ): Promise<string[]> {
   const { driver, volumes, gather, takeOut } = parts.backends.of(row);
   if (!driver.capabilities.walled) return byFolder(leftOut);
-  const sides = await volumes.sides({ snapshot }, row.base, "system");
-  const { packages, etc, folders } = await diffSystem({ gather, temporary }, takeOut, sides);
+  const system = volumes.system({ snapshot });
+  const { packages, etc, folders } = await diffSystem({ gather, temporary }, takeOut, system);
   const base = await parts.store.base(row.base);
   const lines = [...byFolder(leftOut)];
   for (const { path, slot } of base?.live ?? []) {
-    const upper = join(dirname(dirname(sides.new)), "live", String(slot), "upper");
-    const { entries } = await diffNames({ gather, temporary }, { old: [path], new: upper, overlay: true });
+    const { entries } = await diffNames({ gather, temporary }, volumes.live({ snapshot }, { path, slot }));
     const files = entries.filter(({ type }) => type !== "dir").length;
     if (files > 0) lines.push(`${path.slice(row.project.length + 1)}/ (${count(files, "file")})`);
   }

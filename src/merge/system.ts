@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DiffEntry, PackageChange, SystemDiff } from "../schema/files.ts";
 import type { TakeOut } from "../volumes/take-out.ts";
-import type { Sides } from "../volumes/volumes.ts";
+import type { Sides, SystemPart } from "../volumes/volumes.ts";
 import { diffNames, type Workplace } from "./diff.ts";
 
 type Package = SystemDiff["packages"][number];
@@ -15,11 +15,11 @@ const PIP_PACKAGE =
 /** Folders below these say more than their first name does. */
 const DEEP = /^(usr\/local|usr|var|home|opt)$/;
 
-export async function diffSystem(workplace: Workplace, takeOut: TakeOut, sides: Sides): Promise<SystemDiff> {
-  const { entries, more } = await diffNames(workplace, sides);
+export async function diffSystem(workplace: Workplace, takeOut: TakeOut, system: readonly SystemPart[]): Promise<SystemDiff> {
+  const { entries, more } = await changesOf(workplace, system);
   const folder = await mkdtemp(join(workplace.temporary, "system-"));
   try {
-    const texts = new Texts(takeOut, sides, folder);
+    const texts = new Texts(takeOut, system, folder);
     const packages = [
       ...(entries.some(({ path }) => path === DPKG_STATUS) ? await debianChanges(texts) : []),
       ...(await npmChanges(texts, entries)),
@@ -37,29 +37,49 @@ export async function diffSystem(workplace: Workplace, takeOut: TakeOut, sides: 
   }
 }
 
+/** Of all parts, with paths that begin at the system's root. */
+async function changesOf(workplace: Workplace, system: readonly SystemPart[]): Promise<{ entries: DiffEntry[]; more: boolean }> {
+  const all = await Promise.all(
+    system.map(async ({ at, sides }) => {
+      const { entries, more } = await diffNames(workplace, sides);
+      return { entries: entries.map((entry) => ({ ...entry, path: join(at, entry.path).slice(1) })), more };
+    }),
+  );
+  return { entries: all.flatMap(({ entries }) => entries), more: all.some(({ more }) => more) };
+}
+
 /** Texts of single files, as they are in reality and inside. */
 class Texts {
   readonly #takeOut: TakeOut;
-  readonly #sides: Sides;
+  readonly #system: readonly SystemPart[];
   readonly #folder: string;
   #taken = 0;
 
-  constructor(takeOut: TakeOut, sides: Sides, folder: string) {
+  constructor(takeOut: TakeOut, system: readonly SystemPart[], folder: string) {
     this.#takeOut = takeOut;
-    this.#sides = sides;
+    this.#system = system;
     this.#folder = folder;
   }
 
   async old(path: string): Promise<string> {
-    for (const layer of this.#sides.old) {
-      const text = await this.#read(layer, path);
+    const { sides, below } = this.#partOf(path);
+    for (const layer of sides.old) {
+      const text = await this.#read(layer, below);
       if (text !== "") return text;
     }
     return "";
   }
 
   async new(path: string): Promise<string> {
-    return this.#read(this.#sides.new, path);
+    const { sides, below } = this.#partOf(path);
+    return this.#read(sides.new, below);
+  }
+
+  /** The innermost part that holds a path, and the path below it. */
+  #partOf(path: string): { sides: Sides; below: string } {
+    const holding = this.#system.filter(({ at }) => at === "/" || `/${path}`.startsWith(`${at}/`));
+    const { at, sides } = holding.reduce((inner, part) => (part.at.length > inner.at.length ? part : inner));
+    return { sides, below: at === "/" ? path : path.slice(at.length) };
   }
 
   async #read(root: string, path: string): Promise<string> {

@@ -8,7 +8,7 @@ import type { EventFeed } from "../events/events.ts";
 import { pack, unpack } from "../sandbox/archive.ts";
 import { diffInFull, diffNames, makePatch } from "../merge/diff.ts";
 import { diffSystem } from "../merge/system.ts";
-import { sidesOf } from "../sandbox/diff.ts";
+import { sidesOf, systemOf } from "../sandbox/diff.ts";
 import type { FileOperations } from "../drivers/drivers.ts";
 import type { LiveSandbox } from "../sandbox/live.ts";
 import type { Parts } from "../sandbox/parts.ts";
@@ -114,7 +114,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       const row = await sandboxes.find(sandbox);
       const backend = parts.backends.of(row);
       const workplace = { gather: backend.gather, temporary: engine.temporary };
-      return diffSystem(workplace, backend.takeOut, await sidesOf(backend, row, "system"));
+      return diffSystem(workplace, backend.takeOut, systemOf(backend, row));
     },
     sandboxStatus: async ({ sandbox }) => sandboxStatus(parts, await sandboxes.find(sandbox), engine.temporary),
     refreshSandbox: ({ sandbox }) => sandboxes.refresh(sandbox, engine.temporary),

@@ -1,15 +1,24 @@
 /** Which folders are compared to tell what a sandbox changed. */
 import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
-import type { Sides } from "../volumes/volumes.ts";
+import type { Sides, SystemPart, VolumeOrSnapshot } from "../volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Backend } from "./parts.ts";
 
 const PROJECT_SLOT = 0;
 
-export async function sidesOf(backend: Backend, row: SandboxRow, what: "project" | "system" = "project"): Promise<Sides> {
-  // Of a stopped sandbox only its last snapshot is left.
-  if (row.state === "completed" && row.currentSnapshot === null) throw new VivError("not_found", `Nothing is kept of ${row.name}.`);
-  const of = row.state === "completed" && row.currentSnapshot !== null ? { snapshot: row.currentSnapshot } : { volume: row.id };
-  return backend.volumes.sides(of, comparedBase(row), what === "system" ? "system" : PROJECT_SLOT);
+export async function sidesOf(backend: Backend, row: SandboxRow): Promise<Sides> {
+  return backend.volumes.sides(keptOf(row), comparedBase(row), PROJECT_SLOT);
+}
+
+/** What is compared for the rest of the system. */
+export function systemOf(backend: Backend, row: SandboxRow): SystemPart[] {
+  return backend.volumes.system(keptOf(row));
+}
+
+/** Of a stopped sandbox only its last snapshot is left. */
+function keptOf(row: SandboxRow): VolumeOrSnapshot {
+  if (row.state !== "completed") return { volume: row.id };
+  if (row.currentSnapshot === null) throw new VivError("not_found", `Nothing is kept of ${row.name}.`);
+  return { snapshot: row.currentSnapshot };
 }

@@ -4,7 +4,7 @@ import { mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../schema/errors.ts";
 import { asideName, checkedId, MAKING, parseSnapshotName, REPLACING, snapshotName, TRASH } from "./names.ts";
-import type { VolumeKeep } from "./volumes.ts";
+import type { VolumeKeep, VolumeOrSnapshot } from "./volumes.ts";
 
 const FOLDERS = { volume: "volumes", snapshot: "snapshots", base: "bases", tip: "tips" } as const;
 export type Kind = keyof typeof FOLDERS;
@@ -44,6 +44,10 @@ export class Shelves {
 
   has(kind: Kind, id: string): boolean {
     return (kind !== "snapshot" || this.#owners.has(id)) && existsSync(this.path(kind, id));
+  }
+
+  pathOf(of: VolumeOrSnapshot): string {
+    return "volume" in of ? this.path("volume", of.volume) : this.path("snapshot", of.snapshot);
   }
 
   path(kind: Kind, id: string): string {

@@ -10,12 +10,12 @@
  * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
  * nobody on the host follows a path in it.
  */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readSlots } from "./slots.ts";
 
 /** The number of live folders every volume has room for. */
 export const LIVE_SLOTS = 16;
-/** Written when a sandbox is launched, and part of every snapshot. */
-export const SLOTS_FILE = "slots.json";
 
 export interface VolumeCapabilities {
   /** hard: the storage refuses to write over the quota. watched: someone must look. */
@@ -65,10 +65,32 @@ export interface Between {
   readonly forth: readonly Sides[];
 }
 
-/** The sides of everything outside the project: reality as it is now, and what the sandbox wrote over it. */
-export function systemSides(volume: string): Sides {
-  return { old: ["/"], new: join(volume, "system", "upper"), overlay: true };
+/** A part of what lies outside the project: reality as it is now, and what the sandbox wrote over it. */
+export interface SystemPart {
+  readonly at: string;
+  readonly sides: Sides;
 }
+
+/** The system itself, then disks and folders that are mounted apart. */
+export function systemParts(volume: string): SystemPart[] {
+  const apart = [...(readSlots(volume) ?? [])].filter(([path]) => existsSync(path));
+  return [
+    { at: "/", sides: { old: ["/"], new: join(volume, "system", "upper"), overlay: true } },
+    ...apart.map(([path, slot]) => ({ at: path, sides: liveSides(volume, { path, slot }) })),
+  ];
+}
+
+export function liveSides(volume: string, { path, slot }: LiveSlot): Sides {
+  return { old: [path], new: join(volume, "live", String(slot), "upper"), overlay: true };
+}
+
+/** A folder of reality that a sandbox writes its own changes over. */
+export interface LiveSlot {
+  readonly path: string;
+  readonly slot: number;
+}
+
+export type VolumeOrSnapshot = { readonly volume: string } | { readonly snapshot: string };
 
 export type VolumeSource = { readonly base: string; readonly project: string } | { readonly snapshot: string };
 
@@ -85,8 +107,12 @@ export interface Volumes {
   /** A new volume from a base or a snapshot. Complete or absent. */
   create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths>;
   paths(volume: string): Promise<VolumePaths>;
-  /** The folders to compare to tell what a volume or a snapshot of it changed in a captured folder, or in the rest of the system. */
-  sides(of: { readonly volume: string } | { readonly snapshot: string }, base: string, slot: number | "system"): Promise<Sides>;
+  /** The folders to compare to tell what a volume or a snapshot of it changed in a captured folder. */
+  sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides>;
+  /** The same for a folder of the project that is shared live. */
+  live(of: VolumeOrSnapshot, folder: LiveSlot): Sides;
+  /** The same for everything outside the project. */
+  system(of: VolumeOrSnapshot): SystemPart[];
   /** What leads from one base of a project to another, for a captured folder. */
   between(from: string, to: string, slot: number): Promise<Between>;
   /** A frozen copy of the volume as it is now. The caller has written back and frozen the processes. */

@@ -43,6 +43,7 @@ describe.each([
       for folder in /opt /var/local; do mount --bind ${place}/disk $folder; done
       mount --bind ${place}/exports /usr/local/src
       for folder in home masked; do mkdir -p ${place}/exports/$folder; mount --bind ${place}/$folder /usr/local/src/$folder; done
+      mount --bind /var/lib/dpkg /var/lib/dpkg
       mount -t tmpfs none /usr/local/games
       mkdir /usr/local/games/below
       mount --bind /etc/os-release /etc/hostname
@@ -85,6 +86,18 @@ describe.each([
     expect(await inside("find /usr/local/src/home /usr/local/src/masked -type f 2>/dev/null; true")).toBe("");
     const outside = ["-t", String(server.pid), "-m", "cat", "/usr/local/src/home/top", "/usr/local/src/masked/file"];
     expect(execFileSync("nsenter", outside, { encoding: "utf8" })).toBe("canarycanary");
+  });
+
+  test("PROM-1: tells what it changed on disks of their own, packages included", async () => {
+    const made = (await server.create()).id;
+    const stanza = "\nPackage: viv-test\nStatus: install ok installed\nVersion: 1.0\n";
+    const status = uid === 0 ? `printf '${stanza.replaceAll("\n", "\\n")}' >> /var/lib/dpkg/status` : "true";
+    await server.sh(made, `echo new > /opt/new; echo new > /home/me/.nvm/new; ${status}`, { user: String(uid) });
+    const { folders, packages } = await server.client.call("diffSystem", { sandbox: made });
+    expect(folders).toContainEqual({ path: "/opt", added: 1, changed: 0, deleted: 0 });
+    expect(folders).toContainEqual({ path: "/home/me", added: 1, changed: 0, deleted: 0 });
+    expect(packages).toEqual(uid === 0 ? [{ manager: "dpkg", name: "viv-test", old: null, new: "1.0" }] : []);
+    await server.client.call("removeSandbox", { sandbox: made });
   });
 
   test("CLONE-3: changes nothing of reality there", async () => {

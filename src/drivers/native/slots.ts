@@ -1,7 +1,8 @@
 /** Which folder of the machine each live/<n> slot of a volume serves. What is in a slot was made in that folder, and belongs nowhere else. */
-import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { LIVE_SLOTS, SLOTS_FILE } from "../../volumes/volumes.ts";
+import { readSlots, writeSlots } from "../../volumes/slots.ts";
+import { LIVE_SLOTS } from "../../volumes/volumes.ts";
 
 const ALL = Array.from({ length: LIVE_SLOTS }, (_, slot) => slot);
 
@@ -15,7 +16,7 @@ export class Slots {
 
   /** `used` are those that the base gave to folders of the project. */
   constructor(volume: string, used: readonly number[]) {
-    const known = readSlots(join(volume, SLOTS_FILE));
+    const known = readSlots(volume);
     this.#volume = volume;
     this.#slots = known ?? new Map();
     this.#taken = new Set([...used, ...this.#slots.values()]);
@@ -30,10 +31,7 @@ export class Slots {
 
   /** Before anything is written into them. A machine with one disk has none to give, and nothing to write down. */
   save(): void {
-    if (!this.#isChanged) return;
-    const file = join(this.#volume, SLOTS_FILE);
-    writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(this.#slots)), { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    if (this.#isChanged) writeSlots(this.#volume, this.#slots);
   }
 
   #give(path: string): number | undefined {
@@ -52,15 +50,5 @@ export class Slots {
       // What its sandbox closed to everybody is in use.
       return false;
     }
-  }
-}
-
-function readSlots(file: string): Map<string, number> | undefined {
-  try {
-    const slots: Record<string, number> = JSON.parse(readFileSync(file, "utf8"));
-    return new Map(Object.entries(slots));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
   }
 }

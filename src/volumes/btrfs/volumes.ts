@@ -11,11 +11,15 @@ import { damaged } from "../damage.ts";
 import { Shelves } from "../shelves.ts";
 import {
   LIVE_SLOTS,
-  systemSides,
+  liveSides,
+  systemParts,
   type Between,
+  type LiveSlot,
   type Sides,
+  type SystemPart,
   type Tip,
   type VolumeKeep,
+  type VolumeOrSnapshot,
   type VolumePaths,
   type Volumes,
   type VolumeSource,
@@ -109,9 +113,16 @@ export class BtrfsVolumes implements Volumes {
     return { folder, layers: [] };
   }
 
-  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number | "system"): Promise<Sides> {
-    const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
-    if (slot === "system") return systemSides(folder);
+  live(of: VolumeOrSnapshot, folder: LiveSlot): Sides {
+    return liveSides(this.#shelves.pathOf(of), folder);
+  }
+
+  system(of: VolumeOrSnapshot): SystemPart[] {
+    return systemParts(this.#shelves.pathOf(of));
+  }
+
+  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
+    const folder = this.#shelves.pathOf(of);
     return {
       old: [join(this.#shelves.path("base", base), "roots", String(slot))],
       new: join(folder, "roots", String(slot)),

@@ -10,7 +10,7 @@ import { VivError } from "../../schema/errors.ts";
 import { damaged } from "../damage.ts";
 import { Shelves } from "../shelves.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
-import type { Between, Sides, Tip, VolumeKeep, VolumePaths, Volumes, VolumeSource } from "../volumes.ts";
+import type { Between, Sides, SystemPart, Tip, VolumeKeep, VolumeOrSnapshot, VolumePaths, Volumes, VolumeSource } from "../volumes.ts";
 import { compareTrees } from "./compare.ts";
 import { copyTree, removeTree } from "./trees.ts";
 
@@ -98,9 +98,16 @@ export class FolderVolumes implements Volumes {
     return { folder, layers: [] };
   }
 
-  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number | "system"): Promise<Sides> {
-    if (slot === "system") throw new VivError("unsupported", "A sandbox without walls has no system of its own.");
-    const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
+  live(): Sides {
+    throw new VivError("unsupported", "A sandbox without walls shares nothing live.");
+  }
+
+  system(): SystemPart[] {
+    throw new VivError("unsupported", "A sandbox without walls has no system of its own.");
+  }
+
+  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
+    const folder = this.#shelves.pathOf(of);
     return {
       old: [join(this.#shelves.path("base", base), "roots", String(slot))],
       new: join(folder, "roots", String(slot)),

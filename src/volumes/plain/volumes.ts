@@ -11,15 +11,19 @@ import { VivError } from "../../schema/errors.ts";
 import { checkedId } from "../names.ts";
 import { damaged } from "../damage.ts";
 import { Shelves } from "../shelves.ts";
+import { SLOTS_FILE } from "../slots.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
 import {
   LIVE_SLOTS,
-  SLOTS_FILE,
-  systemSides,
+  liveSides,
+  systemParts,
   type Between,
+  type LiveSlot,
   type Sides,
+  type SystemPart,
   type Tip,
   type VolumeKeep,
+  type VolumeOrSnapshot,
   type VolumePaths,
   type Volumes,
   type VolumeSource,
@@ -129,9 +133,16 @@ export class PlainVolumes implements Volumes {
     return { folder, layers: (await readLayers(folder)).map((layer) => this.#shelves.path("base", layer)) };
   }
 
-  async sides(of: { volume: string } | { snapshot: string }, base: string, slot: number | "system"): Promise<Sides> {
-    const folder = "volume" in of ? this.#shelves.path("volume", of.volume) : this.#shelves.path("snapshot", of.snapshot);
-    if (slot === "system") return systemSides(folder);
+  live(of: VolumeOrSnapshot, folder: LiveSlot): Sides {
+    return liveSides(this.#shelves.pathOf(of), folder);
+  }
+
+  system(of: VolumeOrSnapshot): SystemPart[] {
+    return systemParts(this.#shelves.pathOf(of));
+  }
+
+  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
+    const folder = this.#shelves.pathOf(of);
     const layers = await readLayers(folder);
     const [own = base] = layers;
     const sides = { old: this.#folders(layers, slot), new: join(folder, "roots", String(slot), "upper"), overlay: true };
