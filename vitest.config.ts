@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const shared = { testTimeout: 30_000, hookTimeout: 90_000 };
+const shared = { testTimeout: 60_000, hookTimeout: 90_000 };
 
 /** End-to-end tests that measure the machine, or load it on purpose. */
 const ALONE = ["exhaustion", "floods", "quotas", "snapshot-cost", "storms"].map((name) => `test/e2e/${name}.test.ts`);

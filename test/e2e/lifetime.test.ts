@@ -8,7 +8,7 @@ import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 const DAY_MS = 24 * 3_600_000;
-const IDLE_MS = 300;
+const IDLE_MS = 2_000;
 
 describe("the lifetime of a sandbox", needs("root"), () => {
   let server: TestServer;
@@ -39,7 +39,7 @@ describe("the lifetime of a sandbox", needs("root"), () => {
         ),
       ),
     );
-    for (const end of ended) expect(end).toMatchObject({ outcome: "timeout", reason: "Nothing happened for 300 milliseconds." });
+    for (const end of ended) expect(end).toMatchObject({ outcome: "timeout", reason: "Nothing happened for 2 seconds." });
     // They lived through the same looks of the reaper.
     for (const { id } of [busy, waited, never]) expect(await look(id)).toMatchObject({ state: "running" });
     expect(never.expiresAt).toBeNull();

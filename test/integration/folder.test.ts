@@ -89,9 +89,9 @@ describe("commands of an unwalled sandbox", () => {
   });
 
   test("are ended at their time limit with everything they started, politely first", async () => {
-    const polite = await run("trap 'echo bye; exit 3' TERM; sleep 100 & wait", { timeoutMs: 200 });
+    const polite = await run("trap 'echo bye; exit 3' TERM; sleep 100 & wait", { timeoutMs: 1_000 });
     expect(polite).toMatchObject({ stdout: "bye\n", exit: { timedOut: true, code: 3 } });
-    const stubborn = await run("trap '' TERM; sleep 100 & echo $!; while :; do sleep 1; done", { timeoutMs: 200 });
+    const stubborn = await run("trap '' TERM; sleep 100 & echo $!; while :; do sleep 1; done", { timeoutMs: 1_000 });
     expect(stubborn.exit).toMatchObject({ timedOut: true, signal: 9 });
     await gone(Number(stubborn.stdout));
   });

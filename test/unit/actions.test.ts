@@ -195,7 +195,7 @@ describe("an action that is asked about", () => {
     const { approval } = await decide(row, "git push");
     await store.change(async (change) => {
       const waiting = await change.approval(approval?.id ?? "");
-      if (waiting !== undefined) await change.putApproval({ ...waiting, deadline: new Date(Date.now() + 50).toISOString() });
+      if (waiting !== undefined) await change.putApproval({ ...waiting, deadline: new Date(Date.now() + 1_500).toISOString() });
     });
     expect(await decide(row, "git push", 5)).toMatchObject({ verdict: "deny", rule: `deadline of ${approval?.id}` });
     expect((await records()).filter(({ label }) => label === "DENIED").map(({ action, actor }) => `${actor.kind} ${action}`)).toEqual([
