@@ -219,11 +219,9 @@ describe("the way out of a sandbox", needs("root", "curl"), () => {
   }
 
   test("an answer that is under way ends when the host is denied; `viv network` shows and changes it", async () => {
+    const heard = once(web, "request");
     const slow = curl(box, url("allowed.test", "/slow"), "-m 25");
-    await eventually(
-      async () => (await server.client.call("inspectNetwork", { sandbox: box })).connections,
-      (count) => count > 0,
-    );
+    await heard;
     const began = performance.now();
     expect(viv(server, ["network", box, "--deny", "allowed.test"]).out).toContain("never: allowed.test");
     expect((await slow).end?.exitCode).not.toBe(0);
