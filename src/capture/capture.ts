@@ -48,7 +48,7 @@ export interface CaptureRequest {
   /** Project paths to leave out. */
   readonly exclude: readonly string[];
   /** Absolute paths that are hidden in every sandbox: not captured with a further folder either. */
-  readonly hidden?: readonly string[];
+  readonly hidden: readonly string[];
   /** Project folders to share live. */
   readonly live: readonly string[];
   /** Bytes to capture at most. */

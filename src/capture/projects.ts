@@ -136,7 +136,7 @@ export class ProjectCapture implements Capture {
   /** A layer can't take a file away that a layer below it holds and reality still has. */
   #hasStaleFiles(request: CaptureRequest): boolean {
     const layered = this.#volumes.capabilities.roots === "overlay";
-    const hidden = (request.hidden ?? []).filter((path) => request.data.some((folder) => isWithin(path, folder.path)));
+    const hidden = request.hidden.filter((path) => request.data.some((folder) => isWithin(path, folder.path)));
     const left = [...request.exclude.map((path) => join(request.path, path)), ...hidden];
     return layered && left.some((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === true);
   }
@@ -244,7 +244,7 @@ function explain(error: unknown, project: string): unknown {
 /** Paths relative to a root that are not entered. */
 function skipped(request: CaptureRequest, root: Pick<Root, "path" | "slot">, live: readonly { path: string }[]): string[] {
   if (root.slot !== 0) {
-    const hidden = (request.hidden ?? []).filter((path) => path !== root.path && isWithin(path, root.path));
+    const hidden = request.hidden.filter((path) => path !== root.path && isWithin(path, root.path));
     return [...new Set(hidden.map((path) => relative(root.path, path)))].toSorted();
   }
   const shared = live.map((folder) => relative(request.path, folder.path)).filter((path) => !path.startsWith("../"));

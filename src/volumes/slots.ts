@@ -18,6 +18,7 @@ export function readSlots(volume: string): Map<string, number> | undefined {
 
 export function writeSlots(volume: string, slots: ReadonlyMap<string, number>): void {
   const file = join(volume, SLOTS_FILE);
-  writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(slots)), { mode: 0o600 });
+  // On the disk before it has its name: half a list would keep the volume from ever being launched again.
+  writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(slots)), { mode: 0o600, flush: true });
   renameSync(`${file}.new`, file);
 }

@@ -1,6 +1,6 @@
 /** F-27 and F-28 of the fault list: a native helper that is missing, wrong, replaced, or hangs. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -112,13 +112,15 @@ describe("the cell of a server", needs("root"), () => {
   });
 
   test("F-27: that is replaced during a run is not the one that works: the server goes on with what it loaded", async () => {
+    const ran = join(server.place, "the-other-one-ran");
     rmSync(cell);
-    replace(cell, "#!/bin/sh\ntouch /tmp/never\nexit 1\n");
+    replace(cell, `#!/bin/sh\ntouch ${ran}\nexit 1\n`);
     const host = cellHost(server);
     expect(readlinkSync(`/proc/${host}/exe`)).toBe(`${cell} (deleted)`);
     const made = await server.create();
     expect((await server.sh(made.id, "cat hello.txt")).stdout).toBe("hello\n");
     await server.client.call("removeSandbox", { sandbox: made.id });
+    expect(existsSync(ran)).toBe(false);
     await expectUntouched();
     await restore();
   });

@@ -20,7 +20,7 @@ chmodSync(join(project, "shut"), 0o555);
 const host = new CellHost({ program: cell });
 const volumes: Volumes = await PlainVolumes.open(host, { home });
 const capture = new ProjectCapture(host, volumes);
-const request = { project: newId("project"), path: project, exclude: [], live: [], limitBytes: 2 ** 40, data: [] };
+const request = { project: newId("project"), path: project, exclude: [], hidden: [], live: [], limitBytes: 2 ** 40, data: [] };
 const first = await capture.base(request);
 rmSync(join(project, "gone"));
 writeFileSync(join(project, "new"), "");

@@ -1,4 +1,4 @@
-/** Before any test: the server as users get it, in a few files. It starts in a third of the time, and the tests start hundreds. */
+/** Before any test: the server as users get it, in a few files. It starts in half the time, and the tests start hundreds. */
 import { dirname } from "node:path";
 import { bundle } from "../../scripts/bundle.ts";
 import { SERVER } from "./compiled.ts";

@@ -35,7 +35,7 @@ export function filesWithCanary(folder: string): string {
 }
 
 export function requestFor(path: string, more: Partial<CaptureRequest> = {}): CaptureRequest {
-  return { project: newId("project"), path, exclude: [], live: [], limitBytes: LIMITS.maxCapturedBytes, data: [], ...more };
+  return { project: newId("project"), path, exclude: [], hidden: [], live: [], limitBytes: LIMITS.maxCapturedBytes, data: [], ...more };
 }
 
 export class CaptureLab {

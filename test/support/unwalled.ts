@@ -42,7 +42,15 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
   const volumes = await FolderVolumes.open({ home });
   const capture = new FolderCapture(volumes);
   const driver = new FolderDriver({ home });
-  const request = { project: newId("project"), path: project, exclude: [], live: [], limitBytes: LIMITS.maxCapturedBytes, data: [] };
+  const request = {
+    project: newId("project"),
+    path: project,
+    exclude: [],
+    hidden: [],
+    live: [],
+    limitBytes: LIMITS.maxCapturedBytes,
+    data: [],
+  };
   const put = (name: string, text: string): void => {
     mkdirSync(dirname(join(project, name)), { recursive: true });
     writeFileSync(join(project, name), text);
