@@ -6,16 +6,16 @@ import { decodePath } from "../schema/path-bytes.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../store/store.ts";
-import { changeOf, type AttemptChange } from "./change.ts";
+import { openChange, type Opening } from "./change.ts";
 import type { Clones } from "./clones.ts";
 import { commandTimeoutMs, judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { runLine, tailOf } from "./line.ts";
-import { splitChange } from "./manifest.ts";
+import { mayTouchProtected, splitChange } from "./manifest.ts";
 import { isTestConfiguration, protectionOf, steersChecks } from "./protection.ts";
 import { ADDS_CONFIGURATION, ONLY_PROTECTED, STEERS_CHECKS } from "./ranking.ts";
 import type { Shared } from "./shared-folders.ts";
-import { sideChanges } from "./side-changes.ts";
+import { byFolder, shortened, sideChanges } from "./side-changes.ts";
 import type { Verification } from "./verification.ts";
 
 /** What attempts work with. */
@@ -164,8 +164,7 @@ export class AttemptRun {
     const row = await sandboxes.find(sandbox);
     const experiment = this.#journal.row;
     const signal = AbortSignal.any([kill, cancel]);
-    const opening = changeOf(parts, row, snapshot, experiment.input.include, temporary);
-    opening.catch(() => undefined);
+    const opening = openChange(parts, row, snapshot, experiment.input.include, temporary);
     const labels = clones.labels(experiment.id, `checks-${this.#index}`);
     const how = judging(experiment, "left");
     const isJudged = how.checks.length > 0 || how.measure !== null;
@@ -173,19 +172,16 @@ export class AttemptRun {
       const checked = isJudged
         ? verification.passes(
             () => clones.fork(sandbox, snapshot, labels, signal),
-            async (fork) => this.#putBack(fork, await opening),
+            (fork) => this.#putBack(fork, opening),
             how,
             signal,
           )
         : Promise.resolve({ passed: true, checks: [], measure: null, setup: null });
       checked.catch(() => undefined);
-      await this.#tell(row, snapshot, await opening);
+      await this.#tell(row, snapshot, opening.change);
       this.#change({ checked: await checked });
     } finally {
-      await opening.then(
-        (change) => change.close(),
-        () => undefined,
-      );
+      opening.close();
     }
     this.#finish();
   }
@@ -197,13 +193,20 @@ export class AttemptRun {
     else this.#end("failed", reason ?? `Its command ended with ${exitCode}.`);
   }
 
-  async #putBack(fork: SandboxRow, change: AttemptChange): Promise<void> {
-    const { putBack } = await splitChange(change, this.#journal.row.protect);
+  /** Nothing is waited for where only paths differ that nobody protects. */
+  async #putBack(fork: SandboxRow, opening: Opening): Promise<void> {
+    const { protect } = this.#journal.row;
+    if (!mayTouchProtected(await opening.touched, protect)) return;
+    const change = await opening.change;
+    const { putBack } = await splitChange(change, protect);
     if (putBack.length > 0) await this.#shop.verification.apply(fork, putBack, await change.contents(putBack));
   }
 
   /** What it changed, while the checks run. */
-  async #tell(row: SandboxRow, snapshot: string, change: AttemptChange): Promise<void> {
+  async #tell(row: SandboxRow, snapshot: string, opening: Opening["change"]): Promise<void> {
+    const outside = sideChanges(this.#shop.parts, row, snapshot, this.#shop.temporary);
+    outside.catch(() => undefined);
+    const change = await opening;
     const protection = protectionOf(this.#journal.row.protect);
     const { free, changed } = await splitChange(change, this.#journal.row.protect);
     const special = change.leftOut.filter(({ why }) => why === "special").map(({ path }) => decodePath(path));
@@ -211,7 +214,7 @@ export class AttemptRun {
     this.#change({
       diff: await change.diff(),
       protectedChanged: [...changed, ...left].toSorted(),
-      sideChanges: await sideChanges(this.#shop.parts, row, snapshot, change.leftOut, this.#shop.temporary),
+      sideChanges: shortened([...byFolder(change.leftOut), ...(await outside)]),
     });
     if (change.changes.length > 0 && free.length === 0) this.#flag(ONLY_PROTECTED);
     const added = change.changes.filter(({ path, old }) => old === null && isTestConfiguration(decodePath(path)));

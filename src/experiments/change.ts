@@ -2,10 +2,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeContents } from "../merge/contents.ts";
-import { asMerged, type LeftOut } from "../merge/promotable.ts";
-import { GitStore, type TreeEntry } from "../merge/store.ts";
+import { asMerged, type LeftOut, type Promotable, type PromotableRequest } from "../merge/promotable.ts";
+import { GitStore } from "../merge/store.ts";
 import type { MergedChange } from "../merge/three-way.ts";
-import type { StoredChange } from "../merge/change-set.ts";
 import type { DiffStat } from "../schema/experiment.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import { promotableOf } from "../sandbox/promotable-of.ts";
@@ -16,36 +15,53 @@ export interface AttemptChange {
   readonly leftOut: readonly LeftOut[];
   /** Size in files and lines. */
   diff(): Promise<DiffStat>;
-  /** Writes the contents that these changes bring into a folder that goes with close(). */
+  /** Writes the contents that these changes bring into a folder of ours. */
   contents(of: readonly MergedChange[]): Promise<string>;
   /** A content as text. */
   text(id: string): Promise<string>;
   /** Keeps a text of ours among the contents; answers with its id. */
   hold(text: string): Promise<string>;
-  close(): Promise<void>;
 }
 
-export async function changeOf(
+/** A change that is being opened. */
+export interface Opening {
+  /** Every path that differs, ignored or not; known before the rest. */
+  readonly touched: Promise<readonly Buffer[]>;
+  readonly change: Promise<AttemptChange>;
+  /** Lets go of it, whether it is open yet or not. */
+  close(): void;
+}
+
+export function openChange(parts: Parts, row: SandboxRow, snapshot: string, include: readonly string[], temporary: string): Opening {
+  const touched = Promise.withResolvers<readonly Buffer[]>();
+  touched.promise.catch(() => undefined);
+  const change = changeOf(parts, row, snapshot, { include, onTouched: touched.resolve }, temporary);
+  change.catch(touched.reject);
+  const close = (): void => void change.then((opened) => opened.discard()).catch(() => undefined);
+  return { touched: touched.promise, change, close };
+}
+
+async function changeOf(
   parts: Parts,
   row: SandboxRow,
   snapshot: string,
-  include: readonly string[],
+  options: Pick<PromotableRequest, "include" | "onTouched">,
   temporary: string,
-): Promise<AttemptChange> {
+): Promise<AttemptChange & { discard(): void }> {
   const store = await GitStore.open(temporary);
   try {
-    const { changes, leftOut } = await promotableOf(parts, row, snapshot, store, { include });
+    const { changes, trees, leftOut } = await promotableOf(parts, row, snapshot, store, options);
     return {
       changes: asMerged(changes),
       leftOut,
-      diff: () => diffStat(store, [...changes.changes.values()]),
+      diff: () => diffStat(store, trees),
       contents: (of) => contentsOf(store, of),
       text: async (id) => (await store.git(["cat-file", "blob", id])).stdout.toString("utf8"),
       hold: async (text) => (await store.git(["hash-object", "-w", "--stdin"], { input: [Buffer.from(text)] })).stdout.toString().trim(),
-      close: () => store.close(),
+      discard: () => store.discard(),
     };
   } catch (error) {
-    await store.close();
+    store.discard();
     throw error;
   }
 }
@@ -68,11 +84,9 @@ async function contentsOf(store: GitStore, changes: readonly MergedChange[]): Pr
 /** As many bytes of what is no text count as a line, or a change could hide its size. */
 const BYTES_PER_LINE = 80;
 
-async function diffStat(store: GitStore, changes: readonly StoredChange[]): Promise<DiffStat> {
-  if (changes.length === 0) return { files: 0, added: 0, removed: 0 };
-  const side = (which: "old" | "new"): TreeEntry[] => changes.flatMap((change) => change[which] ?? []);
-  const { trees } = await store.write([{ entries: side("old") }, { entries: side("new") }]);
-  const { stdout } = await store.git(["diff-tree", "-r", "-M", "-z", "--raw", "--numstat", "--no-abbrev", trees[0] ?? "", trees[1] ?? ""]);
+async function diffStat(store: GitStore, trees: Promotable["trees"]): Promise<DiffStat> {
+  if (trees === undefined) return { files: 0, added: 0, removed: 0 };
+  const { stdout } = await store.git(["diff-tree", "-r", "-M", "-z", "--raw", "--numstat", "--no-abbrev", trees.old, trees.new]);
   const { raw, numbers } = readDiff(stdout.toString("latin1").split("\0").slice(0, -1));
   const unread = raw.filter((_, index) => numbers[index]?.[0] === "-" && raw[index]?.old !== raw[index]?.new);
   const sizes = await sizesOf(

@@ -3,7 +3,7 @@ import type { Attempt, Verdict } from "../schema/experiment.ts";
 import { VivError } from "../schema/errors.ts";
 import type { ExperimentRow } from "../store/store.ts";
 import type { Ends, Workshop } from "./attempt.ts";
-import { changeOf } from "./change.ts";
+import { openChange } from "./change.ts";
 import { judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { splitChange } from "./manifest.ts";
@@ -133,20 +133,27 @@ export class Decision {
     if (origin === null || sandbox === null || snapshot === null)
       throw new VivError("not_found", `What attempt ${index} left, or the frozen reality it started from, is gone.`);
     const signal = AbortSignal.any([this.#ends.kill, this.#ends.cancel]);
-    const change = await changeOf(parts, await sandboxes.find(sandbox), snapshot, input.include, temporary);
+    const opening = openChange(parts, await sandboxes.find(sandbox), snapshot, input.include, temporary);
     try {
-      const { free } = await splitChange(change, protect);
-      const contents = await change.contents(free);
+      const alone = opening.change.then(async (change) => {
+        const { free } = await splitChange(change, protect);
+        return { free, contents: await change.contents(free) };
+      });
+      alone.catch(() => undefined);
       const verified = await verification.passes(
         () => clones.fork(origin.sandbox, origin.snapshot, clones.labels(id, `verify-${index}`), signal),
-        (fork) => verification.apply(fork, free, contents),
+        async (fork) => {
+          const { free, contents } = await alone;
+          await verification.apply(fork, free, contents);
+        },
         judging(this.#journal.row, "fresh"),
         signal,
       );
+      const { free } = await alone;
       this.#journal.changeAttempt(index, { verified, needs: verified.passed ? [] : needsOf(free, sideChanges) });
       return verified;
     } finally {
-      await change.close();
+      opening.close();
     }
   }
 }

@@ -27,6 +27,13 @@ export async function splitChange(change: Splittable, patterns: readonly string[
   return split;
 }
 
+/** Whether something may have to be put back, known from names alone. */
+export function mayTouchProtected(paths: readonly Buffer[], patterns: readonly string[] | null): boolean {
+  const protection = protectionOf(patterns);
+  const isManifest = (name: string): boolean => patterns === null && MANIFESTS.some(([manifest]) => manifest.test(name));
+  return paths.map(decodePath).some((name) => protection.protects(name, false) || isManifest(name));
+}
+
 async function withManifest(change: Splittable, split: Split, one: MergedChange, restore: typeof withOriginalTests): Promise<Split> {
   if (one.old === null || one.new === null) return split;
   const [old, now] = [await change.text(one.old.id), await change.text(one.new.id)];

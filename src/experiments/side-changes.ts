@@ -11,20 +11,14 @@ const MOST = 50;
 /** What every shell and package manager leaves behind tells nothing. */
 const NOISE = /^\/(tmp|var\/tmp|run|var\/cache|var\/log|root\/\.(npm|cache)|home\/[^/]+\/\.(npm|cache))(\/|$)/;
 
-/** Ignored folders of the project, folders shared live, packages and system files, one line each. */
-export async function sideChanges(
-  parts: Parts,
-  row: SandboxRow,
-  snapshot: string,
-  leftOut: readonly LeftOut[],
-  temporary: string,
-): Promise<string[]> {
+/** Folders shared live, packages and system files, one line each. */
+export async function sideChanges(parts: Parts, row: SandboxRow, snapshot: string, temporary: string): Promise<string[]> {
   const { driver, volumes, gather, takeOut } = parts.backends.of(row);
-  if (!driver.capabilities.walled) return byFolder(leftOut);
+  if (!driver.capabilities.walled) return [];
   const system = volumes.system({ snapshot });
   const { packages, etc, folders } = await diffSystem({ gather, temporary }, takeOut, system);
   const base = await parts.store.base(row.base);
-  const lines = [...byFolder(leftOut)];
+  const lines: string[] = [];
   for (const { path, slot } of base?.live ?? []) {
     const { entries } = await diffNames({ gather, temporary }, volumes.live({ snapshot }, { path, slot }));
     const files = entries.filter(({ type }) => type !== "dir").length;
@@ -34,10 +28,15 @@ export async function sideChanges(
   lines.push(...etc.map(({ path }) => path));
   for (const { path, added, changed, deleted } of folders)
     if (!NOISE.test(path)) lines.push(`${path}/ (${count(added + changed + deleted, "file")})`);
-  return lines.length > MOST ? [...lines.slice(0, MOST), `and ${lines.length - MOST} more`] : lines;
+  return lines;
 }
 
-function byFolder(leftOut: readonly LeftOut[]): string[] {
+export function shortened(lines: readonly string[]): string[] {
+  return lines.length > MOST ? [...lines.slice(0, MOST), `and ${lines.length - MOST} more`] : [...lines];
+}
+
+/** What is left out of the project's change, one line for each folder or file at its top. */
+export function byFolder(leftOut: readonly LeftOut[]): string[] {
   const counts = new Map<string, number>();
   for (const { path } of leftOut) {
     const [first = "", ...rest] = decodePath(path).split("/");

@@ -1,8 +1,10 @@
 /** The part of a sandbox's change that can be promoted: what the base's ignore rules don't leave out, and what was asked for. */
-import type { Gather, GatheredChange } from "../volumes/gather.ts";
+import { join } from "node:path";
+import { BLOBS, type Gather, type Gathered, type GatheredChange } from "../volumes/gather.ts";
 import type { TakeOut } from "../volumes/take-out.ts";
 import type { Sides } from "../volumes/volumes.ts";
-import { changeSetOf, gatherInto, type ChangeSet } from "./change-set.ts";
+import { changeSetOf, EVERYTHING, type ChangeSet } from "./change-set.ts";
+import { sideEntries } from "./changes.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";
 import { foldersAbove } from "./folders.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
@@ -21,6 +23,8 @@ export interface PromotableRequest {
   readonly include: readonly string[];
   /** If given, only these paths and what is below them. */
   readonly only?: readonly string[] | undefined;
+  /** Hears every path that differs, ignored or not, before git is asked about them. */
+  readonly onTouched?: ((paths: readonly Buffer[]) => void) | undefined;
 }
 
 export interface LeftOut {
@@ -31,23 +35,46 @@ export interface LeftOut {
 
 export interface Promotable {
   readonly changes: ChangeSet;
+  /** The changed paths as they were and as they are, as trees in the store; undefined where nothing changed. */
+  readonly trees: { readonly old: string; readonly new: string } | undefined;
   readonly leftOut: readonly LeftOut[];
   /** Of the changes, files that are setuid or setgid inside; those bits are not part of a change. */
   readonly privileged: readonly Buffer[];
 }
 
-/** Brings the promotable change into the store, with every content. */
+/** Brings the promotable change into the store, with every content. Git takes these in while the ignore rules are still asked. */
 export async function promotable(store: GitStore, request: PromotableRequest): Promise<Promotable> {
-  const { gathered, contents } = await gatherInto(store, request.gather, request.sides, "change");
-  const files = gathered.changes.filter((change) => !isFolder(change));
-  const ignored = await ignoredPaths(
-    store,
-    request.takeOut,
-    { old: request.sides.before?.base ?? request.sides.old },
-    files.map(({ path }) => path),
-    await request.outer(),
+  const folder = await store.place("change");
+  const gathering = request.gather(request.sides, folder, EVERYTHING);
+  const sorting = gathering.then((gathered) => sortOut(store, request, gathered));
+  sorting.catch(() => undefined);
+  const bothSides = sorting.then(({ chosen }) =>
+    chosen.length === 0 ? [] : (["old", "new"] as const).map((side) => ({ entries: sideEntries(chosen, side) })),
   );
-  const held = [...ignored].length === 0 ? new Set<string>() : await request.tracked();
+  const { trees, contents } = await store.writeAlong(bothSides, join(folder, BLOBS));
+  const [gathered, { chosen, leftOut }] = [await gathering, await sorting];
+  const changes = changeSetOf({ gathered: { ...gathered, changes: chosen }, contents });
+  const [old, now] = trees;
+  return {
+    changes: { ...changes, kept: [...changes.kept, ...leftOut.flatMap(({ path }) => foldersAbove(path))] },
+    trees: old === undefined || now === undefined ? undefined : { old, new: now },
+    leftOut,
+    privileged: chosen.filter((change) => change.new?.privileged === true).map(({ path }) => path),
+  };
+}
+
+interface Sorted {
+  readonly chosen: readonly GatheredChange[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+async function sortOut(store: GitStore, request: PromotableRequest, { changes }: Gathered): Promise<Sorted> {
+  const files = changes.filter((change) => !isFolder(change));
+  const paths = files.map(({ path }) => path);
+  request.onTouched?.(paths);
+  const base = { old: request.sides.before?.base ?? request.sides.old };
+  const ignored = paths.length === 0 ? new Set<string>() : await ignoredPaths(store, request.takeOut, base, paths, await request.outer());
+  const held = ignored.size === 0 ? new Set<string>() : await request.tracked();
   const included = below(request.include);
   const asked = request.only === undefined ? () => true : below(request.only);
   const leftOut: LeftOut[] = [];
@@ -58,9 +85,7 @@ export async function promotable(store: GitStore, request: PromotableRequest): P
     if (why !== undefined) leftOut.push({ path: change.path, why });
     return why === undefined;
   });
-  const changes = changeSetOf({ gathered: { ...gathered, changes: chosen }, contents });
-  const privileged = chosen.filter((change) => change.new?.privileged === true).map(({ path }) => path);
-  return { changes: { ...changes, kept: [...changes.kept, ...leftOut.flatMap(({ path }) => foldersAbove(path))] }, leftOut, privileged };
+  return { chosen, leftOut };
 }
 
 /** What must be written to a clone of the base to become the changed state. */

@@ -2,7 +2,7 @@
  * A private bare git store for one operation. Git sees contents that were taken out for it and trees that are listed to it,
  * never a folder that somebody else wrote, and no config, attribute, hook or filter but those written here.
  */
-import { appendFile, type FileHandle, mkdir, mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, type FileHandle, mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as rest } from "node:timers/promises";
@@ -167,8 +167,9 @@ export class GitStore {
     return this.writeAlong(Promise.resolve(trees), blobs);
   }
 
-  /** The same while the contents are still being written down: `trees` come when they are complete. */
+  /** The same while the contents are still being written down: `trees` come when they are complete. Without either, git is not asked. */
   async writeAlong(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<Written> {
+    if (blobs !== null && !(await bringsSomething(blobs, coming))) return { trees: [], contents: new Map() };
     this.#writes += 1;
     const number = this.#writes;
     const marks = join(this.folder, `marks-${this.#writes}`);
@@ -198,6 +199,21 @@ export class GitStore {
 
   async close(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** As soon as the first content is there; at the latest when the trees are known. */
+async function bringsSomething(blobs: string, coming: Promise<readonly TreeRequest[]>): Promise<boolean> {
+  let trees: number | undefined;
+  const ended = coming.then(({ length }) => (trees = length));
+  ended.catch(() => undefined);
+  for (;;) {
+    // Looked at before the file: what was written by then is seen now.
+    const known = trees;
+    const { size } = (await stat(blobs).catch(absent)) ?? { size: 0 };
+    if (size > 0) return true;
+    if (known !== undefined) return known > 0;
+    await Promise.race([ended, rest(READ_AGAIN_MS)]);
   }
 }
 

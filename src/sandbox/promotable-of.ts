@@ -1,7 +1,7 @@
 /** The promotable change of a sandbox, taken from a frozen state of it. */
 import { existsSync } from "node:fs";
 import { git } from "../capture/git.ts";
-import { promotable, type Promotable } from "../merge/promotable.ts";
+import { promotable, type Promotable, type PromotableRequest } from "../merge/promotable.ts";
 import type { GitStore } from "../merge/store.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { comparedBase } from "./bases.ts";
@@ -15,7 +15,7 @@ export async function promotableOf(
   row: Pick<SandboxRow, "driver" | "base" | "refreshedTo" | "project">,
   snapshot: string,
   store: GitStore,
-  options: { readonly include: readonly string[]; readonly only?: readonly string[] | undefined },
+  options: Pick<PromotableRequest, "include" | "only" | "onTouched">,
 ): Promise<Promotable> {
   const { volumes, gather, takeOut } = parts.backends.of(row);
   return promotable(store, {
