@@ -1,11 +1,11 @@
 /** What an experiment costs over the commands it runs, and how many attempts at once cost more than one. */
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { compare, pairCount, rested, round, series, timed } from "./measure.ts";
+import { publish } from "./published.ts";
 import type { Group, Key, Measured, Settings } from "./rows.ts";
 import { BenchServer } from "./server.ts";
 import { Spawner } from "./spawner.ts";
 
-const VIV = fileURLToPath(new URL("../bin/viv", import.meta.url));
 const CHECK = "true";
 /** Nobody wins where nothing changed, which `viv try` says by its exit code. */
 const NO_WINNER = 1;
@@ -47,8 +47,8 @@ async function experiment(server: BenchServer, count: number, command: string): 
 }
 
 /** The same as a user types it. */
-async function typed(server: BenchServer, spawner: Spawner, command: string): Promise<number> {
-  const words = [VIV, "try", command, command, command, "--check", CHECK];
+async function typed(viv: string, server: BenchServer, spawner: Spawner, command: string): Promise<number> {
+  const words = [viv, "try", command, command, command, "--check", CHECK];
   const ms = await spawner.run(words, { cwd: server.project, env: server.env, okCodes: [NO_WINNER] });
   const { experiments } = await server.call("listExperiments", { project: server.project });
   const [newest] = experiments;
@@ -59,9 +59,10 @@ async function typed(server: BenchServer, spawner: Spawner, command: string): Pr
 
 /** The figure is that of the command line; the API alone and attempts that change a file stand beside it. */
 async function overhead(server: BenchServer, { quick }: Settings): Promise<Measured> {
+  const viv = await publish(join(server.place, "package"));
   const spawner = new Spawner();
   const sides = {
-    "viv try": () => typed(server, spawner, "sleep 1"),
+    "viv try": () => typed(viv, server, spawner, "sleep 1"),
     plain: () => spawner.run(["/bin/sh", "-c", "sleep 1; true"], { cwd: server.project }),
     api: () => experiment(server, 3, "sleep 1"),
     "api, with a change": () => experiment(server, 3, "sleep 1; echo changed >README.md"),

@@ -1,23 +1,67 @@
 /** The program in a few files: its modules and those of its dependencies, of which each would be looked up at every start. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { rolldown } from "rolldown";
+import { rolldown, type Plugin } from "rolldown";
 
 const root = join(import.meta.dirname, "..");
+/** What so many commands need is one file that all of them load. */
+const SHARED_BY = 8;
 
-/** Writes `cli.js`, `server.js` and what they share into a folder two levels below the package's. */
+/** Writes `cli.js` and `server.js`, with the parts they load later, into a folder two levels below the package's. */
 export async function bundle(folder: string): Promise<void> {
-  const input = { cli: join(root, "src/cli/main.ts"), server: join(root, "src/server-main.ts") };
-  // Of packages that come in two forms, modules: the other form asks for its own files while it runs.
-  const build = await rolldown({ input, platform: "node", cwd: root, resolve: { mainFields: ["module", "main"] } });
+  const modules = [
+    ...(await write(folder, { cli: join(root, "src/cli/main.ts") })),
+    ...(await write(folder, { server: join(root, "src/server-main.ts") })),
+  ];
+  writeFileSync(join(folder, "LICENSES.txt"), licensesOf(modules));
+}
+
+/** Which modules became part of it. */
+async function write(folder: string, input: Record<string, string>): Promise<string[]> {
+  const build = await rolldown({
+    input,
+    platform: "node",
+    cwd: root,
+    // Of packages that come in two forms, modules: the other form asks for its own files while it runs.
+    resolve: { mainFields: ["module", "main"] },
+    plugins: [byName],
+    treeshake: { propertyReadSideEffects: false },
+    onLog: (level, log, report) => {
+      // A command that another one takes something from is loaded with that one.
+      if (log.code !== "INEFFECTIVE_DYNAMIC_IMPORT") report(level, log);
+    },
+  });
   try {
-    const { output } = await build.write({ dir: folder, format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name]-[hash].js" });
-    const modules = output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
-    writeFileSync(join(folder, "LICENSES.txt"), licensesOf(modules));
+    const { output } = await build.write({
+      dir: folder,
+      format: "esm",
+      entryFileNames: "[name].js",
+      chunkFileNames: "[name]-[hash].js",
+      codeSplitting: { groups: [{ name: "common", minShareCount: SHARED_BY }] },
+    });
+    return output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
   } finally {
     await build.close();
   }
 }
+
+const BUILT_IN = "\0node:";
+
+/** Node reads every export of a built-in module that is imported, which loads much that nobody asked for; this reads those in use. */
+const byName: Plugin = {
+  name: "built-in modules by name",
+  resolveId: (source) => (source.startsWith("node:") ? { id: `\0${source}`, moduleSideEffects: false } : null),
+  load(id) {
+    if (!id.startsWith(BUILT_IN)) return null;
+    const name = id.slice(1);
+    const names = Object.keys(process.getBuiltinModule(name) ?? {}).filter((each) => /^[a-z_$][\w$]*$/i.test(each) && each !== "default");
+    return [
+      `const found = process.getBuiltinModule(${JSON.stringify(name)});`,
+      "export default found;",
+      ...names.map((each) => `export const ${each} = found.${each};`),
+    ].join("\n");
+  },
+};
 
 /** The terms of every package that modules come from. */
 function licensesOf(modules: readonly string[]): string {

@@ -1,9 +1,9 @@
 /** A client of the running server, which is started first when none runs. */
 import { Client } from "../client/client.ts";
+import { isListening } from "../client/listening.ts";
 import { findPaths, type Environment } from "../config/paths.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Screen } from "./screen.ts";
-import { isListening, startServer } from "./start.ts";
 import { clean } from "./text.ts";
 
 export async function connect(screen: Screen, env: Environment): Promise<Client> {
@@ -11,6 +11,7 @@ export async function connect(screen: Screen, env: Environment): Promise<Client>
   if (!(await isListening(paths.socket))) {
     if (env["VIV_NO_START"]) throw new VivError("server_unreachable", "No server runs, and VIV_NO_START forbids to start one.");
     const report = (line: string): void => screen.say(`  server: ${clean(line)}`);
+    const { startServer } = await import("./start.ts");
     await screen.during("Starting the server", startServer(paths, { env, report }));
   }
   return new Client({ socket: paths.socket });

@@ -1,15 +1,17 @@
 /** Follows something on the server: looks at it again whenever an event says that it moved, also over a restart. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
+import { isListening } from "../client/listening.ts";
 import { findPaths, type Environment } from "../config/paths.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import { connect } from "./connect.ts";
 import type { Screen } from "./screen.ts";
-import { isListening } from "./start.ts";
 
 /** Events say when to look; this is for the one that was lost. */
 const LOOK_AGAIN_MS = 5000;
+/** Steps on the way are shown no faster than people read: looking is work for a server that has the same machine to work on. */
+const STEP_MS = 100;
 const RETRY_MS = 100;
 /** How long a server that somebody stopped, or that must not be started, may take to come back. */
 const AWAY_MS = 60_000;
@@ -18,6 +20,8 @@ export interface Followed<State> {
   readonly look: () => Promise<State>;
   /** Whether an event is about it. */
   readonly concerns: (event: VivEvent) => boolean;
+  /** Whether it is only a step on the way. */
+  readonly isStep?: (event: VivEvent) => boolean;
   readonly isOver: (state: State) => boolean;
   readonly signal?: AbortSignal;
 }
@@ -33,7 +37,7 @@ export interface Surroundings {
 /** Its states, until it is over or the signal comes. */
 export async function* follow<State>(around: Surroundings, followed: Followed<State>): AsyncGenerator<State, void, void> {
   const { isOver, look, signal } = followed;
-  const changes = new Changes(around.client, followed.concerns);
+  const changes = new Changes(around.client, followed);
   const abort = (): void => changes.end();
   signal?.addEventListener("abort", abort, { once: true });
   try {
@@ -86,15 +90,16 @@ class Changes {
   /** Whether the server said that it stops. */
   stopped = false;
   readonly #client: Client;
-  readonly #concerns: (event: VivEvent) => boolean;
+  readonly #followed: Pick<Followed<unknown>, "concerns" | "isStep">;
   readonly #end = new AbortController();
   #begun = false;
-  #changed = false;
+  #changed: "no" | "a step" | "yes" = "no";
+  #lookedAt = 0;
   #wake: (() => void) | undefined;
 
-  constructor(client: Client, concerns: (event: VivEvent) => boolean) {
+  constructor(client: Client, followed: Pick<Followed<unknown>, "concerns" | "isStep">) {
     this.#client = client;
-    this.#concerns = concerns;
+    this.#followed = followed;
   }
 
   /** Once it has begun, nothing is missed. */
@@ -106,17 +111,23 @@ class Changes {
   }
 
   async next(): Promise<void> {
-    if (!this.#changed && !this.#end.signal.aborted) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, LOOK_AGAIN_MS);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
+    await this.#until(() => this.#changed !== "no", LOOK_AGAIN_MS);
+    await this.#until(() => this.#changed !== "a step", this.#lookedAt + STEP_MS - performance.now());
+    this.#lookedAt = performance.now();
+    this.#changed = "no";
+  }
+
+  async #until(isTrue: () => boolean, mostMs: number): Promise<void> {
+    const deadline = performance.now() + mostMs;
+    while (!isTrue() && !this.#end.signal.aborted) {
+      const left = deadline - performance.now();
+      if (left <= 0) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, left);
+      this.#wake = resolve;
+      await promise;
+      clearTimeout(timer);
     }
-    this.#wake = undefined;
-    this.#changed = false;
   }
 
   end(): void {
@@ -132,19 +143,19 @@ class Changes {
         for await (const event of this.#client.events(after, { signal })) {
           after = event.sequence;
           this.stopped = event.type === "server.stopped";
-          if (this.#concerns(event)) this.#notify();
+          if (this.#followed.concerns(event)) this.#notify(this.#followed.isStep?.(event) === true);
         }
       } catch {
         // Whatever broke the stream, the next look meets it too, and tells.
       }
       if (signal.aborted) return;
-      this.#notify();
+      this.#notify(false);
       await delay(RETRY_MS);
     }
   }
 
-  #notify(): void {
-    this.#changed = true;
+  #notify(isStep: boolean): void {
+    this.#changed = isStep && this.#changed !== "yes" ? "a step" : "yes";
     this.#wake?.();
   }
 }

@@ -2,9 +2,9 @@
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
-import { connect as dial } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { isListening } from "../client/listening.ts";
 import { SERVER } from "../config/machine.ts";
 import { preparePaths, type Environment, type Paths } from "../config/paths.ts";
 import { ERRORS, isErrorCode, VivError } from "../schema/errors.ts";
@@ -17,28 +17,6 @@ const LOG_LINES = 8;
 const ANOTHER_RUNS = `exit code ${ERRORS.server_running.exit}`;
 /** What a server needs of the caller's environment. The rest stays out of a process that lives for days. */
 const PASSED_ON = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TMPDIR|DBUS_SESSION_BUS_ADDRESS|LC_\w+|XDG_\w+|VIV_\w+|NODE_\w+)$/;
-
-/** Whether a server answers at the socket. */
-export async function isListening(socket: string): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const attempt = dial(socket);
-    attempt.once("connect", () => {
-      attempt.destroy();
-      resolve(true);
-    });
-    attempt.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "EACCES" || error.code === "EPERM") reject(notOurs(socket, error));
-      else resolve(false);
-    });
-  });
-}
-
-function notOurs(socket: string, cause: Error): VivError {
-  return new VivError("denied", `The server at ${socket} belongs to another user.`, {
-    cause,
-    remedy: "Use it as that user, or choose a state folder of your own with VIV_HOME.",
-  });
-}
 
 export interface StartOptions {
   /** More words for the server's command line. */

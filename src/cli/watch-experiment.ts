@@ -64,6 +64,7 @@ export async function watchExperiment(around: Watching, first: Experiment, progr
     {
       look: () => around.client.call("inspectExperiment", { experiment: first.id }),
       concerns: isAbout(first.id),
+      isStep: ({ type }) => type === "experiment.attempt",
       isOver: ({ state }) => OVER.has(state),
       ...(signal === undefined ? {} : { signal }),
     },

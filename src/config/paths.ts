@@ -2,7 +2,6 @@
  * Where Vivarium keeps things. Root's state is the machine's (/var/lib, /etc); anyone else's follows the XDG folders.
  * VIV_HOME moves the state and VIV_CONFIG the user's config.
  */
-import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
@@ -67,6 +66,8 @@ function xdg(env: Environment, name: string, fallback: string): string {
 function socketPath(home: string, env: Environment, uid: number): string {
   const usual = join(home, "viv.sock");
   if (Buffer.byteLength(usual) <= MAX_SOCKET_BYTES) return usual;
+  // Asked for here: it takes longer to load than the rest of a small command, and hardly anybody needs it.
+  const { createHash } = process.getBuiltinModule("node:crypto");
   const short = createHash("sha256").update(home).digest("hex").slice(0, 16);
   return join(shortFolder(env, uid), `${short}.sock`);
 }

@@ -143,6 +143,8 @@ export interface Walls {
   dial(port: number): Promise<Duplex>;
   readonly files: FileOperations;
   usage(): Promise<Usage>;
+  /** Whether nothing runs inside but what waits for commands. */
+  isIdle(): boolean;
   limit(limits: Limits): Promise<void>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;

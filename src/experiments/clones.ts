@@ -8,6 +8,8 @@ import type { SandboxRow } from "../store/store.ts";
 
 /** How often to look for room that was not there. */
 const ROOM_MS = 500;
+/** Attempts tend to end together: those that are still at work, and who waits for them, have the machine first. */
+const CLEAN_UP_MS = 200;
 
 export const EXPERIMENT_LABEL = "experiment";
 export const ROLE_LABEL = "role";
@@ -15,7 +17,8 @@ export const ROLE_LABEL = "role";
 export class Clones {
   readonly #parts: Parts;
   readonly #sandboxes: Sandboxes;
-  readonly #removals = new Set<Promise<void>>();
+  readonly #cleanUps = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
 
   constructor(parts: Parts, sandboxes: Sandboxes) {
     this.#parts = parts;
@@ -58,12 +61,10 @@ export class Clones {
 
   /** Removes it while nobody waits; what is gone already is fine, and what fails is left to `viv prune`. */
   discard(id: string): void {
-    const removal = this.remove(id)
-      .catch((error: unknown) =>
-        this.#parts.log.warn("a sandbox of an experiment was not removed", { sandbox: id, error: describe(error) }),
-      )
-      .finally(() => this.#removals.delete(removal));
-    this.#removals.add(removal);
+    this.#soon(
+      () => this.remove(id),
+      (error) => this.#parts.log.warn("a sandbox of an experiment was not removed", { sandbox: id, error: describe(error) }),
+    );
   }
 
   async remove(id: string): Promise<void> {
@@ -86,18 +87,24 @@ export class Clones {
 
   /** Ends its processes while nobody waits; its snapshots stay. */
   rest(id: string): void {
-    const end = this.#sandboxes
-      .stop(id, { outcome: "done", reason: null })
-      .then(() => undefined)
-      .catch((error: unknown) =>
-        this.#parts.log.info("a sandbox of an experiment was not stopped", { sandbox: id, error: describe(error) }),
-      )
-      .finally(() => this.#removals.delete(end));
-    this.#removals.add(end);
+    this.#soon(
+      () => this.#sandboxes.stop(id, { outcome: "done", reason: null }),
+      (error) => this.#parts.log.info("a sandbox of an experiment was not stopped", { sandbox: id, error: describe(error) }),
+    );
   }
 
-  /** Waits for removals under way. */
+  #soon(work: () => Promise<unknown>, onFailure: (error: unknown) => void): void {
+    const cleanUp = rest(CLEAN_UP_MS, undefined, { signal: this.#closing.signal })
+      .catch(() => undefined)
+      .then(work)
+      .then(() => undefined, onFailure)
+      .finally(() => this.#cleanUps.delete(cleanUp));
+    this.#cleanUps.add(cleanUp);
+  }
+
+  /** Does at once what was put off, and waits for it. */
   async close(): Promise<void> {
-    while (this.#removals.size > 0) await Promise.all(this.#removals);
+    this.#closing.abort();
+    while (this.#cleanUps.size > 0) await Promise.all(this.#cleanUps);
   }
 }

@@ -233,6 +233,11 @@ export class Cgroups {
     };
   }
 
+  /** How many processes a group holds. */
+  count(name: string): number {
+    return Number(this.#read("pids", name, "pids.current") ?? 0);
+  }
+
   /** Removes a group whose processes have ended. */
   async remove(name: string): Promise<void> {
     for (const folder of this.workFolders(name)) await removeGroup(folder, 200);

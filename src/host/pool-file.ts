@@ -1,6 +1,6 @@
 /** A btrfs file system in a sparse file, mounted through a loop device. */
 import { open, rename, rm, truncate } from "node:fs/promises";
-import { readMounts } from "./mounts.ts";
+import { readMounts, type Mount } from "./mounts.ts";
 import { runChecked } from "./run.ts";
 
 /** nosuid and nodev because a volume holds files that look like root's and like devices. */
@@ -18,14 +18,9 @@ export async function makePoolFile(file: string, bytes: number): Promise<void> {
   await rename(aside, file);
 }
 
-/** The loop device a pool is mounted from, or undefined when it is not mounted. */
-export function mountedPool(folder: string): string | undefined {
-  return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs")?.source;
-}
-
-/** Whether the kernel has set a pool read-only: a write failed, mostly because the host's disk was full. */
-export function isBrokenPool(folder: string): boolean {
-  return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs")?.readOnly === true;
+/** How a pool is mounted; undefined when it is not. */
+export function poolMount(folder: string): Mount | undefined {
+  return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs");
 }
 
 /** Two loop devices over one file would write past each other: one that sandboxes still use is used again. */
@@ -42,7 +37,7 @@ export async function unmountPool(folder: string): Promise<void> {
 
 /** Makes a mounted pool larger, while it is in use. */
 export async function growPool(file: string, folder: string, bytes: number): Promise<void> {
-  const device = mountedPool(folder);
+  const device = poolMount(folder)?.source;
   if (device === undefined) return;
   await truncate(file, bytes);
   await runChecked("losetup", ["-c", device]);

@@ -2,7 +2,8 @@
  * A private bare git store for one operation. Git sees contents that were taken out for it and trees that are listed to it,
  * never a folder that somebody else wrote, and no config, attribute, hook or filter but those written here.
  */
-import { appendFile, type FileHandle, mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { type FileHandle, mkdir, mkdtemp, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as rest } from "node:timers/promises";
@@ -90,31 +91,39 @@ const READ_BYTES = 1024 ** 2;
 
 export class GitStore {
   readonly folder: string;
+  readonly #borrowed: Borrowed | undefined;
+  #isMade = false;
   #writes = 0;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, borrowed: Borrowed | undefined) {
     this.folder = folder;
+    this.#borrowed = borrowed;
   }
 
   /** A new store in a folder of ours. */
   static async open(parent: string, borrowed?: Borrowed): Promise<GitStore> {
-    const store = new GitStore(await mkdtemp(join(parent, "store-")));
-    const git = store.#git;
-    for (const name of ["objects", "refs", "info"]) await mkdir(join(git, name), { recursive: true, mode: 0o700 });
-    // HEAD names a branch that never exists, so there is no tree whose attributes git would take by itself.
-    await writeFile(join(git, "HEAD"), "ref: refs/heads/none\n");
-    await writeFile(join(git, "config"), CONFIG);
-    await writeFile(join(git, "info", "attributes"), ATTRIBUTES);
-    if (borrowed !== undefined) await store.#borrow(borrowed);
-    return store;
+    return new GitStore(await mkdtemp(join(parent, "store-")), borrowed);
   }
 
-  async #borrow({ objects, format, shallow }: Borrowed): Promise<void> {
+  /** What git finds there, made when it is first asked: many changes are none. */
+  #make(): void {
+    if (this.#isMade) return;
+    this.#isMade = true;
     const git = this.#git;
-    await appendFile(join(git, "config"), `[extensions]\n\tobjectFormat = ${format}\n`);
-    if (shallow !== null) await writeFile(join(git, "shallow"), shallow);
-    await mkdir(join(git, "objects", "info"), { mode: 0o700 });
-    await writeFile(join(git, "objects", "info", "alternates"), `${JSON.stringify(objects)}\n`);
+    for (const name of ["objects", "refs", "info"]) mkdirSync(join(git, name), { recursive: true, mode: 0o700 });
+    // HEAD names a branch that never exists, so there is no tree whose attributes git would take by itself.
+    writeFileSync(join(git, "HEAD"), "ref: refs/heads/none\n");
+    writeFileSync(join(git, "config"), CONFIG);
+    writeFileSync(join(git, "info", "attributes"), ATTRIBUTES);
+    if (this.#borrowed !== undefined) this.#borrow(this.#borrowed);
+  }
+
+  #borrow({ objects, format, shallow }: Borrowed): void {
+    const git = this.#git;
+    appendFileSync(join(git, "config"), `[extensions]\n\tobjectFormat = ${format}\n`);
+    if (shallow !== null) writeFileSync(join(git, "shallow"), shallow);
+    mkdirSync(join(git, "objects", "info"), { mode: 0o700 });
+    writeFileSync(join(git, "objects", "info", "alternates"), `${JSON.stringify(objects)}\n`);
   }
 
   get #git(): string {
@@ -122,6 +131,7 @@ export class GitStore {
   }
 
   get objects(): string {
+    this.#make();
     return join(this.#git, "objects");
   }
 
@@ -130,6 +140,7 @@ export class GitStore {
   }
 
   get #settings(): { readonly env: Readonly<Record<string, string>>; readonly cwd: string; readonly timeoutMs: number } {
+    this.#make();
     const env = {
       PATH: TOOL_PATH,
       LC_ALL: "C",

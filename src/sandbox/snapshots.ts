@@ -206,8 +206,8 @@ export class Snapshots {
       await work();
       return 0;
     }
-    // Dirty data is written back first: the time of a snapshot follows what is still unwritten.
-    await this.#parts.backends.of(row).volumes.writeBack(row.id);
+    // Dirty data is written back first: the time of a snapshot follows what is still unwritten, and somebody feels it.
+    if (!live.walls.isIdle()) await this.#parts.backends.of(row).volumes.writeBack(row.id);
     const began = performance.now();
     await live.walls.freeze();
     try {

@@ -9,7 +9,7 @@ import { expect } from "vitest";
 import { Client } from "../../src/client/client.ts";
 import { findPaths, type Paths } from "../../src/config/paths.ts";
 import { readMounts } from "../../src/host/mounts.ts";
-import { isListening } from "../../src/cli/start.ts";
+import { isListening } from "../../src/client/listening.ts";
 import { COMPILED, SERVER } from "./compiled.ts";
 import type { CommandResult } from "../../src/schema/command.ts";
 import type { InputOf, OutputOf } from "../../src/schema/contracts.ts";

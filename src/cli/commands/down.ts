@@ -6,7 +6,7 @@ import { VivError } from "../../schema/errors.ts";
 import type { Client } from "../../client/client.ts";
 import { command } from "../command.ts";
 import { connectIfRunning } from "../connect.ts";
-import { isListening } from "../start.ts";
+import { isListening } from "../../client/listening.ts";
 
 interface Stopped {
   readonly pid: number;

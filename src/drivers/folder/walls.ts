@@ -143,6 +143,10 @@ export class FolderWalls implements Walls {
     return { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
   }
 
+  isIdle(): boolean {
+    return this.#groups.size === 0;
+  }
+
   /** Nothing here can hold a limit, and the capabilities say so. */
   async limit(): Promise<void> {}
 

@@ -27,6 +27,9 @@ const NOTHING_KNOWN: Usage = { memoryBytes: null, cpuMs: null, processes: null, 
 /** How much longer than its grace a stop may take before process 1 is killed from outside. */
 const STOP_MARGIN_MS = 2_000;
 
+/** The child made ahead for the next command. */
+const WAITING = 1;
+
 /** Process 1 answers at once unless the machine stands still. */
 const GREET_MS = 10_000;
 
@@ -77,6 +80,11 @@ export class NativeWalls implements Walls {
   async usage(): Promise<Usage> {
     const { cgroups, sandbox } = this.#options;
     return cgroups?.use(sandbox) ?? this.#watched?.usage() ?? NOTHING_KNOWN;
+  }
+
+  isIdle(): boolean {
+    const { cgroups, sandbox } = this.#options;
+    return cgroups !== undefined && cgroups.count(sandbox) <= WAITING;
   }
 
   async limit(limits: Limits): Promise<void> {

@@ -6,7 +6,7 @@ import { mkdir, stat } from "node:fs/promises";
 import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { growPool, isBrokenPool, makePoolFile, mountedPool, mountPool, unmountPool } from "../../host/pool-file.ts";
+import { growPool, makePoolFile, mountPool, poolMount, unmountPool } from "../../host/pool-file.ts";
 import { describe } from "../../host/log.ts";
 import { mountOf, readMounts } from "../../host/mounts.ts";
 import { VivError } from "../../schema/errors.ts";
@@ -53,7 +53,7 @@ export class Pool {
     const file = join(options.home, "pool.img");
     if (!existsSync(file) && hasRoomForFolders(options.home)) return new Pool(options, path, undefined);
     const pool = new Pool(options, path, file);
-    if (mountedPool(path) === undefined) await pool.#mount(file);
+    if (poolMount(path) === undefined) await pool.#mount(file);
     return pool;
   }
 
@@ -81,7 +81,8 @@ export class Pool {
 
   /** Whether the kernel has set it read-only, or it could not be mounted anew after that. */
   isStopped(): boolean {
-    return isBrokenPool(this.path) || (this.#file !== undefined && mountedPool(this.path) === undefined);
+    const mount = poolMount(this.path);
+    return mount === undefined ? this.#file !== undefined : mount.readOnly;
   }
 
   /** Errors of the disk that the file system has met. */
@@ -99,9 +100,9 @@ export class Pool {
     if (this.#file === undefined) return;
     const deadline = performance.now() + MEND_MS;
     for (;;) {
-      if (mountedPool(this.path) !== undefined) await unmountPool(this.path);
+      if (poolMount(this.path) !== undefined) await unmountPool(this.path);
       await this.#attach(this.#file);
-      if (!isBrokenPool(this.path)) return;
+      if (poolMount(this.path)?.readOnly !== true) return;
       // The kernel gives the same broken file system again until the last mount namespace that knew it is gone.
       if (performance.now() > deadline)
         throw new VivError("busy", `The storage of sandboxes in ${this.path} is still in use and can't be mended.`);
@@ -166,7 +167,7 @@ export class Pool {
   /** Nothing may be in use. */
   async unmount(): Promise<void> {
     await this.close();
-    if (this.#file !== undefined && mountedPool(this.path) !== undefined) await unmountPool(this.path);
+    if (this.#file !== undefined && poolMount(this.path) !== undefined) await unmountPool(this.path);
   }
 }
 
