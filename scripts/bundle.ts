@@ -50,7 +50,8 @@ const BUILT_IN = "\0node:";
 /** Node reads every export of a built-in module that is imported, which loads much that nobody asked for; this reads those in use. */
 const byName: Plugin = {
   name: "built-in modules by name",
-  resolveId: (source) => (source.startsWith("node:") ? { id: `\0${source}`, moduleSideEffects: false } : null),
+  // What the bundler itself adds needs node:module before anything else is there.
+  resolveId: (source) => (/^node:(?!module$)/.test(source) ? { id: `\0${source}`, moduleSideEffects: false } : null),
   load(id) {
     if (!id.startsWith(BUILT_IN)) return null;
     const name = id.slice(1);

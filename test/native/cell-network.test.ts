@@ -17,7 +17,11 @@ const inside = `
     socket.on("error", () => {});
   });
   const source = createServer((socket) => { socket.on("error", () => {}); socket.end(Buffer.alloc(20000000, "s")); });
-  echo.listen(7001, "127.0.0.1", () => source.listen(7002, "::1", () => console.log("ready")));`;
+  const letters = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", (letter) => socket.end(Buffer.alloc(5000000, letter)));
+  });
+  echo.listen(7001, "127.0.0.1", () => source.listen(7002, "::1", () => letters.listen(7004, "127.0.0.1", () => console.log("ready"))));`;
 
 /** A client inside: sends, ends its side, prints what comes back. */
 const caller = `
@@ -51,6 +55,17 @@ describe("ports of a sandbox", needs("linux", "root", "compiler"), () => {
   test("bring everything to a slow reader", async () => {
     const socket = await cell.client.dial(7002, "::1");
     expect((await finish(socket)).length).toBe(20_000_000);
+  });
+
+  test("bring each reader its own bytes, also while others stand still with full buffers", async () => {
+    const letters = ["a", "b", "c", "d", "e", "f"];
+    const sockets = await Promise.all(letters.map(() => cell.client.dial(7004)));
+    for (const [index, socket] of sockets.entries()) socket.write(letters[index]);
+    // One after the other: what comes for the later ones waits in every buffer on the way.
+    for (const [index, socket] of sockets.entries()) {
+      const expected = Buffer.alloc(5_000_000, letters[index]);
+      expect((await finish(socket)).equals(expected)).toBe(true);
+    }
   });
 
   test("that nobody listens on are refused", async () => {
