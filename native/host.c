@@ -51,6 +51,7 @@ static const struct {
     {"apply.back", apply_back, FORKED | DIES_WITH_HOST},
     {"apply.clean", apply_clean, FORKED | DIES_WITH_HOST},
     {"extract", extract_request, FORKED | DIES_WITH_HOST},
+    {"run", run_request, FORKED | DIES_WITH_HOST},
     {"watch", watch_request, INLINE},
     {"drain", drain_request, INLINE},
     {"unwatch", unwatch_request, INLINE},

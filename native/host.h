@@ -87,6 +87,9 @@ void names_free(struct names *names);
 void diff_request(const struct fields *request, struct answer *answer);
 void extract_request(const struct fields *request, struct answer *answer);
 
+/* run.c */
+void run_request(const struct fields *request, struct answer *answer);
+
 /* sync.c, mask.c, watch.c */
 void sync_request(const struct fields *request, struct answer *answer);
 void compare_request(const struct fields *request, struct answer *answer);

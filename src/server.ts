@@ -49,6 +49,7 @@ import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
+import { toolWith } from "./host/tool.ts";
 import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
 import { FolderVolumes } from "./volumes/folder/volumes.ts";
 import { gatherWith } from "./volumes/gather.ts";
@@ -180,7 +181,7 @@ export class Server {
     this.#closers.push(() => masks.close(this.#live.size === 0));
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
-    return { driver, volumes, capture, gather: gatherWith(host), takeOut: takeOutWith(host) };
+    return { driver, volumes, capture, gather: gatherWith(host), takeOut: takeOutWith(host), tool: toolWith(host) };
   }
 
   #cellHost(cell: string, exits: Exits): CellHost {

@@ -48,7 +48,7 @@ async function changeOf(
   options: Pick<PromotableRequest, "include" | "onTouched">,
   temporary: string,
 ): Promise<AttemptChange & { discard(): void }> {
-  const store = await GitStore.open(temporary);
+  const store = await GitStore.open(temporary, parts.backends.of(row));
   try {
     const { changes, trees, leftOut } = await promotableOf(parts, row, snapshot, store, options);
     return {

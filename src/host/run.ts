@@ -127,8 +127,12 @@ export async function runChecked(
   args: readonly string[],
   options: RunOptions & { okCodes?: readonly number[] } = {},
 ): Promise<RunResult> {
-  const result = await run(program, args, options);
-  if (result.code !== null && (options.okCodes ?? [0]).includes(result.code)) return result;
+  return checked(program, args, await run(program, args, options), options.okCodes);
+}
+
+/** The result, if its exit code is expected. */
+export function checked(program: string, args: readonly string[], result: RunResult, okCodes: readonly number[] = [0]): RunResult {
+  if (result.code !== null && okCodes.includes(result.code)) return result;
   const ending = result.code === null ? "was killed or ran out of time" : `ended with ${result.code}`;
   throw new VivError("internal", `${program} ${args[0] ?? ""} ${ending}: ${result.stderr.split("\n").at(-1) ?? ""}`);
 }

@@ -6,6 +6,7 @@ import type { Diff, DiffEntry } from "../schema/files.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { Gather, GatheredChange, GitMode } from "../volumes/gather.ts";
+import type { Tool } from "../host/tool.ts";
 import type { Sides } from "../volumes/volumes.ts";
 import { EVERYTHING } from "./change-set.ts";
 import { isTold, requireWhole, storeSides } from "./changes.ts";
@@ -16,6 +17,8 @@ export interface Workplace {
   readonly gather: Gather;
   /** A folder of ours for what is taken out. */
   readonly temporary: string;
+  /** What runs git; a child of this process if left out. */
+  readonly tool?: Tool | undefined;
 }
 
 const COUNTED = { fileBytes: LIMITS.maxCountedFileBytes, totalBytes: LIMITS.maxCountedBytes };
@@ -33,8 +36,8 @@ export async function diffNames({ gather, temporary }: Workplace, sides: Sides):
 }
 
 /** With renames and counts of lines. */
-export async function diffInFull({ gather, temporary }: Workplace, sides: Sides): Promise<Diff> {
-  const store = await GitStore.open(temporary);
+export async function diffInFull({ gather, temporary, tool }: Workplace, sides: Sides): Promise<Diff> {
+  const store = await GitStore.open(temporary, { tool });
   try {
     const { gathered, ...trees } = await storeSides(store, gather, sides, COUNTED);
     const { stdout } = await store.git(["diff-tree", "-r", "-z", "-M", "--raw", "--numstat", "--no-abbrev", trees.old, trees.new]);
@@ -47,8 +50,8 @@ export async function diffInFull({ gather, temporary }: Workplace, sides: Sides)
 }
 
 /** A patch that `git apply` takes on a copy of the base, byte for byte. Empty folders and special files are not in it. */
-export async function makePatch({ gather, temporary }: Workplace, sides: Sides): Promise<Readable> {
-  const store = await GitStore.open(temporary);
+export async function makePatch({ gather, temporary, tool }: Workplace, sides: Sides): Promise<Readable> {
+  const store = await GitStore.open(temporary, { tool });
   try {
     const { gathered, ...trees } = await storeSides(store, gather, sides, EVERYTHING);
     requireWhole(gathered);

@@ -3,11 +3,12 @@
  * never a folder that somebody else wrote, and no config, attribute, hook or filter but those written here.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
-import { type FileHandle, mkdir, mkdtemp, open, readFile, rm, stat } from "node:fs/promises";
+import { appendFile, type FileHandle, mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as rest } from "node:timers/promises";
-import { run, runChecked, runToStream, TOOL_PATH, type RunResult } from "../host/run.ts";
+import { checked, run, runChecked, runToStream, TOOL_PATH, type RunResult } from "../host/run.ts";
+import type { Tool } from "../host/tool.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { GitMode } from "../volumes/gather.ts";
 
@@ -52,6 +53,18 @@ type GitOptions = {
   readonly mostMemoryBytes?: number;
 };
 
+type RunSettings = Omit<GitOptions, "okCodes" | "input" | "mostMemoryBytes"> & {
+  readonly okCodes?: readonly number[] | "any" | undefined;
+  /** The bytes, or the file that holds them. */
+  readonly input?: GitOptions["input"] | string;
+};
+
+export interface StoreOptions {
+  readonly borrowed?: Borrowed;
+  /** What runs git; a child of this process if left out. */
+  readonly tool?: Tool | undefined;
+}
+
 const READ_AGAIN_MS = 5;
 const NOTHING_READ = { bytesRead: 0, buffer: Buffer.alloc(0) };
 
@@ -88,21 +101,25 @@ const ATTRIBUTES =
 const KEEPS_MEMORY = { MALLOC_TRIM_THRESHOLD_: String(64 * 1024 ** 2), MALLOC_TOP_PAD_: String(1024 ** 2) };
 const MARK_OF_TREES = 1_000_000_000;
 const READ_BYTES = 1024 ** 2;
+const MOST_ARGUMENT_BYTES = 256 * 1024;
 
 export class GitStore {
   readonly folder: string;
   readonly #borrowed: Borrowed | undefined;
+  readonly #tool: Tool | undefined;
   #isMade = false;
   #writes = 0;
+  #inputs = 0;
 
-  private constructor(folder: string, borrowed: Borrowed | undefined) {
+  private constructor(folder: string, { borrowed, tool }: StoreOptions) {
     this.folder = folder;
     this.#borrowed = borrowed;
+    this.#tool = tool;
   }
 
   /** A new store in a folder of ours. */
-  static async open(parent: string, borrowed?: Borrowed): Promise<GitStore> {
-    return new GitStore(await mkdtemp(join(parent, "store-")), borrowed);
+  static async open(parent: string, options: StoreOptions = {}): Promise<GitStore> {
+    return new GitStore(await mkdtemp(join(parent, "store-")), options);
   }
 
   /** What git finds there, made when it is first asked: many changes are none. */
@@ -158,15 +175,35 @@ export class GitStore {
   }
 
   async git(args: readonly string[], { env = {}, mostMemoryBytes, ...options }: GitOptions = {}): Promise<RunResult> {
-    const settings = this.#settings;
-    const all = { ...settings, maxOutputBytes: LIMITS.maxCountedBytes, ...options, env: { ...settings.env, ...env } };
-    if (mostMemoryBytes === undefined) return runChecked("git", args, all);
-    return runChecked("sh", ["-c", 'ulimit -v "$0" && exec git "$@"', String(Math.floor(mostMemoryBytes / 1024)), ...args], all);
+    if (mostMemoryBytes === undefined) return this.#run("git", args, { ...options, env });
+    const limited = ["-c", 'ulimit -v "$0" && exec git "$@"', String(Math.floor(mostMemoryBytes / 1024)), ...args];
+    return this.#run("sh", limited, { ...options, env });
   }
 
   /** As git(), for a caller that reads any exit code as an answer. */
   async ask(args: readonly string[]): Promise<RunResult> {
-    return run("git", args, { ...this.#settings, maxOutputBytes: LIMITS.maxCountedBytes });
+    return this.#run("git", args, { okCodes: "any" });
+  }
+
+  async #run(program: string, args: readonly string[], { okCodes, input, ...own }: RunSettings): Promise<RunResult> {
+    const settings = this.#settings;
+    const options = { ...settings, maxOutputBytes: own.maxOutputBytes ?? LIMITS.maxCountedBytes, env: { ...settings.env, ...own.env } };
+    const result =
+      this.#tool === undefined || !fitsRequest(args)
+        ? await run(program, args, {
+            ...options,
+            ...(input === undefined ? {} : { input: typeof input === "string" ? [await readFile(input)] : input }),
+          })
+        : await this.#tool(program, args, { ...options, folder: this.folder, input: await this.#asFile(input) });
+    return okCodes === "any" ? result : checked(program, args, result, okCodes);
+  }
+
+  async #asFile(input: RunSettings["input"]): Promise<string | undefined> {
+    if (input === undefined || typeof input === "string") return input;
+    this.#inputs += 1;
+    const file = join(this.folder, `input-${this.#inputs}`);
+    await writeFile(file, input);
+    return file;
   }
 
   stream(args: readonly string[], input?: Iterable<Uint8Array>): Readable {
@@ -180,18 +217,18 @@ export class GitStore {
 
   /** The same while the contents are still being written down: `trees` come when they are complete. Without either, git is not asked. */
   async writeAlong(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<Written> {
-    if (blobs !== null && !(await bringsSomething(blobs, coming))) return { trees: [], contents: new Map() };
+    const amount = await amountOf(coming, blobs);
+    if (amount === "nothing") return { trees: [], contents: new Map() };
     this.#writes += 1;
     const number = this.#writes;
-    const marks = join(this.folder, `marks-${this.#writes}`);
-    const input = (async function* (): AsyncGenerator<Uint8Array, void, void> {
-      if (blobs !== null) yield* readAlong(blobs, coming);
-      const commands = (await coming).flatMap((tree, index) => commitCommands(tree, index, number));
-      // The empty content is always there.
-      yield Buffer.concat([Buffer.from("blob\ndata 0\n\n"), ...commands, Buffer.from("done\n")]);
-    })();
+    const marks = join(this.folder, `marks-${number}`);
     const args = ["fast-import", "--quiet", "--force", "--done", "--date-format=raw", "--depth=0", `--export-marks=${marks}`];
-    await runChecked("git", args, { ...this.#settings, input });
+    if (amount === "a lot") await runChecked("git", args, { ...this.#settings, input: everything(coming, blobs, number) });
+    else {
+      const file = blobs ?? join(this.folder, `commands-${number}`);
+      await appendFile(file, commandsOf(await coming, number));
+      await this.#run("git", args, { input: file });
+    }
     if (blobs !== null) await rm(blobs, { force: true });
     return readMarks(await readFile(marks, "latin1"), (await coming).length);
   }
@@ -213,19 +250,39 @@ export class GitStore {
   }
 }
 
-/** As soon as the first content is there; at the latest when the trees are known. */
-async function bringsSomething(blobs: string, coming: Promise<readonly TreeRequest[]>): Promise<boolean> {
+/** Of contents and trees: all there is and not much of it, or so much that git better begins before it is complete. */
+async function amountOf(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<"nothing" | "little" | "a lot"> {
   let trees: number | undefined;
   const ended = coming.then(({ length }) => (trees = length));
   ended.catch(() => undefined);
   for (;;) {
     // Looked at before the file: what was written by then is seen now.
     const known = trees;
-    const { size } = (await stat(blobs).catch(absent)) ?? { size: 0 };
-    if (size > 0) return true;
-    if (known !== undefined) return known > 0;
+    const { size } = (blobs === null ? undefined : await stat(blobs).catch(absent)) ?? { size: 0 };
+    if (size >= READ_BYTES) return "a lot";
+    if (known !== undefined) return size > 0 || known > 0 || blobs === null ? "little" : "nothing";
     await Promise.race([ended, rest(READ_AGAIN_MS)]);
   }
+}
+
+async function* everything(
+  coming: Promise<readonly TreeRequest[]>,
+  blobs: string | null,
+  number: number,
+): AsyncGenerator<Uint8Array, void, void> {
+  if (blobs !== null) yield* readAlong(blobs, coming);
+  yield commandsOf(await coming, number);
+}
+
+/** The empty content is always there. */
+function commandsOf(trees: readonly TreeRequest[], number: number): Buffer {
+  const commits = trees.flatMap((tree, index) => commitCommands(tree, index, number));
+  return Buffer.concat([Buffer.from("blob\ndata 0\n\n"), ...commits, Buffer.from("done\n")]);
+}
+
+/** A request to the helper has an end; what is longer, the server runs itself. */
+function fitsRequest(args: readonly string[]): boolean {
+  return args.reduce((sum, arg) => sum + Buffer.byteLength(arg) + 1, 0) < MOST_ARGUMENT_BYTES;
 }
 
 /** The bytes of a file that grows until `complete`; it may not be there yet. */

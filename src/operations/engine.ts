@@ -107,13 +107,13 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     diffSandbox: async ({ sandbox, stat }) => {
       const row = await sandboxes.find(sandbox);
       const backend = parts.backends.of(row);
-      const workplace = { gather: backend.gather, temporary: engine.temporary };
+      const workplace = { gather: backend.gather, tool: backend.tool, temporary: engine.temporary };
       return (stat ? diffInFull : diffNames)(workplace, await sidesOf(backend, row));
     },
     diffSystem: async ({ sandbox }) => {
       const row = await sandboxes.find(sandbox);
       const backend = parts.backends.of(row);
-      const workplace = { gather: backend.gather, temporary: engine.temporary };
+      const workplace = { gather: backend.gather, tool: backend.tool, temporary: engine.temporary };
       return diffSystem(workplace, backend.takeOut, systemOf(backend, row));
     },
     sandboxStatus: async ({ sandbox }) => sandboxStatus(parts, await sandboxes.find(sandbox), engine.temporary),
@@ -291,7 +291,7 @@ function streams(engine: EngineParts, inside: Inside): Streams {
     patch: async (sandbox) => {
       const row = await sandboxes.find(sandbox);
       const backend = parts.backends.of(row);
-      return makePatch({ gather: backend.gather, temporary: engine.temporary }, await sidesOf(backend, row));
+      return makePatch({ gather: backend.gather, tool: backend.tool, temporary: engine.temporary }, await sidesOf(backend, row));
     },
     packFiles: async (sandbox, path, user) => {
       const at = await inside.files(sandbox, path, user);

@@ -69,7 +69,7 @@ export async function prepareBranch(request: BranchRequest): Promise<PreparedBra
   await requireParent(project, parent);
   await requireFree(project, branch);
   const user = await project.identity();
-  const store = await GitStore.open(temporary, repository);
+  const store = await GitStore.open(temporary, { borrowed: repository });
   try {
     const changed = await changeOnParent(store, project, repository.prefix, request);
     if (changed.conflicts.length > 0) return await conflictIn(store, parent, repository.prefix, changed);

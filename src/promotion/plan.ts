@@ -60,7 +60,7 @@ const PROJECT_SLOT = 0;
 export async function prepare(all: Desk, source: Source, folder: string): Promise<Prepared> {
   const { parts, registry, records, temporary } = all;
   const { row } = source;
-  const store = await GitStore.open(temporary);
+  const store = await GitStore.open(temporary, parts.backends.of(row));
   try {
     const whole = await promotableOf(parts, row, source.snapshot, store, source);
     const { protect } = source;

@@ -27,8 +27,11 @@ export function basesOf(row: { readonly base?: string; readonly refreshedTo?: st
 
 /** Removes the rows of those bases that nobody needs any more; capture is to forget what is returned, after the change. */
 export async function dropUnused(change: Change, registry: Registry, candidates: readonly string[], own = 0): Promise<string[]> {
-  const used = basesInUse(await change.sandboxes(), await change.snapshots());
-  const unused = [...new Set(candidates)].filter((base) => !used.has(base) && !registry.uses(base, own));
-  for (const base of unused) await change.removeBase(base);
+  const unused: string[] = [];
+  for (const base of new Set(candidates)) {
+    if (registry.uses(base, own) || (await change.isBaseNeeded(base))) continue;
+    await change.removeBase(base);
+    unused.push(base);
+  }
   return unused;
 }

@@ -84,11 +84,10 @@ export class Ending {
       for (const snapshot of snapshots) await change.removeSnapshot(snapshot.id);
       await change.removeSandbox(row.id);
       await change.event("sandbox.removed", row.id, { name: row.name });
-      const others = await change.sandboxes();
       const bases = [...basesOf(row), ...snapshots.flatMap(basesOf)];
       return {
         unused: await dropUnused(change, this.#registry, bases),
-        projectInUse: others.some((other) => other.project === row.project),
+        projectInUse: await change.isProjectUsed(row.project),
       };
     });
     this.#registry.release(row);

@@ -2,6 +2,7 @@ import type { Capture } from "../capture/capture.ts";
 import type { Driver } from "../drivers/drivers.ts";
 import type { KeyedLocks } from "../host/locks.ts";
 import type { Logger } from "../host/log.ts";
+import type { Tool } from "../host/tool.ts";
 import type { Egress } from "../network/egress.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
@@ -20,6 +21,8 @@ export interface Backend {
   /** Compares a captured folder with what a sandbox made of it, and takes contents out where asked. */
   readonly gather: Gather;
   readonly takeOut: TakeOut;
+  /** Runs programs of the host where that is cheaper than to do it here. */
+  readonly tool?: Tool;
 }
 
 /** The ways to isolate that this machine has. */

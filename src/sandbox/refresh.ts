@@ -67,7 +67,7 @@ export class Refreshing {
     const view = await openProject(this.#parts.store, row.project, this.#parts.state);
     return withToday(this.#parts, this.#registry, view, backend, async (today) => {
       requireSameFolders(await openBase(this.#parts.store, row, row.base), today);
-      const store = await GitStore.open(temporary);
+      const store = await GitStore.open(temporary, backend);
       try {
         const way = await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT);
         return await this.#onto({ row, backend, today, store, reality: await changesBetween(backend.gather, store, way) });

@@ -1,5 +1,5 @@
 /** Every query of the store, in SQL that all databases understand. */
-import { CompiledQuery, type Insertable, type Kysely, type Selectable } from "kysely";
+import { CompiledQuery, sql, type Insertable, type Kysely, type RawBuilder, type Selectable } from "kysely";
 import type { Base } from "../capture/capture.ts";
 import type { Approval } from "../schema/approval.ts";
 import type { AuditRecord } from "../schema/audit.ts";
@@ -109,6 +109,22 @@ export class Queries implements Read {
 
   async bases(): Promise<Base[]> {
     return bodies(await this.db.selectFrom("bases").select("body").orderBy("taken_at").orderBy("id").execute());
+  }
+
+  async isBaseNeeded(id: string): Promise<boolean> {
+    const names = (table: "sandboxes" | "snapshots") =>
+      sql`exists (select 1 from ${sql.table(table)} where ${id} in (json_extract(body, '$.base'), json_extract(body, '$.refreshedTo')))`;
+    return this.#isTrue(sql`${names("sandboxes")} or ${names("snapshots")}`);
+  }
+
+  async isProjectUsed(path: string): Promise<boolean> {
+    return this.#isTrue(sql`exists (select 1 from sandboxes where json_extract(body, '$.project') = ${path})`);
+  }
+
+  /** Asked where it is told without reading every row into this process. */
+  async #isTrue(condition: RawBuilder<unknown>): Promise<boolean> {
+    const { rows } = await sql<{ answer: number }>`select ${condition} as answer`.execute(this.db);
+    return rows[0]?.answer === 1;
   }
 
   async experiment(id: string): Promise<ExperimentRow | undefined> {

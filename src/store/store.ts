@@ -136,6 +136,10 @@ export interface Read {
   snapshots(sandbox?: string): Promise<SnapshotRow[]>;
   base(id: string): Promise<Base | undefined>;
   bases(): Promise<Base[]>;
+  /** Whether a sandbox or a snapshot needs it. */
+  isBaseNeeded(id: string): Promise<boolean>;
+  /** Whether there is a sandbox of the project at this path. */
+  isProjectUsed(path: string): Promise<boolean>;
   experiment(id: string): Promise<ExperimentRow | undefined>;
   /** The newest first. */
   experiments(filter: RecordFilter): Promise<ExperimentRow[]>;

@@ -24,6 +24,16 @@ import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { aCommand, aSandboxRow } from "../support/rows.ts";
 
+const SNAPSHOT = {
+  id: "snp1",
+  name: null,
+  parent: null,
+  current: true,
+  createdAt: "2026-01-01T00:00:00.000Z",
+  expiresAt: null,
+  frozenMs: 1,
+};
+
 let folder: string;
 let path: string;
 const opened: Store[] = [];
@@ -64,6 +74,25 @@ describe("the store (STO-1)", () => {
     expect(await second.projectByPath("/srv/project")).toEqual({ id: "prj1", path: "/srv/project", trusted: null });
     expect(await second.events({ after: 0, limit: 10 })).toMatchObject([
       { sequence: 1, type: "sandbox.creating", sandbox: row.id, data: { why: "test" } },
+    ]);
+  });
+
+  it("tells which bases and projects are in use, by sandboxes and by snapshots", async () => {
+    const store = await open();
+    const row = aSandboxRow({ base: "bas1", refreshedTo: "bas2", project: "/srv/it's" });
+    const kept = { ...SNAPSHOT, sandbox: row.id, refreshedTo: "bas3" };
+    await store.change(async (change) => {
+      await change.putSandbox(row);
+      await change.putSnapshot(kept);
+    });
+    const needed = await Promise.all(["bas1", "bas2", "bas3", "bas"].map((base) => store.isBaseNeeded(base)));
+    expect(needed).toEqual([true, true, true, false]);
+    expect([await store.isProjectUsed("/srv/it's"), await store.isProjectUsed("/srv")]).toEqual([true, false]);
+    await store.change((change) => change.removeSandbox(row.id));
+    expect([await store.isBaseNeeded("bas1"), await store.isBaseNeeded("bas3"), await store.isProjectUsed("/srv/it's")]).toEqual([
+      false,
+      true,
+      false,
     ]);
   });
 
