@@ -67,11 +67,12 @@ describe("a program run by the helper", needs("linux"), () => {
   test("ends with its helper", async () => {
     const host = new CellHost({ program: CELL });
     const file = join(cell.folder, "orphan");
-    const waiting = toolWith(host)("sh", ["-c", `echo $$ >${file}.new && mv ${file}.new ${file}; exec sleep 1000`], options());
-    const refused = expect(waiting).rejects.toMatchObject({ code: "closed" });
+    const waiting = toolWith(host)("sh", ["-c", `echo $$ >${file}.new && mv ${file}.new ${file}; exec sleep 1000`], options()).catch(
+      (reason: unknown) => reason,
+    );
     await vi.waitUntil(() => existsSync(file));
     process.kill(host.pid ?? 0, "SIGKILL");
-    await refused;
+    expect(await waiting).toMatchObject({ code: "closed" });
     await vi.waitUntil(() => !isRunning(Number(readFileSync(file, "utf8"))));
     await host.close();
   });
