@@ -103,20 +103,23 @@ export class Approvals {
 
   /** Waits for the answer, or for the deadline. */
   async wait(id: string, signal: AbortSignal): Promise<Approval> {
-    const asked = await this.inspect(id);
-    if (asked.state !== "waiting") return asked;
-    const { promise, resolve } = Promise.withResolvers<void>();
+    let wake = (): void => undefined;
+    const heard = (): void => wake();
     const listeners = this.#listeners.get(id) ?? new Set();
-    const heard = (): void => resolve();
     this.#listeners.set(id, listeners.add(heard));
-    const timer = setTimeout(resolve, Math.max(0, Date.parse(asked.deadline) - Date.now()));
     signal.addEventListener("abort", heard, { once: true });
     try {
-      // An answer may have come while this began to listen.
-      if (!signal.aborted && (await this.inspect(id)).state === "waiting") await promise;
-      return await this.inspect(id);
+      for (;;) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
+        // Listening already: what is answered from here on is heard.
+        const now = await this.inspect(id);
+        if (now.state !== "waiting" || signal.aborted) return now;
+        // Timers and the clock are not the same: it may be early yet when it comes.
+        const timer = setTimeout(resolve, Math.max(1, Date.parse(now.deadline) - Date.now()));
+        await promise.finally(() => clearTimeout(timer));
+      }
     } finally {
-      clearTimeout(timer);
       signal.removeEventListener("abort", heard);
       listeners.delete(heard);
       if (listeners.size === 0) this.#listeners.delete(id);
@@ -209,7 +212,9 @@ export class Approvals {
     const expire = async (): Promise<void> => {
       this.#timed.delete(id);
       // Where that fails, whoever looks at the question next does it.
-      await this.inspect(id).catch(() => undefined);
+      const now = await this.inspect(id).catch(() => undefined);
+      // Timers and the clock are not the same: it may be early yet.
+      if (now !== undefined) this.#expireInTime(now);
     };
     setTimeout(() => void expire(), Math.max(0, Date.parse(deadline) - Date.now())).unref();
   }

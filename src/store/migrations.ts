@@ -123,4 +123,31 @@ async function secretsUsageAndEffects(db: Kysely<unknown>): Promise<void> {
   for (const column of ["day", "project", "task"]) await db.schema.createIndex(`usage_${column}`).on("usage").column(column).execute();
 }
 
-export const MIGRATIONS: readonly Migration[] = [firstTables, experimentsAndPromotions, auditTrail, approvals, secretsUsageAndEffects];
+/** Which base and which project a row needs, to be asked without reading every row. */
+async function needs(db: Kysely<unknown>): Promise<void> {
+  const columns = { sandboxes: ["project", "base", "refreshed_to"], snapshots: ["refreshed_to"] } as const;
+  for (const [table, names] of Object.entries(columns))
+    for (const name of names) {
+      await db.schema.alterTable(table).addColumn(name, "text").execute();
+      await db.schema.createIndex(`${table}_${name}`).on(table).column(name).execute();
+    }
+  const { rows: sandboxes } = await sql<{ id: string; body: string }>`select id, body from sandboxes`.execute(db);
+  for (const { id, body } of sandboxes) {
+    const { project, base, refreshedTo = null } = JSON.parse(body) as { project: string; base: string; refreshedTo?: string };
+    await sql`update sandboxes set project = ${project}, base = ${base}, refreshed_to = ${refreshedTo} where id = ${id}`.execute(db);
+  }
+  const { rows: snapshots } = await sql<{ id: string; body: string }>`select id, body from snapshots`.execute(db);
+  for (const { id, body } of snapshots) {
+    const { refreshedTo = null } = JSON.parse(body) as { refreshedTo?: string };
+    await sql`update snapshots set refreshed_to = ${refreshedTo} where id = ${id}`.execute(db);
+  }
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  firstTables,
+  experimentsAndPromotions,
+  auditTrail,
+  approvals,
+  secretsUsageAndEffects,
+  needs,
+];

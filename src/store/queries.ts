@@ -1,5 +1,5 @@
 /** Every query of the store, in SQL that all databases understand. */
-import { CompiledQuery, sql, type Insertable, type Kysely, type RawBuilder, type Selectable } from "kysely";
+import { CompiledQuery, type Insertable, type Kysely, type Selectable } from "kysely";
 import type { Base } from "../capture/capture.ts";
 import type { Approval } from "../schema/approval.ts";
 import type { AuditRecord } from "../schema/audit.ts";
@@ -112,19 +112,20 @@ export class Queries implements Read {
   }
 
   async isBaseNeeded(id: string): Promise<boolean> {
-    const names = (table: "sandboxes" | "snapshots") =>
-      sql`exists (select 1 from ${sql.table(table)} where ${id} in (json_extract(body, '$.base'), json_extract(body, '$.refreshedTo')))`;
-    return this.#isTrue(sql`${names("sandboxes")} or ${names("snapshots")}`);
+    return (
+      (await this.#has("sandboxes", "base", id)) ||
+      (await this.#has("sandboxes", "refreshed_to", id)) ||
+      (await this.#has("snapshots", "refreshed_to", id))
+    );
   }
 
   async isProjectUsed(path: string): Promise<boolean> {
-    return this.#isTrue(sql`exists (select 1 from sandboxes where json_extract(body, '$.project') = ${path})`);
+    return this.#has("sandboxes", "project", path);
   }
 
-  /** Asked where it is told without reading every row into this process. */
-  async #isTrue(condition: RawBuilder<unknown>): Promise<boolean> {
-    const { rows } = await sql<{ answer: number }>`select ${condition} as answer`.execute(this.db);
-    return rows[0]?.answer === 1;
+  async #has<Table extends Kept>(table: Table, column: keyof Tables[Table] & string, value: string): Promise<boolean> {
+    const query = CompiledQuery.raw(`select 1 as found from ${table} where ${column} = ? limit 1`, [value]);
+    return (await this.db.executeQuery(query)).rows.length > 0;
   }
 
   async experiment(id: string): Promise<ExperimentRow | undefined> {
@@ -253,6 +254,9 @@ export class Changes extends Queries implements Change {
       state: row.state,
       idempotency_key: row.idempotencyKey,
       created_at: row.createdAt,
+      project: row.project,
+      base: row.base,
+      refreshed_to: row.refreshedTo ?? null,
       body: JSON.stringify(row),
     });
   }
@@ -277,6 +281,7 @@ export class Changes extends Queries implements Change {
       id: snapshot.id,
       sandbox: snapshot.sandbox,
       created_at: snapshot.createdAt,
+      refreshed_to: snapshot.refreshedTo ?? null,
       body: JSON.stringify(snapshot),
     });
   }

@@ -7,6 +7,9 @@ interface SandboxTable {
   state: string;
   idempotency_key: string | null;
   created_at: string;
+  project: string | null;
+  base: string | null;
+  refreshed_to: string | null;
   body: string;
 }
 
@@ -22,6 +25,7 @@ interface SnapshotTable {
   id: string;
   sandbox: string;
   created_at: string;
+  refreshed_to: string | null;
   body: string;
 }
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Approvals, type Question } from "../../src/approvals/approvals.ts";
 import { Audit } from "../../src/audit/audit.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
@@ -68,6 +68,25 @@ describe("an approval", () => {
       ({ length }) => length === 1,
     );
     expect(silence).toMatchObject({ actor: { kind: "server" }, action: "approval", label: "DENIED", target: "git push" });
+  });
+
+  test("POL-5: silence is recorded, too, where the clock is behind the timer", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      const { deadline } = await approvals.ask(question({ deadlineMs: 20 }));
+      // The timer has come and found that it is not time yet.
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      expect(await audit.list({ after: 0, limit: 10 })).toEqual([]);
+      vi.setSystemTime(Date.parse(deadline) + 1);
+      expect(
+        await eventually(
+          () => audit.list({ after: 0, limit: 10 }),
+          ({ length }) => length === 1,
+        ),
+      ).toMatchObject([{ label: "DENIED" }]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("POL-5: whoever waits hears the answer at once, also of a question put twice", async () => {

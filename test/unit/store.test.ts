@@ -311,6 +311,20 @@ describe("a migration (F-44)", () => {
     await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_newer" });
   });
 
+  it("lets rows of a version before be found by what was not looked up then", async () => {
+    await (await openSqliteStore(path, MIGRATIONS.slice(0, 5))).close();
+    const row = aSandboxRow({ base: "bas1", refreshedTo: "bas2", project: "/srv/project" });
+    const old = new DatabaseSync(path);
+    old.prepare("insert into sandboxes values (?, ?, ?, null, ?, ?)").run(row.id, row.name, row.state, row.createdAt, JSON.stringify(row));
+    const body = JSON.stringify({ ...SNAPSHOT, sandbox: row.id, refreshedTo: "bas3" });
+    old.prepare("insert into snapshots values (?, ?, ?, ?)").run(SNAPSHOT.id, row.id, SNAPSHOT.createdAt, body);
+    old.close();
+    const store = await open();
+    expect(await Promise.all(["bas1", "bas2", "bas3", "bas4"].map((base) => store.isBaseNeeded(base)))).toEqual([true, true, true, false]);
+    expect(await store.isProjectUsed("/srv/project")).toBe(true);
+    expect(await store.sandbox(row.id)).toEqual(row);
+  });
+
   it("leaves a private backup of the version before, which can be opened", async () => {
     const old = await openSqliteStore(path);
     await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
