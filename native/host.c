@@ -162,8 +162,9 @@ static void carry_out(const struct fields *request) {
   const char *name = required(request, "op", &answer);
   for (size_t index = 0; name != NULL && index < sizeof operations / sizeof *operations; index++) {
     if (strcmp(operations[index].name, name) != 0) continue;
-    if (operations[index].how != INLINE) {
-      job_start(request, id, operations[index].handle, operations[index].how);
+    int how = operations[index].how == INLINE && field_flag(request, "apart") ? FORKED : operations[index].how;
+    if (how != INLINE) {
+      job_start(request, id, operations[index].handle, how);
       return;
     }
     operations[index].handle(request, &answer);

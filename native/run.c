@@ -76,7 +76,7 @@ static const char *await_end(int child, int heard, int output, int64_t deadline,
     if (waiting[1].revents & (POLLHUP | POLLERR)) waiting[1].fd = -1;
     if (waiting[0].revents == 0) continue;
     listen_to(heard, said, length);
-    return NULL;
+    return fstat(output, &status) == 0 && status.st_size > most ? "output" : NULL;
   }
 }
 

@@ -108,6 +108,8 @@ class Changes {
     const { newest } = await this.#client.call("listEvents", { limit: 1 });
     this.#begun = true;
     void this.#listen(newest);
+    // While it is surely there: what starts a server that went away may be replaced by then.
+    import("./start.ts").catch(() => undefined);
   }
 
   async next(): Promise<void> {

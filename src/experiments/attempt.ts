@@ -163,7 +163,8 @@ export class AttemptRun {
     this.#change({ state: "checking" });
     const row = await sandboxes.find(sandbox);
     const experiment = this.#journal.row;
-    const signal = AbortSignal.any([kill, cancel]);
+    const over = new AbortController();
+    const signal = AbortSignal.any([kill, cancel, over.signal]);
     const opening = openChange(parts, row, snapshot, experiment.input.include, temporary);
     const labels = clones.labels(experiment.id, `checks-${this.#index}`);
     const how = judging(experiment, "left");
@@ -181,6 +182,8 @@ export class AttemptRun {
       await this.#tell(row, snapshot, opening.change);
       this.#change({ checked: await checked });
     } finally {
+      // Nobody waits for checks of a change that can't be told.
+      over.abort();
       opening.close();
     }
     this.#finish();

@@ -233,9 +233,10 @@ export class Cgroups {
     };
   }
 
-  /** How many processes a group holds. */
-  count(name: string): number {
-    return Number(this.#read("pids", name, "pids.current") ?? 0);
+  /** How many processes a group holds; undefined where nobody counts them. */
+  count(name: string): number | undefined {
+    const text = this.#read("pids", name, "pids.current");
+    return text === undefined ? undefined : Number(text);
   }
 
   /** Removes a group whose processes have ended. */

@@ -1,13 +1,13 @@
 /** Programs of the host, run by the helper: a server of a hundred megabytes takes ten milliseconds to fork, and stands still meanwhile. */
 import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { VivError } from "../schema/errors.ts";
+import { VivError, type ErrorCode } from "../schema/errors.ts";
 import { CellError, type CellHost } from "./cell-host.ts";
 import type { RunResult } from "./run.ts";
 
 export interface ToolOptions {
-  /** A folder of ours, for as long as somebody may look at what the program wrote. */
+  /** A folder of ours, for what the program writes. */
   readonly folder: string;
   readonly cwd: string;
   /** Exactly these variables. */
@@ -34,11 +34,19 @@ export function toolWith(host: CellHost): Tool {
       ["timeout", String(timeoutMs)],
       ["most", String(maxOutputBytes)],
     ]);
-    const reply = await request.catch((cause: unknown) => {
-      if (!(cause instanceof CellError) || cause.code === "closed") throw cause;
-      throw new VivError("unsupported", `${program} can't be run: ${cause.message}`, { cause });
-    });
-    if (reply.get("ended") === "output") throw new VivError("internal", `${program} wrote more than ${maxOutputBytes} bytes`);
-    return { code: reply.number("exit") ?? null, stdout: await readFile(output), stderr: (reply.get("stderr") ?? "").trim() };
+    try {
+      const reply = await request;
+      if (reply.get("ended") === "output") throw new VivError("internal", `${program} wrote more than ${maxOutputBytes} bytes`);
+      return { code: reply.number("exit") ?? null, stdout: await readFile(output), stderr: (reply.get("stderr") ?? "").trim() };
+    } catch (cause) {
+      throw cause instanceof CellError && cause.code !== "closed" ? refusal(program, cause) : cause;
+    } finally {
+      rm(output, { force: true }).catch(() => undefined);
+    }
   };
+}
+
+function refusal(program: string, cause: CellError): VivError {
+  const codes: Readonly<Record<string, ErrorCode>> = { "no-space": "disk_full", "too-many": "busy" };
+  return new VivError(codes[cause.code] ?? "unsupported", `${program} can't be run: ${cause.message}`, { cause });
 }

@@ -23,7 +23,7 @@ export interface PromotableRequest {
   readonly include: readonly string[];
   /** If given, only these paths and what is below them. */
   readonly only?: readonly string[] | undefined;
-  /** Hears every path that differs, ignored or not, before git is asked about them. */
+  /** Hears every path that differs, ignored or not, before git is asked about them; nothing where not all are known, which fails. */
   readonly onTouched?: ((paths: readonly Buffer[]) => void) | undefined;
 }
 
@@ -68,10 +68,10 @@ interface Sorted {
   readonly leftOut: readonly LeftOut[];
 }
 
-async function sortOut(store: GitStore, request: PromotableRequest, { changes }: Gathered): Promise<Sorted> {
+async function sortOut(store: GitStore, request: PromotableRequest, { changes, more }: Gathered): Promise<Sorted> {
   const files = changes.filter((change) => !isFolder(change));
   const paths = files.map(({ path }) => path);
-  request.onTouched?.(paths);
+  if (!more) request.onTouched?.(paths);
   const base = { old: request.sides.before?.base ?? request.sides.old };
   const ignored = paths.length === 0 ? new Set<string>() : await ignoredPaths(store, request.takeOut, base, paths, await request.outer());
   const held = ignored.size === 0 ? new Set<string>() : await request.tracked();

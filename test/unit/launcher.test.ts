@@ -1,9 +1,9 @@
 /** bin/viv, in a package of its own with a small program behind it. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const project = join(import.meta.dirname, "..", "..");
@@ -92,6 +92,27 @@ describe("bin/viv", () => {
     expect(JSON.parse(stdout)).toMatchObject({ node: process.execPath });
   });
 
+  test("passes a pinned Node over that does not run here, and asks one that does only until it has run", () => {
+    const other = join(folder, "other");
+    const node = join(other, "node_modules", pinned, "bin", "node");
+    const log = join(other, "asked");
+    const env = { PATH: `${dirname(process.execPath)}:${process.env["PATH"] ?? ""}`, XDG_CACHE_HOME: join(other, "cache") };
+    cpSync(join(folder, "lib", "vivarium"), other, { recursive: true });
+    const start = (script: string): unknown => {
+      rmSync(node);
+      writeFileSync(node, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      const { stdout } = spawnSync(join(other, "bin", "viv"), ["show"], { encoding: "utf8", env });
+      return JSON.parse(stdout).node;
+    };
+    expect(start("exit 127")).toBe(process.execPath);
+    const runs = `[ "$1" = --version ] && echo asked >>'${log}'; exec '${process.execPath}' "$@"`;
+    for (let time = 0; time < 4; time += 1) expect(start(runs)).toBe(process.execPath);
+    // The first time there is no place to write it down.
+    expect(readFileSync(log, "utf8").split("\n").filter(Boolean).length).toBeLessThanOrEqual(2);
+    writeFileSync(join(other, "cache", "vivarium", readMark(join(other, "cache", "vivarium"))), "another machine\n");
+    expect(start("exit 127")).toBe(process.execPath);
+  });
+
   test("says in one sentence that Node is too old where the pinned one does not run", () => {
     const bare = join(folder, "bare");
     cpSync(join(project, "bin"), join(bare, "bin"), { recursive: true });
@@ -101,6 +122,12 @@ describe("bin/viv", () => {
     expect(stderr).toBe("viv: Node v20.1.0 is too old; install Node 22.18 or newer.\n");
   });
 });
+
+function readMark(cache: string): string {
+  const mark = readdirSync(cache).find((name) => name.startsWith("node-"));
+  if (mark === undefined) throw new Error("nothing was written down");
+  return mark;
+}
 
 function toolsWithoutNode(): string {
   const tools = join(folder, "tools");

@@ -84,7 +84,7 @@ export class NativeWalls implements Walls {
 
   isIdle(): boolean {
     const { cgroups, sandbox } = this.#options;
-    return cgroups !== undefined && cgroups.count(sandbox) <= WAITING;
+    return (cgroups?.count(sandbox) ?? Number.POSITIVE_INFINITY) <= WAITING;
   }
 
   async limit(limits: Limits): Promise<void> {

@@ -137,7 +137,8 @@ export class BtrfsVolumes implements Volumes {
 
   async snapshot(volume: string, snapshot: string): Promise<void> {
     await this.pool.requireSpace();
-    await this.#snapshot(this.#shelves.path("volume", volume), this.#shelves.snapshotPath(snapshot, volume), true, volume);
+    const [from, to] = [this.#shelves.path("volume", volume), this.#shelves.snapshotPath(snapshot, volume)];
+    await this.#snapshot(from, to, true, volume, "may have much to write back");
     this.#shelves.add(snapshot, volume);
   }
 
@@ -205,11 +206,19 @@ export class BtrfsVolumes implements Volumes {
     else await this.pool.close();
   }
 
-  async #snapshot(source: string, path: string, readOnly: boolean, charged?: string): Promise<void> {
+  /** What has nothing to write back takes a moment; the rest must not keep others waiting. */
+  async #snapshot(
+    source: string,
+    path: string,
+    readOnly: boolean,
+    charged?: string,
+    amount: "written already" | "may have much to write back" = "written already",
+  ): Promise<void> {
     const fields = [
       ["source", source],
       ["path", path],
       ["readonly", readOnly ? "1" : "0"],
+      ["apart", amount === "written already" ? "0" : "1"],
       ...(charged === undefined ? [] : [["qgroup", this.#quotas.group(charged)] as const]),
     ] as const;
     await this.#host.request("btrfs.snapshot", fields).catch((error: unknown) => {
