@@ -45,7 +45,7 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
     afterAll(async () => {
       await server?.remove();
-      execFileSync("umount", [disk]);
+      execFileSync("umount", ["--lazy", disk]);
       for (const each of [home, other]) each?.remove();
       for (const path of [later, systemFile, ...shut]) rmSync(path, { recursive: true, force: true });
     });

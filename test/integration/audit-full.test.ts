@@ -38,7 +38,7 @@ describe("the audit trail on a full disk", needs("root"), () => {
   afterEach(async () => {
     await audit.close();
     await store.close();
-    execFileSync("umount", [place]);
+    execFileSync("umount", ["--lazy", place]);
     rmSync(place, { recursive: true, force: true });
   });
 

@@ -80,7 +80,7 @@ export class CaptureLab {
       try {
         return look(at);
       } finally {
-        execFileSync("umount", [at]);
+        execFileSync("umount", ["--lazy", at]);
       }
     } finally {
       await volumes.remove("volume", id);
