@@ -13,6 +13,8 @@ const LOOK_AGAIN_MS = 5000;
 /** Steps on the way are shown no faster than people read: looking is work for a server that has the same machine to work on. */
 const STEP_MS = 100;
 const RETRY_MS = 100;
+/** What may be needed one day does not get in the way of what is needed now. */
+const PREPARE_MS = 2000;
 /** How long a server that somebody stopped, or that must not be started, may take to come back. */
 const AWAY_MS = 60_000;
 
@@ -108,8 +110,8 @@ class Changes {
     const { newest } = await this.#client.call("listEvents", { limit: 1 });
     this.#begun = true;
     void this.#listen(newest);
-    // While it is surely there: what starts a server that went away may be replaced by then.
-    import("./start.ts").catch(() => undefined);
+    // While it is surely there: by the time that a server has to be started, the program may have been replaced.
+    setTimeout(() => void import("./start.ts").catch(() => undefined), PREPARE_MS).unref();
   }
 
   async next(): Promise<void> {

@@ -109,6 +109,7 @@ async function answerMeanwhile(around: Watching, experiment: string, progress: P
     const { sandboxes } = await client.call("listSandboxes", {});
     return new Set(sandboxes.filter(({ labels }) => labels["experiment"] === experiment).map(({ id }) => id));
   };
+  if (!process.stdin.isTTY) return () => undefined;
   const { askInline } = await import("./run-inside.ts");
   const questions = await askInline({ ...around, say: (line) => progress.say(line) }, attempts);
   if (questions === undefined) return () => undefined;
@@ -158,16 +159,23 @@ export async function askWinner(experiment: Experiment): Promise<number | undefi
 
 /** The comparison, and what to do next. */
 export async function report(around: Watching, experiment: Experiment): Promise<void> {
+  const names = namesOf(around);
   printTable(around.screen, experiment);
-  await reportChoice(around, experiment);
+  await reportChoice(around, experiment, names);
+}
+
+/** Of sandboxes, by id. */
+async function namesOf({ client }: Pick<Watching, "client">): Promise<ReadonlyMap<string, string>> {
+  const { sandboxes } = await client.call("listSandboxes", {});
+  return new Map(sandboxes.map(({ id, name }) => [id, name]));
 }
 
 /** The choice alone, and what to do next. */
-export async function reportChoice({ screen, client }: Watching, experiment: Experiment): Promise<void> {
+export async function reportChoice({ screen, client }: Watching, experiment: Experiment, names = namesOf({ client })): Promise<void> {
+  names.catch(() => undefined);
   printChoice(screen, experiment);
   if (experiment.state === "choosing") return;
-  const { sandboxes } = await client.call("listSandboxes", {});
-  const steps = nextSteps(experiment, new Map(sandboxes.map(({ id, name }) => [id, name])));
+  const steps = nextSteps(experiment, await names);
   if (steps.length === 0) return;
   screen.say("");
   for (const line of fields(steps.map(([words, what]) => [`  ${clean(words)}`, screen.paintRemark("dim", `# ${clean(what)}`)]))) {
