@@ -66,6 +66,8 @@ async function overhead(server: BenchServer, { quick }: Settings): Promise<Measu
     plain: () => spawner.run(["/bin/sh", "-c", "sleep 1; true"], { cwd: server.project }),
     api: () => experiment(server, 3, "sleep 1"),
     "api, with a change": () => experiment(server, 3, "sleep 1; echo changed >README.md"),
+    // Nothing but a start: how fast the machine is just now.
+    "viv version": () => spawner.run([viv, "version"], { cwd: server.project }),
   };
   const names = Object.keys(sides) as (keyof typeof sides)[];
   const samples = new Map(names.map((name) => [name, [] as number[]]));
