@@ -1,5 +1,5 @@
 /** Composition root: makes the parts, starts them in order, stops them in reverse. */
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
@@ -49,7 +49,6 @@ import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
-import { mountTmpfs, unmountTmpfs } from "./host/tmpfs.ts";
 import { toolWith } from "./host/tool.ts";
 import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
 import { FolderVolumes } from "./volumes/folder/volumes.ts";
@@ -167,7 +166,6 @@ export class Server {
     const { paths } = this.#options;
     const exits = new Exits();
     const cgroups = Cgroups.open(groupName(paths.home));
-    if (machine.mounts && machine.mode === "root") await this.#runInMemory(join(paths.home, "run"));
     // Before the cell host's closer, so that it comes after it: the host lives in a group itself.
     this.#closers.push(() => cgroups?.close(this.#live.size === 0));
     const host = this.#cellHost(cell, exits);
@@ -184,14 +182,6 @@ export class Server {
     const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
     exits.listener = (sandbox) => driver.exited(sandbox);
     return { driver, volumes, capture, gather: gatherWith(host), takeOut: takeOutWith(host), tool: toolWith(host) };
-  }
-
-  /** Sockets and marks of sandboxes come and go by the thousand, and ext4 takes long to find places for them where others have just been. */
-  async #runInMemory(folder: string): Promise<void> {
-    mkdirSync(folder, { recursive: true, mode: 0o711 });
-    // What lies there already belongs to sandboxes that run.
-    if (readdirSync(folder).length === 0) await mountTmpfs(folder, "64m");
-    this.#closers.push(() => (this.#live.size === 0 ? unmountTmpfs(folder) : undefined));
   }
 
   #cellHost(cell: string, exits: Exits): CellHost {
