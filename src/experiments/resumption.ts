@@ -1,6 +1,8 @@
 /** What an earlier server left of experiments: ended attempts stay, interrupted ones begin again, leftovers go. */
 import { ExperimentId } from "../schema/ids.ts";
 import type { Attempt } from "../schema/experiment.ts";
+import { LIMITS } from "../schema/limits.ts";
+import { isFinal } from "../sandbox/state.ts";
 import type { ExperimentRow, SandboxRow } from "../store/store.ts";
 import type { Workshop } from "./attempt.ts";
 import { EXPERIMENT_LABEL, ROLE_LABEL } from "./clones.ts";
@@ -27,6 +29,7 @@ export class Resumption {
       if (next.state !== "failed") ready.push(next);
     }
     await this.#clear(sandboxes);
+    await this.#letGo(rows, sandboxes);
     return ready;
   }
 
@@ -62,6 +65,17 @@ export class Resumption {
 
   async #hasSnapshot(id: string): Promise<boolean> {
     return (await this.#shop.parts.store.snapshot(id)) !== undefined;
+  }
+
+  /** What an ended experiment keeps ends like any other sandbox, also where its server was killed before it could say so. */
+  async #letGo(rows: readonly ExperimentRow[], sandboxes: readonly SandboxRow[]): Promise<void> {
+    const { clones } = this.#shop;
+    const held = new Set(sandboxes.filter(({ state, idleMs }) => idleMs === 0 && !isFinal(state)).map(({ id }) => id));
+    for (const { state, origin, attempts } of rows) {
+      if (!FINAL.has(state)) continue;
+      if (origin !== null && held.has(origin.sandbox)) clones.rest(origin.sandbox);
+      for (const { sandbox } of attempts) if (sandbox !== null && held.has(sandbox)) await clones.release(sandbox, LIMITS.defaultIdleMs);
+    }
   }
 
   /** Sandboxes that carry the label of an experiment and are named by none. */

@@ -208,6 +208,7 @@ export class Run {
     const endedAt = state === "done" ? new Date().toISOString() : null;
     this.journal.change({ state, endedAt }, "experiment.ended");
     await this.journal.written();
+    this.#shop.parts.reach("experiment.ended");
   }
 
   async #promote(): Promise<void> {

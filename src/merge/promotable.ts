@@ -42,7 +42,7 @@ export interface Promotable {
   readonly privileged: readonly Buffer[];
 }
 
-/** Brings the promotable change into the store, with every content. Git takes these in while the ignore rules are still asked. */
+/** Brings the promotable change into the store, with every content. Of many, git takes these in while the ignore rules are still asked. */
 export async function promotable(store: GitStore, request: PromotableRequest): Promise<Promotable> {
   const folder = await store.place("change");
   const gathering = request.gather(request.sides, folder, EVERYTHING);

@@ -97,6 +97,7 @@ describe("the life of an experiment", needs("root"), () => {
     "experiment.attempt",
     "experiment.verified",
     "experiment.chosen",
+    "experiment.ended",
   ]) {
     test(`TASK-1: a server killed at ${point} goes on with the experiment, from the same reality`, async () => {
       await server.down();
@@ -115,6 +116,11 @@ describe("the life of an experiment", needs("root"), () => {
       expect(attempt(ended, "a")).toMatchObject({ state: "done", verified: { passed: true } });
       expect(ended.attempts.every(({ reruns }) => reruns <= 1)).toBe(true);
       await lab.sandboxes(ended.id, 3);
+      // What is kept holds the machine no longer.
+      await eventually(
+        async () => (await server.client.call("listSandboxes", {})).sandboxes,
+        (all) => all.every(({ labels, state, idleMs }) => (labels["role"] === "origin" ? state === "completed" : idleMs > 0)),
+      );
       await lab.remove(ended.id);
       writeFileSync(join(server.project, "value"), "wrong\n");
     });
