@@ -32,6 +32,7 @@ type Ended = Exclude<Approval["state"], "waiting">;
 type Answered = Pick<AuditEntry, "actor" | "label" | "reason"> & Partial<AuditEntry>;
 
 const SHOWN_IN_EVENTS = 1_024;
+const LOOK_AGAIN_MS = 60_000;
 
 export class Approvals {
   readonly #store: Store;
@@ -115,8 +116,7 @@ export class Approvals {
         // Listening already: what is answered from here on is heard.
         const now = await this.inspect(id);
         if (now.state !== "waiting" || signal.aborted) return now;
-        // Timers and the clock are not the same: it may be early yet when it comes.
-        const timer = setTimeout(resolve, Math.max(1, Date.parse(now.deadline) - Date.now()));
+        const timer = setTimeout(resolve, restOf(now));
         await promise.finally(() => clearTimeout(timer));
       }
     } finally {
@@ -206,17 +206,17 @@ export class Approvals {
   }
 
   /** Silence is recorded when it has lasted long enough, also where nobody looks. */
-  #expireInTime({ id, state, deadline }: Approval): void {
+  #expireInTime(asked: Approval): void {
+    const { id, state } = asked;
     if (state !== "waiting" || this.#timed.has(id)) return;
     this.#timed.add(id);
     const expire = async (): Promise<void> => {
       this.#timed.delete(id);
       // Where that fails, whoever looks at the question next does it.
       const now = await this.inspect(id).catch(() => undefined);
-      // Timers and the clock are not the same: it may be early yet.
       if (now !== undefined) this.#expireInTime(now);
     };
-    setTimeout(() => void expire(), Math.max(0, Date.parse(deadline) - Date.now())).unref();
+    setTimeout(() => void expire(), restOf(asked)).unref();
   }
 
   async #expire(): Promise<void> {
@@ -259,6 +259,11 @@ function hashOf({ sandbox, project, kind, target, exact }: Question): string {
   return createHash("sha256")
     .update(JSON.stringify(exact === undefined ? [sandbox, project, kind, target] : [sandbox, project, "exactly", exact]))
     .digest("hex");
+}
+
+/** Until it is looked at again: timers may come before the clock's time, and clocks are set. */
+function restOf({ deadline }: Approval): number {
+  return Math.min(LOOK_AGAIN_MS, Math.max(1, Date.parse(deadline) - Date.now()));
 }
 
 function isOver({ deadline }: Approval, now: number): boolean {
