@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { findPaths } from "./config/paths.ts";
 import { jsonLogger } from "./host/log.ts";
 import { ERRORS, VivError } from "./schema/errors.ts";
+import { portNumber } from "./schema/numbers.ts";
 import { Server } from "./server.ts";
 
 const paths = findPaths();
@@ -23,15 +24,17 @@ function reach(point: string): void {
 async function main(): Promise<number> {
   // Folders of volumes are seen inside by every user; the state folder around them is private.
   process.umask(0o022);
-  const token = values.listen === undefined ? undefined : randomBytes(32).toString("base64url");
   try {
+    const port = values.listen === undefined ? undefined : portNumber(values.listen);
+    if (values.listen !== undefined && port === undefined) throw new VivError("usage", "--listen is a port from 1 to 65535.");
+    const token = port === undefined ? undefined : randomBytes(32).toString("base64url");
     const server = await Server.start({
       paths,
       env: process.env,
       log,
       reach,
       onShutdown: () => stopping.resolve("request"),
-      ...(token === undefined ? {} : { tcp: { port: Number(values.listen), token } }),
+      ...(port === undefined || token === undefined ? {} : { tcp: { port, token } }),
     });
     // By itself it is written at the end, and a server may live for months, or be killed.
     flushCompileCache();

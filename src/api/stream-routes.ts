@@ -5,6 +5,7 @@ import type { Context, Hono } from "hono";
 import type { Engine } from "../operations/operations.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { wholeNumber } from "../schema/numbers.ts";
 import { ENTRY_HEADER } from "../schema/routes.ts";
 import { STREAM_ROUTES, type StreamName, type StreamParsedOf } from "../schema/stream-routes.ts";
 import { chunksOf, merge, parse, readQuery } from "./input.ts";
@@ -62,8 +63,9 @@ async function* map<In>(items: AsyncIterable<In>, make: (item: In) => Message): 
 function startingPoint(context: Context<AppEnv>, after: number | undefined): number {
   const last = context.req.header("last-event-id");
   if (last === undefined) return after ?? 0;
-  if (!/^\d{1,15}$/.test(last)) throw new VivError("invalid_input", "The Last-Event-ID header is not a sequence number.");
-  return Number(last);
+  const sequence = wholeNumber(last);
+  if (sequence === undefined) throw new VivError("invalid_input", "The Last-Event-ID header is not a sequence number.");
+  return sequence;
 }
 
 export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type { InputOf } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Rule } from "../schema/experiment.ts";
+import { wholeNumber } from "../schema/numbers.ts";
 import type { Invocation, OptionDeclarations } from "./command.ts";
 import { definedOnly } from "./commands/create.ts";
 import { usageError } from "./values.ts";
@@ -123,7 +124,8 @@ function running(options: Options): Partial<Input> {
 }
 
 function priority(text: string): number {
-  if (/^-?\d{1,3}$/.test(text) && Math.abs(Number(text)) <= 100) return Number(text);
+  const size = wholeNumber(text.replace(/^-(?=[1-9])/, ""));
+  if (size !== undefined && size <= 100) return text.startsWith("-") ? -size : size;
   throw usageError(`--priority takes a whole number from -100 to 100, not ${JSON.stringify(text)}.`);
 }
 

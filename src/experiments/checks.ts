@@ -2,6 +2,7 @@
 import type { CheckResult } from "../schema/check.ts";
 import type { Measure, Verdict } from "../schema/experiment.ts";
 import { VivError } from "../schema/errors.ts";
+import { measuredNumber } from "../schema/numbers.ts";
 import type { Commands } from "../sandbox/commands.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { runLine, tailOf, type LineEnd } from "./line.ts";
@@ -56,8 +57,7 @@ function resultOf(command: string, { end, output }: LineEnd, mostCharacters: num
 /** The number on the last line that is not empty; null if there is none or the command failed. */
 export function readNumber({ end, stdout }: Pick<LineEnd, "end" | "stdout">): number | null {
   const last = stdout.trimEnd().split("\n").at(-1)?.trim() ?? "";
-  const number = Number(last);
-  return end.exitCode !== 0 || last === "" || !Number.isFinite(number) ? null : number;
+  return end.exitCode === 0 ? (measuredNumber(last) ?? null) : null;
 }
 
 /** Several passes over the same state as one verdict: a check has passed if it did each time. */

@@ -3,10 +3,10 @@
  * one name must never see two hosts.
  */
 import { isIPv4, isIPv6 } from "node:net";
+import { portNumber } from "../schema/numbers.ts";
 
 const MAX_NAME = 253;
 const NAME = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
-const PORT = /^[1-9][0-9]{0,4}$/;
 
 export interface Authority {
   /** Lower case; an IPv6 address without brackets. */
@@ -36,17 +36,12 @@ function canonical(host: string): string | undefined {
   return url?.hostname;
 }
 
-export function parsePort(text: string): number | undefined {
-  const port = PORT.test(text) ? Number(text) : 0;
-  return port >= 1 && port <= 65_535 ? port : undefined;
-}
-
 /** `host`, `host:port` or `[address]:port`; without a port, the one given. */
 export function parseAuthority(text: string, defaultPort?: number): Authority | undefined {
   const match = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/s.exec(text);
   if (match === null) return undefined;
   const host = parseHost(match[1] ?? "");
-  const port = match[2] === undefined ? defaultPort : parsePort(match[2]);
+  const port = match[2] === undefined ? defaultPort : portNumber(match[2]);
   return host === undefined || port === undefined ? undefined : { host, port };
 }
 

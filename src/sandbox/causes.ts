@@ -2,6 +2,7 @@
 import { constants } from "node:os";
 import type { RawExit } from "../drivers/drivers.ts";
 import type { Cause, CommandEnd } from "../schema/command.ts";
+import { wholeNumber } from "../schema/numbers.ts";
 
 const SIGNALS = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
@@ -11,7 +12,8 @@ export function signalName(number: number): string {
 
 /** A signal by name (with or without SIG) or number; undefined if there is none such. */
 export function signalNumber(text: string): number | undefined {
-  if (/^\d+$/.test(text)) return Number(text) >= 1 && Number(text) <= 64 ? Number(text) : undefined;
+  const number = wholeNumber(text);
+  if (number !== undefined) return number >= 1 && number <= 64 ? number : undefined;
   const name = text.startsWith("SIG") ? text : `SIG${text}`;
   return Object.hasOwn(constants.signals, name) ? constants.signals[name as NodeJS.Signals] : undefined;
 }

@@ -70,10 +70,10 @@ export const AUDIT_CONTRACTS = {
     "Who decided what, the oldest first",
     z.strictObject({
       sandbox: SandboxRef.optional(),
-      after: count.default(0).describe("Sequence number."),
+      after: count(0).default(0).describe("Sequence number."),
       since: z.iso.datetime({ offset: true }).optional().describe("Only those of this time and later."),
       newest: flag.default(false).describe("The newest of them instead of the oldest; in order all the same."),
-      limit: count.min(1).max(1000).default(200).describe("At most."),
+      limit: count(1, 1000).default(200).describe("At most."),
     }),
     z.object({ records: z.array(AuditRecord) }),
   ),
@@ -99,7 +99,7 @@ export const AUDIT_CONTRACTS = {
   listDecisions: contract(
     ROUTES.listDecisions,
     "Decisions about a sandbox",
-    z.strictObject({ sandbox: SandboxRef, after: count.default(0), limit: count.min(1).max(1000).default(200) }),
+    z.strictObject({ sandbox: SandboxRef, after: count(0).default(0), limit: count(1, 1000).default(200) }),
     z.object({ records: z.array(AuditRecord) }),
   ),
 } as const;

@@ -1,6 +1,7 @@
 /** What an operation is made of: where it is found, what it takes and what it answers. */
 import { z } from "zod";
 import type { Route } from "./routes.ts";
+import { textual } from "./units.ts";
 
 export interface Contract<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> extends Route {
   readonly summary: string;
@@ -23,7 +24,8 @@ export function contract<Input extends z.ZodObject, Output extends z.ZodType>(
 export const none = z.strictObject({});
 export const Done = z.object({ ok: z.literal(true).describe("Always true: failures are errors.") });
 export const flag = z.union([z.boolean(), z.enum(["true", "false", "1", "0"]).transform((text) => text === "true" || text === "1")]);
-export const count = z.coerce.number().int().min(0);
+/** A whole number of a query. */
+export const count = (least: number, most?: number) => textual(most === undefined ? z.int().min(least) : z.int().min(least).max(most));
 export const ProjectPath = z.string().startsWith("/").max(4096).describe("Absolute path of a folder in the project, or of the project.");
 export const CallerEnvironment = z
   .record(z.string().regex(/^[^=\0]+$/), z.string())

@@ -176,8 +176,8 @@ export const CONTRACTS = {
     "List a folder",
     ofSandbox.extend({
       path: SandboxPath,
-      depth: count.max(100).default(1).describe("Levels below."),
-      limit: count.max(100_000).default(10_000).describe("Entries at most."),
+      depth: count(0, 100).default(1).describe("Levels below."),
+      limit: count(0, 100_000).default(10_000).describe("Entries at most."),
       user: FileUser,
     }),
     z.object({ entries: z.array(FileEntry) }),
@@ -226,8 +226,8 @@ export const CONTRACTS = {
     ROUTES.listEvents,
     "Events after a sequence number",
     z.strictObject({
-      after: count.default(0).describe("Sequence number."),
-      limit: count.min(1).max(1000).default(200).describe("At most."),
+      after: count(0).default(0).describe("Sequence number."),
+      limit: count(1, 1000).default(200).describe("At most."),
       sandbox: SandboxRef.optional(),
     }),
     z.object({

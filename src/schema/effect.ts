@@ -28,7 +28,7 @@ export const EFFECT_CONTRACTS = {
   listEffects: contract(
     ROUTES.listEffects,
     "Requests that can have changed something outside, the newest first",
-    z.strictObject({ sandbox: SandboxRef.optional(), limit: count.min(1).max(1000).default(200).describe("At most.") }),
+    z.strictObject({ sandbox: SandboxRef.optional(), limit: count(1, 1000).default(200).describe("At most.") }),
     z.object({ effects: z.array(Effect) }),
   ),
 } as const;

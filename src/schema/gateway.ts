@@ -1,7 +1,9 @@
 /** What a sandbox may say to the server from inside, over the loopback port that leads to its own socket. */
 import { z } from "zod";
-import { ByteSize } from "./config.ts";
+import { count } from "./contract.ts";
+import { decimalNumber } from "./numbers.ts";
 import { Limits } from "./sandbox.ts";
+import { ByteSize, textual } from "./units.ts";
 
 /** Loopback port inside on which the gateway answers. */
 export const GATEWAY_PORT = 4097;
@@ -16,37 +18,29 @@ const text = (most: number) =>
     // oxlint-disable-next-line no-control-regex -- exactly those are refused
     .regex(/^[^\u0000-\u0008\u000b-\u001f\u007f-\u009f]*$/, "has control characters");
 
-const seconds = z.coerce.number().min(0).max(600);
+const seconds = (least: number) => textual(z.number().min(least).max(600), decimalNumber);
 
 export const CoordinateInput = z.strictObject({
   action: text(1024).min(1).describe("What is wanted."),
   context: z.json().optional().describe("What the sibling needs to know."),
   fromSandboxId: z.string().max(64).optional().describe("The caller itself; anything else is refused."),
-  timeout: seconds.min(1).default(60).describe("Seconds to wait for the answer."),
+  timeout: seconds(1).default(60).describe("Seconds to wait for the answer."),
 });
 export type CoordinateInput = z.infer<typeof CoordinateInput>;
 
 export const AnswerInput = z.strictObject({ answer: z.json().describe("What the sibling gets.") });
 
 export const MessagesQuery = z.strictObject({
-  wait: seconds.default(0).describe("Seconds to wait for a message if there is none."),
-  after: z.coerce.number().int().min(0).default(0).describe("Only messages with a higher sequence number."),
+  wait: seconds(0).default(0).describe("Seconds to wait for a message if there is none."),
+  after: count(0).default(0).describe("Only messages with a higher sequence number."),
 });
 
 export const DecisionsQuery = z.strictObject({
-  after: z.coerce.number().int().min(0).default(0).describe("Only records with a higher sequence number."),
-  limit: z.coerce.number().int().min(1).max(1000).default(200).describe("Records to look at, at most."),
+  after: count(0).default(0).describe("Only records with a higher sequence number."),
+  limit: count(1, 1000).default(200).describe("Records to look at, at most."),
 });
 
-const Cpus = z
-  .union([
-    z.number(),
-    z
-      .string()
-      .regex(/^\d{1,4}(\.\d{1,3})?$/, "a number of cores")
-      .transform(Number),
-  ])
-  .pipe(Limits.shape.cpus);
+const Cpus = textual(Limits.shape.cpus, decimalNumber);
 const Memory = ByteSize.pipe(Limits.shape.memoryBytes);
 
 /** Both spellings, the short one of agents' tools among them. */
@@ -69,7 +63,7 @@ export const QuestionInput = z.strictObject({
   reason: text(1024).describe("Why, in the agent's own words."),
 });
 
-export const WaitQuery = z.strictObject({ wait: seconds.default(0).describe("Seconds to wait for an answer.") });
+export const WaitQuery = z.strictObject({ wait: seconds(0).default(0).describe("Seconds to wait for an answer.") });
 
 /** What a sibling asks. */
 export interface Message {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { contract, ProjectPath } from "./contract.ts";
 import { SandboxRef } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
-import { ByteSize } from "./units.ts";
+import { ByteSize, textual } from "./units.ts";
 
 export const Verdict = z.enum(["allow", "ask", "deny"]).describe("allow, ask a person, or deny.");
 export type Verdict = z.infer<typeof Verdict>;
@@ -117,8 +117,8 @@ export type PolicyDecision = z.infer<typeof PolicyDecision>;
 const Asked = {
   project: ProjectPath.optional().describe("A folder in the project whose rules hold; none if left out."),
   sandbox: SandboxRef.optional().describe("The sandbox whose policy is meant, instead of a project, a level and a role."),
-  level: z.coerce.number().pipe(AutonomyLevel).optional(),
-  yolo: z.coerce.number().pipe(YoloLevel).optional(),
+  level: textual(AutonomyLevel).optional(),
+  yolo: textual(YoloLevel).optional(),
   role: Role.optional(),
 };
 const exclusive = "level and yolo exclude each other";

@@ -1,5 +1,6 @@
 /** Routes that carry bytes, events or a conversation instead of one JSON value. API, OpenAPI and client derive from it. */
 import { z } from "zod";
+import { count } from "./contract.ts";
 import { CONTRACTS } from "./contracts.ts";
 import { STREAMS, type Stream } from "./routes.ts";
 import { FileEntry, SandboxPath } from "./files.ts";
@@ -11,12 +12,7 @@ const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 const ofFile = ofSandbox.extend({ path: SandboxPath, user });
 
 /** Canonical decimal only: other spellings of a port would slip past what looks for this one. */
-const Port = z
-  .string()
-  .regex(/^[1-9]\d{0,4}$/, "a port is a plain number from 1 to 65535")
-  .transform(Number)
-  .pipe(z.number().max(65_535, "a port is a plain number from 1 to 65535"))
-  .describe("Port inside the sandbox.");
+const Port = count(1, 65_535).describe("Port inside the sandbox.");
 
 const ofPort = ofSandbox.extend({ port: Port });
 
@@ -39,12 +35,7 @@ export const STREAM_ROUTES = {
     ...STREAMS.events,
     summary: "Events after a sequence number (or after the Last-Event-ID header), then live ones, as server-sent events",
     input: z.strictObject({
-      after: z
-        .string()
-        .regex(/^\d{1,15}$/, "a sequence number is a whole number")
-        .transform(Number)
-        .optional()
-        .describe("Sequence number; everything kept if left out."),
+      after: count(0).optional().describe("Sequence number; everything kept if left out."),
       sandbox: SandboxRef.optional(),
     }),
     output: "text/event-stream",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseAuthority, parseHost, parsePort } from "../../src/network/host.ts";
+import { parseAuthority, parseHost } from "../../src/network/host.ts";
+import { portNumber } from "../../src/schema/numbers.ts";
 
 describe("hosts as a client names them", () => {
   test.each([
@@ -52,10 +53,10 @@ describe("hosts as a client names them", () => {
     ["nothing", ""],
   ])("PX-02: a host with %s is none", (_, text) => expect(parseHost(text)).toBeUndefined());
 
-  test.each(["80", "443", "1", "65535"])("port %s is one", (text) => expect(parsePort(text)).toBe(Number(text)));
+  test.each(["80", "443", "1", "65535"])("port %s is one", (text) => expect(portNumber(text)).toBe(Number(text)));
   test.each(["0", "080", "+80", "80.0", "8e1", " 80", "80 ", "-80", "65536", "0x50", "８０", "٨٠", "", "99999999999"])(
     "port %j is none",
-    (text) => expect(parsePort(text)).toBeUndefined(),
+    (text) => expect(portNumber(text)).toBeUndefined(),
   );
 
   test("host and port are taken apart at the one place they can be", () => {
