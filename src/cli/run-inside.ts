@@ -1,5 +1,4 @@
 /** Runs a command in a sandbox for exec, shell and run: as the caller would run it here. */
-import { relative } from "node:path";
 import { Writable } from "node:stream";
 import type { Client } from "../client/client.ts";
 import type { CommandSpec } from "../schema/command.ts";
@@ -9,6 +8,7 @@ import { approverIfAny } from "./approver.ts";
 import type { Askers, Asking, InlineQuestions } from "./inline-questions.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
 import { clean } from "./text.ts";
+import { isWithin } from "./within.ts";
 import { parsePairs } from "./values.ts";
 
 export const RUN_OPTIONS = {
@@ -55,11 +55,6 @@ export function commandSpec(
     ...(options.user === undefined ? {} : { user: options.user }),
     ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout }),
   };
-}
-
-export function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith("../") && !way.startsWith("/"));
 }
 
 function wantsTerminal(options: RunOptions): boolean {

@@ -7,12 +7,13 @@ import type { Rule } from "../schema/experiment.ts";
 import { wholeNumber } from "../schema/numbers.ts";
 import type { Invocation, OptionDeclarations } from "./command.ts";
 import { definedOnly } from "./commands/create.ts";
+import { isWithin } from "./within.ts";
 import { usageError } from "./values.ts";
 
 type Input = InputOf<"startExperiment">;
 type Attempts = Input["attempts"];
 
-const RULES = ["checks", "protected", "tests", "measure", "diff", "time", "cpu", "memory"] as const satisfies readonly Rule[];
+const RULES = ["checks", "tests", "protected", "measure", "diff", "time", "cpu", "memory"] as const satisfies readonly Rule[];
 const PICKS = ["auto", "ask", "none"] as const;
 const KEEPS = ["all", "winner", "none"] as const;
 
@@ -35,7 +36,7 @@ export const TRY_OPTIONS = {
   rank: {
     type: "text",
     value: "RULES",
-    summary: `What is better, in this order, with commas: ${RULES.join(", ")}; checks,protected,measure,diff,time if left out`,
+    summary: `What is better, in this order, with commas: ${RULES.join(", ")}; checks,tests,protected,measure,diff,time if left out`,
   },
   repeat: { type: "integer", value: "N", summary: "Run each check N times, to find flaky ones" },
   include: { type: "list", value: "PATH", summary: "Count this path as part of the change although git ignores it" },
@@ -50,6 +51,12 @@ export const TRY_OPTIONS = {
   minimise: { type: "flag", summary: "Less of --measure is better, which is the default" },
   priority: { type: "text", value: "N", summary: "From -100 to 100; larger goes first where attempts wait" },
   project: { type: "text", short: "p", value: "PATH", summary: "A folder in the project; the current one if left out" },
+  cwd: {
+    type: "text",
+    short: "w",
+    value: "PATH",
+    summary: "Run attempts, and the lines given with them, in this folder; this one if it is in the project, else the project's",
+  },
   cpus: { type: "number", value: "N", summary: "CPU cores of each attempt" },
   memory: { type: "size", value: "SIZE", summary: "Memory of each attempt, such as 512m or 4g" },
   unwalled: { type: "flag", summary: "Where no walls can be had: work on copies of the folder WITHOUT isolation" },
@@ -59,7 +66,7 @@ type Options = Invocation<typeof TRY_OPTIONS>["options"];
 type Caller = Pick<Invocation, "cwd" | "env">;
 
 export async function tryInput(options: Options, lines: readonly string[], caller: Caller): Promise<Input> {
-  const { project, attempts: listed, ...inFile } = options.file === undefined ? {} : await readInput(options.file, caller.cwd);
+  const { project, attempts: listed, cwd: given, ...inFile } = options.file === undefined ? {} : await readInput(options.file, caller.cwd);
   const attempts = [...(listed ?? []), ...lines.map((command) => ({ command })), ...options.attempt.map(namedAttempt)];
   if (attempts.length === 0)
     throw usageError(
@@ -70,10 +77,19 @@ export async function tryInput(options: Options, lines: readonly string[], calle
     ...inFile,
     project: options.project === undefined ? (project ?? caller.cwd) : resolve(caller.cwd, options.project),
     attempts,
+    ...folder(options, caller, project, given),
     env: definedOnly(caller.env),
     ...judging(options),
     ...running(options),
   };
+}
+
+/** The caller's folder where that may be in the project, as for a command in a sandbox. */
+function folder({ cwd, project }: Options, caller: Caller, inFile: string | undefined, given: string | undefined): Pick<Input, "cwd"> {
+  if (cwd !== undefined) return { cwd: resolve(caller.cwd, cwd) };
+  if (given !== undefined) return { cwd: given };
+  const named = project === undefined ? inFile : resolve(caller.cwd, project);
+  return named === undefined || isWithin(named, caller.cwd) ? { cwd: caller.cwd } : {};
 }
 
 function namedAttempt(text: string): Attempts[number] {
@@ -137,7 +153,10 @@ function oneOf<Word extends string>(option: string, words: readonly Word[], text
 }
 
 /** Its schema and its parser are loaded only when there is a file to read. */
-async function readInput(file: string, cwd: string): Promise<{ project?: string | undefined; attempts?: Attempts | undefined }> {
+async function readInput(
+  file: string,
+  cwd: string,
+): Promise<{ project?: string | undefined; attempts?: Attempts | undefined; cwd?: string | undefined }> {
   const [{ parseConfig }, { ExperimentInput }] = await Promise.all([
     import("../config/project-config.ts"),
     import("../schema/experiment.ts"),

@@ -110,6 +110,7 @@ export class AttemptRun {
     const { sandboxes, parts } = this.#shop;
     const { cancel, kill } = this.#ends;
     const { end, output } = await runLine(sandboxes.commands, row, this.#now.command, {
+      cwd: this.#journal.row.input.cwd,
       timeoutMs: commandTimeoutMs(this.#journal.row),
       stop: cancel,
       kill,

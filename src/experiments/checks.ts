@@ -8,6 +8,13 @@ import type { SandboxRow } from "../store/store.ts";
 import { runLine, tailOf, type LineEnd } from "./line.ts";
 import { countTests } from "./test-counts.ts";
 
+/** Where lines run; in the project's folder where one is left out. Lines that a caller gave run in the caller's folder. */
+export interface LineFolders {
+  readonly checks?: string | undefined;
+  readonly setup?: string | undefined;
+  readonly measure?: string | undefined;
+}
+
 export interface Judging {
   readonly checks: readonly string[];
   /** Prepares a fresh clone before its checks. */
@@ -15,6 +22,7 @@ export interface Judging {
   readonly repeat: number;
   readonly checkTimeoutMs: number;
   readonly measure: Measure | null;
+  readonly folders: LineFolders;
 }
 
 /** Characters of output that all checks of a verdict keep together, and each at least. */
@@ -24,18 +32,25 @@ const LEAST_CHARACTERS = 1024;
 /** One pass: every check runs, also when one before it failed. */
 export async function judgeOnce(commands: Commands, row: SandboxRow, how: Judging, signal: AbortSignal): Promise<Verdict> {
   const mostCharacters = Math.max(LEAST_CHARACTERS, Math.floor(OUTPUT_CHARACTERS / Math.max(1, how.checks.length)));
-  const check = async (line: string): Promise<CheckResult> =>
-    resultOf(line, await run(commands, row, line, how.checkTimeoutMs, signal), mostCharacters);
-  const setup = how.setup === null ? null : await check(how.setup);
+  const run = (line: string, cwd: string | undefined): Promise<LineEnd> => runWhole(commands, row, line, cwd, how.checkTimeoutMs, signal);
+  const check = async (line: string, cwd: string | undefined): Promise<CheckResult> => resultOf(line, await run(line, cwd), mostCharacters);
+  const setup = how.setup === null ? null : await check(how.setup, how.folders.setup);
   if (setup !== null && !setup.passed) return { passed: false, checks: [], measure: null, setup };
   const checks: CheckResult[] = [];
-  for (const line of how.checks) checks.push(await check(line));
-  const measure = how.measure === null ? null : readNumber(await run(commands, row, how.measure.command, how.checkTimeoutMs, signal));
+  for (const line of how.checks) checks.push(await check(line, how.folders.checks));
+  const measure = how.measure === null ? null : readNumber(await run(how.measure.command, how.folders.measure));
   return { passed: checks.every(({ passed }) => passed), checks, measure, setup: null };
 }
 
-async function run(commands: Commands, row: SandboxRow, line: string, timeoutMs: number, kill: AbortSignal): Promise<LineEnd> {
-  const ended = await runLine(commands, row, line, { timeoutMs, kill });
+async function runWhole(
+  commands: Commands,
+  row: SandboxRow,
+  line: string,
+  cwd: string | undefined,
+  timeoutMs: number,
+  kill: AbortSignal,
+): Promise<LineEnd> {
+  const ended = await runLine(commands, row, line, { cwd, timeoutMs, kill });
   if (kill.aborted) throw new VivError("cancelled", "It was cancelled.");
   return ended;
 }

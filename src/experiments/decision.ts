@@ -7,7 +7,7 @@ import { openChange } from "./change.ts";
 import { judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { splitChange } from "./manifest.ts";
-import { failureOf, obstacle, rank, title, whyItWon, type RankingOptions } from "./ranking.ts";
+import { failureOf, obstacle, rank, testsRun, title, whyItWon, type RankingOptions } from "./ranking.ts";
 import { needsOf } from "./side-changes.ts";
 
 export interface Choice {
@@ -164,8 +164,8 @@ function cannotWin(attempt: Attempt, why: string): VivError {
   });
 }
 
-export function rankingOptions({ rules, input }: ExperimentRow): RankingOptions {
-  return { rules, goal: input.measure?.goal ?? "min", ignoreExit: input.ignoreExit };
+export function rankingOptions({ rules, input, baseline }: ExperimentRow): RankingOptions {
+  return { rules, goal: input.measure?.goal ?? "min", ignoreExit: input.ignoreExit, baseline };
 }
 
 function isBetter(verdict: Verdict | null, limit: number, goal: "min" | "max"): boolean {
@@ -180,10 +180,8 @@ function needsWithoutChange({ checked, diff, sideChanges, needs }: Attempt): str
 
 /** Said when fewer tests ran than on the untouched project. */
 function fewerTests({ checked }: Attempt, baseline: Verdict | null): string | null {
-  const ran = (verdict: Verdict | null): number[] =>
-    (verdict?.checks ?? []).map(({ tests }) => (tests?.passed ?? 0) + (tests?.failed ?? 0));
-  const before = ran(baseline);
-  const now = ran(checked);
+  const before = testsRun(baseline);
+  const now = testsRun(checked);
   const index = now.findIndex((number, at) => number < (before[at] ?? 0));
   return index < 0 ? null : `Only ${now[index]} of the ${before[index]} tests of \`${checked?.checks[index]?.command ?? ""}\` ran.`;
 }

@@ -3,8 +3,9 @@ import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
 import { DEFAULT_RULES, type Attempt, type ExperimentInput } from "../schema/experiment.ts";
 import type { ProjectConfig } from "../schema/config.ts";
+import { folderIn } from "../sandbox/projects.ts";
 import type { ExperimentRow } from "../store/store.ts";
-import type { Judging } from "./checks.ts";
+import type { Judging, LineFolders } from "./checks.ts";
 
 const COMMAND_MS = 10 * 60_000;
 
@@ -38,7 +39,7 @@ export function newExperiment(input: ExperimentInput, project: string, config: P
     promotion: null,
     createdAt: new Date().toISOString(),
     endedAt: null,
-    input,
+    input: { ...input, cwd: folderIn(project, input.cwd) },
     origin: null,
     protect: input.protect ?? config.protect ?? null,
   };
@@ -79,6 +80,12 @@ export function commandTimeoutMs({ input }: ExperimentRow): number {
   return input.timeoutMs ?? COMMAND_MS;
 }
 
+/** Lines of the config run in the project's folder, those that the caller gave in the caller's. */
+export function foldersOf({ input }: Pick<ExperimentRow, "input">): LineFolders {
+  const { cwd, checks, setup } = input;
+  return { checks: checks === undefined ? undefined : cwd, setup: setup === undefined ? undefined : cwd, measure: cwd };
+}
+
 /** How a state is judged: a fresh clone is set up first, the state that an attempt left is not. */
 export function judging(row: ExperimentRow, state: "fresh" | "left"): Judging {
   return {
@@ -87,5 +94,6 @@ export function judging(row: ExperimentRow, state: "fresh" | "left"): Judging {
     repeat: row.repeat,
     checkTimeoutMs: row.input.checkTimeoutMs ?? commandTimeoutMs(row),
     measure: row.input.measure ?? null,
+    folders: foldersOf(row),
   };
 }

@@ -9,6 +9,8 @@ import type { SandboxRow } from "../store/store.ts";
 
 export interface LineOptions {
   readonly timeoutMs: number;
+  /** Where it runs; the project's folder if left out. */
+  readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   /** Asks it to end, and kills it after a grace. */
   readonly stop?: AbortSignal;
@@ -30,6 +32,7 @@ export async function runLine(commands: Commands, row: SandboxRow, line: string,
     timeoutMs: options.timeoutMs,
     foreground: true,
     onDisconnect: "kill",
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: { ...options.env } }),
   });
   const forget = obey(stream, options);

@@ -6,10 +6,12 @@ export interface RankingOptions {
   readonly rules: readonly Rule[];
   readonly goal: Measure["goal"];
   readonly ignoreExit: boolean;
+  /** What the checks said of the untouched project; null where they did not run. */
+  readonly baseline: Verdict | null;
 }
 
-/** What counts: less is better, and what is not known comes last. */
-type Score = (attempt: Attempt, options: RankingOptions) => number;
+/** What counts: less is better, and what is not known comes last. `most` is how many tests each check ran at most. */
+type Score = (attempt: Attempt, options: RankingOptions, most: readonly number[]) => number;
 
 /** Flag of an attempt whose change is empty once protected files are left out. */
 export const ONLY_PROTECTED = "It changes nothing but protected files.";
@@ -23,9 +25,10 @@ const NEVER = Number.POSITIVE_INFINITY;
 const SCORES: Readonly<Record<Rule, Score>> = {
   checks: ({ checked }) => (checked === null ? NEVER : failedChecks(checked)),
   protected: ({ protectedChanged, flags }) => protectedChanged.length + flags.filter(isSteering).length,
-  tests: ({ checked }) => (checked === null ? NEVER : failedTests(checked)),
+  tests: ({ checked }, { baseline }, most) => (checked === null ? NEVER : notPassing(checked, baseline, most)),
   measure: ({ checked }, { goal }) => (checked?.measure == null ? NEVER : goal === "min" ? checked.measure : -checked.measure),
-  diff: ({ diff }) => (diff === null ? NEVER : diff.added + diff.removed + diff.files / 1e6),
+  // A change that is not there is no small change.
+  diff: ({ diff }) => (diff === null || diff.files === 0 ? NEVER : diff.added + diff.removed + diff.files / 1e6),
   time: ({ wallMs }) => wallMs ?? NEVER,
   cpu: ({ cpuMs }) => cpuMs ?? NEVER,
   memory: ({ peakMemoryBytes }) => peakMemoryBytes ?? NEVER,
@@ -39,8 +42,27 @@ function failedChecks({ checks, setup }: Verdict): number {
   return setup === null ? checks.filter(({ passed }) => !passed).length : NEVER;
 }
 
-export function failedTests({ checks }: Verdict): number {
-  return checks.reduce((sum, { tests }) => sum + (tests?.failed ?? 0), 0);
+/** How many tests each check ran. */
+export function testsRun(verdict: Verdict | null): number[] {
+  return (verdict?.checks ?? []).map(({ tests }) => (tests?.passed ?? 0) + (tests?.failed ?? 0));
+}
+
+/**
+ * Tests that fail, and those that should have run and did not: a runner that breaks has no failing test. How many should
+ * have run, the untouched project says; where nothing ran there, the attempt that ran most, unless all checks pass.
+ */
+function notPassing(verdict: Verdict, baseline: Verdict | null, most: readonly number[]): number {
+  const [ran, before] = [testsRun(verdict), testsRun(baseline)];
+  return verdict.checks.reduce((sum, { tests }, index) => {
+    const expected = before[index] || (verdict.passed ? 0 : (most[index] ?? 0));
+    return sum + (tests?.failed ?? 0) + Math.max(0, expected - (ran[index] ?? 0));
+  }, 0);
+}
+
+function mostTests(attempts: readonly Attempt[]): number[] {
+  const all = attempts.map(({ checked }) => testsRun(checked));
+  const checks = Math.max(0, ...all.map(({ length }) => length));
+  return Array.from({ length: checks }, (_, index) => Math.max(...all.map((ran) => ran[index] ?? 0)));
 }
 
 /** Why an attempt can't win, or null if it can: the rules only put those that can in order. */
@@ -76,19 +98,32 @@ export function brief(line: string): string {
   return first.length > 60 ? `${first.slice(0, 57)}...` : first;
 }
 
-/** The best first: those that can win, then the others, each in the order of the rules. */
+/** The best first: those that can win, those that came to their end, those that failed; each in the order of the rules. */
 export function rank(attempts: readonly Attempt[], options: RankingOptions): Attempt[] {
-  return attempts.toSorted((one, other) => {
-    const able = Number(obstacle(one, options) !== null) - Number(obstacle(other, options) !== null);
-    return able || compare(one, other, options)?.order || one.index - other.index;
-  });
+  const most = mostTests(attempts);
+  return attempts.toSorted(
+    (one, other) =>
+      standing(one, options) - standing(other, options) || compare(one, other, options, most)?.order || one.index - other.index,
+  );
+}
+
+/** From 0, which can win, to 3, which was not judged. */
+function standing(attempt: Attempt, options: RankingOptions): number {
+  if (obstacle(attempt, options) === null) return 0;
+  if (attempt.state === "cancelled" || attempt.exitCode === null || attempt.checked === null) return 3;
+  return attempt.exitCode === 0 || options.ignoreExit ? 1 : 2;
 }
 
 /** The first rule in which two differ, and which way. */
-function compare(one: Attempt, other: Attempt, options: RankingOptions): { rule: Rule; order: number } | undefined {
+function compare(
+  one: Attempt,
+  other: Attempt,
+  options: RankingOptions,
+  most: readonly number[],
+): { rule: Rule; left: number; right: number; order: number } | undefined {
   for (const rule of options.rules) {
-    const [left, right] = [SCORES[rule](one, options), SCORES[rule](other, options)];
-    if (left !== right) return { rule, order: left < right ? -1 : 1 };
+    const [left, right] = [SCORES[rule](one, options, most), SCORES[rule](other, options, most)];
+    if (left !== right) return { rule, left, right, order: left < right ? -1 : 1 };
   }
   return undefined;
 }
@@ -100,18 +135,18 @@ export function whyItWon(winner: Attempt, rivals: readonly Attempt[], attempts: 
   const head = `${title(winner)} won: ${passes}, also with its change alone on a fresh clone`;
   const [next] = rank(rivals, options);
   if (next === undefined) return attempts === 1 ? `${head}.` : `${head}, and no other attempt can win.`;
-  const difference = compare(winner, next, options);
+  const difference = compare(winner, next, options, mostTests([winner, next]));
   if (difference === undefined) return `${head}, and it comes first among equals.`;
-  return `${head}, and of ${rivals.length + 1} that could win it ${ADVANTAGES[difference.rule](winner, next)}.`;
+  return `${head}, and of ${rivals.length + 1} that could win it ${ADVANTAGES[difference.rule](winner, next, difference)}.`;
 }
 
-const ADVANTAGES: Readonly<Record<Rule, (winner: Attempt, next: Attempt) => string>> = {
+const ADVANTAGES: Readonly<Record<Rule, (winner: Attempt, next: Attempt, by: { left: number; right: number }) => string>> = {
   checks: () => "passes the most checks",
   protected: (winner, next) =>
     winner.protectedChanged.length < next.protectedChanged.length
       ? "leaves protected files untouched"
       : "leaves what runs the checks untouched",
-  tests: (winner, next) => `has the fewest failing tests (${failing(winner)} against ${failing(next)})`,
+  tests: (_winner, _next, { left, right }) => `has the fewest tests that fail or do not run (${left} against ${right})`,
   measure: (winner, next) => `measures best (${winner.checked?.measure ?? "?"} against ${next.checked?.measure ?? "?"})`,
   diff: (winner, next) => `has the smallest diff (${lines(winner)} against ${lines(next)})`,
   time: (winner, next) => `is the fastest (${seconds(winner.wallMs)} against ${seconds(next.wallMs)})`,
@@ -121,10 +156,6 @@ const ADVANTAGES: Readonly<Record<Rule, (winner: Attempt, next: Attempt) => stri
 
 export function title({ index, name }: Pick<Attempt, "index" | "name">): string {
   return name === String(index) ? `Attempt ${index}` : `Attempt ${index} (${name})`;
-}
-
-function failing({ checked }: Attempt): number {
-  return checked === null ? 0 : failedTests(checked);
 }
 
 function lines({ diff }: Attempt): string {

@@ -1,16 +1,18 @@
 /** A change as a branch: committed on the HEAD that the clone saw, checked as exactly that commit, pushed, and offered for merging. */
 import { readFile } from "node:fs/promises";
+import type { Judging } from "../experiments/verification.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { headsOf, requireCommit } from "../sandbox/heads.ts";
 import type { CheckResult } from "../schema/check.ts";
 import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
 import type { BranchResult, PromoteInput } from "../schema/promotion.ts";
 import type { PromotionRow, SandboxRow } from "../store/store.ts";
+import type { AskedLines } from "./asked-lines.ts";
 import { branchName } from "./branch-name.ts";
 import { prepareBranch, removeBranch, type BranchConflict, type BranchRequest } from "./branch.ts";
 import { oneLine } from "./commit-message.ts";
 import { openPullRequest, type Forge } from "./forge.ts";
+import { judgingAt, type Road } from "./journey.ts";
 import type { RunInside } from "./keep-commits.ts";
 import { describeConflict, type Prepared } from "./plan.ts";
 import { ProjectGit } from "./project-git.ts";
@@ -42,10 +44,10 @@ export class Branching {
   }
 
   /** The way of a branch: made and checked, then pushed. */
-  stations({ push: remote }: BranchInput, checks: readonly string[]): Station[] {
+  stations({ push: remote }: BranchInput, { checks, folders }: AskedLines): Station[] {
     const plain = (name: string, apply: Station["apply"]): Station => ({ name, apply, checks: [], after: [], approval: "none" });
     const pushed = remote === undefined ? [] : [plain("pushed", { push: remote })];
-    return [plain("sandbox", "none"), { ...plain("branch", "branch"), checks }, ...pushed];
+    return [plain("sandbox", "none"), { ...plain("branch", "branch"), checks, cwd: folders.checks }, ...pushed];
   }
 
   async run(
@@ -53,14 +55,13 @@ export class Branching {
     source: Origin,
     prepared: Prepared,
     station: Station,
-    setup: string | undefined,
-    env: Environment,
+    road: Pick<Road, "setup" | "setupIn" | "env">,
   ): Promise<Branched> {
     const { apply } = station;
-    if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, env);
+    if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, road.env);
     const { parts, temporary } = this.#all;
     const parent = requireCommit(await headsOf(parts, source.row, source.snapshot, temporary));
-    return this.#make(row, source, { parent, prepared, checks: station.checks, setup, env });
+    return this.#make(row, source, { parent, prepared, judging: judgingAt(station, road), env: road.env });
   }
 
   async #make(row: PromotionRow, source: Origin, how: Making): Promise<Branched> {
@@ -76,7 +77,7 @@ export class Branching {
       contents: how.prepared.contents,
       branch,
       message,
-      checks: how.checks.map((name) => ({ name, passed: true })),
+      checks: how.judging.checks.map((name) => ({ name, passed: true })),
       variables: how.env,
       ...(asked.coAuthor === undefined ? {} : { coAuthor: asked.coAuthor }),
     };
@@ -108,15 +109,14 @@ export class Branching {
   }
 
   /** In a clone that has the commit checked out and nothing of what the user has not committed. */
-  async #check(row: PromotionRow, commit: string, { checks, setup, env }: Making): Promise<CheckResult[]> {
-    if (checks.length === 0) return [];
+  async #check(row: PromotionRow, commit: string, { judging, env }: Making): Promise<CheckResult[]> {
+    if (judging.checks.length === 0) return [];
     const { sandboxes, verification } = this.#all;
     const { id } = await sandboxes.create({ project: row.project, env: { ...env }, idleMs: 0, labels: { role: "verification" } });
     try {
       const clone = await sandboxes.find(id);
       await runThrough(sandboxes, clone, checkout(commit));
-      const how = { checks, setup: setup ?? null, repeat: 1, checkTimeoutMs: LIMITS.attemptTimeoutMs, measure: null };
-      const verdict = await verification.judge(clone, how, this.#signal);
+      const verdict = await verification.judge(clone, judging, this.#signal);
       return [...(verdict.setup === null ? [] : [verdict.setup]), ...verdict.checks];
     } finally {
       await sandboxes.remove(id);
@@ -185,8 +185,7 @@ export class Branching {
 interface Making {
   readonly parent: string;
   readonly prepared: Prepared;
-  readonly checks: readonly string[];
-  readonly setup: string | undefined;
+  readonly judging: Judging;
   readonly env: Environment;
 }
 

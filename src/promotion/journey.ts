@@ -1,5 +1,5 @@
 /** A promotion on its way: from stage to stage, as far as it was asked to go. Whoever calls holds the project's lock. */
-import type { Verification } from "../experiments/verification.ts";
+import type { Judging, Verification } from "../experiments/verification.ts";
 import type { CheckResult } from "../schema/check.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -25,6 +25,8 @@ export interface Road {
   /** Index of the last stage to go to. */
   readonly target: number;
   readonly setup: string | undefined;
+  /** Where the setup runs; in the project's folder if undefined. */
+  readonly setupIn: string | undefined;
   /** Hash of a plan that was verified before, by an experiment with the same checks. */
   readonly known: (prepared: Prepared) => boolean;
   readonly env: Readonly<Record<string, string>>;
@@ -143,7 +145,7 @@ export class Journey {
     const { apply } = station;
     if (apply === null || apply === "none") return { row, checks: [] };
     if (typeof apply === "object" && "run" in apply) {
-      const check = await runOutside(row.project, apply.run, road.env, variables(row, station));
+      const check = await runOutside(row.project, apply.run, road.env, { variables: variables(row, station) });
       return { row, checks: [check] };
     }
     if (prepared === undefined && apply !== "verify") throw new VivError("internal", "There is no plan to carry out.");
@@ -161,7 +163,7 @@ export class Journey {
     const verified = { ...row, verified: prepared.plan.hash };
     if (station.checks.length === 0) return { row: verified, checks: [], note: "There are no checks." };
     if (road.known(prepared)) return { row: verified, checks: [], note: "The experiment verified exactly this." };
-    const how = { checks: station.checks, setup: road.setup ?? null, repeat: 1, checkTimeoutMs: LIMITS.attemptTimeoutMs, measure: null };
+    const how = judgingAt(station, road);
     const place = { project: row.project, env: { ...road.env } };
     const verdict = await this.#verification.verifyOn(place, prepared.changes, prepared.contents, how, this.#signal);
     const failure = verdict.passed ? undefined : "The checks do not pass on today's reality with this change.";
@@ -171,10 +173,11 @@ export class Journey {
 
   /** What runs in reality once a stage is applied: its `after` lines, then its checks, until one fails. */
   async #afterwards(row: PromotionRow, station: Station, road: Road): Promise<CheckResult[]> {
-    const lines = [...station.after, ...(station.apply === "verify" || station.apply === "branch" ? [] : station.checks)];
+    const checks = station.apply === "verify" || station.apply === "branch" ? [] : station.checks;
+    const lines = [...station.after.map((line) => ({ line, cwd: undefined })), ...checks.map((line) => ({ line, cwd: station.cwd }))];
     const results: CheckResult[] = [];
-    for (const line of lines) {
-      const result = await runOutside(row.project, line, road.env, variables(row, station));
+    for (const { line, cwd } of lines) {
+      const result = await runOutside(row.project, line, road.env, { variables: variables(row, station), cwd });
       results.push(result);
       if (!result.passed) break;
     }
@@ -186,7 +189,7 @@ export class Journey {
     const said = [`Stage ${station.name} failed: ${failure}`];
     let now = row;
     if (station.rollback !== undefined && station.apply !== "verify") {
-      const check = await runOutside(row.project, station.rollback, road.env, variables(row, station));
+      const check = await runOutside(row.project, station.rollback, road.env, { variables: variables(row, station) });
       now = stage(now, index, { state: check.passed ? "rolled-back" : "failed", checks: [...(now.stages[index]?.checks ?? []), check] });
       said.push(check.passed ? "It was rolled back." : `Its rollback ended with ${check.exitCode}.`);
     }
@@ -206,6 +209,18 @@ export class Journey {
     await road.save(ended, "promotion.failed");
     return ended;
   }
+}
+
+/** How the checks of a stage judge a clone. */
+export function judgingAt({ checks, cwd }: Pick<Station, "checks" | "cwd">, { setup, setupIn }: Pick<Road, "setup" | "setupIn">): Judging {
+  return {
+    checks,
+    setup: setup ?? null,
+    repeat: 1,
+    checkTimeoutMs: LIMITS.attemptTimeoutMs,
+    measure: null,
+    folders: { checks: cwd, setup: setupIn },
+  };
 }
 
 /** The stage whose writing into the folder fails with the stage at `index`: itself, or the one that it only tests. */

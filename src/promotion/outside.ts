@@ -11,7 +11,7 @@ export async function runOutside(
   project: string,
   line: string,
   env: Readonly<Record<string, string>>,
-  variables: Readonly<Record<string, string>> = {},
+  { variables = {}, cwd = project }: { readonly variables?: Readonly<Record<string, string>>; readonly cwd?: string | undefined } = {},
 ): Promise<CheckResult> {
   const { uid, gid } = await stat(project);
   const own = process.getuid?.() ?? uid;
@@ -22,7 +22,7 @@ export async function runOutside(
   const home = person === undefined ? {} : { HOME: person.home, USER: person.name, LOGNAME: person.name };
   const began = performance.now();
   const ended = runAlone("/bin/sh", ["-c", `exec 2>&1\n${line}`], {
-    cwd: project,
+    cwd,
     env: { ...inherited, ...(become || inherited["HOME" as keyof typeof inherited] === undefined ? home : {}), ...variables },
     timeoutMs: LIMITS.stageTimeoutMs,
     ...(become ? { uid, gid } : {}),

@@ -1,4 +1,5 @@
 /** The face of this folder: changes of sandboxes on their way into reality, one at a time per project, and back. */
+import { askedLines } from "./asked-lines.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Audit } from "../audit/audit.ts";
@@ -106,8 +107,8 @@ export class Promotions {
 
   /** Stages of the config, or of a branch that was asked for. */
   #stations(view: ProjectView, input: Omit<PromoteInput, "env">, experiment: ExperimentRow | null): Station[] {
-    const checks = input.checks ?? experiment?.checks ?? view.config.checks;
-    return input.branch === undefined ? stationsOf(view.config, checks) : this.#branching.stations(input.branch, checks);
+    const lines = askedLines(view, input, experiment);
+    return input.branch === undefined ? stationsOf(view.config, lines) : this.#branching.stations(input.branch, lines);
   }
 
   /** To a later stage, or on from where it waited. */
@@ -160,12 +161,14 @@ export class Promotions {
     const experiment = source?.experiment ?? null;
     const { checks, only, include } = row.input ?? {};
     const sameChecks = checks === undefined && only === undefined && include === undefined;
-    const setup = row.input?.setup ?? experiment?.setup ?? (await openProject(parts.store, row.project, parts.state)).config.setup;
+    const view = await openProject(parts.store, row.project, parts.state);
+    const { setup, folders } = askedLines(view, row.input ?? {}, experiment);
     const road: Road = {
       stations,
       target,
       env,
       setup,
+      setupIn: folders.setup,
       known: ({ plan }: Prepared) => experiment !== null && sameChecks && !plan.moved,
       plan: async () => {
         const prepared = await prepare({ ...this.#all, records: this.#records }, required(source), await this.#records.fresh(row.id));
@@ -173,7 +176,7 @@ export class Promotions {
         return prepared;
       },
       takeBack: (failed, reason) => this.#takeBackAfter(failed, reason),
-      branch: (now, prepared, station) => this.#branching.run(now, required(source), prepared, station, setup, env),
+      branch: (now, prepared, station) => this.#branching.run(now, required(source), prepared, station, road),
       save: (now, event) =>
         parts.store.change(async (change) => {
           await change.putPromotion(now);

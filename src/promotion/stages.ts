@@ -1,24 +1,29 @@
 /** The stations of a promotion: those of the config, or the usual ones. */
 import type { ProjectConfig, Stage } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
+import type { AskedLines } from "./asked-lines.ts";
 import type { StageResult } from "../schema/promotion.ts";
 
 /** A stage with its checks decided; null where nothing carries it out. */
 export interface Station extends Omit<Stage, "apply" | "checks"> {
   readonly apply: Stage["apply"] | null;
   readonly checks: readonly string[];
+  /** Where its checks run; in the project's folder if left out. */
+  readonly cwd?: string | undefined;
 }
 
 /** Sandbox, verified, dev, tested in dev; staging and production wait for a config that says how. */
-export function stationsOf(config: ProjectConfig, checks: readonly string[]): Station[] {
+export function stationsOf(config: ProjectConfig, { checks, folders }: Pick<AskedLines, "checks" | "folders">): Station[] {
   if (config.stages !== undefined) {
-    const wanted = (stage: Stage): readonly string[] => stage.checks ?? (stage.apply === "verify" ? checks : []);
-    return config.stages.map((stage) => ({ ...stage, checks: wanted(stage) }));
+    const wanted = (stage: Stage): Pick<Station, "checks" | "cwd"> =>
+      stage.checks === undefined && stage.apply === "verify" ? { checks, cwd: folders.checks } : { checks: stage.checks ?? [] };
+    return config.stages.map((stage) => ({ ...stage, ...wanted(stage) }));
   }
   const plain = (name: string, apply: Station["apply"], own: readonly string[] = []): Station => ({
     name,
     apply,
     checks: own,
+    cwd: folders.checks,
     after: [],
     approval: "none",
   });

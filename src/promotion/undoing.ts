@@ -25,7 +25,7 @@ export class Undoing {
   async stages(row: PromotionRow): Promise<string | null> {
     const { parts } = this.#all;
     const view = await openProject(parts.store, row.project, parts.state);
-    const stations = stationsOf(view.config, []);
+    const stations = stationsOf(view.config, { checks: [], folders: {} });
     const said: string[] = [];
     for (const result of row.stages.toReversed()) {
       const station = stations.find(({ name }) => name === result.name);
@@ -34,7 +34,7 @@ export class Undoing {
         said.push(`Stage ${station.name} has no rollback and stands.`);
         continue;
       }
-      const check = await runOutside(row.project, station.rollback, {}, { VIV_PROMOTION: row.id, VIV_STAGE: station.name });
+      const check = await runOutside(row.project, station.rollback, {}, { variables: { VIV_PROMOTION: row.id, VIV_STAGE: station.name } });
       said.push(
         check.passed ? `Stage ${station.name} was rolled back.` : `The rollback of stage ${station.name} ended with ${check.exitCode}.`,
       );

@@ -51,6 +51,14 @@ export function captureRequest(
   };
 }
 
+/** The folder that a caller's lines run in: absolute, or relative to the project; undefined stands for the project's own. */
+export function folderIn(project: string, folder: string | undefined): string | undefined {
+  if (folder === undefined) return undefined;
+  const meant = resolve(project, folder);
+  if (isWithin(meant, project)) return meant;
+  throw new VivError("invalid_input", `${meant} is not in the project ${project}.`, { remedy: "Name a folder of the project." });
+}
+
 /** A folder is mounted over what is there, and must not hide the project. */
 export function refuseHiding({ row, config, file }: ProjectView): void {
   for (const [name, { data, take }] of Object.entries(config.services)) {

@@ -27,6 +27,15 @@ export const flag = z.union([z.boolean(), z.enum(["true", "false", "1", "0"]).tr
 /** A whole number of a query. */
 export const count = (least: number, most?: number) => textual(most === undefined ? z.int().min(least) : z.int().min(least).max(most));
 export const ProjectPath = z.string().startsWith("/").max(4096).describe("Absolute path of a folder in the project, or of the project.");
+export const CallerFolder = z
+  .string()
+  .min(1)
+  .max(4096)
+  .refine((path) => !path.includes("\0"), "a path has no NUL")
+  .optional()
+  .describe(
+    "Folder of the project that the lines given here run in, absolute or relative to the project; the project's own if left out. Lines of the config always run there.",
+  );
 export const CallerEnvironment = z
   .record(z.string().regex(/^[^=\0]+$/), z.string())
   .optional()

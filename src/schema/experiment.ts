@@ -2,18 +2,18 @@
 import { z } from "zod";
 import { CheckResult, ShellLine } from "./check.ts";
 import { Duration } from "./config.ts";
-import { CallerEnvironment, contract, Done, ProjectPath, flag } from "./contract.ts";
+import { CallerEnvironment, CallerFolder, contract, Done, ProjectPath, flag } from "./contract.ts";
 import { ExperimentId, Name, SandboxId, SnapshotId } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
 import { Limits } from "./sandbox.ts";
 
 export const Rule = z
-  .enum(["checks", "protected", "tests", "measure", "diff", "time", "cpu", "memory"])
+  .enum(["checks", "tests", "protected", "measure", "diff", "time", "cpu", "memory"])
   .describe(
-    "What is better: checks that pass, protected files untouched, fewer failing tests, the measure, a smaller diff, less time, CPU or memory.",
+    "What is better: checks that pass, fewer tests that fail or do not run, protected files untouched, the measure, a smaller diff, less time, CPU or memory.",
   );
 export type Rule = z.infer<typeof Rule>;
-export const DEFAULT_RULES: readonly Rule[] = ["checks", "protected", "measure", "diff", "time"];
+export const DEFAULT_RULES: readonly Rule[] = ["checks", "tests", "protected", "measure", "diff", "time"];
 
 export const Measure = z
   .strictObject({
@@ -60,6 +60,7 @@ export const ExperimentInput = z.strictObject({
   ignoreExit: z.boolean().default(false).describe("Whether an attempt whose command failed may win."),
   measure: Measure.optional(),
   priority: z.number().int().min(-100).max(100).default(0).describe("Larger goes first where attempts wait."),
+  cwd: CallerFolder,
   env: CallerEnvironment,
   limits: Limits.partial().optional().describe("Caps of each attempt."),
   unwalled: z.boolean().optional().describe("Accept copies of the folder without isolation where no walls can be had."),

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { Approver } from "./approval.ts";
 import { CheckResult, ShellLine } from "./check.ts";
-import { CallerEnvironment, contract, flag, ProjectPath } from "./contract.ts";
+import { CallerEnvironment, CallerFolder, contract, flag, ProjectPath } from "./contract.ts";
 import { ExperimentId, PromotionId, SandboxRef } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -136,6 +136,7 @@ export const PromoteInput = z.strictObject({
   allowRisky: z.boolean().default(false).describe("Accept everything risky that the plan lists."),
   hash: z.string().max(128).optional().describe("Refuse if the plan is not the one with this hash."),
   branch: BranchInput.optional(),
+  cwd: CallerFolder,
   env: CallerEnvironment,
 });
 export type PromoteInput = z.output<typeof PromoteInput>;

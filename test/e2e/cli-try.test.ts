@@ -7,7 +7,12 @@ import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv, type Answer, type VivOptions } from "../support/viv.ts";
 
-const FILES = { "count.sh": "echo $(($# + 1))\n", "test.sh": 'test "$(sh count.sh a b)" = 2\n' };
+const FILES = {
+  "count.sh": "echo $(($# + 1))\n",
+  "test.sh": 'test "$(sh count.sh a b)" = 2\n',
+  "packages/one/value": "wrong\n",
+  "packages/one/check.sh": "grep -q right value\n",
+};
 
 describe("trying, promoting and undoing at the command line", needs("root"), () => {
   let server: TestServer;
@@ -37,6 +42,28 @@ describe("trying, promoting and undoing at the command line", needs("root"), () 
     expect(run(["promotions"]).out).toMatch(/ 1 +dev +applied$/m);
     expect(run(["undo"])).toMatchObject({ code: 0, out: expect.stringContaining("count.sh is as it was\n") });
     expect(count()).toBe(FILES["count.sh"]);
+  });
+
+  test("EXP-1 PROM-4: attempts, their setup, measure and checks run in the folder they were typed in, also when the winner is promoted", () => {
+    const cwd = join(server.project, "packages", "one");
+    const value = (): string => readFileSync(join(cwd, "value"), "utf8");
+    const typed = ["try", "echo right > value", "-c", "sh check.sh", "--setup", "test -f value", "--measure", "wc -c < value", "--json"];
+    const tried = JSON.parse(run(typed, { cwd }).out);
+    expect(tried).toMatchObject({
+      winner: 1,
+      attempts: [{ verified: { passed: true, measure: 6 } }],
+      baseline: { passed: false, measure: 6 },
+    });
+    // Another folder is named as one would name it for cd.
+    expect(run(["try", "sh check.sh", "--cwd", "packages/one", "--json"])).toMatchObject({ out: expect.stringContaining('"exitCode":1') });
+    expect(run(["try", "true", "--cwd", "/etc"])).toMatchObject({ code: 2, err: expect.stringContaining("/etc is not in the project") });
+
+    expect(run(["promote", tried.id, "--to", "dev-tested"])).toMatchObject({ code: 0 });
+    expect(value()).toBe("right\n");
+    expect(run(["undo"])).toMatchObject({ code: 0 });
+    expect(run(["promote", tried.id, "-c", "sh check.sh", "--to", "dev-tested"], { cwd })).toMatchObject({ code: 0 });
+    expect(value()).toBe("right\n");
+    expect(run(["undo"])).toMatchObject({ code: 0 });
   });
 
   test("EXP-3: nobody wins where no check passes, and the exit code is 1", () => {

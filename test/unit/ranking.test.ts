@@ -8,7 +8,7 @@ import { obstacle, ONLY_PROTECTED, rank, whyItWon, type RankingOptions } from ".
 import { needsOf } from "../../src/experiments/side-changes.ts";
 import { DEFAULT_RULES, type Attempt, type Verdict } from "../../src/schema/experiment.ts";
 
-const OPTIONS: RankingOptions = { rules: DEFAULT_RULES, goal: "min", ignoreExit: false };
+const OPTIONS: RankingOptions = { rules: DEFAULT_RULES, goal: "min", ignoreExit: false, baseline: null };
 
 function verdict(...passed: readonly boolean[]): Verdict {
   const checks = passed.map((isGood, index) => ({
@@ -23,6 +23,12 @@ function verdict(...passed: readonly boolean[]): Verdict {
     cause: null,
   }));
   return { passed: passed.every(Boolean), checks, measure: null, setup: null };
+}
+
+/** One check that counted its tests. */
+function tested(passed: number, failed: number): Verdict {
+  const { checks, ...rest } = verdict(false);
+  return { ...rest, checks: checks.map((check) => ({ ...check, tests: { format: "tap" as const, passed, failed, skipped: 0 } })) };
 }
 
 /** One that can win. */
@@ -44,7 +50,7 @@ function order(attempts: readonly Attempt[], options: Partial<RankingOptions> = 
 }
 
 describe("ranking", () => {
-  test("EXP-2: by default protected files untouched come first, then the measure, the smallest diff, the time", () => {
+  test("EXP-2: by default, of those that pass the same tests, protected files untouched come first, then the measure, the smallest diff, the time", () => {
     const small = { files: 1, added: 1, removed: 0 };
     const attempts = [
       good(1, { diff: small, wallMs: 9_000 }),
@@ -78,6 +84,32 @@ describe("ranking", () => {
       "the setup `check-0` ended with 1",
     ]);
     expect(obstacle(good(1, { exitCode: 3 }), { ignoreExit: true })).toBeNull();
+  });
+
+  test("EXP-2: one that made tests pass comes before one that hung and changed nothing, and failures come last", () => {
+    const nothing = { files: 0, added: 0, removed: 0 };
+    const baseline = tested(10, 2);
+    const hung = good(1, { state: "failed", exitCode: 124, diff: nothing, wallMs: 1, checked: tested(10, 2) });
+    const fixedOne = good(2, { checked: tested(11, 1) });
+    const idle = good(3, { diff: nothing, wallMs: 1, checked: tested(10, 2) });
+    const useless = good(4, { checked: tested(10, 2) });
+    const broken = good(5, { diff: { files: 1, added: 1, removed: 0 }, checked: tested(0, 0) });
+    const cancelled = good(6, { state: "cancelled", exitCode: null, checked: null, diff: null });
+    expect(order([hung, fixedOne, idle, useless, broken, cancelled], { baseline })).toEqual([2, 4, 3, 5, 1, 6]);
+    expect(DEFAULT_RULES.indexOf("tests")).toBe(1);
+    // Where the tests did not run before, running them at all counts.
+    expect(order([broken, fixedOne], { baseline: tested(0, 0) })).toEqual([2, 5]);
+  });
+
+  test("EXP-2: of those that pass, one that runs fewer tests comes later, and more tests than before are no advantage", () => {
+    const baseline = tested(10, 2);
+    const passing = (passed: number): Verdict => ({ ...tested(passed, 0), passed: true });
+    const larger = { files: 1, added: 50, removed: 0 };
+    const attempts = [good(1, { checked: passing(9) }), good(2, { checked: passing(90), diff: larger }), good(3, { checked: passing(12) })];
+    expect(order(attempts, { baseline })).toEqual([3, 2, 1]);
+    expect(whyItWon(attempts[2] ?? good(3), attempts.slice(0, 1), 2, { ...OPTIONS, baseline })).toContain(
+      "it has the fewest tests that fail or do not run (0 against 3)",
+    );
   });
 
   test("EXP-2: the sentence names the first rule that made the difference", () => {

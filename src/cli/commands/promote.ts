@@ -7,6 +7,7 @@ import { command, type Invocation, type OptionDeclarations } from "../command.ts
 import { carryOut, promotionExit } from "../promote-run.ts";
 import { printPlan, printSettled } from "../promotion-view.ts";
 import { findSource, type Source } from "../references.ts";
+import { isWithin } from "../within.ts";
 import { usageError } from "../values.ts";
 import { definedOnly } from "./create.ts";
 
@@ -78,6 +79,16 @@ function sourceInput(source: Source, chosen: Options): InputOf<"planPromotion"> 
   };
 }
 
+/** Lines that are given here run in the caller's folder, where that is in the project. */
+async function folder(server: Client, source: Source, chosen: Options, cwd: string): Promise<Pick<InputOf<"promote">, "cwd">> {
+  if (chosen.check.length === 0 && chosen.setup === undefined) return {};
+  const { project } =
+    source.kind === "sandbox"
+      ? await server.call("inspectSandbox", { sandbox: source.id })
+      : await server.call("inspectExperiment", { experiment: source.id });
+  return isWithin(project, cwd) ? { cwd } : {};
+}
+
 function promoteInput(source: Source, chosen: Options, env: Invocation["env"]): InputOf<"promote"> {
   return {
     ...sourceInput(source, chosen),
@@ -123,6 +134,7 @@ async function run(invocation: Invocation<typeof options>): Promise<number> {
     positionals: [text = ""],
     json,
     screen,
+    cwd,
     env,
     client,
   } = invocation;
@@ -136,7 +148,9 @@ async function run(invocation: Invocation<typeof options>): Promise<number> {
     );
   if (chosen["dry-run"] && source.kind !== "promotion") return showPlan(server, source, invocation);
   const call =
-    source.kind === "promotion" ? goOn(server, source.id, chosen, env) : () => server.call("promote", promoteInput(source, chosen, env));
+    source.kind === "promotion"
+      ? goOn(server, source.id, chosen, env)
+      : async () => server.call("promote", { ...promoteInput(source, chosen, env), ...(await folder(server, source, chosen, cwd)) });
   const isOurs = ({ id, sandbox, sandboxName, experiment }: Promotion): boolean =>
     [id, sandbox, sandboxName, experiment].includes(source.id);
   const promotion = await carryOut({ client: server, screen, env }, call, isOurs).catch((error: unknown) => {
