@@ -1,13 +1,19 @@
 /** Host git on the real project, read-only: no hook, no monitor, no prompt, no lock, and no more rights than the project's owner. */
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { run, type RunResult, TOOL_PATH } from "../host/run.ts";
+import { specialForGit } from "./git-special.ts";
 import { readPeople } from "./people.ts";
 
 const TIMEOUT_MS = 30_000;
+/** It reads files and asks nothing: asleep for so long, it waits for a pipe that stands where it looks for text. */
+const ASLEEP_MS = 2_000;
 
+/** A code other than 0, as where git itself says no, if the repository has no text to read where git looks for it. */
 export async function git(folder: string, args: readonly string[]): Promise<RunResult> {
+  const special = await specialForGit(folder);
+  if (special !== undefined) return { code: null, stdout: Buffer.alloc(0), stderr: `${special} is no regular file` };
   const owner = await stat(folder);
   const settings = [
     "core.fsmonitor=false",
@@ -30,6 +36,7 @@ export async function git(folder: string, args: readonly string[]): Promise<RunR
       GIT_NO_LAZY_FETCH: "1",
     },
     timeoutMs: TIMEOUT_MS,
+    asleepMs: ASLEEP_MS,
     maxOutputBytes: 64 * 1024 ** 2,
     ...(asRoot ? { uid: owner.uid, gid: owner.gid } : {}),
   });
@@ -39,5 +46,5 @@ export async function git(folder: string, args: readonly string[]): Promise<RunR
 export function ignoreFileOf(uid: number): string {
   const home = readPeople().find((person) => person.uid === uid)?.home;
   const file = home === undefined ? "" : join(home, ".config/git/ignore");
-  return file !== "" && existsSync(file) ? file : "/dev/null";
+  return file !== "" && statSync(file, { throwIfNoEntry: false })?.isFile() === true ? file : "/dev/null";
 }

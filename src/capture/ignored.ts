@@ -9,6 +9,12 @@ import { git } from "./git.ts";
 import { type FolderSize, measure } from "./measure.ts";
 import { isWithin } from "./project.ts";
 
+export interface LiveChosen {
+  readonly live: readonly LiveFolder[];
+  /** What could not be told, a sentence each. */
+  readonly notes: readonly string[];
+}
+
 export interface LiveChoice {
   /** Relative to the project. */
   readonly configured: readonly string[];
@@ -17,14 +23,17 @@ export interface LiveChoice {
 }
 
 /** Folders the config names, then large git-ignored ones, then the largest ones if the rest is still over the limit. */
-export async function chooseLive(host: CellHost, project: string, choice: LiveChoice): Promise<LiveFolder[]> {
+export async function chooseLive(host: CellHost, project: string, choice: LiveChoice): Promise<LiveChosen> {
   const left = new Set(choice.excluded.map((path) => resolve(project, path)));
   const isLeft = (path: string): boolean => [...left].some((folder) => isWithin(path, folder));
   const named = choice.configured
     .map((path) => join(project, path))
     .filter((path) => isWithin(path, project) && path !== project && isFolder(path) && realpathSync(path) === path && !isLeft(path));
   const live = describe(await measure(host, named, LIMITS.liveFolderEntries * 10), "ignored");
-  const ignored = (await ignoredFolders(project)).filter((path) => !isLeft(path) && !live.some((folder) => isWithin(path, folder.path)));
+  const notes: string[] = [];
+  const ignored = (await ignoredFolders(project, notes)).filter(
+    (path) => !isLeft(path) && !live.some((folder) => isWithin(path, folder.path)),
+  );
   const sizes = await measure(host, ignored, LIMITS.liveFolderEntries * 10);
   const large = sizes
     .filter((size) => size.entries > LIMITS.liveFolderEntries || size.bytes > LIMITS.liveFolderBytes)
@@ -32,7 +41,7 @@ export async function chooseLive(host: CellHost, project: string, choice: LiveCh
     .slice(0, Math.max(0, LIMITS.maxLiveFolders - live.length));
   live.push(...describe(large, "ignored"));
   live.push(...describe(await largest(host, project, live, left, choice.limitBytes), "large"));
-  return live;
+  return { live, notes };
 }
 
 /** How much it would cost to capture: a file costs about as much as 16 KiB. */
@@ -48,11 +57,15 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Absolute paths of the outermost git-ignored folders; none without git. */
-async function ignoredFolders(project: string): Promise<string[]> {
+/** Absolute paths of the outermost git-ignored folders; none without git, or where git can't tell. */
+async function ignoredFolders(project: string, notes: string[]): Promise<string[]> {
   if (!existsSync(join(project, ".git"))) return [];
   const listed = await git(project, ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"]);
-  if (listed.code !== 0) return [];
+  if (listed.code !== 0) {
+    const why = listed.stderr.split("\n").at(-1) || "git did not end";
+    notes.push(`What git ignores in ${project} is captured like the rest, because git can't tell what that is: ${why}.`);
+    return [];
+  }
   return listed.stdout
     .toString()
     .split("\0")

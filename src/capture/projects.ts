@@ -101,12 +101,13 @@ export class ProjectCapture implements Capture {
     await this.#stop(request.project);
     await this.#volumes.free(); // makes the storage grow before it is needed
     if (!isFolder(request.path)) throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
-    const roots = await findRoots(request.path, request.data);
-    const live = await chooseLive(this.#host, request.path, {
+    const found = await findRoots(request.path, request.data);
+    const { live, notes } = await chooseLive(this.#host, request.path, {
       configured: request.live,
       excluded: request.exclude,
       limitBytes: request.limitBytes,
     });
+    const roots = { ...found, notes: [...found.notes, ...notes] };
     const watches = roots.roots.map((root) => new Watching(this.#host, `${request.project}.${root.slot}`));
     const parts = { key: JSON.stringify(request), roots, live, watches, identity: identify(roots) };
     // Watching begins first, so that what changes during the comparison is found by the next one.

@@ -69,6 +69,36 @@ export function isWaitingForDisk(pid: number | undefined): boolean {
   }
 }
 
+/** How often a process is looked at in the time that it may sleep. */
+const LOOKS = 10;
+
+/** Calls once when all threads of a process have slept for so long without using the processor. Returns how to stop looking. */
+export function whenAsleep(pid: number | undefined, forMs: number, call: () => void): () => void {
+  let before: number | undefined;
+  let looks = 0;
+  const timer = setInterval(() => {
+    const cpuMs = pid === undefined ? undefined : asleepAt(pid);
+    looks = cpuMs !== undefined && cpuMs === before ? looks + 1 : 0;
+    before = cpuMs;
+    if (looks < LOOKS) return;
+    clearInterval(timer);
+    call();
+  }, forMs / LOOKS).unref();
+  return () => clearInterval(timer);
+}
+
+/** The processor time that a process has used if all its threads sleep so that a signal would wake them; undefined otherwise. */
+function asleepAt(pid: number): number | undefined {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`).map((thread) => readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8"));
+    if (!threads.every((text) => text.slice(text.lastIndexOf(")") + 1).startsWith(" S "))) return undefined;
+  } catch {
+    // It has ended.
+    return undefined;
+  }
+  return readStat(String(pid))?.cpuMs;
+}
+
 /** Process 1 of every pid namespace inside this one that holds a folder open. */
 export function firstProcessesHolding(folder: string): number[] {
   return readdirSync("/proc")

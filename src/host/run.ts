@@ -3,12 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { pipeline, Readable } from "node:stream";
 import { VivError } from "../schema/errors.ts";
 import { unprotected } from "./oom.ts";
+import { whenAsleep } from "./processes.ts";
 
 export interface RunOptions {
   readonly cwd?: string;
   /** Exactly these variables; PATH alone if left out. */
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
+  /** It is killed when it has slept for so long without using the processor. For programs that wait for nothing but a disk. */
+  readonly asleepMs?: number;
   readonly maxOutputBytes?: number;
   readonly uid?: number;
   readonly gid?: number;
@@ -48,7 +51,9 @@ export async function run(program: string, args: readonly string[], options: Run
       letGo();
     }
   };
+  const awake = options.asleepMs === undefined ? undefined : whenAsleep(child.pid, options.asleepMs, () => child.kill("SIGKILL"));
   child.once("exit", () => {
+    awake?.();
     const patience = setTimeout(letGo, DRAIN_MS);
     child.once("close", () => clearTimeout(patience));
   });

@@ -4,6 +4,7 @@
  */
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { specialForGit } from "../capture/git-special.ts";
 import { readPeople } from "../capture/people.ts";
 import { runAlone } from "../host/run-alone.ts";
 import { run, TOOL_PATH, type RunResult } from "../host/run.ts";
@@ -42,6 +43,12 @@ export class ProjectGit {
 
   /** `variables` are the environment of the user whom the server works for; what logins need of it is used, for that user alone. */
   static async open(folder: string, variables: Readonly<Record<string, string | undefined>> = {}): Promise<ProjectGit> {
+    const special = await specialForGit(folder);
+    if (special !== undefined) {
+      throw new VivError("unsupported", `Git can't read the repository of ${folder}: ${special} is no regular file.`, {
+        remedy: `Remove ${special}, or promote without \`--branch\`.`,
+      });
+    }
     const { uid, gid } = await stat(folder);
     const own = process.getuid?.() ?? uid;
     const home = readPeople().find((person) => person.uid === uid)?.home ?? "/nonexistent";

@@ -1,8 +1,8 @@
 /** Ignore rules from outside a project's tree: of folders above it, of the repository beside it, and of its owner for all. */
-import { constants } from "node:fs";
-import { lstat, open, stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { git, ignoreFileOf } from "../capture/git.ts";
+import { readRegular } from "../host/regular-file.ts";
 import type { OuterRules } from "../merge/ignore.ts";
 
 const MOST_BYTES = 1024 ** 2;
@@ -34,16 +34,5 @@ export async function outerRules(project: string): Promise<OuterRules> {
 
 /** As git reads them: a link is no file of rules, and what is not there says nothing. */
 async function read(path: string): Promise<Buffer> {
-  let file;
-  try {
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch {
-    return Buffer.alloc(0);
-  }
-  try {
-    const found = await file.stat();
-    return found.isFile() && found.size <= MOST_BYTES ? await file.readFile() : Buffer.alloc(0);
-  } finally {
-    await file.close();
-  }
+  return (await readRegular(path, MOST_BYTES)) ?? Buffer.alloc(0);
 }

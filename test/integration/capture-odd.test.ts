@@ -54,6 +54,18 @@ const suite = (storage: "btrfs" | "plain"): void => {
     expect(base.report.notes.join()).toContain("/etc is not captured");
   });
 
+  test("HG-11 a pipe in place of git's ignore rules keeps no capture waiting, and it is said", async () => {
+    const project = lab.folder();
+    git(project, "init", "-q");
+    writeFileSync(join(project, "file"), "1");
+    execFileSync("mkfifo", [join(project, ".gitignore")]);
+    const began = performance.now();
+    const base = await lab.capture.base(requestFor(project));
+    expect(performance.now() - began).toBeLessThan(15_000);
+    expect(base.report.notes.join()).toContain(`${project}/.gitignore is no regular file`);
+    await lab.view(base, 0, (root) => expect(readdirSync(root).toSorted()).toEqual([".git", "file"]));
+  });
+
   test("a project's .env is captured, and it is said", async () => {
     const project = lab.folder();
     writeFileSync(join(project, ".env"), "A=1");
