@@ -121,6 +121,7 @@ export class Recovery {
     const walls = await driver.adopt(row.id, row.launched, row.limits);
     if (walls === undefined) return false;
     const live = this.#parts.live.add(row.id, walls, driver);
+    await this.#restoreMotion(row, live);
     await this.#sandboxes.networks.open(row);
     const use = await walls.usage();
     live.cpuMs = use.cpuMs ?? 0;
@@ -130,17 +131,27 @@ export class Recovery {
     return true;
   }
 
+  /** The row says whether its processes run: a server that was killed may have left them standing still, or going on. */
+  async #restoreMotion(row: SandboxRow, { walls, driver }: LiveSandbox): Promise<void> {
+    if (!driver.capabilities.pause) return;
+    await this.#survive("processes of a sandbox neither thawed nor frozen", () => (row.state === "paused" ? walls.freeze() : walls.thaw()));
+  }
+
   /** Goes on with its commands; one that another version launched is left to run, and says what can be done with it. */
   async #listen(row: SandboxRow, live: LiveSandbox): Promise<void> {
     const { store, log } = this.#parts;
     const foreign = await isForeign(live.walls);
     if (foreign !== undefined) log.warn("a sandbox was launched by another version", { sandbox: row.id, name: row.name, why: foreign });
-    else for (const command of await store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
+    else await this.#survive("commands of a sandbox not listened to", () => this.#adoptCommands(row, live));
     await store.change(async (change) => {
       const known = row.reason === FOREIGN ? null : row.reason;
       await change.putSandbox({ ...row, reason: foreign === undefined ? known : FOREIGN });
       await change.event("sandbox.adopted", row.id, { name: row.name, ...(foreign === undefined ? {} : { incompatible: foreign }) });
     });
+  }
+
+  async #adoptCommands(row: SandboxRow, live: LiveSandbox): Promise<void> {
+    for (const command of await this.#parts.store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
   }
 
   /** Removes what carries our prefix and belongs to nobody. At start and every minute. */

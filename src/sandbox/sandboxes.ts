@@ -150,7 +150,14 @@ export class Sandboxes {
       if (live?.driver.capabilities.pause !== true)
         throw new VivError("unsupported", `The driver ${now.driver} can't pause on this machine.`);
       await live.walls.freeze();
-      return this.#advance(now, "paused", "sandbox.paused");
+      this.#parts.reach("pause.frozen");
+      try {
+        return await this.#advance(now, "paused", "sandbox.paused");
+      } catch (error) {
+        // What is called running runs.
+        await live.walls.thaw();
+        throw error;
+      }
     });
   }
 

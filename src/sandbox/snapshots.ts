@@ -211,6 +211,7 @@ export class Snapshots {
     const began = performance.now();
     await live.walls.freeze();
     try {
+      this.#parts.reach("snapshot.frozen");
       await work();
     } finally {
       await live.walls.thaw();

@@ -74,6 +74,11 @@ export const ERRORS = {
     exit: 3,
     remedy: "`viv fork` goes on with its files in this version; the version that launched it can still work with it.",
   },
+  sandbox_silent: {
+    status: 504,
+    exit: 125,
+    remedy: "Try again; if it stays silent, `viv fork` goes on with its files and `viv rm` removes it.",
+  },
   cell_failed: { status: 500, exit: 125, remedy: "Run `viv doctor`; if it finds nothing, report this with the message." },
   internal: { status: 500, exit: 125, remedy: "This is a defect: report it with the message and the server's log." },
 } as const satisfies Record<string, ErrorKind>;

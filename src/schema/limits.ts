@@ -171,6 +171,8 @@ export const LIMITS = {
   /** How often storage that a full disk stopped is looked for. */
   mendEveryMs: 3_000,
   launchTimeoutMs: 30_000,
+  /** How long process 1 of a sandbox may take to answer what it answers at once. */
+  cellAnswerMs: 10_000,
   /** How long the cell host may be silent while somebody waits for it. */
   cellSilenceMs: 12_000,
   stopGraceMs: 2_000,

@@ -94,6 +94,24 @@ describe("a server killed at a named point", needs("root"), () => {
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
+  const standStill = {
+    "snapshot.frozen": (sandbox: string) => server.client.call("createSnapshot", { sandbox }),
+    "pause.frozen": (sandbox: string) => server.client.call("pauseSandbox", { sandbox }),
+  };
+  for (const [point, work] of Object.entries(standStill)) {
+    test(`F-34: at ${point}, while the processes of a sandbox stand still, leaves them running`, async () => {
+      const box = await server.create();
+      const counting = await server.sh(box.id, "while :; do echo tick; sleep 0.05; done", { background: true });
+      await server.dieAt(point, () => work(box.id));
+      expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "running" });
+      await expectConsistent(server);
+      const ticks = async () => (await server.client.call("inspectCommand", { sandbox: box.id, command: counting.id })).stdout.length;
+      const before = await ticks();
+      await eventually(ticks, (now) => now > before);
+      await server.client.call("removeSandbox", { sandbox: box.id });
+    });
+  }
+
   for (const point of ["rollback.begun", "rollback.stopped", "rollback.volume"]) {
     test(`F-34: at ${point} ends in the snapshot's state`, async () => {
       const box = await server.create();

@@ -1,9 +1,10 @@
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { VivError } from "../../src/schema/errors.ts";
+import { CellClient } from "../../src/drivers/native/cell-client.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 
@@ -60,6 +61,29 @@ describe("process 1 at its limits", needs("linux", "root", "compiler"), () => {
       Number((await cell.collect(["sh", "-c", "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l"])).stdout);
     await vi.waitFor(async () => expect(await zombies()).toBe(0), 5000);
   }, 60_000);
+
+  test("a request that gets no answer says so in time, and its command does not run later", async () => {
+    await cell.start();
+    const hasty = new CellClient(cell.socket, 200);
+    const made = join(cell.folder, "made");
+    process.kill(cell.firstPid, "SIGSTOP");
+    const silent = {
+      code: "sandbox_silent",
+      message: expect.stringContaining("did not answer"),
+      remedy: expect.stringContaining("viv fork"),
+    };
+    try {
+      await expect(hasty.exec(cell.request(["sh", "-c", `sleep 5; touch ${made}`]))).rejects.toMatchObject(silent);
+      const asked = [hasty.attach("c1", false), hasty.list(), hasty.kill("c1", 15), hasty.ping(), hasty.dial(80)];
+      for (const answer of await Promise.allSettled(asked)) expect(answer).toMatchObject({ status: "rejected", reason: silent });
+    } finally {
+      process.kill(cell.firstPid, "SIGCONT");
+    }
+    await vi.waitFor(async () => expect(await cell.client.list()).toEqual([]));
+    expect(existsSync(made)).toBe(false);
+    expect((await cell.collect(["touch", made])).exit.code).toBe(0);
+    expect(existsSync(made)).toBe(true);
+  });
 
   test("puts commands and file operations into their cgroup, and answers while that is frozen", needs("cgroup-v2"), async () => {
     const mount = / (\S+) cgroup2 /.exec(readFileSync("/proc/self/mounts", "utf8"))?.[1] ?? "";

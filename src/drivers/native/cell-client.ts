@@ -3,11 +3,13 @@ import type { Duplex } from "node:stream";
 import { type FieldList, type FieldValue, FrameDecoder, KIND } from "../../host/frames.ts";
 import type { ExecRequest, FileOperations } from "../drivers.ts";
 import { CellCommand } from "./cell-command.ts";
-import { ask, askList, errorOf, lost, openSocket, request } from "./cell-connection.ts";
+import { ask, askList, errorOf, lost, openSocket, request, silent } from "./cell-connection.ts";
 import { CellFiles } from "./cell-files.ts";
 import { ReadyConnection } from "./ready-connection.ts";
 import { decodePath, encodePath } from "../../schema/path-bytes.ts";
 import { VivError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { within } from "../../host/within.ts";
 
 export interface CellExec extends ExecRequest {
   /** Bound of the log on the host; 0 keeps none. */
@@ -43,10 +45,13 @@ function execFields(exec: CellExec): FieldList {
 export class CellClient {
   readonly #path: string;
   readonly #ready: ReadyConnection;
+  readonly #answerMs: number;
   readonly files: FileOperations;
 
-  constructor(socketPath: string) {
+  /** `answerMs` is how long process 1 may take to answer what it answers at once. */
+  constructor(socketPath: string, answerMs: number = LIMITS.cellAnswerMs) {
     this.#path = socketPath;
+    this.#answerMs = answerMs;
     this.#ready = new ReadyConnection(socketPath);
     this.files = new CellFiles(socketPath);
   }
@@ -60,7 +65,16 @@ export class CellClient {
     // Not before whoever waits for this one has been answered.
     const prepare = (): void => void setImmediate(() => this.#ready.prepare());
     command.exit.then(prepare, () => undefined);
-    return command.started();
+    // A command of which its caller was told that it does not run must not run later.
+    return this.#inTime(command.started(), subject.name, () => command.abandon());
+  }
+
+  /** An answer that is there at once, unless the sandbox stands still. */
+  #inTime<T>(answer: Promise<T>, subject: string, giveUp: () => void = () => undefined): Promise<T> {
+    return within(answer, this.#answerMs, () => {
+      giveUp();
+      return silent(subject, this.#answerMs);
+    });
   }
 
   /** Listens to a command that runs already; undefined when it has ended. */
@@ -69,8 +83,9 @@ export class CellClient {
       ["exec", command],
       ["stdin", stdin ? "1" : "0"],
     ]);
+    const attached = new CellCommand(socket, command);
     try {
-      return await new CellCommand(socket, command).started();
+      return await this.#inTime(attached.started(), command, () => attached.detach());
     } catch (error) {
       if (error instanceof VivError && error.code === "not_found") return undefined;
       throw error;
@@ -78,7 +93,7 @@ export class CellClient {
   }
 
   async list(): Promise<ListedCommand[]> {
-    const rows = await askList(this.#path, "list", [], "list");
+    const rows = await this.#inTime(askList(this.#path, "list", [], "list"), "list");
     return rows.map((row) => ({
       id: row.get("exec") ?? "",
       pid: row.number("pid") ?? 0,
@@ -92,15 +107,11 @@ export class CellClient {
   /** Signals a command's process group; false when there is no such command any more. */
   async kill(command: string, signal: number): Promise<boolean> {
     try {
-      await ask(
-        this.#path,
-        "kill",
-        [
-          ["exec", command],
-          ["signal", String(signal)],
-        ],
-        command,
-      );
+      const fields: FieldList = [
+        ["exec", command],
+        ["signal", String(signal)],
+      ];
+      await this.#inTime(ask(this.#path, "kill", fields, command), command);
       return true;
     } catch (error) {
       if (error instanceof VivError && error.code === "not_found") return false;
@@ -126,7 +137,7 @@ export class CellClient {
   }
 
   async ping(): Promise<{ version: number; commands: number }> {
-    const reply = await ask(this.#path, "ping", [], "ping");
+    const reply = await this.#inTime(ask(this.#path, "ping", [], "ping"), "ping");
     return { version: reply.number("version") ?? 0, commands: reply.number("commands") ?? 0 };
   }
 
@@ -156,6 +167,6 @@ export class CellClient {
       resolve(socket);
     };
     socket.on("data", onData).on("error", onError).on("end", onEnd);
-    return promise;
+    return this.#inTime(promise, subject, () => socket.destroy());
   }
 }

@@ -108,6 +108,13 @@ export class CellCommand implements RunningCommand {
     this.#socket.destroy();
   }
 
+  /** Ends the command, whatever has become of it, and stops listening. */
+  abandon(): void {
+    this.signal(9);
+    this.#detached = true;
+    this.#socket.destroySoon();
+  }
+
   #steer(kind: typeof KIND.resize | typeof KIND.signal, fields: [string, string][]): void {
     if (this.#socket.writable) this.#socket.write(encodeFrame(kind, encodeFields(fields)));
   }

@@ -68,6 +68,12 @@ export function lost(subject: string | Subject, cause?: unknown): VivError {
   return new VivError("not_running", `${name}: the sandbox does not answer any more.`, { cause });
 }
 
+/** Process 1 stands still, or what it made for this request does. */
+export function silent(subject: string, ms: number): VivError {
+  const seconds = Math.round(ms / 1000);
+  return new VivError("sandbox_silent", `${subject}: process 1 of the sandbox did not answer within ${seconds} seconds.`);
+}
+
 /** Connects and sends the request in one go: the kernel carries both before process 1 wakes. */
 export function openSocket(path: string, op: string, fields: FieldList): Socket {
   return request(connect({ path, allowHalfOpen: true }), op, fields);

@@ -7,7 +7,6 @@ import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { ExecRequest, FileOperations, Launched, RunningCommand, Usage, Walls } from "../drivers.ts";
-import { within } from "../../host/within.ts";
 import { CellClient } from "./cell-client.ts";
 import { WatchedLimits } from "./watched.ts";
 
@@ -30,9 +29,6 @@ const STOP_MARGIN_MS = 2_000;
 /** The child made ahead for the next command. */
 const WAITING = 1;
 
-/** Process 1 answers at once unless the machine stands still. */
-const GREET_MS = 10_000;
-
 export class NativeWalls implements Walls {
   readonly launched: Launched;
   readonly files: FileOperations;
@@ -50,7 +46,7 @@ export class NativeWalls implements Walls {
   }
 
   async greet(): Promise<void> {
-    const { version } = await within(this.#cell.ping(), GREET_MS, `The answer of sandbox ${this.#options.sandbox}`);
+    const { version } = await this.#cell.ping();
     if (version === PROTOCOL_VERSION) return;
     throw new VivError("cell_incompatible", `Its process 1 speaks version ${version} of the protocol, this server ${PROTOCOL_VERSION}.`);
   }
