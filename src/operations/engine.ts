@@ -20,6 +20,7 @@ import { openProject } from "../sandbox/projects.ts";
 import { sandboxStatus, staleness } from "../sandbox/status.ts";
 import { isFinal, requireLive } from "../sandbox/state.ts";
 import { OWNER } from "../schema/audit.ts";
+import type { ParsedOf } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import type { Doctor, ServerStatus } from "../schema/server.ts";
@@ -188,7 +189,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
 
     status: () => engine.status(),
     doctor: () => engine.doctor(),
-    trust: ({ project, dryRun }) => trust(engine, project, dryRun),
+    trust: (input) => trust(engine, input),
     prune: ({ all }) => prune(engine, all),
     shutdown: async () => (engine.shutdown(), OK),
   };
@@ -205,9 +206,11 @@ async function eventSubject(engine: EngineParts, reference: string): Promise<str
   return (await engine.sandboxes.find(reference)).id;
 }
 
-async function trust(engine: EngineParts, path: string, dryRun: boolean): ReturnType<Handlers["trust"]> {
-  const view = await openProject(engine.parts.store, path, engine.parts.state);
-  const answer = { project: view.row.path, file: view.file, widens: view.widens };
+async function trust(engine: EngineParts, { project, hash, dryRun }: ParsedOf<"trust">): ReturnType<Handlers["trust"]> {
+  const view = await openProject(engine.parts.store, project, engine.parts.state);
+  const answer = { project: view.row.path, file: view.file, widens: view.widens, hash: view.hash };
+  if (hash !== undefined && hash !== view.hash)
+    throw new VivError("untrusted_config", `The config of ${view.row.path} has changed since it was shown; nothing was trusted.`);
   if (dryRun || view.trusted) return { ...answer, trusted: view.trusted };
   const widens = view.widens.map(({ key }) => key);
   await engine.audit.record({

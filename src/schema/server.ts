@@ -59,6 +59,7 @@ export const TrustReport = z
     widens: z
       .array(z.object({ key: z.string().describe("Config key."), value: z.string().describe("What it asks for, as text.") }))
       .describe("What the content widens."),
+    hash: z.string().nullable().describe("Hash of the content that was read; null without a file."),
     trusted: z.boolean().describe("Whether the present content is trusted now."),
   })
   .describe("What a project's config asks for.");

@@ -5,6 +5,7 @@ import type { Sandbox } from "../../src/schema/sandbox.ts";
 import { viv } from "../support/viv.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { Terminal } from "../support/terminal.ts";
 
 describe("vivarium.json", needs("root"), () => {
   let server: TestServer;
@@ -107,6 +108,25 @@ describe("vivarium.json", needs("root"), () => {
     expect((await server.create()).limits.cpus).toBe(64);
     configure({ mask: ["secrets"], sudo: true, limits: { cpus: 64, processes: 100 }, env: { set: { A: "c" } } });
     expect((await server.create()).untrusted).toContain("sudo");
+  });
+
+  test("is trusted as it was shown: content that came while the question was open is not", async () => {
+    configure({ env: { set: { SHOWN: "1" } } });
+    const first = new Terminal(server, ["trust"], server.project);
+    await first.until("Trust this content?");
+    configure({ sudo: true });
+    await first.until("has changed since", "y\n");
+    expect(await first.end()).not.toBe(0);
+    expect((await server.client.call("trust", { project: server.project, dryRun: true })).trusted).toBe(false);
+    const { hash } = await server.client.call("trust", { project: server.project, dryRun: true });
+    configure({ env: { set: { SHOWN: "1" } } });
+    await expect(server.client.call("trust", { project: server.project, hash: hash ?? "" })).rejects.toMatchObject({
+      code: "untrusted_config",
+    });
+    const second = new Terminal(server, ["trust"], server.project);
+    await second.until("Trust this content?");
+    await second.until("Trusted.", "y\n");
+    expect([await second.end(), (await server.create()).untrusted]).toEqual([0, []]);
   });
 
   test("inside a sandbox counts for nothing, neither there nor in its forks", async () => {

@@ -15,7 +15,7 @@ export default command({
   name: "trust",
   summary: "Trust what a project's vivarium.json asks for",
   details:
-    "Shows what the file widens and asks. Trust is for that very content: after a change it is asked again. Without a terminal nothing is asked, so --yes is needed.",
+    "Shows what the file widens and asks. Trust is for the very content that was shown: after a change it is asked again. Without a terminal nothing is asked, so --yes is needed.",
   examples: [
     ["viv trust", "read it, then say yes"],
     ["viv trust --show", "only show what it asks for"],
@@ -50,7 +50,7 @@ export default command({
         return 4;
       }
     }
-    const report = await server.call("trust", { project, dryRun: false });
+    const report = await server.call("trust", { project, ...(asked.hash === null ? {} : { hash: asked.hash }) });
     return json ? screen.json(report) : screen.print("Trusted.");
   },
 });
