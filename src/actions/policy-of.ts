@@ -2,6 +2,7 @@
 import type { Approvals } from "../approvals/approvals.ts";
 import { loadProjectConfig } from "../config/project-config.ts";
 import { agentText } from "../policy/agents-text.ts";
+import { givenTo } from "../policy/ceiling.ts";
 import { effectivePolicy, type EffectivePolicy } from "../policy/policy.ts";
 import type { SandboxPolicy } from "../schema/action.ts";
 import { type Autonomy, DEFAULT_YOLO, NO_CHOICE, type PolicyConfig, type PolicyAction } from "../schema/policy.ts";
@@ -15,7 +16,8 @@ export async function policyOf(store: Store, approvals: Approvals, row: SandboxR
   const production = [...new Set([...config.network.production, ...(row.network?.production ?? [])])];
   return effectivePolicy({
     ...chosen(row.autonomy ?? NO_CHOICE, config.policy ?? {}),
-    config: { policy: config.policy, network: { production } },
+    config: { policy: config.policy, limits: config.limits, network: { production } },
+    limits: givenTo(row),
     project: row.project,
     always: await alwaysIn(approvals, row.project),
   });

@@ -35,7 +35,7 @@ export class Resources {
     const wish: Wish = { cpus: cpus ?? row.limits.cpus, memoryBytes: memoryBytes ?? row.limits.memoryBytes };
     this.#sandboxes.limiting.refuse(row, wish);
     const { config } = await openProject(this.#parts.store, row.project, this.#parts.state);
-    const most = grantedWithoutAsking(row.limits, config, this.#parts.user);
+    const most = grantedWithoutAsking(row, config, this.#parts.user);
     if (wish.cpus <= most.cpus && wish.memoryBytes <= most.memoryBytes) return { limits: await this.#grant(row, wish, "ceiling") };
     const question = questionOf(row, wish, reason);
     if (await this.#approvals.use(question)) return { limits: await this.#grant(row, wish, "person") };
@@ -85,7 +85,7 @@ export class Resources {
       sandbox: row.id,
       snapshot: row.currentSnapshot,
     });
-    return (await this.#sandboxes.limit(row.id, wish)).limits;
+    return (await this.#sandboxes.grant(row, wish)).limits;
   }
 }
 
@@ -100,7 +100,7 @@ function questionOf(row: SandboxRow, wish: Wish, reason: string | undefined): Qu
     project: row.project,
     kind: "resources",
     target: targetOf(wish),
-    rule: "above the ceiling of the project",
+    rule: "above the ceiling",
     reason: reason === undefined ? "The sandbox asks for more than its ceiling." : `The sandbox says: ${reason}`,
     always: null,
   };

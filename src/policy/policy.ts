@@ -13,10 +13,11 @@ import type {
   Verdict,
   YoloLevel,
 } from "../schema/policy.ts";
+import type { ProjectConfig } from "../schema/config.ts";
 import { POLICY_SETTINGS } from "../schema/policy.ts";
 import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
 import { type Always, alwaysOf, lifted } from "./always.ts";
+import { runTimeCeiling, type Ceiling, type GivenLimits } from "./ceiling.ts";
 import { Layer, worst, type Judgement } from "./layer.ts";
 import { LEVELS, ROLES, YOLO, type RoleData, type Rules } from "./levels.ts";
 import { type Part, partsOf, partsOfWords } from "./parts.ts";
@@ -25,10 +26,16 @@ import { isStricter } from "./rules.ts";
 import { plainWord } from "./shell/script.ts";
 
 export interface PolicyChoice {
-  /** The project's config, of which rules and hosts of production count. */
+  /** The project's config, of which rules, limits and hosts of production count. */
   readonly config?:
-    | { readonly policy?: PolicyConfig | undefined; readonly network?: { readonly production: readonly string[] } }
+    | {
+        readonly policy?: PolicyConfig | undefined;
+        readonly limits?: ProjectConfig["limits"];
+        readonly network?: { readonly production: readonly string[] };
+      }
     | undefined;
+  /** What a person chose for the sandbox. */
+  readonly limits?: GivenLimits | undefined;
   readonly level?: AutonomyLevel | undefined;
   readonly yolo?: YoloLevel | undefined;
   readonly role?: Role | undefined;
@@ -48,7 +55,7 @@ export interface EffectivePolicy {
   readonly project: string | undefined;
   readonly production: readonly Pattern[];
   /** What a sandbox gets at run time without a person. */
-  readonly ceiling: { readonly cpus: number; readonly memoryBytes: number };
+  readonly ceiling: Ceiling;
   /** Rules of the level with what replaces them, for showing. */
   readonly rules: Rules;
   /** Rules of the project that only make a verdict stricter, for showing. */
@@ -80,20 +87,12 @@ export function effectivePolicy(choice: PolicyChoice): EffectivePolicy {
     roleData: roleData(role, config),
     project,
     production: (given.network?.production ?? []).map((pattern) => compile(pattern.toLowerCase())),
-    ceiling: ceilingOf(config),
+    ceiling: runTimeCeiling(given, choice.limits),
     rules: tightens ? data.rules : mergedRules(data.rules, own.rules),
     stricter: tightens ? own.rules : {},
     always: alwaysOf(always),
     layers: tightens ? [new Layer([base]), new Layer([own])] : [new Layer([base, own])],
   };
-}
-
-const DEFAULT_CEILING = { cpus: LIMITS.grantedCpus, memoryBytes: LIMITS.grantedMemoryBytes };
-
-function ceilingOf({ ceiling, tightenOnly }: PolicyConfig): EffectivePolicy["ceiling"] {
-  const own = { cpus: ceiling?.cpus ?? DEFAULT_CEILING.cpus, memoryBytes: ceiling?.memory ?? DEFAULT_CEILING.memoryBytes };
-  if (tightenOnly !== true) return own;
-  return { cpus: Math.min(own.cpus, DEFAULT_CEILING.cpus), memoryBytes: Math.min(own.memoryBytes, DEFAULT_CEILING.memoryBytes) };
 }
 
 /** Every key of the config that is a tool. */

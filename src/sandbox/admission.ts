@@ -1,10 +1,12 @@
 /** Whether this machine can take one more sandbox (LIM-4), and what limits it gets. */
 import { readFileSync } from "node:fs";
 import { freemem, totalmem } from "node:os";
+import { givenTo, runTimeCeiling, type Ceiling } from "../policy/ceiling.ts";
 import type { ProjectConfig, UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Limits } from "../schema/sandbox.ts";
+import type { SandboxRow } from "../store/store.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -78,19 +80,15 @@ export function effectiveLimits(
   };
 }
 
-/** What a running sandbox gets without a person: the project's ceiling, within the machine's. */
+/** What a running sandbox gets without a person, within the machine's ceiling; what it has already stays. */
 export function grantedWithoutAsking(
-  now: Limits,
-  { policy }: Pick<ProjectConfig, "policy">,
+  row: Pick<SandboxRow, "limits" | "givenLimits">,
+  config: Pick<ProjectConfig, "limits" | "policy">,
   { ceilings }: Pick<UserConfig, "ceilings">,
-): Pick<Limits, "cpus" | "memoryBytes"> {
-  // Until a person trusts the project, its ceiling may only be lower than what everybody has.
-  const most = policy?.tightenOnly === true ? (ceiling: number, usual: number) => Math.min(ceiling, usual) : (ceiling: number) => ceiling;
-  const { grantedCpus, grantedMemoryBytes } = LIMITS;
-  const cpus = most(policy?.ceiling?.cpus ?? grantedCpus, grantedCpus);
-  const memoryBytes = most(policy?.ceiling?.memory ?? grantedMemoryBytes, grantedMemoryBytes);
+): Ceiling {
+  const { cpus, memoryBytes } = runTimeCeiling(config, givenTo(row));
   return {
-    cpus: Math.max(now.cpus, Math.min(cpus, ceilings.cpus ?? cpus)),
-    memoryBytes: Math.max(now.memoryBytes, Math.min(memoryBytes, ceilings.memory ?? memoryBytes)),
+    cpus: Math.max(row.limits.cpus, Math.min(cpus, ceilings.cpus ?? cpus)),
+    memoryBytes: Math.max(row.limits.memoryBytes, Math.min(memoryBytes, ceilings.memory ?? memoryBytes)),
   };
 }

@@ -13,6 +13,7 @@ import type { DriverName } from "../schema/sandbox.ts";
 import type { Change, SandboxRow } from "../store/store.ts";
 import type { VolumePaths, VolumeSource } from "../volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
+import { chosenLimits } from "./limiting.ts";
 import { changedAutonomy } from "./autonomy.ts";
 import { openBase } from "./bases.ts";
 import { Networks, refuseWider } from "./networks.ts";
@@ -116,6 +117,7 @@ export class Creation {
       project: view.row.path,
       parent: null,
       limits,
+      givenLimits: chosenLimits(input.limits),
       limitsHeld:
         driver.capabilities.limits === "hard" && volumes.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
       storage: volumes.name,

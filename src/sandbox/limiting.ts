@@ -1,10 +1,16 @@
 /** New limits for a sandbox whose processes run. */
+import { givenTo } from "../policy/ceiling.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Limits } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Parts } from "./parts.ts";
 
 export type LimitChange = { readonly [Key in "cpus" | "memoryBytes" | "processes"]?: Limits[Key] | undefined };
+
+/** Those that a sandbox may ask more of. */
+export function chosenLimits({ cpus, memoryBytes }: LimitChange = {}): NonNullable<SandboxRow["givenLimits"]> {
+  return { ...(cpus === undefined ? {} : { cpus }), ...(memoryBytes === undefined ? {} : { memoryBytes }) };
+}
 
 export class Limiting {
   readonly #parts: Parts;
@@ -28,8 +34,8 @@ export class Limiting {
       throw new VivError("limit_unsupported", "This machine can't hold that limit.");
   }
 
-  /** Called with the sandbox's lock held. */
-  async change(row: SandboxRow, change: LimitChange): Promise<SandboxRow> {
+  /** Called with the sandbox's lock held. What a person gives is what its agents can't go over by themselves. */
+  async change(row: SandboxRow, change: LimitChange, by: "person" | "sandbox"): Promise<SandboxRow> {
     this.refuse(row, change);
     const live = this.#parts.live.get(row.id);
     if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} is ${row.state}.`);
@@ -39,7 +45,11 @@ export class Limiting {
       memoryBytes: change.memoryBytes ?? row.limits.memoryBytes,
       processes: change.processes ?? row.limits.processes,
     };
-    const next: SandboxRow = { ...row, limits };
+    const next: SandboxRow = {
+      ...row,
+      limits,
+      givenLimits: chosenLimits({ ...givenTo(row), ...(by === "person" ? chosenLimits(change) : {}) }),
+    };
     try {
       await live.walls.limit(limits);
       await this.#parts.store.change(async (writing) => {

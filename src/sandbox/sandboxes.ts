@@ -1,4 +1,5 @@
 /** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
+import { isDeepStrictEqual } from "node:util";
 import { describe } from "../host/log.ts";
 import { startOf } from "../host/process-group.ts";
 import { isRunning } from "../host/processes.ts";
@@ -202,10 +203,19 @@ export class Sandboxes {
     return autonomy;
   }
 
-  /** The kernel holds the new limits from now on; whether they may be had is decided before. */
+  /** A person's limits. The kernel holds them from now on. */
   async limit(reference: string, change: LimitChange): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => this.#shownNow(await this.limiting.change(now, change)));
+    return this.#locked(row, async (now) => this.#shownNow(await this.limiting.change(now, change, "person")));
+  }
+
+  /** What a sandbox asked for; whether it may have it was decided by its row as it is given here. */
+  async grant(row: SandboxRow, change: LimitChange): Promise<Sandbox> {
+    return this.#locked(row, async (now) => {
+      if (!isDeepStrictEqual(now.givenLimits, row.givenLimits))
+        throw new VivError("busy", `The limits of sandbox ${row.name} were changed meanwhile.`, { remedy: "Ask again." });
+      return this.#shownNow(await this.limiting.change(now, change, "sandbox"));
+    });
   }
 
   async snapshot(reference: string, name: string | undefined): Promise<Snapshot> {

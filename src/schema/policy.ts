@@ -69,7 +69,7 @@ export const PolicyConfig = z
         memory: ByteSize.optional().describe("Memory."),
       })
       .optional()
-      .describe("What a sandbox may ask for at run time and gets without a person."),
+      .describe("What a sandbox may ask for at run time and gets without a person; `limits` if left out, or what a person gave it."),
     tightenOnly: z.boolean().optional().describe("Rules only make a verdict stricter; always so until the config is trusted."),
     examples: Examples.optional(),
   })

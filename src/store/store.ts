@@ -10,7 +10,7 @@ import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
 import type { NetworkRules } from "../schema/network.ts";
 import type { Autonomy } from "../schema/policy.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
-import type { Sandbox, Snapshot } from "../schema/sandbox.ts";
+import type { Limits, Sandbox, Snapshot } from "../schema/sandbox.ts";
 import type { Effect } from "../schema/effect.ts";
 import type { UsageRow } from "../schema/model.ts";
 import type { Secret } from "../schema/secret.ts";
@@ -19,6 +19,8 @@ import type { Secret } from "../schema/secret.ts";
 export interface SandboxRow extends Omit<Sandbox, "autonomy"> {
   /** Nobody chose where this is missing, as in rows of earlier versions. */
   readonly autonomy?: Autonomy | undefined;
+  /** What a person chose for it of what its agents may ask more of; rows of earlier versions don't say. */
+  readonly givenLimits?: Partial<Pick<Limits, "cpus" | "memoryBytes">> | undefined;
   /** What its volume was made from. */
   readonly base: string;
   /** The base whose changes were merged into it last, if any: what it changed is told against that one. */

@@ -180,19 +180,37 @@ describe("the gateway inside a sandbox", needs("root", "curl"), () => {
   });
 
   test("LIM-2, LIM-5: more memory within the ceiling is there at once, in the kernel", async () => {
-    const hungry = `head -c ${300 * MIB} /dev/zero | tail | wc -c`;
-    expect((await server.sh(one, hungry)).stdout.trim()).not.toBe(String(300 * MIB));
-    const granted = await ask(one, "/sandbox/self/resources", { cpu: "3", memory: "1Gi", reason: "The build is large." });
-    expect(granted).toMatchObject({ status: 200, body: { granted: true, limits: { cpus: 3, memoryBytes: 1024 * MIB } } });
-    expect((await server.sh(one, hungry)).stdout.trim()).toBe(String(300 * MIB));
-    expect(memoryLimit(one)).toBe(1024 * MIB);
-    expect((await server.client.call("inspectSandbox", { sandbox: one })).limits).toMatchObject({ cpus: 3, memoryBytes: 1024 * MIB });
-    expect((await records(one)).find(({ action }) => action === "request_resources")).toMatchObject({
+    const before = memoryLimit(two);
+    const granted = await ask(two, "/sandbox/self/resources", { cpu: "3", memory: "5Gi", reason: "The build is large." });
+    expect(granted).toMatchObject({ status: 200, body: { granted: true, limits: { cpus: 3, memoryBytes: 5 * 1024 * MIB } } });
+    expect([before, memoryLimit(two)]).toEqual([4 * 1024 * MIB, 5 * 1024 * MIB]);
+    expect((await server.client.call("inspectSandbox", { sandbox: two })).limits).toMatchObject({ cpus: 3, memoryBytes: 5 * 1024 * MIB });
+    expect((await records(two)).find(({ action }) => action === "request_resources")).toMatchObject({
       label: "AUTONOMOUS (whitelisted)",
       rule: "ceiling",
     });
-    const less = await ask(one, "/sandbox/self/resources", { memoryBytes: 512 * MIB });
-    expect([less.status, memoryLimit(one)]).toEqual([200, 512 * MIB]);
+    const less = await ask(two, "/sandbox/self/resources", { memoryBytes: 512 * MIB });
+    expect([less.status, memoryLimit(two)]).toEqual([200, 512 * MIB]);
+  });
+
+  test("LIM-2: a limit that a person gave is lifted by a person alone, also in a fork", async () => {
+    const hungry = `head -c ${300 * MIB} /dev/zero | tail | wc -c`;
+    const asked = await ask(one, "/sandbox/self/resources", { memory: "1Gi", reason: "The build is large." });
+    expect(asked).toMatchObject({ status: 202, body: { granted: false, state: "waiting" } });
+    expect(memoryLimit(one)).toBe(256 * MIB);
+    expect((await server.sh(one, hungry)).stdout.trim()).not.toBe(String(300 * MIB));
+    const policy = await server.client.call("inspectPolicy", { sandbox: one });
+    expect(policy).toMatchObject({ ceiling: { cpus: 4, memoryBytes: 256 * MIB }, text: expect.stringContaining("0.3 GiB of memory") });
+    const { sandboxes: forks } = await server.client.call("forkSandbox", { sandbox: one });
+    const fork = forks[0]?.id ?? "";
+    expect(await ask(fork, "/sandbox/self/resources", { memory: "1Gi" })).toMatchObject({ status: 202, body: { granted: false } });
+    await server.client.call("removeSandbox", { sandbox: fork });
+    await server.client.call("answerApproval", { approval: String(asked.body["approval"]), answer: "once", approver: server.approver() });
+    await eventually(
+      () => memoryLimit(one),
+      (limit) => limit === 1024 * MIB,
+    );
+    expect((await server.sh(one, hungry)).stdout.trim()).toBe(String(300 * MIB));
   });
 
   test("LIM-2: a person changes the limits of a sandbox that runs", async () => {

@@ -6,8 +6,8 @@ import { ResourcesInput } from "../../src/schema/gateway.ts";
 
 const GIB = 1024 ** 3;
 const now = { cpus: 2, memoryBytes: 4 * GIB, diskBytes: 10 * GIB, processes: 4096 };
-const granted = (policy: object, ceilings: object = {}) =>
-  grantedWithoutAsking(now, ProjectConfig.parse({ policy }), UserConfig.parse({ ceilings }));
+const granted = (policy: object, ceilings: object = {}, row: object = { givenLimits: {} }, limits: object = {}) =>
+  grantedWithoutAsking({ limits: now, ...row }, ProjectConfig.parse({ policy, limits }), UserConfig.parse({ ceilings }));
 
 describe("what is granted without a person", () => {
   test("LIM-5: is 4 CPUs and 8 GiB unless somebody says otherwise", () => {
@@ -24,6 +24,30 @@ describe("what is granted without a person", () => {
     const tightenOnly = true;
     expect(granted({ ceiling: { cpus: 16, memory: "32g" }, tightenOnly })).toEqual({ cpus: 4, memoryBytes: 8 * GIB });
     expect(granted({ ceiling: { cpus: 3, memory: "5g" }, tightenOnly })).toEqual({ cpus: 3, memoryBytes: 5 * GIB });
+  });
+
+  test("is what a person gave the sandbox, whatever else is granted", () => {
+    const small = { ...now, memoryBytes: GIB / 4 };
+    expect(granted({}, {}, { limits: small, givenLimits: { memoryBytes: GIB / 4 } })).toEqual({ cpus: 4, memoryBytes: GIB / 4 });
+    const ceiling = { cpus: 16, memory: "32g" };
+    expect(granted({ ceiling }, {}, { limits: small, givenLimits: { cpus: 2, memoryBytes: GIB / 4 } })).toEqual({
+      cpus: 2,
+      memoryBytes: GIB / 4,
+    });
+    expect(granted({}, {}, { limits: small, givenLimits: { memoryBytes: GIB } }), "after it gave some back").toMatchObject({
+      memoryBytes: GIB,
+    });
+  });
+
+  test("is the limit of the project's config, unless that names another ceiling", () => {
+    const small = { limits: { ...now, memoryBytes: GIB }, givenLimits: {} };
+    expect(granted({}, {}, small, { memory: "1g" })).toEqual({ cpus: 4, memoryBytes: GIB });
+    expect(granted({ ceiling: { memory: "6g" } }, {}, small, { memory: "1g" })).toEqual({ cpus: 4, memoryBytes: 6 * GIB });
+  });
+
+  test("is a lower limit of a row that does not say who gave it", () => {
+    expect(granted({}, {}, { limits: { ...now, memoryBytes: GIB / 4 } })).toEqual({ cpus: 4, memoryBytes: GIB / 4 });
+    expect(granted({}, {}, {})).toEqual({ cpus: 4, memoryBytes: 8 * GIB });
   });
 
   test("is what it has already, where that is more", () => {

@@ -7,7 +7,8 @@ const SMALLEST_BYTES = 1024 ** 2;
 export default command({
   name: "limits",
   summary: "Change how much CPU and memory a running sandbox may use",
-  details: "The new limits hold at once, within the ceilings of the user config. Disk space is fixed when a sandbox is created.",
+  details:
+    "The new limits hold at once, within the ceilings of the user config; what a sandbox asks for beyond them is a question for a person. Disk space is fixed when a sandbox is created.",
   examples: [
     ["viv limits try", "show them"],
     ["viv limits try --cpus 4 --memory 8g", "give it more while it runs"],
