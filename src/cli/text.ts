@@ -1,21 +1,31 @@
 /** Text for people: safe to show, as wide as it looks, in units one reads. */
+import { SEEN_SEQUENCE, UNSEEN } from "../schema/unseen.ts";
+
+const PLAIN = /^[ -~]*$/;
+const PLAIN_LINES = /^[\n -~]*$/;
 
 /**
  * Control characters move cursors and rewrite what was printed; direction marks and invisible ones disguise names.
  * Names, paths and commands come from sandboxes, which may be hostile, so all of them are shown as escapes.
  */
-const UNSAFE =
-  // oxlint-disable-next-line no-control-regex
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu;
+function unsafe(): RegExp {
+  made.unsafe ??= new RegExp(String.raw`(${SEEN_SEQUENCE})|[${UNSEEN}]|\p{Surrogate}`, "gv");
+  return made.unsafe;
+}
+
+/** Made when it is needed: that takes longer than most commands have to start. */
+const made: { unsafe?: RegExp } = {};
 
 export function clean(text: string): string {
-  return text.replace(UNSAFE, (character) => {
-    if (character === "\n") return "\\n";
-    if (character === "\t") return "\\t";
-    if (character === "\r") return "\\r";
-    const code = character.codePointAt(0) ?? 0;
-    return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
-  });
+  return PLAIN.test(text) ? text : text.replace(unsafe(), (character, seen?: string) => seen ?? escapeOf(character));
+}
+
+function escapeOf(character: string): string {
+  if (character === "\n") return "\\n";
+  if (character === "\t") return "\\t";
+  if (character === "\r") return "\\r";
+  const code = character.codePointAt(0) ?? 0;
+  return code <= 0xff ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u{${code.toString(16)}}`;
 }
 
 /** Latin letters in disguise: full-width and mathematical ones. */
@@ -33,19 +43,19 @@ export function cleanPath(path: string): string {
 
 /** JSON on which a terminal can't choke either: the same value, with escapes for what clean() would escape. */
 export function cleanJson(value: unknown, indent?: number): string {
-  return (JSON.stringify(value, null, indent) ?? "null").replace(UNSAFE, (character) => {
-    if (character === "\n") return character;
+  const json = JSON.stringify(value, null, indent) ?? "null";
+  if (PLAIN_LINES.test(json)) return json;
+  return json.replace(unsafe(), (character, seen?: string) => {
+    if (character === "\n" || seen !== undefined) return character;
     let escaped = "";
     for (let index = 0; index < character.length; index += 1) escaped += `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`;
     return escaped;
   });
 }
 
-const ZERO_WIDTH = /^[\p{Mn}\p{Me}]$/u;
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
 const WIDE =
   /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation})$/u;
-
-const PLAIN = /^[ -~]*$/;
 
 /** Columns a clean text takes on a terminal. */
 export function width(text: string): number {

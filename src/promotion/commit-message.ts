@@ -1,6 +1,7 @@
 /** What a commit says: the given message, what changed, which checks ran, and who helped. */
 import type { GitStore } from "../merge/store.ts";
 import { decodePath } from "../schema/path-bytes.ts";
+import { SEEN_SEQUENCE, UNSEEN } from "../schema/unseen.ts";
 
 export interface CheckLine {
   readonly name: string;
@@ -18,8 +19,7 @@ export interface MessageParts {
 const MOST_LISTED = 50;
 const MOST_SUBJECT_CHARACTERS = 120;
 const MOST_MESSAGE_CHARACTERS = 32_768;
-/** Also those that turn the direction of text round, or take no space. */
-const UNSEEN = /[\p{Cc}\p{Cs}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
+const HIDDEN = new RegExp(String.raw`(${SEEN_SEQUENCE})|[${UNSEEN}]|\p{Cs}`, "gv");
 
 export function commitMessage({ message, stat, checks, coAuthor }: MessageParts): string {
   const [subject = "", ...rest] = cleanText(message).split("\n");
@@ -37,11 +37,14 @@ export function commitMessage({ message, stat, checks, coAuthor }: MessageParts)
 /** Text of any origin, as text that shows what it is. */
 export function cleanText(text: string): string {
   const lines = text.slice(0, MOST_MESSAGE_CHARACTERS).replaceAll("\r\n", "\n").replaceAll("\t", "    ").trim().split("\n");
-  return lines.map((line) => line.replace(UNSEEN, "").trimEnd()).join("\n");
+  return lines.map((line) => line.replace(HIDDEN, (_, seen?: string) => seen ?? "").trimEnd()).join("\n");
 }
 
 export function oneLine(text: string, most = MOST_SUBJECT_CHARACTERS): string {
-  const line = text.replace(/\s+/g, " ").replace(UNSEEN, "").trim();
+  const line = text
+    .replace(/\s+/g, " ")
+    .replace(HIDDEN, (_, seen?: string) => seen ?? "")
+    .trim();
   return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }
 

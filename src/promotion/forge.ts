@@ -1,5 +1,6 @@
 /** Pull requests on GitHub, or any forge that speaks its REST API. The token goes to the configured address alone, and into no message. */
 import { VivError } from "../schema/errors.ts";
+import { UNSEEN } from "../schema/unseen.ts";
 import type { ForgeRepository } from "./remote.ts";
 
 export interface Forge {
@@ -33,6 +34,7 @@ export interface PullRequest {
 const TIMEOUT_MS = 30_000;
 const MOST_ANSWER_BYTES = 4 * 1024 ** 2;
 const MOST_BODY_CHARACTERS = 60_000;
+const HIDDEN = new RegExp(`[${UNSEEN}]+`, "gv");
 const LOOPBACK = ["127.0.0.1", "[::1]", "localhost"];
 
 /** The one that is open for the branch, or a new one. */
@@ -186,10 +188,7 @@ class ForgeClient {
 
   /** What a forge says may hold what it was sent. */
   #clean(text: string): string {
-    return text
-      .replaceAll(this.#token, "[token]")
-      .replace(/[\p{Cc}\p{Cf}]+/gu, " ")
-      .slice(0, 300);
+    return text.replaceAll(this.#token, "[token]").replace(HIDDEN, " ").slice(0, 300);
   }
 }
 

@@ -83,7 +83,7 @@ export async function prepare(all: Desk, source: Source, folder: string): Promis
     await mkdir(contents, { mode: 0o700 });
     const mine = asMerged(own);
     await writeContents(store, idsOf([...merged.changes, ...mine]), contents);
-    const found = await findRisks(merged.changes, contents);
+    const found = await findRisks(merged.changes, contents, row.project);
     const { moved: committed, submodules } = await headsOf(parts, row, source.snapshot, temporary);
     const risks = [...found, ...privileged.map(privilegedRisk), ...submodules.map(submoduleRisk), ...leftOut.flatMap(leftOutRisk)];
     const notes = committed ? [COMMITS_STAY] : [];

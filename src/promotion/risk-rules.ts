@@ -69,7 +69,3 @@ export const SUBMODULES = { pattern: /(^|\/)\.gitmodules$/, why: "It names repos
 /** Dotfiles that nothing runs. */
 export const HARMLESS_DOTFILES =
   /^\.(gitignore|gitkeep|keep|editorconfig|nvmrc|node-version|python-version|ruby-version|tool-versions|dockerignore|npmignore|eslintignore|prettierignore|mailmap)$/;
-
-/** Characters that make text look different from what it is. */
-// oxlint-disable-next-line no-control-regex
-export const HIDDEN_TEXT = /[\u202a-\u202e\u2066-\u2069\u200b\u2060\u180e]|\u001b|\r(?!\n)/;

@@ -5,16 +5,23 @@ import type { MergedChange } from "../merge/three-way.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { Risk } from "../schema/promotion.ts";
 import { SECRETS } from "../schema/secret-patterns.ts";
-import { GIT_PATHS, HARMLESS_DOTFILES, HIDDEN_TEXT, RUNS_BY_ITSELF, SUBMODULES } from "./risk-rules.ts";
+import { hiddenInName, hiddenText } from "./hidden-text.ts";
+import { repositoryFiles } from "./planted-repository.ts";
+import { GIT_PATHS, HARMLESS_DOTFILES, RUNS_BY_ITSELF, SUBMODULES } from "./risk-rules.ts";
 
 /** Contents are looked into as far as that; what is longer is said to be unseen. */
 const MOST_BYTES = 16 * 1024 ** 2;
 /** Reading thousands of small files takes a tenth of the time if none is waited for; others get their turn that often. */
 const TURN_MS = 5;
 
-export async function findRisks(changes: readonly MergedChange[], contents: string): Promise<Risk[]> {
-  return withContents(contents, (held) => risksIn(changes, held));
+/** `project` is the real folder that the changes are for. */
+export async function findRisks(changes: readonly MergedChange[], contents: string, project: string): Promise<Risk[]> {
+  const found = await withContents(contents, (held) => risksIn(changes, held));
+  const planted = repositoryFiles(changes, project).map((path): Risk => ({ path: decodePath(path), kind: "git", why: PLANTED }));
+  return [...found, ...planted];
 }
+
+const PLANTED = "It is part of a folder that git takes for a repository: git that is run in there takes settings and hooks from it.";
 
 async function risksIn(changes: readonly MergedChange[], contents: Contents): Promise<Risk[]> {
   const risks: Risk[] = [];
@@ -32,18 +39,19 @@ function risksOf(change: MergedChange, contents: Contents): Risk[] {
   const path = decodePath(change.path);
   const found = pathRisks(path, change);
   if (change.new === null) return found;
-  const text = read(contents, change.new.id);
-  if (change.new.mode === "120000") return [...found, ...linkRisks(change.path.toString("latin1"), path, text ?? "")];
-  if (text === undefined) return [...found, { path, kind: "hidden-text", why: "It is too large to be looked into." }];
-  const before = change.old === null || change.old.mode === "120000" ? "" : (read(contents, change.old.id) ?? "");
-  return [...found, ...contentRisks(path, before, text)];
+  const content = read(contents, change.new.id);
+  if (change.new.mode === "120000") return [...found, ...linkRisks(change.path.toString("latin1"), path, content?.toString() ?? "")];
+  if (content === undefined) return [...found, { path, kind: "hidden-text", why: "It is too large to be looked into." }];
+  const before = change.old === null || change.old.mode === "120000" ? "" : (read(contents, change.old.id)?.toString() ?? "");
+  return [...found, ...contentRisks(path, before, content)];
 }
 
 function pathRisks(path: string, change: MergedChange): Risk[] {
   const lower = path.toLowerCase();
   const risks: Risk[] = [];
   const add = (kind: Risk["kind"], why: string): void => void risks.push({ path, kind, why });
-  if (hasOddName(change.path)) add("name", "Its name holds characters that hide or imitate others.");
+  const odd = oddInName(change.path);
+  if (odd !== undefined) add("name", `Its name holds ${odd}.`);
   if (lower === "vivarium.json") add("config", "It decides what sandboxes of this project may see and do.");
   if (SUBMODULES.pattern.test(lower)) add("submodule", SUBMODULES.why);
   for (const { pattern, why } of GIT_PATHS) if (pattern.test(lower)) add("git", why);
@@ -58,17 +66,26 @@ function isRunningDotfile(path: string): boolean {
   return path.split("/").some((part) => part.startsWith(".") && !HARMLESS_DOTFILES.test(part));
 }
 
-/** Control characters, characters that turn or hide text, and letters of other scripts between Latin ones. */
-function hasOddName(path: Buffer): boolean {
+/** Characters that are not seen, of no known encoding, for private use, or of other scripts between Latin ones; in words for a sentence. */
+function oddInName(path: Buffer): string | undefined {
   const text = path.toString();
-  if (/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\ufffd]/u.test(text)) return true;
-  return text
-    .split("/")
-    .some((part) => /^[-\s]|\s$/.test(part) || (/[a-z]/i.test(part) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(part)));
+  const hidden = hiddenInName(text);
+  if (hidden !== undefined) return hidden;
+  if (/[\p{Co}\ufffd]/u.test(text)) return "characters that have no meaning of their own";
+  const parts = text.split("/");
+  if (parts.some((part) => /^[-\s]|\s$/.test(part))) return "a dash or a blank where a program takes it for something else";
+  const isMixed = (part: string): boolean => /[a-z]/i.test(part) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(part);
+  return parts.some(isMixed) ? "letters of another script that look like Latin ones" : undefined;
+}
+
+function linkRisks(raw: string, path: string, target: string): Risk[] {
+  const hidden = hiddenInName(target);
+  const odd: Risk[] = hidden === undefined ? [] : [{ path, kind: "name", why: `The name that it is a link to holds ${hidden}.` }];
+  return [...odd, ...wayOut(raw, path, target)];
 }
 
 /** A link is fine if it climbs no higher than the project, and climbs only at its beginning: further on, other links would decide. */
-function linkRisks(raw: string, path: string, target: string): Risk[] {
+function wayOut(raw: string, path: string, target: string): Risk[] {
   const depth = raw.split("/").length - 1;
   const parts = target.split("/").filter((part) => part !== "" && part !== ".");
   const climbs = parts.findIndex((part) => part !== "..");
@@ -83,14 +100,15 @@ function linkRisks(raw: string, path: string, target: string): Risk[] {
 /** As git and a refresh leave them. */
 const CONFLICT_MARKERS = [/^<{7} /m, /^={7}\r?$/m, /^>{7} /m];
 
-function contentRisks(path: string, before: string, text: string): Risk[] {
+function contentRisks(path: string, before: string, content: Buffer): Risk[] {
+  const text = content.toString();
   const risks: Risk[] = [];
   for (const { pattern, what } of SECRETS) {
     const found = pattern.exec(text)?.[0];
     if (found !== undefined && !before.includes(found)) risks.push({ path, kind: "secret", why: `It holds what looks like ${what}.` });
   }
-  if (!text.includes("\0") && HIDDEN_TEXT.test(text) && !HIDDEN_TEXT.test(before))
-    risks.push({ path, kind: "hidden-text", why: "It holds characters that make it look different from what it is." });
+  const hidden = hiddenText(content, before);
+  if (hidden !== undefined) risks.push({ path, kind: "hidden-text", why: hidden });
   if (CONFLICT_MARKERS.every((marker) => marker.test(text)) && !CONFLICT_MARKERS.every((marker) => marker.test(before)))
     risks.push({ path, kind: "conflict", why: "It holds the marks of a conflict that nobody has solved." });
   if (/(^|\/)package\.json$/.test(path) && scriptsOf(text) !== scriptsOf(before))
@@ -111,7 +129,7 @@ function scriptsOf(text: string): string {
   }
 }
 
-/** The text of a content, undefined if it is too long. */
-function read(contents: Contents, id: string): string | undefined {
-  return contents.sizeOf(id) > MOST_BYTES ? undefined : contents.read(id).toString();
+/** Undefined if it is too long. */
+function read(contents: Contents, id: string): Buffer | undefined {
+  return contents.sizeOf(id) > MOST_BYTES ? undefined : contents.read(id);
 }

@@ -1,4 +1,5 @@
 /** Words of a shell script, with quotes and expansions. What an expansion runs is parsed by whoever extends this. */
+import { UNSEEN } from "../../schema/unseen.ts";
 import { UNKNOWN } from "../pattern.ts";
 import { decodeAnsi } from "./ansi.ts";
 import { SHELL_LIMITS, type Script, type Word } from "./script.ts";
@@ -9,10 +10,8 @@ const REDIRECT = /(?:\d+|\{([A-Za-z_][A-Za-z0-9_]*)\})?(<<<|<<-|<<|<>|<&|>>|>\||
 const REDIRECT_ALL = /&>>?/y;
 const DEFAULTED = /!?([A-Za-z_]\w*):?=/y;
 const CALCULATED = /(?<!\w)([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)/g;
-/** Blanks that no shell takes for blanks, marks that turn or hide text, and control characters. */
-const DISGUISE =
-  // oxlint-disable-next-line no-control-regex, no-misleading-character-class
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufeff\uffa0]/;
+/** Blanks that no shell takes for blanks, and what is not seen as what it is. */
+const DISGUISE = new RegExp(String.raw`^[[${UNSEEN}\p{Zs}]--[\t\n\r]]`, "v");
 
 /** A word under construction. */
 class WordBuilder {
@@ -126,10 +125,15 @@ export abstract class Scanner {
       case "$":
         return this.#dollar(word, false);
       default:
-        if (DISGUISE.test(character)) this.note("it has characters that look like others or like none");
+        if (character > "~" || character < " ") this.#noteDisguise();
         this.at += 1;
         return word.plain(character, this.text[this.at]);
     }
+  }
+
+  #noteDisguise(): void {
+    const whole = String.fromCodePoint(this.text.codePointAt(this.at) ?? 0);
+    if (DISGUISE.test(whole)) this.note("it has characters that look like others or like none");
   }
 
   #escape(word: WordBuilder): void {
