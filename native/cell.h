@@ -75,6 +75,7 @@ struct init_plan {
   int listener;             /* listening Unix socket */
   int logs;                 /* O_PATH descriptor of the log folder, -1 if none */
   int run;                  /* O_PATH descriptor of the folder with forwarded sockets, -1 if none */
+  int aio;                  /* where io_setup waits for an answer, -1: there is no such call */
   int *work_cgroups;        /* descriptors that move their writer into the group */
   size_t work_cgroup_count;
   bool keep_privileges;     /* false: no_new_privs for commands */
@@ -92,6 +93,6 @@ void route_names(void); /* 198.18.0.0/15 is loopback's own from now on */
 
 /* guard.c: what a command may do. Called in the child, after the uid is set, right before exec. 0 or -1. */
 int drop_capabilities(void);       /* bounding, permitted, effective, inheritable, ambient to the container's set */
-int install_seccomp(void);
+int install_seccomp(int *asked);   /* where io_setup waits for an answer, -1: there is no such call; NULL: nor should there be */
 
 #endif

@@ -231,6 +231,7 @@ static void begin(void) {
   if (source_watch(&signals, EPOLLIN) != 0 || source_watch(&listener, EPOLLIN) != 0) _exit(70);
   forwards_listen();
   names_listen();
+  aio_listen();
 }
 
 void init_main(const struct init_plan *the_plan) {

@@ -228,6 +228,9 @@ const char *name_of(uint32_t address); /* the name an address stands for, NULL i
 bool direct_allowed(void);             /* false: there is no network now */
 void direct_listen(uint32_t address);  /* whoever dials it is led to the proxy from now on */
 
+/* aio.c: asynchronous requests, which the machine counts for all */
+void aio_listen(void);
+
 /* files.c */
 bool file_known(const char *op);
 void file_start(struct connection *connection, const struct fields *request);

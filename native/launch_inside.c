@@ -104,7 +104,7 @@ static int settle(struct launch *launch) {
 
 /* The filter comes first: without no_new_privs it takes a capability that goes with the others. */
 static int put_walls_up(struct launch *launch) {
-  if (install_seccomp() != 0) return failed(launch, "seccomp");
+  if (install_seccomp(&launch->plan.aio) != 0) return failed(launch, "seccomp");
   if (drop_capabilities() != 0) return failed(launch, "capabilities");
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@
 #define ABSENT (SECCOMP_RET_ERRNO | ENOSYS)
 #define ARGUMENT(index) (offsetof(struct seccomp_data, args) + 8 * (index)) /* low half: all checked arguments are ints */
 
-enum action { MISSING, ALLOW, DENY, CHECK_CLONE, CHECK_SOCKET, CHECK_SOCKETPAIR, CHECK_IOCTL, CHECK_PERSONALITY, CHECK_PRLIMIT, KILL };
+enum action { MISSING, ALLOW, DENY, ASK, CHECK_CLONE, CHECK_SOCKET, CHECK_SOCKETPAIR, CHECK_IOCTL, CHECK_PERSONALITY, CHECK_PRLIMIT, KILL };
 
 struct range {
   uint32_t first;
@@ -60,17 +61,19 @@ static void check_clone(struct program *program) {
   give(program, SECCOMP_RET_ALLOW);
 }
 
-/* Unix and internet sockets that are not raw, and netlink for routes only. For a protocol it does not have yet the kernel
-   would load a module of the host, so only those that programs use exist: ICMP, TCP, UDP, ICMPv6, and TCP over many paths. */
+/* Unix sockets, internet sockets that are not raw, and netlink for routes and for the list of the sandbox's own sockets.
+   Other families are answered as by a kernel that lacks them, so that programs do without. For a protocol it does not have
+   yet the kernel would load a module of the host, so only those that programs use exist: ICMP, TCP, UDP, ICMPv6, and TCP
+   over many paths. */
 static void check_socket(struct program *program) {
   static const uint32_t protocols[] = {0, 1, 6, 17, 58, 262};
   const size_t count = sizeof protocols / sizeof *protocols;
   load(program, ARGUMENT(0));
-  emit(program, BPF_JMP | BPF_JEQ | BPF_K, 4, 0, AF_UNIX);
+  when(program, AF_UNIX, SECCOMP_RET_ALLOW);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 3, 0, AF_INET);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, AF_INET6);
   emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)(9 + 2 * count), 0, AF_NETLINK);
-  give(program, REFUSE);
+  give(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
   load(program, ARGUMENT(1));
   emit(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf);
   when(program, SOCK_RAW, REFUSE);
@@ -80,15 +83,19 @@ static void check_socket(struct program *program) {
   give(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
   load(program, ARGUMENT(2));
   when(program, NETLINK_ROUTE, SECCOMP_RET_ALLOW);
-  /* PAM takes this for a kernel without audit; any other refusal ends su and sudo. */
-  when(program, NETLINK_AUDIT, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
-  give(program, REFUSE);
+  when(program, NETLINK_SOCK_DIAG, SECCOMP_RET_ALLOW);
+  /* Also of audit: PAM takes this for a kernel without it; a plain refusal ends su and sudo. */
+  give(program, SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
 }
 
+/* The kernel makes the sockets before it finds that their family has no pairs: the same answers, without the sockets. */
 static void check_socketpair(struct program *program) {
   load(program, ARGUMENT(0));
   when(program, AF_UNIX, SECCOMP_RET_ALLOW);
-  give(program, REFUSE);
+  when(program, AF_INET, SECCOMP_RET_ERRNO | EOPNOTSUPP);
+  when(program, AF_INET6, SECCOMP_RET_ERRNO | EOPNOTSUPP);
+  when(program, AF_NETLINK, SECCOMP_RET_ERRNO | EOPNOTSUPP);
+  give(program, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 }
 
 /* TIOCSTI and TIOCLINUX type into a terminal as if someone had; TIOCSETD loads line disciplines. A btrfs subvolume made
@@ -103,11 +110,15 @@ static void check_ioctl(struct program *program) {
   give(program, SECCOMP_RET_ALLOW);
 }
 
+/* What a process may wish for itself: an older name of the kernel, and where and how its memory lies (debuggers and
+   sanitizers turn the randomness off). Not page zero, nor the execution domains of other systems. */
 static void check_personality(struct program *program) {
-  static const uint32_t harmless[] = {0, 0x0008, 0x20000, 0x20008, 0xffffffff};
+  const uint32_t harmless = PER_LINUX32 | UNAME26 | ADDR_NO_RANDOMIZE | ADDR_COMPAT_LAYOUT | READ_IMPLIES_EXEC;
   load(program, ARGUMENT(0));
-  for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) when(program, harmless[i], SECCOMP_RET_ALLOW);
+  when(program, 0xffffffff, SECCOMP_RET_ALLOW);
+  emit(program, BPF_JMP | BPF_JSET | BPF_K, 0, 1, ~harmless);
   give(program, REFUSE);
+  give(program, SECCOMP_RET_ALLOW);
 }
 
 /* Process 1 has the same ids as root inside, which is all the kernel asks for: without descriptors left it would spin. */
@@ -128,6 +139,7 @@ static void emit_action(struct program *program, enum action action) {
     case CHECK_IOCTL: check_ioctl(program); break;
     case CHECK_PERSONALITY: check_personality(program); break;
     case CHECK_PRLIMIT: check_prlimit(program); break;
+    case ASK: give(program, SECCOMP_RET_USER_NOTIF); break;
     case MISSING: give(program, ABSENT); break;
   }
 }
@@ -147,7 +159,7 @@ static void emit_search(struct program *program, const struct range *ranges, siz
   emit_search(program, ranges + middle, count - middle);
 }
 
-static void fill_actions(unsigned char *actions) {
+static void fill_actions(unsigned char *actions, bool ask) {
   memset(actions, MISSING, NUMBERS);
   for (size_t i = 0; i < sizeof allowed_calls / sizeof *allowed_calls; i++) actions[allowed_calls[i]] = ALLOW;
   for (size_t i = 0; i < sizeof refused_calls / sizeof *refused_calls; i++) actions[refused_calls[i]] = DENY;
@@ -157,12 +169,13 @@ static void fill_actions(unsigned char *actions) {
   actions[SYS_ioctl] = CHECK_IOCTL;
   actions[SYS_personality] = CHECK_PERSONALITY;
   actions[SYS_prlimit64] = CHECK_PRLIMIT;
+  if (ask) actions[SYS_io_setup] = ASK; /* aio.c answers */
 }
 
-static size_t fill_ranges(struct range *ranges) {
+static size_t fill_ranges(struct range *ranges, bool ask) {
   unsigned char actions[NUMBERS];
   size_t count = 0;
-  fill_actions(actions);
+  fill_actions(actions, ask);
   for (uint32_t number = 0; number < NUMBERS; number++)
     if (count == 0 || ranges[count - 1].action != (enum action)actions[number]) ranges[count++] = (struct range){number, actions[number]};
   ranges[count++] = (struct range){NUMBERS, MISSING};
@@ -173,14 +186,10 @@ static size_t fill_ranges(struct range *ranges) {
   return count;
 }
 
-/* Process 1 puts it on once, while it has the right to; everything it starts inherits it, whether or not privileges are
-   kept. A second call finds it on. */
-int install_seccomp(void) {
-  static bool installed;
-  if (installed) return 0;
+static int install(bool ask) {
   static struct program program;
   struct range ranges[NUMBERS + 4];
-  size_t count = fill_ranges(ranges);
+  size_t count = fill_ranges(ranges, ask);
   program.length = 0;
   load(&program, offsetof(struct seccomp_data, arch));
   emit(&program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, NATIVE_ARCH);
@@ -188,7 +197,17 @@ int install_seccomp(void) {
   load(&program, offsetof(struct seccomp_data, nr));
   emit_search(&program, ranges, count);
   struct sock_fprog filter = {.len = (unsigned short)program.length, .filter = program.code};
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) != 0) return -1;
+  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, ask ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0, &filter);
+}
+
+/* Process 1 puts it on once, while it has the right to; everything it starts inherits it, whether or not privileges are
+   kept. A second call finds it on. A kernel allows one filter that asks: where the server itself is under one, as in some
+   containers, there is no io_setup. */
+int install_seccomp(int *asked) {
+  static bool installed;
+  if (installed) return 0;
+  if (asked != NULL) *asked = install(true);
+  if ((asked == NULL || *asked < 0) && install(false) != 0) return -1;
   installed = true;
   return 0;
 }

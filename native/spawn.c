@@ -87,7 +87,7 @@ static bool take_limits(struct failure *failure) {
 /* While still privileged: without no_new_privs, only that may install a filter or shrink the bounding set. */
 static bool take_guards(struct failure *failure) {
   if (!plan->keep_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail(failure, "guard", NULL);
-  if (install_seccomp() != 0) return fail(failure, "guard", "failed");
+  if (install_seccomp(NULL) != 0) return fail(failure, "guard", "failed");
   if (drop_capabilities() != 0) return fail(failure, "guard", "failed");
   return true;
 }

@@ -56,6 +56,7 @@ int main(int argc, char **argv) {
   the_plan.listener = listen_at(argv[1]);
   the_plan.logs = open(argv[2], O_PATH | O_DIRECTORY | O_CLOEXEC);
   the_plan.run = open(argv[3], O_PATH | O_DIRECTORY | O_CLOEXEC);
+  the_plan.aio = -1;
   the_plan.work_cgroups = cgroups;
   for (int at = 4; at < argc; at++) take_option(argv[at]);
   if (the_plan.listener < 0 || the_plan.logs < 0 || the_plan.run < 0) return 3;

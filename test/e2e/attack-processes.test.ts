@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,7 +24,7 @@ describe("a process inside", needs("root", "compiler"), () => {
   beforeAll(async () => {
     server = await TestServer.start();
     chmodSync(server.place, 0o755);
-    compile(server.project, "attack", "abi");
+    compile(server.project, "attack", "abi", "granted");
     box = (await server.create()).id;
   });
   afterAll(async () => server?.remove());
@@ -42,24 +42,46 @@ describe("a process inside", needs("root", "compiler"), () => {
       "keyctl",
       "add_key",
       "open-by-handle",
-      "packet",
       "raw",
       "raw6",
-      "netlink-generic",
-      "netlink-netfilter",
       "join-namespace",
       "real-time",
     ];
-    const unknownToSomeKernels = ["kexec", "module", "vsock", "alg"];
+    const unknownToSomeKernels = ["kexec", "module"];
     expect(await inside(...refused, ...unknownToSomeKernels)).toEqual(all([...refused, ...unknownToSomeKernels], "EPERM"));
     expect(await inside("clone3")).toEqual({ clone3: "ENOSYS" });
-    expect(await inside("udplite")).toEqual({ udplite: "EPROTONOSUPPORT" });
+    expect(await inside("packet", "vsock", "alg")).toEqual(all(["packet", "vsock", "alg"], "EAFNOSUPPORT"));
+    const protocols = ["udplite", "netlink-generic", "netlink-netfilter"];
+    expect(await inside(...protocols)).toEqual(all(protocols, "EPROTONOSUPPORT"));
     const granted = ["tcp", "udp", "unix", "netlink-route"];
     expect(await inside(...granted)).toEqual(all(granted, "done"));
-    const free = outside(...refused, "clone3", "udplite");
-    expect(Object.entries(free).filter(([, result]) => result === "EPERM" || result === "ENOSYS" || result === "EPROTONOSUPPORT")).toEqual(
-      [],
-    );
+    const free = outside(...refused, "clone3", "packet", ...protocols);
+    const refusals = ["EPERM", "ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT"];
+    expect(Object.entries(free).filter(([, result]) => refusals.includes(result))).toEqual([]);
+  });
+
+  test("is granted what databases, allocators, debuggers and tools ask for, and misses what the kernel lacks with its errors", async () => {
+    const asked = ["aio", "memory-policy", "list-mounts", "show-mount", "list-own-socket", "no-randomness", "unix-raw"];
+    const lacking = ["x25", "can", "bluetooth", "no-family", "pair-inet", "pair-no-family", "netlink-no-protocol"];
+    const free = outcomes(execFileSync(join(server.project, "granted"), [...asked, ...lacking], { encoding: "utf8" }));
+    const granted = asked.filter((name) => free[name] !== "ENOSYS");
+    expect(free).toMatchObject(all(granted, "done"));
+    expect(await attackInside(server, box, "granted", ...granted)).toEqual(all(granted, "done"));
+    expect(await attackInside(server, box, "granted", ...lacking)).toEqual({
+      ...all(lacking, "EAFNOSUPPORT"),
+      "pair-inet": "EOPNOTSUPP",
+      "netlink-no-protocol": "EPROTONOSUPPORT",
+    });
+  });
+
+  test("PR-02: lists sockets of its own network alone", async () => {
+    const listener = createServer().listen(0, "127.0.0.1");
+    await once(listener, "listening");
+    const { port } = listener.address() as AddressInfo;
+    expect(await attackInside(server, box, "granted", `listener=${port}`)).toEqual({ listener: "ENOENT" });
+    const free = execFileSync(join(server.project, "granted"), [`listener=${port}`], { encoding: "utf8" });
+    expect(outcomes(free)).toEqual({ listener: "done" });
+    listener.close();
   });
 
   test("PR-03: dies at the kernel's other doors, int 0x80 and the x32 numbers", async () => {

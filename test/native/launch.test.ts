@@ -116,13 +116,8 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     "kexec",
     "module",
     "open-by-handle",
-    "vsock",
-    "alg",
-    "packet",
     "raw",
     "raw6",
-    "netlink-generic",
-    "netlink-netfilter",
     "mount",
     "umount",
     "open_tree",
@@ -142,6 +137,9 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     const unreadable = ["memory-of-1", "root-of-1", "core-pattern"];
     expect(await sandbox.attack(...unreadable)).toEqual(everywhere(unreadable, "EACCES"));
     expect(await sandbox.attack("clone3", "netlink-route")).toEqual({ clone3: "ENOSYS", "netlink-route": "done" });
+    expect(await sandbox.attack("vsock", "alg", "packet")).toEqual(everywhere(["vsock", "alg", "packet"], "EAFNOSUPPORT"));
+    const netlink = ["netlink-generic", "netlink-netfilter"];
+    expect(await sandbox.attack(...netlink)).toEqual(everywhere(netlink, "EPROTONOSUPPORT"));
     expect(await sandbox.attack("old-gate", "second-numbers")).toEqual({ "old-gate": "SIGSYS", "second-numbers": "SIGSYS" });
   });
 

@@ -33,6 +33,7 @@ const inside = [
   "pump",
   "names",
   "direct",
+  "aio",
   "files",
   "filedata",
   "filetree",

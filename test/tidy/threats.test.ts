@@ -1,4 +1,4 @@
-/** docs/THREAT_MODEL.md names tests that exist. */
+/** docs/THREAT_MODEL.md names tests that exist, and every system call that is refused. */
 import { describe, expect, test } from "vitest";
 import { projectFiles } from "./files.ts";
 
@@ -23,4 +23,28 @@ describe("docs/THREAT_MODEL.md", () => {
     );
     expect(missing).toEqual([]);
   });
+
+  test("gives the reason for every system call that the filter refuses or looks at, and for no other", () => {
+    const [rules] = projectFiles(/^native\/seccomp_rules\.h$/);
+    const [filter] = projectFiles(/^native\/seccomp\.c$/);
+    const list = rules?.text.split("refused_calls[] = {")[1]?.split("};")[0] ?? "";
+    const refused = [...list.matchAll(/(?:SYS|NR)_(\w+)/g)].map(([, name = ""]) => name);
+    const checked = [...(filter?.text ?? "").matchAll(/actions\[SYS_(\w+)\] =/g)].map(([, name = ""]) => name);
+    expect(refused.length).toBeGreaterThan(40);
+    expect(checked.length).toBeGreaterThan(5);
+    expect(callsOf("refused calls")).toEqual(refused.toSorted());
+    expect(callsOf("checked calls")).toEqual(checked.toSorted());
+  });
 });
+
+/** The names in the first column of a table whose rows all say why. */
+function callsOf(table: string): string[] {
+  const text = page?.text.split(`<!-- ${table} -->`)[1]?.split("<!-- end -->")[0] ?? "";
+  const columns = text
+    .trim()
+    .split("\n")
+    .slice(2)
+    .map((line) => line.split("|").map((cell) => cell.trim()));
+  expect(columns.filter(([, , why = ""]) => why.length < 8)).toEqual([]);
+  return columns.flatMap(([, names = ""]) => [...names.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name)).toSorted();
+}
