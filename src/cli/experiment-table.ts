@@ -1,18 +1,25 @@
 /** What came of an experiment, for people. */
 import type { Attempt, Experiment, Verdict } from "../schema/experiment.ts";
+import { lastOutputLine, printOutput } from "./output-lines.ts";
 import { diffText, fineDuration, judgement, looksGood, verdictText } from "./progress.ts";
 import { shortId } from "./references.ts";
 import type { Screen } from "./screen.ts";
 import type { Column } from "./table.ts";
 import { ago, bytes, clean, plural } from "./text.ts";
 
-const OUTPUT_LINES = 12;
+const OUTPUT_INDENT = "      ";
 
 /** An attempt, or the project as it is. */
 type Row = { readonly attempt: Attempt } | { readonly baseline: Verdict };
 
-function byRank(one: Attempt, other: Attempt): number {
+/** The best first. */
+export function byRank(one: Attempt, other: Attempt): number {
   return (one.rank ?? Number.MAX_SAFE_INTEGER) - (other.rank ?? Number.MAX_SAFE_INTEGER) || one.index - other.index;
+}
+
+/** How an attempt is called wherever one is chosen: by its number, and its name where it has one. */
+export function attemptLabel({ index, name }: Pick<Attempt, "index" | "name">): string {
+  return name === String(index) ? name : `${index} ${name}`;
 }
 
 function ofAttempt(value: (attempt: Attempt) => string, ofBaseline: (verdict: Verdict) => string = () => ""): (row: Row) => string {
@@ -39,13 +46,9 @@ function columns(screen: Screen, experiment: Experiment): Column<Row>[] {
     right: true,
   };
   return [
-    { title: "RANK", value: ofAttempt(({ rank }) => (rank === null ? "-" : String(rank))) },
     {
       title: "ATTEMPT",
-      value: ofAttempt(
-        ({ name }) => name,
-        () => "baseline",
-      ),
+      value: ofAttempt(attemptLabel, () => "baseline"),
       shrinks: true,
       paint: (cell, row) => paintName(screen, cell, row, experiment.winner),
     },
@@ -83,6 +86,7 @@ function notesOf(attempt: Attempt): string[] {
   const flaky = (judgement(attempt)?.checks ?? []).filter((check) => check.flaky);
   const notes = [
     ...(attempt.reason === null ? [] : [attempt.reason]),
+    ...failureNotes(judgement(attempt)),
     ...(protectedChanged.length === 0 ? [] : [`edited protected files, and was judged with the original ones: ${some(protectedChanged)}`]),
     ...(attempt.fewerTests === null ? [] : [attempt.fewerTests]),
     ...(needs.length === 0 ? [] : [`needs besides its change: ${some(needs)}`]),
@@ -92,6 +96,16 @@ function notesOf(attempt: Attempt): string[] {
     ...attempt.flags,
   ];
   return [...new Set(notes)];
+}
+
+/** What said no first, and its last words. */
+function failureNotes(verdict: Verdict | null): string[] {
+  const { setup = null, checks = [] } = verdict ?? {};
+  const failed = setup ?? checks.find(({ passed }) => !passed);
+  if (failed === undefined || failed.passed) return [];
+  const said = lastOutputLine(failed.output);
+  const end = failed.cause === null ? `ended with ${failed.exitCode}` : `ended by ${failed.cause}`;
+  return said === "" ? [] : [`the ${setup === null ? "check" : "setup"} \`${failed.command}\` ${end}: ${said}`];
 }
 
 function some(items: readonly string[], most = 3): string {
@@ -149,15 +163,8 @@ function printVerdict(screen: Screen, title: string, verdict: Verdict | null): v
     const result = check.passed ? screen.paint("green", "passed") : screen.paint("red", `failed with ${check.exitCode}`);
     const cause = check.cause === null ? "" : `, ${clean(check.cause)}`;
     screen.print(`    ${clean(check.command)}: ${result}${cause}, ${fineDuration(check.wallMs)}`);
-    if (!check.passed) printOutput(screen, check.output);
+    if (!check.passed) printOutput(screen, check.output, OUTPUT_INDENT);
   }
-}
-
-function printOutput(screen: Screen, output: string): void {
-  const lines = output.trimEnd().split("\n");
-  if (lines.length > OUTPUT_LINES) screen.print(screen.paint("dim", "      ..."));
-  if (output.trim() === "") return;
-  for (const line of lines.slice(-OUTPUT_LINES)) screen.print(screen.paint("dim", `      ${clean(line)}`));
 }
 
 /** One attempt with the end of its outputs. */
@@ -170,7 +177,7 @@ export function printAttempt(screen: Screen, attempt: Attempt): void {
   if (attempt.sandbox !== null) screen.print(`  sandbox ${attempt.sandbox}`);
   if (attempt.output.trim() !== "") {
     screen.print("  output:");
-    printOutput(screen, attempt.output);
+    printOutput(screen, attempt.output, OUTPUT_INDENT);
   }
   printVerdict(screen, "checks where it ran", attempt.checked);
   printVerdict(screen, "checks on its change alone, in a fresh clone", attempt.verified);

@@ -4,6 +4,8 @@ import { FRAMES, type Screen } from "./screen.ts";
 const REDRAW_MS = 100;
 /** Room left for the prompt line and what was said above. */
 const SPARE_ROWS = 2;
+/** Stands before what moved when the drawing ended. */
+const STILL = "·";
 
 export class LiveLines {
   readonly #screen: Screen;
@@ -12,6 +14,7 @@ export class LiveLines {
   readonly #timer: NodeJS.Timeout | undefined;
   #drawn = 0;
   #frame = 0;
+  #ended = false;
 
   constructor(screen: Screen, render: (frame: string) => readonly string[]) {
     this.#screen = screen;
@@ -20,9 +23,13 @@ export class LiveLines {
   }
 
   redraw(): void {
+    this.#draw(FRAMES[this.#frame++ % FRAMES.length] ?? "");
+  }
+
+  #draw(frame: string): void {
     const { canvas } = this.#screen;
-    if (canvas === undefined) return;
-    const lines = this.#render(FRAMES[this.#frame++ % FRAMES.length] ?? "");
+    if (canvas === undefined || this.#ended) return;
+    const lines = this.#render(frame);
     const room = Math.max(1, canvas.rows - SPARE_ROWS);
     const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `  and ${lines.length - room + 1} more`];
     this.#screen.draw(shown, this.#drawn);
@@ -40,8 +47,9 @@ export class LiveLines {
   /** Ends the drawing; the lines go, or stay as they were last. */
   end(options: { readonly keep: boolean }): void {
     clearInterval(this.#timer);
-    if (options.keep) this.redraw();
+    if (options.keep) this.#draw(STILL);
     else if (this.#drawn > 0) this.#screen.draw([], this.#drawn);
     this.#drawn = 0;
+    this.#ended = true;
   }
 }

@@ -1,6 +1,6 @@
 /** Carries a promotion out, showing its stages as they pass. */
 import type { VivEvent } from "../schema/event.ts";
-import type { Promotion } from "../schema/promotion.ts";
+import type { Promotion, StageResult } from "../schema/promotion.ts";
 import { follow } from "./follow.ts";
 import { LiveLines } from "./live-lines.ts";
 import { STAGE_MARKS, stageText } from "./promotion-view.ts";
@@ -45,13 +45,18 @@ class StageProgress {
     this.#lines.say(line);
   }
 
+  /** Stages that were begun stay to be read. */
   end(): void {
-    this.#lines.end({ keep: true });
+    this.#lines.end({ keep: this.#begun.length > 0 });
   }
 
   /** Stages that were not begun may never be meant to. */
+  get #begun(): StageResult[] {
+    return (this.#promotion?.stages ?? []).filter(({ state }) => state !== "not-set-up" && state !== "pending");
+  }
+
   #render(frame: string): string[] {
-    const begun = (this.#promotion?.stages ?? []).filter(({ state }) => state !== "not-set-up" && state !== "pending");
+    const begun = this.#begun;
     if (begun.length === 0) return this.#promotion === undefined || UNDER_WAY.has(this.#promotion.state) ? [`${frame} planning`] : [];
     return begun.map((stage) => {
       const [mark, colour] = STAGE_MARKS[stage.state];

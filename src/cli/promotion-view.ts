@@ -1,13 +1,13 @@
 /** Plans, stages and promotions, for people. */
 import type { CheckResult } from "../schema/check.ts";
 import type { PlannedChange, Promotion, PromotionPlan, StageResult } from "../schema/promotion.ts";
+import { printOutput } from "./output-lines.ts";
 import { shortId } from "./references.ts";
 import type { Colour, Screen } from "./screen.ts";
 import { clean, cleanPath, plural } from "./text.ts";
 
 const LETTERS = { added: "A", changed: "M", deleted: "D" } as const;
 const COLOURS = { added: "green", changed: "yellow", deleted: "red" } as const;
-const OUTPUT_LINES = 12;
 /** Files that are named when a promotion is over; its plan has them all. */
 const SHOWN_FILES = 20;
 
@@ -78,7 +78,7 @@ function printFailedChecks(screen: Screen, stages: readonly StageResult[]): void
   const failed: CheckResult[] = stages.flatMap(({ checks }) => checks.filter(({ passed }) => !passed));
   for (const check of failed) {
     screen.print(`${clean(check.command)} ended with ${check.exitCode}${check.cause === null ? "" : ` (${clean(check.cause)})`}:`);
-    for (const line of check.output.trimEnd().split("\n").slice(-OUTPUT_LINES)) screen.print(screen.paint("dim", `  ${clean(line)}`));
+    printOutput(screen, check.output, "  ");
   }
 }
 

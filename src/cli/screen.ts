@@ -32,6 +32,8 @@ export class Screen {
   readonly #colours: boolean;
   readonly #errorColours: boolean;
   readonly #steady: boolean;
+  /** Whether the line that the cursor is on shows a wait. */
+  #waits = false;
 
   constructor(settings: ScreenSettings) {
     this.#stdout = settings.stdout;
@@ -47,6 +49,11 @@ export class Screen {
     return this.#stdout.isTTY === true;
   }
 
+  /** Whether results are shown in colours. */
+  get colours(): boolean {
+    return this.#colours;
+  }
+
   /** Width of the terminal that results go to; undefined elsewhere, and where it does not know. */
   get columns(): number | undefined {
     return (this.terminal && this.#stdout.columns) || undefined;
@@ -60,22 +67,27 @@ export class Screen {
 
   /** Draws remarks over the last `over` lines. Lines too long are cut by the terminal instead of wrapped. */
   draw(lines: readonly string[], over: number): void {
+    this.#clearWait();
     const up = over === 0 ? "" : `\x1b[${over}A`;
     this.#stderr.write(`\x1b[?7l\r${up}${lines.map((line) => `${line}\x1b[K\n`).join("")}\x1b[J\x1b[?7h`);
   }
 
   /** A line of the result. The caller cleans what came from a sandbox. */
   print(line = ""): void {
+    this.#clearWait();
     this.#stdout.write(`${line}\n`);
   }
 
   /** A remark beside the result; with --json nobody reads remarks. */
   say(line: string): void {
-    if (!this.#json) this.#stderr.write(`${line}\n`);
+    if (this.#json) return;
+    this.#clearWait();
+    this.#stderr.write(`${line}\n`);
   }
 
   /** A remark that matters even with --json. */
   warn(line: string): void {
+    this.#clearWait();
     this.#stderr.write(`${this.#paint(this.#errorColours, "yellow", line)}\n`);
   }
 
@@ -125,6 +137,7 @@ export class Screen {
     let frame = 0;
     const tick = (): void => {
       const seconds = Math.floor((performance.now() - started) / 1000);
+      this.#waits = spinning;
       if (spinning) this.#stderr.write(`\r${FRAMES[frame++ % FRAMES.length] ?? ""} ${what} (${seconds} s)\x1b[K`);
       else if (frame++ === 0) this.#stderr.write(`${what} ...\n`);
     };
@@ -138,8 +151,14 @@ export class Screen {
     } finally {
       clearTimeout(first);
       clearInterval(repeat);
-      if (spinning && frame > 0) this.#stderr.write("\r\x1b[K");
+      this.#clearWait();
     }
+  }
+
+  /** What is written next gets a line of its own. */
+  #clearWait(): void {
+    if (this.#waits) this.#stderr.write("\r\x1b[K");
+    this.#waits = false;
   }
 
   #paint(on: boolean, colour: Colour, text: string): string {

@@ -4,7 +4,7 @@ import { VivError } from "../schema/errors.ts";
 import type { Experiment } from "../schema/experiment.ts";
 import type { VivEvent } from "../schema/event.ts";
 import type { Invocation } from "./command.ts";
-import { nextSteps, printChoice, printTable } from "./experiment-table.ts";
+import { attemptLabel, byRank, nextSteps, printChoice, printTable } from "./experiment-table.ts";
 import { follow } from "./follow.ts";
 import { Progress } from "./progress.ts";
 import { shortId } from "./references.ts";
@@ -94,11 +94,13 @@ export async function runToEnd(around: Watching, interrupts: Interrupts, first: 
       // One that ended in the meantime can't be cancelled any more, and that is fine.
       .catch((error: unknown) => progress.say(`viv: ${clean(VivError.from(error).message)}`));
   });
-  const end = await answerMeanwhile(around, first.id, progress);
+  let endAnswering: (() => void) | undefined;
   try {
+    endAnswering = await answerMeanwhile(around, first.id, progress);
     return await watchExperiment(around, first, progress);
   } finally {
-    end();
+    progress.end();
+    endAnswering?.();
   }
 }
 
@@ -139,7 +141,7 @@ export async function askWinner(experiment: Experiment): Promise<number | undefi
   const stop = new AbortController();
   prompt.once("SIGINT", () => stop.abort());
   prompt.once("close", () => stop.abort());
-  const choices = experiment.attempts.map(({ index, name }) => (name === String(index) ? name : `${index} ${clean(name)}`));
+  const choices = experiment.attempts.toSorted(byRank).map((attempt) => clean(attemptLabel(attempt)));
   const question = `Which one wins? ${choices.join(", ")}; nothing for none: `;
   try {
     for (;;) {

@@ -10,7 +10,7 @@ import { openChange, type Opening } from "./change.ts";
 import type { Clones } from "./clones.ts";
 import { commandTimeoutMs, judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
-import { runLine, tailOf } from "./line.ts";
+import { lastWords, runLine, tailOf, type LineEnd } from "./line.ts";
 import { mayTouchProtected, splitChange } from "./manifest.ts";
 import { isTestConfiguration, protectionOf, steersChecks } from "./protection.ts";
 import { ADDS_CONFIGURATION, ONLY_PROTECTED, STEERS_CHECKS } from "./ranking.ts";
@@ -109,19 +109,20 @@ export class AttemptRun {
   async #command(row: SandboxRow): Promise<void> {
     const { sandboxes, parts } = this.#shop;
     const { cancel, kill } = this.#ends;
-    const { end, output } = await runLine(sandboxes.commands, row, this.#now.command, {
+    const ended = await runLine(sandboxes.commands, row, this.#now.command, {
       cwd: this.#journal.row.input.cwd,
       timeoutMs: commandTimeoutMs(this.#journal.row),
       stop: cancel,
       kill,
     });
+    const { end, output } = ended;
     const use = await parts.live.get(row.id)?.walls.usage();
     const { sentBytes, receivedBytes } = parts.egress.use(row.id);
     const requests = await parts.store.usage({ sandbox: row.id });
     this.#change({
       state: "freezing",
       exitCode: end.exitCode,
-      reason: end.message,
+      reason: endOf(ended),
       output: tailOf(output, OUTPUT_CHARACTERS),
       wallMs: end.wallMs,
       cpuMs: use?.cpuMs ?? end.cpuMs,
@@ -194,7 +195,7 @@ export class AttemptRun {
     const { exitCode, reason, checked } = this.#now;
     if (checked?.checks.some(({ flaky }) => flaky) === true) this.#flag("A check passes only at times.");
     if (exitCode === 0 || this.#journal.row.input.ignoreExit) this.#end("done", exitCode === 0 ? null : reason);
-    else this.#end("failed", reason ?? `Its command ended with ${exitCode}.`);
+    else this.#end("failed", reason);
   }
 
   /** Nothing is waited for where only paths differ that nobody protects. */
@@ -226,4 +227,13 @@ export class AttemptRun {
     const steering = free.filter(({ path }) => steersChecks(decodePath(path)));
     for (const { path } of steering.slice(0, 5)) this.#flag(`${STEERS_CHECKS}${decodePath(path)}.`);
   }
+}
+
+/** Why a command that failed did, with its last words; null for one that did well. */
+function endOf(ended: LineEnd): string | null {
+  const { exitCode, message } = ended.end;
+  if (exitCode === 0) return message;
+  const sentence = message ?? `Its command ended with ${exitCode}.`;
+  const said = lastWords(ended);
+  return said === undefined ? sentence : `${sentence.replace(/\.$/, "")}: ${said}`;
 }

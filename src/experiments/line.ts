@@ -1,4 +1,5 @@
 /** A shell line inside a sandbox, run to its end. Its output is bounded, and is data. */
+import { stripVTControlCharacters } from "node:util";
 import type { CommandEnd } from "../schema/command.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -23,7 +24,12 @@ export interface LineEnd {
   /** The last part of what it wrote, both streams as they came. */
   readonly output: string;
   readonly stdout: string;
+  /** Of its errors, the end alone. */
+  readonly stderr: string;
 }
+
+const ERROR_BYTES = 4096;
+const SAID_CHARACTERS = 200;
 
 export async function runLine(commands: Commands, row: SandboxRow, line: string, options: LineOptions): Promise<LineEnd> {
   if (options.kill.aborted) throw new VivError("cancelled", "It was cancelled.");
@@ -39,11 +45,13 @@ export async function runLine(commands: Commands, row: SandboxRow, line: string,
   try {
     const both = new OutputTail(LIMITS.capturedOutputBytes);
     const alone = new OutputTail(LIMITS.capturedOutputBytes);
+    const errors = new OutputTail(ERROR_BYTES);
     for await (const chunk of stream.output) {
       both.add(chunk.stream === "gap" ? chunk : { stream: "stdout", data: chunk.data });
       if (chunk.stream === "stdout") alone.add(chunk);
+      else if (chunk.stream === "stderr") errors.add(chunk);
     }
-    return { end: await stream.end, output: both.result().stdout, stdout: alone.result().stdout };
+    return { end: await stream.end, output: both.result().stdout, stdout: alone.result().stdout, stderr: errors.result().stderr };
   } finally {
     forget();
   }
@@ -68,6 +76,16 @@ function obey(stream: CommandStream, { stop, kill }: LineOptions): () => void {
     kill.removeEventListener("abort", killing);
     stop?.removeEventListener("abort", stopping);
   };
+}
+
+/** The last line with something on it of what it wrote to stderr, else of all its output; undefined where there is none. */
+export function lastWords({ stderr, output }: Pick<LineEnd, "stderr" | "output">): string | undefined {
+  for (const text of [stderr, output.slice(-ERROR_BYTES)]) {
+    const lines = stripVTControlCharacters(text).split(/[\r\n]+/);
+    const last = lines.findLast((line) => line.trim() !== "")?.trim();
+    if (last !== undefined) return last.length > SAID_CHARACTERS ? `${last.slice(0, SAID_CHARACTERS)}...` : last;
+  }
+  return undefined;
 }
 
 /** The end of a text, whole lines where that is possible. */

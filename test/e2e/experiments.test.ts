@@ -63,6 +63,13 @@ describe("an experiment", needs("root"), () => {
 
   test("EXP-2: says so when no attempt passes, and has no winner", async () => {
     const ended = await lab.run(["true", "echo right > value; exit 7", "echo rihgt > value"], { checks: [CHECK] });
+    const told = await lab.run(["echo out; printf 'first\\n\\033[31mno such thing\\033[0m\\n\\n' >&2; exit 2", "echo only out; exit 2"], {
+      checks: [CHECK],
+    });
+    expect(told.attempts.map(({ reason }) => reason)).toEqual([
+      "Its command ended with 2: no such thing",
+      "Its command ended with 2: only out",
+    ]);
     expect(ended).toMatchObject({ state: "done", winner: null });
     expect(ended.reason).toBe(
       "No attempt won. Attempt 1 (a): the check `sh test/check.sh` ended with 1; Attempt 2 (b): its command ended with 7; Attempt 3 (c): the check `sh test/check.sh` ended with 1.",
@@ -72,6 +79,7 @@ describe("an experiment", needs("root"), () => {
     expect(lifted).toMatchObject({ winner: 1 });
     await lab.remove(ended.id);
     await lab.remove(lifted.id);
+    await lab.remove(told.id);
   });
 
   test("EXP-2: a baseline that passes is said, and then only a measure picks", async () => {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Experiment } from "../../src/schema/experiment.ts";
+import type { Experiment, Verdict } from "../../src/schema/experiment.ts";
 import { LabServer, result, type Result } from "../support/cli-lab-server.ts";
 import { ended, experimentOf, Lab, plan, promotionOf, verdict } from "../support/cli-lab.ts";
 
@@ -36,10 +36,10 @@ describe("viv try", () => {
     const { code, out, err } = await run("try", ...APPROACHES);
     expect(code).toBe(0);
     expect(out.split("\n").map((line) => line.replaceAll(/ {2,}/g, "  "))).toEqual([
-      expect.stringMatching(/^RANK {2}ATTEMPT {2}EXIT {2}CHECKS {2}DIFF {2}TIME {2}MEMORY$/),
-      expect.stringMatching(/^1 {2}patch {2}0 {2}1\/1, 12 tests {2}1 file \+2 -1 {2}2\.5 s {2}45 MiB$/),
-      expect.stringMatching(/^- {2}revert {2}1 {2}- {2}1 file/),
-      expect.stringMatching(/^ {2}baseline {2}0\/1, 1 of 12 tests fails$/),
+      expect.stringMatching(/^ATTEMPT {2}EXIT {2}CHECKS {2}DIFF {2}TIME {2}MEMORY$/),
+      expect.stringMatching(/^1 patch {2}0 {2}1\/1, 12 tests {2}1 file \+2 -1 {2}2\.5 s {2}45 MiB$/),
+      expect.stringMatching(/^2 revert {2}1 {2}- {2}1 file/),
+      expect.stringMatching(/^baseline {2}0\/1, 1 of 12 tests fails$/),
       "",
       "patch: needs besides its change: npm ci",
       "revert: Its command ended with 1.",
@@ -162,7 +162,7 @@ describe("viv try", () => {
     const { code, out, err } = await result(child);
     expect(code).toBe(130);
     expect(err).toContain("stopping; what was done is kept");
-    expect(out).toMatch(/^1 +patch +0/m);
+    expect(out).toMatch(/^1 patch +0/m);
     expect(lab.called("cancelExperiment")).toEqual([{ experiment: expect.any(String), now: false }]);
   });
 
@@ -188,10 +188,10 @@ describe("viv try", () => {
     expect(await answer).toMatchObject({ code: 0, out: expect.stringContaining("patch wins"), err: expect.stringContaining("is away") });
   });
 
-  test("draws a line per attempt in place on a terminal, and asks who wins with --pick ask", async () => {
+  test("draws a line per attempt in place on a terminal, and asks who wins with --pick ask, by the numbers of the table and in its order", async () => {
     lab.onStart = ({ id }) => {
       lab.move(id, {}, { 1: { state: "running", startedAt: new Date().toISOString() } });
-      lab.move(id, { state: "choosing" }, { 1: ended({ rank: 1 }), 2: ended({ rank: 2 }) });
+      lab.move(id, { state: "choosing" }, { 1: ended({ rank: 2 }), 2: ended({ rank: 1 }) });
     };
     const answers = [
       ["Which one wins?", "nobody\r"],
@@ -202,6 +202,8 @@ describe("viv try", () => {
     expect(lab.called("pickWinner")).toEqual([{ experiment: expect.any(String), attempt: 2 }]);
     expect(out).toContain("\u001b[3A");
     expect(out).toContain("You chose it.");
+    expect(out).toContain("Which one wins? 2 revert, 1 patch; nothing for none:");
+    expect(out.replaceAll("\r", "")).toMatch(/^2 revert +0 .*\n1 patch +0 /m);
   });
 });
 
@@ -218,13 +220,33 @@ describe("viv experiments and viv experiment", () => {
     expect(await run("experiment", `${"a".repeat(25)}b`)).toMatchObject({ code: 0, out: expect.stringContaining("patch: sed") });
   });
 
-  test("show the end of each output, with nothing in it that moves the cursor", async () => {
+  test("show the end of each output, with its colours on a terminal alone, and with nothing in it that moves the cursor", async () => {
     const { id } = lab.add(experimentOf({ attempts, checks: ["npm test"] }));
-    lab.move(id, { state: "done", reason: "No winner." }, { 1: ended({ output: "up\u001b[1Adown\n", checked: verdict(false) }) });
+    const output = "up\u001b[1Adown\n\u001b[31mred\u001b[39m and \u001b]0;title\u0007plain\n";
+    lab.move(id, { state: "done", reason: "No winner." }, { 1: ended({ output, checked: verdict(false) }) });
     const { out } = await run("experiment", id);
-    expect(out).toContain(String.raw`up\x1b[1Adown`);
+    expect(out).toContain("      updown\n      red and plain\n");
+    expect(out).not.toContain("\u001b");
     expect(out).toContain("not ok 1 - counts from zero");
-    expect((await run("experiment", id, "show", "patch")).out).not.toContain("RANK");
+    expect((await run("experiment", id, "show", "patch")).out).not.toContain("ATTEMPT");
+    const drawn = await server.onTerminal(["experiment", id]);
+    expect(drawn.out).toContain("\u001b[31mred\u001b[39m and plain");
+    expect(drawn.out).not.toContain("\u001b[1A");
+    expect(drawn.out).not.toContain("title");
+  });
+
+  test("say why a check or the setup of an attempt failed, by the last line that it wrote", async () => {
+    const { id } = lab.add(experimentOf({ attempts: [...attempts, { name: "other", command: "true" }], checks: ["npm test"] }));
+    const failing = verdict(false);
+    const setup = {
+      ...failing,
+      checks: [],
+      setup: { ...failing.checks[0], command: "npm ci", output: "npm error \u001b[31mno lock\u001b[39m\n\n" },
+    };
+    lab.move(id, { state: "done" }, { 1: ended({ checked: failing }), 2: ended({ checked: setup as Verdict }) });
+    const { out } = await run("experiment", id);
+    expect(out).toContain("patch: the check `npm test` ended with 1: not ok 1 - counts from zero\n");
+    expect(out).toContain("other: the setup `npm ci` ended with 1: npm error no lock\n");
   });
 
   test("cancel, run again, pick and remove", async () => {

@@ -1,8 +1,10 @@
 /** What the command line does with promotions: plans, stages, branches, undo. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { StageResult } from "../../src/schema/promotion.ts";
+import { VivError } from "../../src/schema/errors.ts";
 import { LabServer, result, type Result } from "../support/cli-lab-server.ts";
 import { experimentOf, Lab, plan, promotionOf, verdict } from "../support/cli-lab.ts";
+import { screenLines } from "../support/screen-lines.ts";
 
 const lab = new Lab();
 const server = new LabServer(lab);
@@ -126,9 +128,11 @@ describe("viv promote", () => {
     const conflicts = [{ path: "a", kind: "content", message: "Both changed it." }];
     lab.onPromote = async () => lab.keep(promotionOf({ state: "failed", reason: "Conflicts.", plan: plan({ conflicts }) }));
     expect(await run("promote", "box")).toMatchObject({ code: 3, out: expect.stringContaining("conflict  a: Both changed it.") });
-    const dev = stage("dev", "rolled-back", verdict(false).checks);
+    const failed = verdict(false).checks.map((check) => ({ ...check, output: `\u001b[32m${check.output}` }));
+    const dev = stage("dev", "rolled-back", failed);
     lab.onPromote = async () => lab.keep(promotionOf({ state: "failed", reason: "A check failed.", stages: [dev] }));
-    expect(await run("promote", "box")).toMatchObject({ code: 1, out: expect.stringContaining("not ok 1 - counts from zero") });
+    expect(await run("promote", "box")).toMatchObject({ code: 1, out: expect.stringContaining("\n  not ok 1 - counts from zero") });
+    expect((await server.onTerminal(["promote", "box"])).out).toContain("\u001b[32mnot ok 1");
     lab.onPromote = async () => lab.keep({ ...waiting, state: "applied" });
     expect(await run("promote", waiting.id.slice(0, 9), "--approve")).toMatchObject({
       code: 4,
@@ -138,6 +142,20 @@ describe("viv promote", () => {
     expect(await result(approving)).toMatchObject({ code: 0 });
     expect(lab.called("continuePromotion")).toMatchObject([{ promotion: waiting.id, approve: true, approver: "person" }]);
     expect(await run("promote", waiting.id)).toMatchObject({ code: 2, err: expect.stringContaining("--approve or --to STAGE") });
+  });
+});
+
+describe("viv promote on a terminal", () => {
+  test("leaves no line behind of what it was doing when it failed", async () => {
+    lab.onPromote = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      throw new VivError("busy", "Another promotion is under way.");
+    };
+    const { code, out } = await server.onTerminal(["promote", "box"]);
+    expect(code).not.toBe(0);
+    // Positive control: it was drawn.
+    expect(out).toContain("planning");
+    expect(screenLines(out).join("\n")).toMatch(/^viv: Another promotion is under way\./);
   });
 });
 
