@@ -55,6 +55,8 @@ static const struct {
     {"watch", watch_request, INLINE},
     {"drain", drain_request, INLINE},
     {"unwatch", unwatch_request, INLINE},
+    {"lookout.begin", lookout_begin, INLINE},
+    {"lookout.ask", lookout_ask, INLINE},
     {"mask", mask_request, FORKED},
     {"remove", tree_remove, FORKED},
 };

@@ -98,4 +98,8 @@ void watch_request(const struct fields *request, struct answer *answer);
 void drain_request(const struct fields *request, struct answer *answer);
 void unwatch_request(const struct fields *request, struct answer *answer);
 
+/* lookout.c */
+void lookout_begin(const struct fields *request, struct answer *answer);
+void lookout_ask(const struct fields *request, struct answer *answer);
+
 #endif

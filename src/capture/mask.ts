@@ -60,13 +60,12 @@ export class MaskPlan {
   readonly #facts: MaskFacts;
 
   constructor(given: MaskRequest, facts: MaskFacts) {
-    const absolute = (path: string): string => resolve(given.project, path.replace(/^~(?=\/|$)/, given.home));
     this.#facts = facts;
     this.#request = {
       ...given,
-      mask: given.mask.map(absolute).flatMap((path) => this.#places(path)),
+      mask: given.mask.map((path) => absolute(path, given)).flatMap((path) => this.#places(path)),
       // The place a link lies in is resolved, but what the link leads to is not shown with it.
-      expose: given.expose.map(absolute).flatMap((path) => [path, join(realPlace(dirname(path)), basename(path))]),
+      expose: given.expose.map((path) => absolute(path, given)).flatMap((path) => [path, join(realPlace(dirname(path)), basename(path))]),
     };
     this.#plan();
   }
@@ -286,6 +285,15 @@ export class MaskPlan {
     else if (real.isSymbolicLink()) this.#put({ kind: "link", path, target: readlinkSync(path) });
     else if (real.isFile()) this.#copy(path, real, (content) => content);
   }
+}
+
+function absolute(path: string, { home, project }: MaskRequest): string {
+  return resolve(project, path.replace(/^~(?=\/|$)/, home));
+}
+
+/** Where the paths that a request hides lead now. */
+export function placesOf(request: MaskRequest): string[] {
+  return request.mask.map((path) => realPlace(absolute(path, request)));
 }
 
 /** Where the folder above is missing too, that is what must not appear. */

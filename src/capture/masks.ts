@@ -6,7 +6,8 @@ import type { CellHost } from "../host/cell-host.ts";
 import { joinParts } from "../host/frames.ts";
 import { mountOf, readMounts } from "../host/mounts.ts";
 import { mountTmpfs, unmountTmpfs } from "../host/tmpfs.ts";
-import { type MaskEntry, MaskPlan, type MaskRequest } from "./mask.ts";
+import { Lookout } from "./lookout.ts";
+import { type MaskEntry, MaskPlan, type MaskRequest, placesOf } from "./mask.ts";
 import type { StandIn } from "./logins.ts";
 import { homeFolders, readPeople } from "./people.ts";
 
@@ -34,7 +35,7 @@ export interface MaskOptions {
 
 /** Made by the launcher in every sandbox. */
 const MADE = ["/proc", "/sys", "/dev", "/run"];
-/** How long a plan is good: after it, the machine is looked at again. */
+/** How long a plan is good on a machine that does not change: for what the lookout does not see, such as settings of homes. */
 const FRESH_MS = 60_000;
 /** Looking takes long for a server that does nothing else meanwhile, so it is done ahead, behind the request that showed the need. */
 const RENEW_MS = FRESH_MS / 2;
@@ -50,12 +51,14 @@ interface Known {
 
 export class MaskLayers {
   readonly #options: MaskOptions;
+  readonly #lookout: Lookout;
   readonly #known = new Map<string, Known>();
   /** Names of layers that a launch may be about to use, and until when. */
   readonly #recent = new Map<string, number>();
 
   private constructor(options: MaskOptions) {
     this.#options = options;
+    this.#lookout = new Lookout(options.host, options.own);
   }
 
   static async open(options: MaskOptions): Promise<MaskLayers> {
@@ -67,8 +70,11 @@ export class MaskLayers {
     return new MaskLayers(options);
   }
 
+  /** For the machine as it is when this is asked. */
   async layer(request: MaskRequest): Promise<Layer> {
-    const key = JSON.stringify([request.home, request.project, request.mask, request.expose, this.#options.standIns?.()?.version]);
+    const machine = await this.#lookout.version();
+    const { home, project, mask, expose } = request;
+    const key = JSON.stringify([home, project, mask, placesOf(request), expose, machine, this.#options.standIns?.()?.version]);
     const now = performance.now();
     const known = this.#known.get(key);
     if (known !== undefined && known.until > now) {

@@ -152,6 +152,9 @@ export interface Walls {
   stop(graceMs: number): Promise<void>;
 }
 
+/** What decides which of reality's paths a sandbox does not see. */
+export type Hiding = Pick<LaunchRequest, "home" | "project" | "mask" | "expose">;
+
 export interface Driver {
   readonly name: "native" | "folder";
   readonly capabilities: DriverCapabilities;
@@ -169,7 +172,9 @@ export interface Driver {
   /** Folder of the sockets that forwarded ports of a sandbox lead to; undefined where there are no walls to forward through. */
   sockets(sandbox: string): string | undefined;
   /** What of reality does not exist inside, for people. */
-  masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]>;
+  masked(hiding: Hiding): Promise<string[]>;
+  /** Whether a launched sandbox hides what a launch with these wishes would hide now. */
+  hidesAsNow(sandbox: string, hiding: Hiding): Promise<boolean>;
   /** Called once per sandbox whose process 1 ended without stop(). */
   onExit(listener: (sandbox: string) => void): void;
   close(): Promise<void>;

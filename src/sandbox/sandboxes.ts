@@ -109,7 +109,7 @@ export class Sandboxes {
     const use = await live?.walls.usage();
     // Storage that is being mended knows nothing for a moment.
     const diskBytes = row.state === "completed" ? null : await backend.volumes.usage(row.id).catch(() => null);
-    const masked = await backend.driver.masked(row.home, row.project, row.masked, row.exposed);
+    const masked = await backend.driver.masked({ home: row.home, project: row.project, mask: row.masked, expose: row.exposed });
     return {
       ...this.#shownNow(row),
       baseTakenAt: base?.takenAt ?? row.createdAt,

@@ -68,11 +68,21 @@ export class Spares {
     this.#unshelve(kind.project, shelf);
     if (shelf.key === keyOf(kind)) {
       const spare = await shelf.spare;
+      const isNew = spare !== undefined && (await this.#hidesAsNow(spare, kind));
       // One that died while it waited is no longer known, or will not be in a moment.
-      if (spare !== undefined && this.#ids.delete(spare.id) && isRunning(spare.walls.launched.pid)) return spare;
+      if (isNew && this.#ids.delete(spare.id) && isRunning(spare.walls.launched.pid)) return spare;
     }
     this.#discard(kind, shelf);
     return undefined;
+  }
+
+  /** What became secret on this machine since it was made would be there to read. */
+  #hidesAsNow({ id }: Spare, kind: Kind): Promise<boolean> {
+    const { home, project, masked: mask, exposed: expose } = kind;
+    // Where that can't be told, a launch says why.
+    return this.#backend(kind)
+      .driver.hidesAsNow(id, { home, project, mask, expose })
+      .catch(() => false);
   }
 
   /** Makes a spare of this kind in a moment, unless there is one. */

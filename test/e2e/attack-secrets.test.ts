@@ -1,6 +1,6 @@
 /** CLONE-4: no secret of the host exists inside, now or when it appears later. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CANARY, plantHome, scanFor, type Home } from "../support/canaries.ts";
@@ -92,6 +92,37 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect(readFileSync(paths[0] ?? "", "utf8")).toBe(CANARY);
       rmSync("/var/tmp/viv-test-later");
       await server.client.call("removeSandbox", { sandbox: fresh.id });
+    });
+
+    test("CLONE-4: what became secret a moment ago is in no sandbox made after it, also in one that was made ahead", async () => {
+      const opened = mkdtempSync("/opt/viv-test-");
+      chmodSync(opened, 0o755);
+      const places = [join(opened, "closed"), join(opened, "moved"), join(opened, "folder/deep"), `${systemFile}-new`];
+      const [closed = "", moved = "", deep = "", made = ""] = places;
+      writeFileSync(closed, CANARY, { mode: 0o644 });
+      const seen = async (sandbox: string): Promise<string> =>
+        (await server.sh(sandbox, `cat ${places.join(" ")} 2>/dev/null`, { user: "root" })).stdout;
+      try {
+        const control = await server.create({ env: { HOME: home.path } });
+        expect(await seen(control.id)).toBe(CANARY);
+        const known = (await server.client.call("listSandboxes", {})).sandboxes.length;
+        await expect
+          .poll(() => readdirSync(join(server.paths.home, "run")).filter((name) => name.startsWith("sbx")).length)
+          .toBe(known + 1);
+        chmodSync(closed, 0o600);
+        writeFileSync(made, CANARY, { mode: 0o600 });
+        writeFileSync(`${opened}-aside`, CANARY, { mode: 0o600 });
+        renameSync(`${opened}-aside`, moved);
+        mkdirSync(join(opened, "folder"), { mode: 0o700 });
+        writeFileSync(deep, CANARY);
+        const fresh = await server.create({ env: { HOME: home.path } });
+        expect(await seen(fresh.id)).toBe("");
+        const { sandboxes } = await server.client.call("forkSandbox", { sandbox: control.id });
+        expect(await seen(sandboxes[0]?.id ?? "")).toBe("");
+        for (const { id } of [control, fresh, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: id });
+      } finally {
+        for (const path of [opened, made, `${opened}-aside`]) rmSync(path, { recursive: true, force: true });
+      }
     });
 
     test("CLONE-4: toolchains of the home folder are there, copy-on-write, without their logins", async () => {

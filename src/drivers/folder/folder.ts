@@ -103,6 +103,10 @@ export class FolderDriver implements Driver {
     return [];
   }
 
+  async hidesAsNow(): Promise<boolean> {
+    return true;
+  }
+
   /** There is no process 1 that could end. */
   onExit(): void {}
 

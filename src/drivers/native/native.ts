@@ -12,7 +12,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import { GATEWAY_PORT, GATEWAY_SOCKET } from "../../schema/gateway.ts";
 import { PROXY_PORT, PROXY_SOCKET } from "../../schema/network.ts";
 import type { Limits } from "../../schema/sandbox.ts";
-import type { CommandLog, Driver, DriverCapabilities, Launched, LaunchRequest, Walls } from "../drivers.ts";
+import type { CommandLog, Driver, DriverCapabilities, Hiding, Launched, LaunchRequest, Walls } from "../drivers.ts";
 import { within } from "../../host/within.ts";
 import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
@@ -24,7 +24,7 @@ import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
 export interface Masks {
-  layer(request: { home: string; project: string; mask: readonly string[]; expose: readonly string[] }): Promise<MaskLayer>;
+  layer(request: Hiding): Promise<MaskLayer>;
   /** Removes layers that no sandbox has mounted; the names are those of the ones that are. */
   sweep(mounted: ReadonlySet<string>): Promise<void>;
 }
@@ -79,8 +79,8 @@ export class NativeDriver implements Driver {
     }
   }
 
-  async #mask(request: LaunchRequest): Promise<MaskLayer> {
-    return this.#options.masks.layer({ home: request.home, project: request.project, mask: request.mask, expose: request.expose });
+  #mask({ home, project, mask, expose }: Hiding): Promise<MaskLayer> {
+    return this.#options.masks.layer({ home, project, mask, expose });
   }
 
   #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: MaskLayer): Field[] {
@@ -259,9 +259,13 @@ export class NativeDriver implements Driver {
     return this.#runFolder(sandbox);
   }
 
-  async masked(home: string, project: string, mask: readonly string[], expose: readonly string[]): Promise<string[]> {
-    const layer = await this.#options.masks.layer({ home, project, mask, expose });
+  async masked(hiding: Hiding): Promise<string[]> {
+    const layer = await this.#mask(hiding);
     return layer.masked.filter((path) => isThere(path));
+  }
+
+  async hidesAsNow(sandbox: string, hiding: Hiding): Promise<boolean> {
+    return basename((await this.#mask(hiding)).path) === readFileSync(this.#maskFile(sandbox), "utf8");
   }
 
   async close(): Promise<void> {
