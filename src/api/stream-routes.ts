@@ -70,10 +70,14 @@ function startingPoint(context: Context<AppEnv>, after: number | undefined): num
 
 export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
   app.get(STREAM_ROUTES.events.path, async (context) => {
-    const { after, sandbox } = inputOf("events", context);
+    const { after, sandbox, uses, as } = inputOf("events", context);
     const from = startingPoint(context, after);
     const stop = streamSignal(context);
-    const events = await streams.events(from, { signal: stop.signal, ...(sandbox === undefined ? {} : { sandbox }) });
+    const events = await streams.events(from, {
+      signal: stop.signal,
+      sandbox,
+      ...(uses === undefined ? {} : { use: { sandbox: uses, as } }),
+    });
     return sseResponse(
       map(events, (event) => ({ id: event.sequence, data: event })),
       () => stop.abort(),

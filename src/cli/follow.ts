@@ -25,6 +25,8 @@ export interface Followed<State> {
   /** Whether it is only a step on the way. */
   readonly isStep?: (event: VivEvent) => boolean;
   readonly isOver: (state: State) => boolean;
+  /** A sandbox that is in use meanwhile, and what that use is called. */
+  readonly uses?: { readonly uses: string; readonly as: string };
   readonly signal?: AbortSignal;
 }
 
@@ -92,14 +94,14 @@ class Changes {
   /** Whether the server said that it stops. */
   stopped = false;
   readonly #client: Client;
-  readonly #followed: Pick<Followed<unknown>, "concerns" | "isStep">;
+  readonly #followed: Pick<Followed<unknown>, "concerns" | "isStep" | "uses">;
   readonly #end = new AbortController();
   #begun = false;
   #changed: "no" | "a step" | "yes" = "no";
   #lookedAt = 0;
   #wake: (() => void) | undefined;
 
-  constructor(client: Client, followed: Pick<Followed<unknown>, "concerns" | "isStep">) {
+  constructor(client: Client, followed: Pick<Followed<unknown>, "concerns" | "isStep" | "uses">) {
     this.#client = client;
     this.#followed = followed;
   }
@@ -144,7 +146,7 @@ class Changes {
     let after = from;
     while (!signal.aborted) {
       try {
-        for await (const event of this.#client.events(after, { signal })) {
+        for await (const event of this.#client.events(after, { ...this.#followed.uses, signal })) {
           after = event.sequence;
           this.stopped = event.type === "server.stopped";
           if (this.#followed.concerns(event)) this.#notify(this.#followed.isStep?.(event) === true);

@@ -13,6 +13,7 @@ export const GROUPS = [
       inspect: () => import("./commands/inspect.ts"),
       pause: () => import("./commands/pause.ts"),
       resume: () => import("./commands/resume.ts"),
+      start: () => import("./commands/start.ts"),
       stop: () => import("./commands/stop.ts"),
       network: () => import("./commands/network.ts"),
       extend: () => import("./commands/extend.ts"),

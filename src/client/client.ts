@@ -152,9 +152,10 @@ export class Client {
     return this.#listen(address(STREAMS.watchFiles.path, { sandbox, path, ...rest }), signal);
   }
 
-  /** Events after a sequence number, then live ones, until the signal. */
-  events(after: number, options: { sandbox?: string; signal: AbortSignal }): AsyncIterable<VivEvent> {
-    return this.#listen(address(STREAMS.events.path, { after, sandbox: options.sandbox }), options.signal);
+  /** Events after a sequence number, then live ones, until the signal; `uses` names a sandbox that is in use meanwhile. */
+  events(after: number, options: { sandbox?: string; uses?: string; as?: string; signal: AbortSignal }): AsyncIterable<VivEvent> {
+    const { signal, ...about } = options;
+    return this.#listen(address(STREAMS.events.path, { after, ...about }), signal);
   }
 
   #listen<Data>(path: string, signal: AbortSignal): AsyncIterable<Data> {

@@ -8,7 +8,7 @@ const PAGE_ROWS = 200;
 
 export interface ListenOptions {
   /** Id of a sandbox: only its events. */
-  readonly sandbox?: string;
+  readonly sandbox?: string | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -36,7 +36,6 @@ export async function runLine(commands: Commands, row: SandboxRow, line: string,
   const stream = await commands.start(row, {
     command: ["/bin/sh", "-c", line],
     timeoutMs: options.timeoutMs,
-    foreground: true,
     onDisconnect: "kill",
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: { ...options.env } }),

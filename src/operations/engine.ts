@@ -18,7 +18,7 @@ import type { Secrets } from "../secrets/secrets.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { openProject } from "../sandbox/projects.ts";
 import { sandboxStatus, staleness } from "../sandbox/status.ts";
-import { isFinal, requireLive } from "../sandbox/state.ts";
+import { isFinal, notRunning, requireLive } from "../sandbox/state.ts";
 import { OWNER } from "../schema/audit.ts";
 import type { ParsedOf } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
@@ -37,7 +37,7 @@ import { policyHandlers } from "./policy.ts";
 import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
 import { Recording } from "./recording.ts";
-import type { Engine, Handlers, Streams } from "./operations.ts";
+import type { Engine, EventOptions, Handlers, Streams, Use } from "./operations.ts";
 
 export interface EngineParts {
   readonly parts: Parts;
@@ -98,6 +98,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     inspectSandbox: ({ sandbox }) => sandboxes.inspect(sandbox),
     removeSandbox: async ({ sandbox }) => (await sandboxes.remove(sandbox), OK),
     stopSandbox: ({ sandbox }) => sandboxes.stop(sandbox, { outcome: "done", reason: null }),
+    startSandbox: ({ sandbox }) => sandboxes.start(sandbox),
     pauseSandbox: ({ sandbox }) => sandboxes.pause(sandbox),
     resumeSandbox: ({ sandbox }) => sandboxes.resume(sandbox),
     extendSandbox: ({ sandbox, by, idle }) => sandboxes.extend(sandbox, by, idle),
@@ -123,8 +124,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
 
     runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {
       const row = await sandboxes.find(sandbox);
-      if (background !== true) return sandboxes.commands.run(row, { ...spec, foreground: true }, stdin, signal);
-      const stream = await sandboxes.commands.start(row, { ...spec, foreground: false });
+      if (background !== true) return sandboxes.commands.run(row, spec, stdin, signal);
+      const stream = await sandboxes.commands.start(row, spec);
       stream.close();
       return { ...stream.command, stdout: "", stderr: "", truncated: false };
     },
@@ -261,7 +262,6 @@ function streams(engine: EngineParts, inside: Inside): Streams {
         terminal,
         stdin,
         onDisconnect,
-        foreground: onDisconnect === "kill",
       }),
     attach: async (sandbox, command, stdin) => sandboxes.commands.attach(await sandboxes.find(sandbox), command, stdin),
     dial: async (sandbox, port) => {
@@ -269,8 +269,16 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       requireLive(row);
       const live = parts.live.get(row.id);
       if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
-      live.activeAt = performance.now();
-      return live.walls.dial(port);
+      const leave = live.uses.begin(`connection to port ${port}`);
+      try {
+        const socket = await live.walls.dial(port);
+        socket.once("close", leave);
+        if (socket.closed) leave();
+        return socket;
+      } catch (error) {
+        leave();
+        throw error;
+      }
     },
     readFile: async (sandbox, path, user) => {
       const at = await inside.files(sandbox, path, user);
@@ -305,7 +313,7 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       const { limits } = await sandboxes.find(sandbox);
       return unpack(at.files, at.path, archive, at.user, { temporary: engine.temporary, mostBytes: limits.diskBytes });
     },
-    events: (after, { sandbox, signal }) => eventsOf(engine, events, after, sandbox, signal),
+    events: (after, options) => eventsOf(engine, events, after, options),
   };
 }
 
@@ -313,9 +321,19 @@ async function eventsOf(
   engine: EngineParts,
   events: EventFeed,
   after: number,
-  sandbox: string | undefined,
-  signal: AbortSignal,
+  { sandbox, use, signal }: EventOptions,
 ): Promise<AsyncIterable<VivEvent>> {
   const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
+  if (use !== undefined) await beginUse(engine, use, signal);
   return events.listen(after, { ...(id === undefined ? {} : { sandbox: id }), signal });
+}
+
+/** Until the signal. */
+async function beginUse({ parts, sandboxes }: EngineParts, { sandbox, as }: Use, signal: AbortSignal): Promise<void> {
+  const row = await sandboxes.find(sandbox);
+  const live = parts.live.get(row.id);
+  if (live === undefined) throw notRunning(row);
+  const leave = live.uses.begin(as);
+  signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
 }

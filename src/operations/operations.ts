@@ -10,6 +10,21 @@ export type Handlers = {
   readonly [Operation in OperationName]: (input: ParsedOf<Operation>, signal: AbortSignal) => Promise<OutputOf<Operation>>;
 };
 
+/** A use of a sandbox: what keeps it from being idle. */
+export interface Use {
+  readonly sandbox: string;
+  /** What the use is called where the sandbox is shown. */
+  readonly as: string;
+}
+
+export interface EventOptions {
+  /** Only those about this sandbox. */
+  readonly sandbox?: string | undefined;
+  /** A sandbox that is in use while the caller listens. */
+  readonly use?: Use | undefined;
+  readonly signal: AbortSignal;
+}
+
 export interface Streams {
   exec(sandbox: string, open: ExecOpen): Promise<CommandStream>;
   attach(sandbox: string, command: string, stdin: boolean): Promise<CommandStream>;
@@ -34,7 +49,7 @@ export interface Streams {
   /** Unpacks a tar archive into a folder: nothing outside it, links and special files refused. */
   unpackFiles(sandbox: string, path: string, archive: Readable, user?: string): Promise<{ files: number; bytes: number }>;
   /** Events after a sequence number, then live ones, until the signal. A listener that lags is ended. */
-  events(after: number, options: { sandbox?: string; signal: AbortSignal }): Promise<AsyncIterable<VivEvent>>;
+  events(after: number, options: EventOptions): Promise<AsyncIterable<VivEvent>>;
 }
 
 export interface Engine {

@@ -102,6 +102,7 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   inspectSandbox: LOOKS,
   removeSandbox: plain("sandbox.remove"),
   stopSandbox: plain("sandbox.stop"),
+  startSandbox: plain("sandbox.start"),
   pauseSandbox: plain("sandbox.pause"),
   resumeSandbox: plain("sandbox.resume"),
   extendSandbox: { act: ({ by, idle }) => ({ action: "sandbox.extend", details: { by, idle } }) },

@@ -195,7 +195,7 @@ function checkout(commit: string): string[] {
 }
 
 async function runThrough(sandboxes: Sandboxes, row: SandboxRow, command: string[]): Promise<void> {
-  const { end, stderr } = await sandboxes.commands.run(row, { command, foreground: true }, undefined);
+  const { end, stderr } = await sandboxes.commands.run(row, { command }, undefined);
   if (end?.exitCode !== 0)
     throw new VivError("internal", `A clone could not be brought to the commit: ${stderr.trim().split("\n").at(-1) ?? ""}`);
 }
@@ -203,7 +203,7 @@ async function runThrough(sandboxes: Sandboxes, row: SandboxRow, command: string
 /** The output of a command inside; what it says is hostile and only parsed. */
 function runIn(sandboxes: Sandboxes, row: SandboxRow): RunInside {
   return async function* (command) {
-    const stream = await sandboxes.commands.start(row, { command: [...command], foreground: true, onDisconnect: "kill" });
+    const stream = await sandboxes.commands.start(row, { command: [...command], onDisconnect: "kill" });
     try {
       for await (const chunk of stream.output) if (chunk.stream === "stdout") yield chunk.data;
       const end = await stream.end;

@@ -20,8 +20,8 @@ import type { CommandStream } from "./stream.ts";
 export interface StartOptions extends CommandSpec {
   readonly terminal?: TerminalSize | undefined;
   readonly stdin?: boolean | undefined;
-  /** Whether somebody waits for it: that is work, and keeps the sandbox from being idle. */
-  readonly foreground: boolean;
+  /** Name of the service that it belongs to. A command without one was asked for, and keeps the sandbox from being idle. */
+  readonly service?: string | undefined;
   readonly onDisconnect?: "kill" | "keep";
 }
 
@@ -70,8 +70,8 @@ export class Commands {
       startedAt: new Date().toISOString(),
       running: true,
       end: null,
+      ...(options.service === undefined ? {} : { service: options.service }),
     };
-    if (options.foreground) live.foreground.add(command.id);
     const onDisconnect = options.onDisconnect ?? "keep";
     const begun = this.#records.begun(command, running.exit);
     const end = this.#follow(
@@ -118,7 +118,9 @@ export class Commands {
     const command = await this.find(row, id);
     const live = this.#parts.live.get(row.id);
     if (live === undefined || !command.running) return this.#ended(row, command);
-    const leave = live.seats.listeners.take();
+    const seat = live.seats.listeners.take();
+    const use = live.uses.begin(`attached to command ${id}`);
+    const leave = (): void => (seat(), use());
     const running = await orLeave(live.walls.attach(id, stdin), leave);
     if (running === undefined) return this.#ended(row, command);
     running.exit.then(leave, leave);
@@ -204,7 +206,10 @@ export class Commands {
 
   /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */
   #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<boolean>, leave: () => void): Promise<CommandEnd> {
-    running.exit.then(leave, leave);
+    // Services run as long as the sandbox does: they would keep it for ever.
+    const use = command.service === undefined ? live.uses.begin(`command ${command.id}`) : undefined;
+    const over = (): void => (leave(), use?.());
+    running.exit.then(over, over);
     const end = running.exit.then(
       async (exit) => commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)),
       async () => endedWithSandbox(this.#cancelled.has(command.id) ? "cancelled" : "lost", Date.now() - Date.parse(command.startedAt)),
@@ -216,7 +221,6 @@ export class Commands {
       .finally(() => {
         this.#ends.delete(command.id);
         this.#cancelled.delete(command.id);
-        live.foreground.delete(command.id);
         live.activeAt = performance.now();
       });
     return end;

@@ -89,6 +89,11 @@ export class Creation {
     }
   }
 
+  /** Throws when the machine has no room for the processes of a sandbox that is there already. */
+  async admit(row: SandboxRow): Promise<void> {
+    await this.#admission.admit(this.#parts.backends.of(row).volumes);
+  }
+
   /** A place among the sandboxes of this machine; spares have theirs outside. */
   async #reserve({ volumes }: Backend, name: string | undefined): Promise<Reservation> {
     await this.#admission.admit(volumes);

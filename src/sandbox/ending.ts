@@ -66,6 +66,14 @@ export class Ending {
     await this.#save(advance(row, "failed", new Date(), end), "sandbox.failed");
   }
 
+  /** It could not be started again, and is as it was before. Called with the sandbox's lock held. */
+  async backTo(row: SandboxRow, reason: string): Promise<void> {
+    await this.#endProcesses(row, 0, "lost");
+    // A stopped one has its files in its snapshot.
+    if (row.state === "completed") await this.#parts.backends.of(row).volumes.remove("volume", row.id);
+    await this.#save({ ...row, reason }, row.state === "completed" ? "sandbox.completed" : "sandbox.failed");
+  }
+
   /** Nothing of it stays but its events. Called with the sandbox's lock held. */
   async remove(row: SandboxRow): Promise<{ projectInUse: boolean }> {
     const { store, reach } = this.#parts;

@@ -4,6 +4,7 @@ import { VivError } from "../schema/errors.ts";
 import type { Limits } from "../schema/sandbox.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Parts } from "./parts.ts";
+import { notRunning } from "./state.ts";
 
 export type LimitChange = { readonly [Key in "cpus" | "memoryBytes" | "processes"]?: Limits[Key] | undefined };
 
@@ -38,7 +39,7 @@ export class Limiting {
   async change(row: SandboxRow, change: LimitChange, by: "person" | "sandbox"): Promise<SandboxRow> {
     this.refuse(row, change);
     const live = this.#parts.live.get(row.id);
-    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} is ${row.state}.`);
+    if (live === undefined) throw notRunning(row);
     const limits: Limits = {
       ...row.limits,
       cpus: change.cpus ?? row.limits.cpus,

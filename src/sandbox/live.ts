@@ -3,6 +3,7 @@ import type { Driver, Usage, Walls } from "../drivers/drivers.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { Seats } from "./seats.ts";
+import { Uses } from "./uses.ts";
 
 export interface LiveSandbox {
   readonly walls: Walls;
@@ -17,8 +18,8 @@ export interface LiveSandbox {
   counters: Pick<Usage, "outOfMemory" | "tooManyProcesses">;
   /** Bytes of logs written since they were last bounded. */
   logBytes: number;
-  /** Commands somebody waits for. */
-  readonly foreground: Set<string>;
+  /** What keeps it from being idle, besides its work. */
+  readonly uses: Uses;
   /** What is under way now, each within its bound. */
   readonly seats: { readonly commands: Seats; readonly listeners: Seats; readonly watches: Seats };
 }
@@ -29,17 +30,18 @@ const refuse = (what: string, remedy: string) => (most: number) =>
 export class Live {
   readonly #sandboxes = new Map<string, LiveSandbox>();
 
-  add(id: string, walls: Walls, driver: Driver): LiveSandbox {
+  /** `before` is what it was until a moment ago: promises to the sandbox and uses of it outlive its processes. */
+  add(id: string, walls: Walls, driver: Driver, before?: LiveSandbox): LiveSandbox {
     const live: LiveSandbox = {
       walls,
       driver,
       activeAt: performance.now(),
-      keepUntil: 0,
+      keepUntil: before?.keepUntil ?? 0,
       cpuMs: 0,
       // As much as may be there from an earlier server.
       logBytes: LIMITS.sandboxLogBytes,
       counters: { outOfMemory: 0, tooManyProcesses: 0 },
-      foreground: new Set(),
+      uses: before?.uses ?? new Uses(() => this.touch(id)),
       seats: {
         commands: new Seats(LIMITS.maxRunningCommands, refuse("commands run", "Wait for one to end, or end one with `viv kill`.")),
         listeners: new Seats(LIMITS.maxAttachedListeners, refuse("callers are attached to commands", "Let one of them go first.")),

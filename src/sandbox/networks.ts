@@ -12,7 +12,7 @@ import {
 } from "../schema/network.ts";
 import type { SandboxRow } from "../store/store.ts";
 import type { Parts } from "./parts.ts";
-import { isFinal } from "./state.ts";
+import { isFinal, notRunning } from "./state.ts";
 
 export interface NetworkChange {
   readonly mode?: NetworkMode | undefined;
@@ -55,7 +55,7 @@ export class Networks {
 
   /** Called with the sandbox's lock held. */
   async change(row: SandboxRow, asked: NetworkChange): Promise<NetworkReport> {
-    if (isFinal(row.state)) throw new VivError("not_running", `Sandbox ${row.name} is ${row.state}.`);
+    if (isFinal(row.state)) throw notRunning(row);
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder === undefined) throw new VivError("unsupported", `The driver ${row.driver} has no walls around the network.`);
     refuseWider(asked.mode, this.#parts.user.network);

@@ -1,4 +1,7 @@
-/** Ends sandboxes that nobody works with (BOX-8), and those that outgrow a quota that only we watch. */
+/**
+ * Ends sandboxes that are idle (BOX-8), and those that outgrow a quota that only we watch. One is idle when it neither works
+ * nor is in use: `WORK_SHARE` is what counts as work, `uses.ts` holds the uses.
+ */
 import { describe } from "../host/log.ts";
 import { isRunning } from "../host/processes.ts";
 import type { SandboxRow } from "../store/store.ts";
@@ -51,7 +54,7 @@ export class Reaper {
     const use = await live.walls.usage();
     const worked = (use.cpuMs ?? 0) - live.cpuMs > interval * WORK_SHARE;
     live.cpuMs = use.cpuMs ?? 0;
-    if (worked || live.foreground.size > 0) live.activeAt = performance.now();
+    if (worked || live.uses.any) live.activeAt = performance.now();
     if (this.#parts.backends.of(row).volumes.capabilities.quota === "watched") await this.#watchDisk(row);
     const endsAt = Math.max(live.activeAt + row.idleMs, live.keepUntil);
     if (row.idleMs === 0 || performance.now() < endsAt || this.#parts.locks.busy(row.id)) return;

@@ -9,6 +9,7 @@ import type { LiveSandbox } from "./live.ts";
 import type { Parts } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 import type { Sandboxes } from "./sandboxes.ts";
+import { startServices } from "./services.ts";
 import { isFinal } from "./state.ts";
 
 const FOREIGN =
@@ -75,16 +76,22 @@ export class Recovery {
 
   /** What was begun with a sandbox, to its end. */
   async #finish(row: SandboxRow): Promise<void> {
-    const { ending, snapshots } = this.#sandboxes;
+    const { ending } = this.#sandboxes;
     if (row.removing || row.state === "creating") await ending.remove(row);
     else if (isFinal(row.state)) return;
-    else if (row.restoring !== null) await snapshots.finishRollback(row, row.restoring);
+    else if (row.restoring !== null) await this.#finishRollback(row, row.restoring);
     else if (row.state === "completing") {
       await ending.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), {
         outcome: row.outcome ?? "done",
         reason: row.reason,
       });
     }
+  }
+
+  /** Nobody waits for its services: the server answers before they do. */
+  async #finishRollback(row: SandboxRow, snapshot: string): Promise<void> {
+    const back = await this.#sandboxes.snapshots.finishRollback(row, snapshot);
+    void this.#survive("services not started", () => startServices(this.#parts, this.#sandboxes.commands, back));
   }
 
   /** What broke off, as on a full disk, and is nobody's work now: whoever is at work with a sandbox holds its lock. */
@@ -195,7 +202,9 @@ export class Recovery {
       if (row === undefined) continue;
       // The last snapshot of a stopped sandbox is all that is left of it.
       await this.#survive("expired snapshot not removed", () =>
-        isFinal(row.state) ? this.#sandboxes.remove(row.id) : this.#sandboxes.removeSnapshot(row.id, snapshot.id),
+        isFinal(row.state) && row.currentSnapshot === snapshot.id
+          ? this.#sandboxes.remove(row.id)
+          : this.#sandboxes.removeSnapshot(row.id, snapshot.id),
       );
     }
   }

@@ -22,10 +22,11 @@ import { Limiting, type LimitChange } from "./limiting.ts";
 import { Networks, type NetworkChange } from "./networks.ts";
 import type { Parts } from "./parts.ts";
 import { Refreshing } from "./refresh.ts";
+import { Restarting } from "./restarting.ts";
 import { startServices } from "./services.ts";
 import type { Registry } from "./registry.ts";
 import { Snapshots } from "./snapshots.ts";
-import { advance, requireTransition } from "./state.ts";
+import { advance, notRunning, requireTransition } from "./state.ts";
 
 export class Sandboxes {
   readonly #parts: Parts;
@@ -36,6 +37,7 @@ export class Sandboxes {
   readonly networks: Networks;
   readonly limiting: Limiting;
   readonly snapshots: Snapshots;
+  readonly restarting: Restarting;
   readonly refreshing: Refreshing;
 
   constructor(parts: Parts, registry: Registry) {
@@ -47,6 +49,7 @@ export class Sandboxes {
     this.limiting = new Limiting(parts);
     this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
+    this.restarting = new Restarting(parts, this.creation, this.snapshots, this.ending);
     this.refreshing = new Refreshing(parts, registry, this.commands, this.snapshots);
   }
 
@@ -62,7 +65,7 @@ export class Sandboxes {
     const row = key === undefined ? await this.#make(input) : await this.#makeOnce(key, input);
     if (input.run === undefined) return shown(row);
     try {
-      const result = await this.commands.run(row, { ...input.run, foreground: true }, undefined, signal);
+      const result = await this.commands.run(row, input.run, undefined, signal);
       return { ...shown(row), result };
     } catch (error) {
       // A caller that only gets the error does not know of the sandbox; with a key it can ask again.
@@ -143,6 +146,17 @@ export class Sandboxes {
     return this.snapshots.take(row, { expiresAt });
   }
 
+  /** One that has ended runs again, from the files it left. */
+  async start(reference: string): Promise<Sandbox> {
+    const row = await this.find(reference);
+    return this.#locked(row, async (now) => {
+      if (now.state === "running") return this.#shownNow(now);
+      const running = await this.restarting.start(now);
+      await startServices(this.#parts, this.commands, running);
+      return this.#shownNow(running);
+    });
+  }
+
   async pause(reference: string): Promise<Sandbox> {
     const row = await this.find(reference);
     return this.#locked(row, async (now) => {
@@ -176,7 +190,7 @@ export class Sandboxes {
     const row = await this.find(reference);
     return this.#locked(row, async (now) => {
       const live = this.#parts.live.get(now.id);
-      if (live === undefined) throw new VivError("not_running", `Sandbox ${now.name} is ${now.state}.`);
+      if (live === undefined) throw notRunning(now);
       live.activeAt = performance.now();
       if (byMs !== undefined) live.keepUntil = performance.now() + byMs;
       const changed: SandboxRow = { ...now, idleMs: idleMs ?? now.idleMs };
@@ -221,7 +235,7 @@ export class Sandboxes {
   async snapshot(reference: string, name: string | undefined): Promise<Snapshot> {
     const row = await this.find(reference);
     return this.#locked(row, async (now) => {
-      if (now.state !== "running" && now.state !== "paused") throw new VivError("not_running", `Sandbox ${now.name} is ${now.state}.`);
+      if (now.state !== "running" && now.state !== "paused") throw notRunning(now);
       await this.snapshots.refuseBeyondMost(now);
       return this.snapshots.take(now, { name });
     });
@@ -304,9 +318,11 @@ export class Sandboxes {
   #shownNow(row: SandboxRow): Sandbox {
     const live = this.#parts.live.get(row.id);
     if (live === undefined) return shown(row);
-    if (row.idleMs === 0) return { ...shown(row), expiresAt: null };
-    const endsIn = Math.max(live.activeAt + row.idleMs, live.keepUntil) - performance.now();
-    return { ...shown(row), expiresAt: new Date(Date.now() + endsIn).toISOString() };
+    const uses = live.uses.list();
+    if (row.idleMs === 0) return { ...shown(row), uses, expiresAt: null };
+    const activeAt = uses.length > 0 ? performance.now() : live.activeAt;
+    const endsIn = Math.max(activeAt + row.idleMs, live.keepUntil) - performance.now();
+    return { ...shown(row), uses, expiresAt: new Date(Date.now() + endsIn).toISOString() };
   }
 }
 

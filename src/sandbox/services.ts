@@ -25,7 +25,7 @@ export async function startServices(parts: Parts, commands: Commands, row: Sandb
   await Promise.all(
     Object.entries(row.services).map(async ([name, service]) => {
       try {
-        await new Starting(parts, commands, row, service).start();
+        await new Starting(parts, commands, row, name, service).start();
       } catch (error) {
         await parts.store.change((change) => change.event("service.failed", row.id, { service: name, reason: describe(error) }));
       }
@@ -44,7 +44,7 @@ class Starting {
   /** How its lines are run. */
   readonly #how: Omit<StartOptions, "command">;
 
-  constructor(parts: Parts, commands: Commands, row: SandboxRow, service: Service) {
+  constructor(parts: Parts, commands: Commands, row: SandboxRow, name: string, service: Service) {
     this.#parts = parts;
     this.#commands = commands;
     this.#row = row;
@@ -54,7 +54,7 @@ class Starting {
       user: service.user ?? this.#owner,
       ...(service.cwd === undefined ? {} : { cwd: service.cwd }),
       ...(service.take === undefined ? {} : { env: { VIV_DATA: service.data[0] ?? "" } }),
-      foreground: false,
+      service: name,
     };
   }
 

@@ -89,7 +89,7 @@ export class Snapshots {
   }
 
   /** One that can be restored: told before anything is given up for it. */
-  async #findWhole(row: SandboxRow, reference: string): Promise<Snapshot> {
+  async findWhole(row: SandboxRow, reference: string): Promise<Snapshot> {
     const { store, backends } = this.#parts;
     const snapshot = await this.find(row, reference);
     const seal = (await store.snapshot(snapshot.id))?.seal;
@@ -124,7 +124,7 @@ export class Snapshots {
   /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts. */
   async rollback(row: SandboxRow, reference: string): Promise<SandboxRow> {
     requireLive(row);
-    const snapshot = await this.#findWhole(row, reference);
+    const snapshot = await this.findWhole(row, reference);
     await this.#parts.store.change((change) => change.putSandbox({ ...row, restoring: snapshot.id }));
     this.#parts.reach("rollback.begun");
     try {
@@ -137,7 +137,7 @@ export class Snapshots {
     }
   }
 
-  /** From any point of a rollback to its end. */
+  /** From any point of a rollback to its end; also of a start, for which there is neither a process nor, mostly, a volume. */
   async finishRollback(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
     const { store, live, reach } = this.#parts;
     const { volumes, driver, capture } = this.#parts.backends.of(row);
@@ -150,8 +150,7 @@ export class Snapshots {
     await volumes.rollback(row.id, snapshot);
     reach("rollback.volume");
     const walls = await this.#creation.relaunch(row, await openBase(store, row, row.base));
-    // An extension was promised to the sandbox, not to its processes.
-    live.add(row.id, walls, driver).keepUntil = before?.keepUntil ?? 0;
+    live.add(row.id, walls, driver, before);
     const refreshedTo = (await store.snapshot(snapshot))?.refreshedTo;
     const back: SandboxRow = { ...row, refreshedTo, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
     const unused = await store.change(async (change) => {
@@ -167,7 +166,7 @@ export class Snapshots {
   async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<SandboxRow[]> {
     if (names.length > count) throw new VivError("invalid_input", `${names.length} names for ${count} sandboxes.`);
     if (reference === undefined && isFinal(row.state)) return this.#forkEnded(row, count, names);
-    if (reference !== undefined) return this.#forkFrom(row, (await this.#findWhole(row, reference)).id, count, names);
+    if (reference !== undefined) return this.#forkFrom(row, (await this.findWhole(row, reference)).id, count, names);
     return this.#forkNow(row, count, names);
   }
 
@@ -186,7 +185,7 @@ export class Snapshots {
   /** A stopped sandbox goes on from its last snapshot, a failed one from the volume it left. */
   async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
     if (row.currentSnapshot === null || row.state === "failed") return this.#forkNow(row, count, names);
-    return this.#forkFrom(row, (await this.#findWhole(row, row.currentSnapshot)).id, count, names);
+    return this.#forkFrom(row, (await this.findWhole(row, row.currentSnapshot)).id, count, names);
   }
 
   async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<SandboxRow[]> {

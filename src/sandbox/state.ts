@@ -9,9 +9,9 @@ const NEXT: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   running: ["paused", "completing", "failed", "completed"],
   paused: ["running", "completing", "failed", "completed"],
   completing: ["completed", "failed"],
-  // A finished sandbox stays finished; its snapshots can be forked.
-  completed: [],
-  failed: [],
+  // Started again from the files that it left.
+  completed: ["running"],
+  failed: ["running"],
 };
 
 const FINAL: ReadonlySet<SandboxState> = new Set(["completed", "failed"]);
@@ -32,7 +32,7 @@ export function requireTransition(row: Pick<SandboxRow, "name" | "state">, to: S
 /** The row in its next state. A final state carries an outcome, any other none. */
 export function advance(row: SandboxRow, to: SandboxState, now: Date, end?: { outcome: Outcome; reason: string | null }): SandboxRow {
   requireTransition(row, to);
-  if (!isFinal(to)) return { ...row, state: to, reason: end?.reason ?? null };
+  if (!isFinal(to)) return { ...row, state: to, outcome: null, endedAt: null, reason: end?.reason ?? null };
   return {
     ...row,
     state: to,
@@ -46,6 +46,14 @@ export function advance(row: SandboxRow, to: SandboxState, now: Date, end?: { ou
 
 export function requireLive(row: Pick<SandboxRow, "name" | "state">): void {
   if (row.state === "running") return;
-  const hint = row.state === "paused" ? `Resume it first: viv resume ${row.name}.` : undefined;
-  throw new VivError("not_running", `Sandbox ${row.name} is ${row.state}.`, hint === undefined ? {} : { remedy: hint });
+  throw notRunning(row);
+}
+
+export function notRunning({ name, state }: Pick<SandboxRow, "name" | "state">): VivError {
+  const hint = isFinal(state)
+    ? `Start it again: \`viv start ${name}\`.`
+    : state === "paused"
+      ? `Resume it first: \`viv resume ${name}\`.`
+      : undefined;
+  return new VivError("not_running", `Sandbox ${name} is ${state}.`, hint === undefined ? {} : { remedy: hint });
 }

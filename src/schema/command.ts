@@ -60,6 +60,7 @@ export const Command = z
     startedAt: z.string().describe("ISO time."),
     running: z.boolean().describe("Whether it still runs."),
     end: CommandEnd.nullable().describe("How it ended."),
+    service: z.string().optional().describe("The service of the config that it belongs to; left out where a caller asked for it."),
   })
   .describe("A command that runs or ran inside a sandbox.")
   .meta({ id: "Command" });

@@ -112,7 +112,7 @@ export const ProjectConfig = z
       .describe("What is copied when the base is frozen."),
     network: ProjectNetwork.prefault({}),
     policy: PolicyConfig.optional(),
-    idle: Duration.optional().describe("Idle time after which a sandbox is stopped; 0 for never."),
+    idle: Duration.optional().describe("Time without work or use after which a sandbox is stopped; 0 for never."),
     sudo: z.boolean().default(false).describe("Let setuid programs such as sudo work inside. Widens."),
     driver: z.enum(["native", "folder"]).optional().describe("How to isolate; folder is UNWALLED and widens."),
   })

@@ -61,6 +61,7 @@ export const CONTRACTS = {
   inspectSandbox: contract(ROUTES.inspectSandbox, "Everything about a sandbox", ofSandbox, SandboxDetail),
   removeSandbox: contract(ROUTES.removeSandbox, "Throw a sandbox away, with its snapshots", ofSandbox, Done),
   stopSandbox: contract(ROUTES.stopSandbox, "End a sandbox and keep a snapshot", ofSandbox, Sandbox),
+  startSandbox: contract(ROUTES.startSandbox, "Start a sandbox that has ended again, from the files it left", ofSandbox, Sandbox),
   pauseSandbox: contract(ROUTES.pauseSandbox, "Freeze all processes", ofSandbox, Sandbox),
   resumeSandbox: contract(ROUTES.resumeSandbox, "Thaw all processes", ofSandbox, Sandbox),
   extendSandbox: contract(

@@ -24,8 +24,16 @@ export const ERRORS = {
   exists: { status: 409, exit: 3, remedy: "Choose another path, or allow it to be replaced." },
   merge_conflict: { status: 409, exit: 3, remedy: "Look at the conflicts; a sandbox on the merged state is a place to resolve them." },
   push_refused: { status: 409, exit: 3, remedy: "Look at what the remote has with `git fetch`; nothing is ever forced." },
-  illegal_transition: { status: 409, exit: 3, remedy: "Look at the state with `viv inspect`; a finished sandbox can be forked." },
-  not_running: { status: 409, exit: 3, remedy: "Resume it if it is paused; if it has ended, fork it to go on from where it stopped." },
+  illegal_transition: {
+    status: 409,
+    exit: 3,
+    remedy: "Look at the state with `viv inspect`; a finished sandbox can be started again or forked.",
+  },
+  not_running: {
+    status: 409,
+    exit: 3,
+    remedy: "`viv resume` it if it is paused; if it has ended, `viv start` goes on from the files it left.",
+  },
   busy: { status: 409, exit: 3, remedy: "Wait for the operation that is under way, then try again." },
   untrusted_config: { status: 409, exit: 4, remedy: "Read vivarium.json, then run `viv trust`." },
   config_invalid: { status: 400, exit: 2, remedy: "Correct the named line of the config file." },

@@ -18,6 +18,7 @@ export const ROUTES = {
   inspectSandbox: { method: "get", path: "/sandboxes/{sandbox}" },
   removeSandbox: { method: "delete", path: "/sandboxes/{sandbox}" },
   stopSandbox: { method: "post", path: "/sandboxes/{sandbox}/stop" },
+  startSandbox: { method: "post", path: "/sandboxes/{sandbox}/start" },
   pauseSandbox: { method: "post", path: "/sandboxes/{sandbox}/pause" },
   resumeSandbox: { method: "post", path: "/sandboxes/{sandbox}/resume" },
   extendSandbox: { method: "post", path: "/sandboxes/{sandbox}/extend" },

@@ -75,8 +75,12 @@ export const Sandbox = z
     storage: z.enum(["btrfs", "plain", "folder"]).describe("Where its volume lives."),
     createdAt: z.string().describe("ISO time of creation."),
     endedAt: z.string().nullable().describe("ISO time of the end."),
-    expiresAt: z.string().nullable().describe("ISO time at which it ends by itself if nothing happens."),
+    expiresAt: z.string().nullable().describe("ISO time at which it ends by itself if it is idle from now on; null for never."),
     idleMs: z.number().int().describe("Idle time after which it ends by itself, 0 for never."),
+    uses: z
+      .array(z.string())
+      .default([])
+      .describe("What keeps it from being idle now: commands that were asked for, callers attached to commands, open ports."),
     labels: z.record(z.string(), z.string()).describe("Free labels of the caller."),
     autonomy: Autonomy.default(NO_CHOICE),
     untrusted: z.array(z.string()).describe("Config keys that wait for `viv trust`."),

@@ -37,6 +37,8 @@ export const STREAM_ROUTES = {
     input: z.strictObject({
       after: count(0).optional().describe("Sequence number; everything kept if left out."),
       sandbox: SandboxRef.optional(),
+      uses: SandboxRef.optional().describe("A sandbox that is in use while the stream is open, whatever events it carries."),
+      as: z.string().min(1).max(200).default("a listener").describe("What that use is called where the sandbox is shown."),
     }),
     output: "text/event-stream",
   },

@@ -16,7 +16,7 @@ import type { UsageRow } from "../schema/model.ts";
 import type { Secret } from "../schema/secret.ts";
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
-export interface SandboxRow extends Omit<Sandbox, "autonomy"> {
+export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses"> {
   /** Nobody chose where this is missing, as in rows of earlier versions. */
   readonly autonomy?: Autonomy | undefined;
   /** What a person chose for it of what its agents may ask more of; rows of earlier versions don't say. */

@@ -121,7 +121,7 @@ export interface Volumes {
   seal(snapshot: string): Promise<string>;
   /** Throws `snapshot_damaged` when a snapshot is gone, or is not what was sealed; without a seal, as far as it can be told. */
   verify(snapshot: string, seal: string | undefined): Promise<void>;
-  /** Replaces the volume's content by the snapshot's. Nothing may be mounted from it. */
+  /** Replaces the volume's content by the snapshot's, or brings back one that was removed. Nothing may be mounted from it. */
   rollback(volume: string, snapshot: string): Promise<void>;
   /** Removes a volume, snapshot or base; at once for the caller, in the background for the disk. Absent is fine. */
   remove(kind: "volume" | "snapshot" | "base", id: string): Promise<void>;

@@ -125,6 +125,17 @@ describe("a server killed at a named point", needs("root"), () => {
     });
   }
 
+  test("F-34: at start.begun ends in a sandbox that runs, with its files", async () => {
+    const box = await server.create();
+    await server.sh(box.id, "echo work > kept");
+    await server.client.call("stopSandbox", { sandbox: box.id });
+    await server.dieAt("start.begun", () => server.client.call("startSandbox", { sandbox: box.id }));
+    expect(await server.client.call("inspectSandbox", { sandbox: box.id })).toMatchObject({ state: "running", outcome: null });
+    expect((await server.sh(box.id, "cat kept")).stdout).toBe("work\n");
+    await expectConsistent(server);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
   for (const point of ["stop.completing", "stop.stopped", "stop.snapshot"]) {
     test(`F-11: at ${point} ends stopped, with the work kept`, async () => {
       const box = await server.create();

@@ -46,8 +46,14 @@ beforeAll(async () => {
       listSandboxes: async () => ({ sandboxes: [box] }),
       inspectSandbox: async ({ sandbox: name }) => find(name),
       createSandbox: async () => box,
+      listEvents: async () => ({ events: [], oldest: 1, newest: 1 }),
     },
     {
+      events: async (_after, { signal }) =>
+        (async function* () {
+          yield* [];
+          await once(signal, "abort");
+        })(),
       exec: async (name, { command, cwd, env }) =>
         hostCommand(find(name), command, { ...(cwd === undefined ? {} : { cwd }), ...(env === undefined ? {} : { env }) }),
       dial: async (_name, port) => dialHost(port),

@@ -63,7 +63,7 @@ const contract = (storageName: "btrfs" | "plain"): void => {
     expect(read(after.folder, after.layers, "b.txt")).toBe("new");
   });
 
-  test("SNAP-2 rolling back brings back every part of the volume", async () => {
+  test("SNAP-2 rolling back brings back every part of the volume, also of one that was removed", async () => {
     const { id, folder, layers } = await create();
     writeFileSync(join(project(volumes, folder), "mine"), "1");
     writeFileSync(join(folder, "system/upper/etc"), "1");
@@ -79,6 +79,7 @@ const contract = (storageName: "btrfs" | "plain"): void => {
     expect(read(folder, layers, "mine")).toBe("1");
     expect(readFileSync(join(folder, "system/upper/etc"), "utf8")).toBe("1");
     expect(readdirSync(join(folder, "live/3/upper"))).toEqual(["dep"]);
+    await volumes.remove("volume", id);
     await volumes.rollback(id, snapshot);
     expect(read(folder, layers, "mine")).toBe("1");
   });

@@ -28,6 +28,7 @@ export function sandbox(name: string, project = "/tmp"): SandboxDetail {
     endedAt: null,
     expiresAt: new Date(Date.now() + 3_500_000).toISOString(),
     idleMs: 3_600_000,
+    uses: [],
     labels: {},
     autonomy: { level: null, yolo: null, role: "worker" },
     baseTakenAt: new Date(Date.now() - 91_000).toISOString(),

@@ -24,6 +24,7 @@ export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
     endedAt: null,
     expiresAt: null,
     idleMs: 0,
+    uses: [],
     labels: {},
     autonomy: { level: null, yolo: null, role: "worker" },
     untrusted: [],

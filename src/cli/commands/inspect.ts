@@ -56,6 +56,14 @@ async function agentsText(server: Client, sandbox: string): Promise<string> {
   }
 }
 
+/** "in 58 min, 60 min after its last use", "60 min after its last use; in use now: port 3000". */
+function stopsText({ endedAt, expiresAt, idleMs, uses }: SandboxDetail): string {
+  if (endedAt !== null) return `ended ${ago(endedAt)}`;
+  if (expiresAt === null) return until(expiresAt);
+  const rule = `${duration(idleMs)} after its last use`;
+  return uses.length > 0 ? `${rule}; in use now: ${list(uses)}` : `${until(expiresAt)}, ${rule}`;
+}
+
 function print(screen: Screen, detail: SandboxDetail, agents: string, stale: Staleness | undefined): void {
   const rows: (readonly [string, string])[] = [
     ["name", screen.paint("bold", detail.name)],
@@ -65,7 +73,7 @@ function print(screen: Screen, detail: SandboxDetail, agents: string, stale: Sta
     ["walls", detail.walled ? detail.driver : "none: UNWALLED"],
     ["agents", agents],
     ["created", ago(detail.createdAt)],
-    ["stops", detail.endedAt === null ? until(detail.expiresAt) : `ended ${ago(detail.endedAt)}`],
+    ["stops", stopsText(detail)],
     ...(detail.parent === null ? [] : [["forked from", detail.parent] as const]),
     ...Object.entries(detail.labels).map(([key, value]) => ["label", `${clean(key)}=${clean(value)}`] as const),
     ...use(detail),

@@ -6,6 +6,10 @@ import { ago, until } from "../text.ts";
 
 const ENDED: ReadonlySet<string> = new Set(["completed", "failed"]);
 
+export function isEnded(state: Sandbox["state"]): boolean {
+  return ENDED.has(state);
+}
+
 export function paintState(screen: Screen, text: string, state: string): string {
   if (state === "running") return screen.paint("green", text);
   if (state === "failed") return screen.paint("red", text);
@@ -16,6 +20,11 @@ export function paintState(screen: Screen, text: string, state: string): string 
 export function stateText(sandbox: Sandbox): string {
   const outcome = sandbox.outcome !== null && sandbox.outcome !== "done" && sandbox.outcome !== "failed" ? ` (${sandbox.outcome})` : "";
   return `${sandbox.state}${outcome}${sandbox.walled ? "" : " UNWALLED"}`;
+}
+
+function stopsText({ state, uses, expiresAt }: Sandbox): string {
+  if (isEnded(state)) return "-";
+  return uses.length > 0 && expiresAt !== null ? "in use" : until(expiresAt);
 }
 
 export default command({
@@ -54,7 +63,7 @@ export default command({
       },
       { title: "PROJECT", value: (sandbox) => sandbox.project, shrinks: true },
       { title: "CREATED", value: (sandbox) => ago(sandbox.createdAt) },
-      { title: "STOPS", value: (sandbox) => (ENDED.has(sandbox.state) ? "-" : until(sandbox.expiresAt)) },
+      { title: "STOPS", value: (sandbox) => stopsText(sandbox) },
     ]);
   },
 });

@@ -27,7 +27,11 @@ export default command({
       { title: "STARTED", value: (entry) => ago(entry.startedAt) },
       { title: "TIME", value: (entry) => duration(entry.end?.wallMs ?? Date.now() - Date.parse(entry.startedAt)), right: true },
       { title: "USER", value: (entry) => entry.user },
-      { title: "COMMAND", value: (entry) => commandLine(entry.command), shrinks: true },
+      {
+        title: "COMMAND",
+        value: (entry) => `${entry.service === undefined ? "" : `(service ${entry.service}) `}${commandLine(entry.command)}`,
+        shrinks: true,
+      },
     ]);
   },
 });
