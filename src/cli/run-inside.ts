@@ -1,7 +1,7 @@
 /** Runs a command in a sandbox for exec, shell and run: as the caller would run it here. */
 import { Writable } from "node:stream";
 import type { Client } from "../client/client.ts";
-import type { CommandSpec } from "../schema/command.ts";
+import type { CommandSpec, TerminalSize } from "../schema/command.ts";
 import type { Sandbox } from "../schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
 import { approverIfAny } from "./approver.ts";
@@ -62,6 +62,11 @@ function wantsTerminal(options: RunOptions): boolean {
   return options.tty || (process.stdin.isTTY && process.stdout.isTTY);
 }
 
+/** That of the caller's own, where there is one. */
+export function terminalSize(): TerminalSize {
+  return { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 };
+}
+
 /** Runs to the end and returns the exit code. */
 export async function runInside(
   client: Client,
@@ -77,7 +82,7 @@ export async function runInside(
     ...spec,
     stdin,
     onDisconnect: "kill",
-    ...(terminal ? { terminal: { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 } } : {}),
+    ...(terminal ? { terminal: terminalSize() } : {}),
   });
   const collected = json ? { stdout: new Collector(), stderr: new Collector() } : undefined;
   const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of output were dropped.`);

@@ -387,7 +387,8 @@ function execRequest(row: SandboxRow, options: StartOptions, models: ModelVariab
     env,
     cwd: options.cwd ?? row.project,
     user,
-    stdin: options.stdin ?? false,
+    // Who comes later, as by attach, types at a terminal, too.
+    stdin: options.stdin === true || options.terminal !== undefined,
     ...(options.terminal === undefined ? {} : { terminal: options.terminal }),
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
   };

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ACTION_CONTRACTS } from "./action.ts";
 import { APPROVAL_CONTRACTS } from "./approval.ts";
 import { AUDIT_CONTRACTS } from "./audit.ts";
-import { Command, CommandResult, CommandSpec } from "./command.ts";
+import { Command, CommandResult, CommandSpec, TerminalSize } from "./command.ts";
 import { Duration } from "./config.ts";
 import { CallerEnvironment, contract, count, Done, flag, none, ProjectPath, type Contract } from "./contract.ts";
 import { VivEvent } from "./event.ts";
@@ -127,6 +127,7 @@ export const CONTRACTS = {
         .optional()
         .describe("Text for its standard input."),
       background: z.boolean().optional().describe("Return at once; look again with the command's id."),
+      terminal: TerminalSize.optional().describe("Give it a terminal of this size."),
     }),
     CommandResult,
   ),

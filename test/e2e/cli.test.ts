@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS, type ErrorBody } from "../../src/schema/errors.ts";
 import { PROGRAM, viv, vivEnvironment, type Answer, type VivOptions } from "../support/viv.ts";
 import { TestServer } from "../support/server.ts";
+import { Terminal } from "../support/terminal.ts";
 import { needs } from "../support/skip.ts";
 
 const md5 = (bytes: Uint8Array): string => createHash("md5").update(bytes).digest("hex");
@@ -170,6 +171,23 @@ describe("the command line", needs("root"), () => {
     expect(run(["ps", "try"]).out).toContain(id);
     expect(run(["logs", "try", id]).out).toBe("begun\n");
     expect(run(["kill", "try", id])).toMatchObject({ code: 0 });
+  });
+
+  test("CLI-1: exec -d -t leaves a command running on a terminal, to which attach passes keys and ctrl-C", async () => {
+    const line = "tty; trap 'echo caught; exit 7' INT; read typed; echo got $typed; while :; do sleep 0.1; done";
+    const id = run(["exec", "-d", "-t", "try", "--", "sh", "-c", line]).out.trim();
+    const terminal = new Terminal(server, ["attach", "try", id]);
+    try {
+      await terminal.until("/dev/pts/");
+      await terminal.until("got word", "word\r");
+      await terminal.until("caught", "\u0003");
+      expect(await terminal.end()).toBe(7);
+    } finally {
+      terminal.close();
+    }
+    const plain = run(["exec", "-d", "try", "--", "sh", "-c", "tty; sleep 60"]).out.trim();
+    expect(JSON.parse(run(["ps", "--json", "try"]).out).commands).toMatchObject([{ id: plain, terminal: false }]);
+    run(["kill", "try", plain, "--signal", "KILL"]);
   });
 
   test("CLI-1: the completion for bash is clean and offers commands and names", () => {

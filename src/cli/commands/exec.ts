@@ -1,5 +1,5 @@
 import { command } from "../command.ts";
-import { commandSpec, RUN_OPTIONS, runInside } from "../run-inside.ts";
+import { commandSpec, RUN_OPTIONS, runInside, terminalSize } from "../run-inside.ts";
 
 export default command({
   name: "exec",
@@ -11,6 +11,7 @@ export default command({
     ["viv exec try -- sh -c 'cat > notes' < notes", "pass stdin on"],
     ["viv exec --user root try -- apt-get install -y jq", "change the clone's system, not yours"],
     ["viv exec -d try -- npm run dev", "leave it running; see `viv ps`, `viv logs`, `viv attach`"],
+    ["viv exec -d -t try -- npm run dev", "the same on a terminal, for `viv attach` with keys and ctrl-C"],
     ["viv exec --json try -- git status", "output and exit code as JSON"],
   ],
   options: {
@@ -26,7 +27,12 @@ export default command({
     const sandbox = await server.call("inspectSandbox", { sandbox: name });
     const spec = commandSpec(sandbox, rest, options, { cwd, env });
     if (!options.detach) return runInside(server, sandbox.id, spec, options, { screen, json, env });
-    const started = await server.call("runCommand", { sandbox: sandbox.id, ...spec, background: true });
+    const started = await server.call("runCommand", {
+      sandbox: sandbox.id,
+      ...spec,
+      background: true,
+      ...(options.tty ? { terminal: terminalSize() } : {}),
+    });
     if (json) screen.json(started);
     else screen.print(started.id);
     return 0;
