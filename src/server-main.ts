@@ -1,6 +1,5 @@
 /** The server as a program: settings from the environment and flags, signals, exit codes. */
 import { randomBytes } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { parseArgs } from "node:util";
 import { findPaths } from "./config/paths.ts";
@@ -15,6 +14,12 @@ const { values } = parseArgs({ options: { listen: { type: "string" } }, strict: 
 const [crashAt, crashTimes = "1"] = (process.env["VIV_CRASH_AT"] ?? "").split(":");
 let reached = 0;
 const stopping = Promise.withResolvers<string>();
+
+/** What is at the path of the state folder now is not ours: nothing is closed, unmounted or removed. */
+function disowned(why: VivError): never {
+  log.warn(why.message, { code: why.code, remedy: why.remedy });
+  process.exit(ERRORS[why.code].exit);
+}
 
 /** In tests: the process dies at a named point as if by kill -9; at `name:N` when it comes there for the Nth time. */
 function reach(point: string): void {
@@ -34,13 +39,13 @@ async function main(): Promise<number> {
       log,
       reach,
       onShutdown: () => stopping.resolve("request"),
+      onDisowned: disowned,
       ...(port === undefined || token === undefined ? {} : { tcp: { port, token } }),
     });
     // By itself it is written at the end, and a server may live for months, or be killed.
     flushCompileCache();
-    if (token !== undefined) writeFileSync(paths.token, `${token}\n`, { mode: 0o600 });
+    if (token !== undefined) server.noteToken(token);
     log.info("stopping", { why: await stopping.promise });
-    rmSync(paths.token, { force: true });
     await server.stop();
     return 0;
   } catch (error) {

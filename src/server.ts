@@ -1,20 +1,14 @@
 /** Composition root: makes the parts, starts them in order, stops them in reverse. */
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as rest } from "node:timers/promises";
 import { Actions } from "./actions/actions.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { Audit } from "./audit/audit.ts";
 import { listen, type Listening } from "./api/listen.ts";
-import { FolderCapture } from "./capture/folder/capture.ts";
-import { ProjectCapture } from "./capture/projects.ts";
-import { MaskLayers } from "./capture/masks.ts";
 import { findCell, readVersion } from "./config/machine.ts";
 import { preparePaths, type Paths } from "./config/paths.ts";
 import { loadUserConfig } from "./config/project-config.ts";
-import { FolderDriver } from "./drivers/folder/folder.ts";
-import { NativeDriver } from "./drivers/native/native.ts";
 import { EventFeed } from "./events/events.ts";
 import { CellHost } from "./host/cell-host.ts";
 import { Cgroups, groupName, layoutOf } from "./host/cgroups.ts";
@@ -23,6 +17,9 @@ import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
 import { protectFromOom } from "./host/oom.ts";
+import { Rounds } from "./host/rounds.ts";
+import { IdRanges } from "./host/id-ranges.ts";
+import { StateFolder } from "./host/state-folder.ts";
 import { freeRanges } from "./host/subids.ts";
 import { FrontDesk } from "./gateway/desk.ts";
 import { Gateway } from "./gateway/gateway.ts";
@@ -44,17 +41,11 @@ import { Registry } from "./sandbox/registry.ts";
 import { Sandboxes } from "./sandbox/sandboxes.ts";
 import { VivError } from "./schema/errors.ts";
 import { LIMITS } from "./schema/limits.ts";
+import { openNative, openUnwalled } from "./server-backends.ts";
 import type { UserConfig } from "./schema/config.ts";
 import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
 import { openSqliteStore } from "./store/sqlite/sqlite.ts";
-import { gatherCopies } from "./volumes/folder/gather.ts";
-import { toolWith } from "./host/tool.ts";
-import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
-import { FolderVolumes } from "./volumes/folder/volumes.ts";
-import { gatherWith } from "./volumes/gather.ts";
-import { openVolumes } from "./volumes/open.ts";
-import { takeOutWith } from "./volumes/take-out.ts";
 
 export interface ServerOptions {
   readonly paths: Paths;
@@ -66,6 +57,8 @@ export interface ServerOptions {
   readonly reach?: (point: string) => void;
   /** Called when somebody asked the server to stop. */
   readonly onShutdown: () => void;
+  /** Called when the state folder is not this server's any more: the process must end without touching anything. */
+  readonly onDisowned: (why: VivError) => void;
 }
 
 export class Server {
@@ -74,6 +67,7 @@ export class Server {
   readonly #closers: (() => unknown)[] = [];
   readonly #live = new Live();
   #listening: Listening | undefined;
+  #folder: StateFolder | undefined;
   #host: CellHost | undefined;
   #models: Models | undefined;
   #wayOut: WayOut | undefined;
@@ -100,11 +94,19 @@ export class Server {
     return this.#listening?.port ?? null;
   }
 
+  /** For clients of the TCP port, as long as the server runs. */
+  noteToken(token: string): void {
+    const { token: file } = this.#options.paths;
+    writeFileSync(file, `${token}\n`, { mode: 0o600 });
+    this.#closers.push(() => rmSync(file, { force: true }));
+  }
+
   async #start(): Promise<void> {
     const { paths, env, log, tcp } = this.#options;
     preparePaths(paths);
     const temporary = join(paths.home, "tmp");
     this.#closers.push(holdExclusively(join(paths.home, "lock.db"), paths.home));
+    const state = (this.#folder = this.#own(paths.home));
     this.#closers.push(protectFromOom());
     // Only a server that was killed leaves something in it.
     rmSync(temporary, { recursive: true, force: true });
@@ -116,9 +118,9 @@ export class Server {
     if (machine.cellTrouble !== undefined) throw new VivError("cell_failed", machine.cellTrouble, { remedy: CELL_REMEDY });
     const store = await openSqliteStore(join(paths.home, "vivarium.db"));
     this.#closers.push(() => store.close());
-    const folder = await this.#folder();
+    const folder = await openUnwalled(paths.home, (close) => this.#closers.push(close));
     const backends = new Backends(
-      cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user), folder],
+      cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user, state.id), folder],
     );
     const reach = this.#options.reach ?? (() => undefined);
     const wayOut = (this.#wayOut = new WayOut({
@@ -149,7 +151,7 @@ export class Server {
       reach,
     };
     this.#closers.push(() => this.#gateway.closeAll());
-    const engine = await this.#engine(parts, machine, cell, temporary);
+    const engine = await this.#engine(parts, machine, cell, temporary, state.id);
     this.#listening = await listen(engine, {
       version: readVersion(),
       socketPath: paths.socket,
@@ -161,27 +163,40 @@ export class Server {
     log.info("listening", { socket: paths.socket, port: this.port, mode: machine.mode });
   }
 
-  /** Walls: the cell, storage, capture and masks that go with it. */
-  async #native(cell: string, machine: Machine, user: UserConfig): Promise<Backend> {
-    const { paths } = this.#options;
+  /** The state folder, looked at as long as the server runs. */
+  #own(home: string): StateFolder {
+    const folder = StateFolder.open(home);
+    const looking = setInterval(() => this.#disowned(), LIMITS.ownershipEveryMs).unref();
+    this.#closers.push(() => {
+      clearInterval(looking);
+      folder.close();
+    });
+    return folder;
+  }
+
+  /** Whether the state folder was removed or replaced. Whatever has its path now belongs to another server. */
+  #disowned(): boolean {
+    if (this.#folder === undefined || this.#folder.isThere()) return false;
+    const { home } = this.#options.paths;
+    this.#options.onDisowned(
+      new VivError("state_lost", `The state folder ${home} was removed or replaced while the server worked with it.`),
+    );
+    return true;
+  }
+
+  async #native(cell: string, machine: Machine, user: UserConfig, owner: string): Promise<Backend> {
     const exits = new Exits();
-    const cgroups = Cgroups.open(groupName(paths.home));
+    const cgroups = Cgroups.open(groupName(owner));
     // Before the cell host's closer, so that it comes after it: the host lives in a group itself.
     this.#closers.push(() => cgroups?.close(this.#live.size === 0));
     const host = this.#cellHost(cell, exits);
     if (host.pid !== undefined) cgroups?.moveCells(host.pid);
-    const mode = machine.mode === "root" ? "root" : "user";
-    const volumes = await openVolumes(host, machine, paths.home, user);
-    this.#closers.push(() => volumes.close(this.#live.size === 0));
-    const capture = new ProjectCapture(host, volumes);
-    this.#closers.push(() => capture.close());
-    const own = [paths.home, paths.config];
-    const folder = join(paths.home, "masks");
-    const masks = await MaskLayers.open({ host, folder, mounts: machine.mounts, own, mode, standIns: () => this.#models?.standIns });
-    this.#closers.push(() => masks.close(this.#live.size === 0));
-    const driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, cgroups, masks });
-    exits.listener = (sandbox) => driver.exited(sandbox);
-    return { driver, volumes, capture, gather: gatherWith(host), takeOut: takeOutWith(host), tool: toolWith(host) };
+    const { paths } = this.#options;
+    const standIns = () => this.#models?.standIns;
+    const options = { host, cgroups, machine, paths, user, owner, live: this.#live, standIns };
+    const native = await openNative(options, (close) => this.#closers.push(close));
+    exits.listener = (sandbox) => native.driver.exited(sandbox);
+    return native;
   }
 
   #cellHost(cell: string, exits: Exits): CellHost {
@@ -200,23 +215,10 @@ export class Server {
     return host;
   }
 
-  /** No walls: copies of a folder, for machines where nothing else can be had and callers who accept it. */
-  async #folder(): Promise<Backend> {
-    const { home } = this.#options.paths;
-    const volumes = await FolderVolumes.open({ home });
-    const capture = new FolderCapture(volumes);
-    const driver = new FolderDriver({ home });
-    this.#closers.push(
-      () => volumes.close(),
-      () => capture.close(),
-      () => driver.close(),
-    );
-    return { driver, volumes, capture, gather: gatherCopies, takeOut: takeOutOfCopy };
-  }
-
-  async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string): Promise<Engine> {
+  async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string, owner: string): Promise<Engine> {
     const { log } = this.#options;
-    const registry = new Registry(freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize));
+    const isFree = freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize);
+    const registry = new Registry(new IdRanges({ owner, isFree, shared: machine.mode === "root" }));
     const sandboxes = new Sandboxes(parts, registry);
     this.#closers.push(() => sandboxes.creation.spares.close());
     const recovery = new Recovery(parts, sandboxes, registry);
@@ -226,27 +228,29 @@ export class Server {
       });
     }
     await recovery.recover();
+    const rounds = new Rounds(log);
+    this.#closers.push(() => rounds.close());
     const reaper = new Reaper(parts, sandboxes);
-    this.#every(
+    rounds.every(
       () => reaper.restMs,
       "reaper",
       () => reaper.look(),
     );
-    this.#every(
+    rounds.every(
       () => recovery.retryMs,
       "finishing what broke off",
       () => recovery.retry(),
     );
     const mending = new Mending(parts, sandboxes);
-    this.#every(
+    rounds.every(
       () => LIMITS.mendEveryMs,
       "mending",
       () => mending.look(),
     );
-    this.#every(
+    rounds.every(
       () => LIMITS.reconcileEveryMs,
       "reconciler",
-      () => recovery.reconcile(),
+      async () => this.#disowned() || recovery.reconcile(),
     );
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
@@ -267,7 +271,7 @@ export class Server {
     const { verification } = experiments;
     const promotions = this.#promotions({ parts, audit, registry, sandboxes, verification, temporary }, cell);
     await promotions?.recover();
-    this.#every(
+    rounds.every(
       () => LIMITS.reconcileEveryMs,
       "finishing promotions",
       async () => promotions?.retry(),
@@ -299,7 +303,7 @@ export class Server {
           storage: best?.volumes.name,
           limits,
           cell,
-          groups: Cgroups.open(groupName(this.#options.paths.home))?.version,
+          groups: Cgroups.open(groupName(owner))?.version,
           ...(process.platform === "linux" ? { layout: layoutOf() } : {}),
         }),
       shutdown: () => this.#options.onShutdown(),
@@ -341,26 +345,9 @@ export class Server {
     };
   }
 
-  /** Runs work again and again, with a rest between, until the server stops. */
-  #every(restMs: () => number, what: string, work: () => Promise<unknown>): void {
-    const stopping = new AbortController();
-    const again = async (): Promise<void> => {
-      while (!stopping.signal.aborted) {
-        await rest(restMs(), undefined, { signal: stopping.signal });
-        await work().catch((error: unknown) => this.#options.log.warn(`${what} failed`, { error: describe(error) }));
-      }
-    };
-    const ended = again().catch((error: unknown) => {
-      if (!stopping.signal.aborted) throw error;
-    });
-    this.#closers.push(() => {
-      stopping.abort();
-      return ended;
-    });
-  }
-
   /** Sandboxes go on. */
   async stop(): Promise<void> {
+    if (this.#disowned()) return;
     for (const close of this.#closers.splice(0).toReversed()) {
       try {
         await close();

@@ -26,6 +26,8 @@ export interface MaskOptions {
   readonly folder: string;
   /** Whether this process may mount one. */
   readonly mounts: boolean;
+  /** What that one is called, so that it is not taken for another server's. */
+  readonly mountName: string;
   /** Vivarium's own folders and files: state, config. */
   readonly own: readonly string[];
   readonly mode: "root" | "user";
@@ -66,7 +68,7 @@ export class MaskLayers {
     // The kernel refuses lower layers that contain each other (ELOOP), and whiteouts on an overlay.
     const contained = options.mode === "root" && lstatSync(options.folder).dev === lstatSync("/").dev;
     const overlaid = mountOf(options.folder, readMounts())?.type === "overlay";
-    if (options.mounts && (contained || overlaid)) await mountTmpfs(options.folder, "64m");
+    if (options.mounts && (contained || overlaid)) await mountTmpfs(options.folder, "64m", options.mountName);
     return new MaskLayers(options);
   }
 
@@ -119,7 +121,7 @@ export class MaskLayers {
 
   /** The layers are only needed while sandboxes are made; `idle` tells that none has one mounted. */
   async close(idle: boolean): Promise<void> {
-    if (idle) await unmountTmpfs(this.#options.folder);
+    if (idle) await unmountTmpfs(this.#options.folder, this.#options.mountName);
   }
 
   async #build(request: MaskRequest): Promise<Layer> {

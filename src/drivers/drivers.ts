@@ -39,6 +39,8 @@ export interface Launched {
   readonly start: string;
   /** Id of the boot it was launched in. */
   readonly boot: string;
+  /** Id of the state folder it belongs to; absent where it was launched before folders had one. */
+  readonly owner?: string;
 }
 
 export interface ExecRequest {

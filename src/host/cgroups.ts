@@ -332,9 +332,7 @@ function enableControllers(mount: string, prefix: string): void {
   }
 }
 
-/** Groups of servers with different state folders must not meet. */
-export function groupName(home: string): string {
-  let hash = 0;
-  for (const character of home) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
-  return `vivarium-${hash.toString(36)}`;
+/** Groups of servers with different state folders must not meet; `id` is the folder's. */
+export function groupName(id: string): string {
+  return `vivarium-${id}`;
 }

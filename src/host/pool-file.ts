@@ -1,5 +1,7 @@
 /** A btrfs file system in a sparse file, mounted through a loop device. */
+import { existsSync, readFileSync } from "node:fs";
 import { open, rename, rm, truncate } from "node:fs/promises";
+import { basename } from "node:path";
 import { readMounts, type Mount } from "./mounts.ts";
 import { runChecked } from "./run.ts";
 
@@ -23,10 +25,24 @@ export function poolMount(folder: string): Mount | undefined {
   return readMounts().findLast((mount) => mount.target === folder && mount.type === "btrfs");
 }
 
+/** Whether what is mounted is this file, and not one that was there under its name before. */
+export async function isPoolOf(file: string, folder: string): Promise<boolean> {
+  const source = poolMount(folder)?.source;
+  if (source === undefined || !existsSync(file)) return false;
+  const backing = `/sys/block/${basename(source)}/loop/backing_file`;
+  if (existsSync(backing) && readFileSync(backing, "utf8").trim() === file) return true;
+  // A mount namespace of another kind may know the file by another path.
+  return (await devicesOf(file)).includes(source);
+}
+
+async function devicesOf(file: string): Promise<string[]> {
+  const { stdout } = await runChecked("losetup", ["-j", file, "-n", "-O", "NAME"]);
+  return stdout.toString().trim().split("\n");
+}
+
 /** Two loop devices over one file would write past each other: one that sandboxes still use is used again. */
 export async function mountPool(file: string, folder: string): Promise<void> {
-  const { stdout } = await runChecked("losetup", ["-j", file, "-n", "-O", "NAME"]);
-  const [device] = stdout.toString().trim().split("\n");
+  const [device] = await devicesOf(file);
   if (device) await runChecked("mount", ["-t", "btrfs", "-o", MOUNT_OPTIONS, device, folder]);
   else await runChecked("mount", ["-t", "btrfs", "-o", `loop,${MOUNT_OPTIONS}`, file, folder]);
 }

@@ -1,6 +1,7 @@
 /** Names, id ranges and bases of sandboxes that exist or are being made, so that two never share one. */
 import { VivError } from "../schema/errors.ts";
 import { newId } from "../schema/ids.ts";
+import { LIMITS } from "../schema/limits.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { inventName } from "./names.ts";
 
@@ -10,15 +11,25 @@ export interface Reservation {
   readonly range: number;
 }
 
+/** Id ranges of the machine, which others take from, too. */
+export interface MachineRanges {
+  /** False where it is somebody else's. */
+  take(range: number): boolean;
+  release(range: number): void;
+  keepOnly(ranges: ReadonlySet<number>): void;
+}
+
+/** The last range whose ids exist. */
+const LAST_RANGE = Math.floor((2 ** 32 - LIMITS.uidRangeStart) / LIMITS.uidRangeSize) - 2;
+
 export class Registry {
   readonly #names = new Set<string>();
   readonly #ranges = new Set<number>();
   readonly #bases = new Map<string, number>();
-  readonly #rangeIsFree: (range: number) => boolean;
+  readonly #machine: MachineRanges;
 
-  /** `rangeIsFree` knows the id ranges that belong to others on this machine. */
-  constructor(rangeIsFree: (range: number) => boolean) {
-    this.#rangeIsFree = rangeIsFree;
+  constructor(machine: MachineRanges) {
+    this.#machine = machine;
   }
 
   /** Takes the names and ranges of what is in the store. */
@@ -26,22 +37,31 @@ export class Registry {
     for (const row of rows) {
       this.#names.add(row.name);
       this.#ranges.add(row.range);
+      this.#machine.take(row.range);
     }
+    this.#machine.keepOnly(this.#ranges);
   }
 
   reserve(name?: string): Reservation {
     if (name !== undefined && this.#names.has(name)) throw new VivError("name_taken", `There is a sandbox called ${name} already.`);
-    let range = 0;
-    while (this.#ranges.has(range) || !this.#rangeIsFree(range)) range += 1;
-    const reservation = { id: newId("sandbox"), name: name ?? inventName((taken) => this.#names.has(taken)), range };
+    const reservation = { id: newId("sandbox"), name: name ?? inventName((taken) => this.#names.has(taken)), range: this.#takeRange() };
     this.#names.add(reservation.name);
-    this.#ranges.add(range);
     return reservation;
+  }
+
+  #takeRange(): number {
+    for (let range = 0; range <= LAST_RANGE; range += 1) {
+      if (this.#ranges.has(range) || !this.#machine.take(range)) continue;
+      this.#ranges.add(range);
+      return range;
+    }
+    throw new VivError("no_capacity", "Every range of ids of this machine is taken.");
   }
 
   release({ name, range }: Pick<Reservation, "name" | "range">): void {
     this.#names.delete(name);
     this.#ranges.delete(range);
+    this.#machine.release(range);
   }
 
   get count(): number {

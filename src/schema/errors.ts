@@ -60,6 +60,12 @@ export const ERRORS = {
   no_walls: { status: 501, exit: 2, remedy: "Run `viv doctor`; `--unwalled` works on a copy of the folder without isolation." },
   server_unreachable: { status: 503, exit: 125, remedy: "Start it with `viv up`; its log is named by `viv status`." },
   server_running: { status: 409, exit: 3, remedy: "Stop the other server with `viv down`, or use another VIV_HOME." },
+  state_lost: {
+    status: 503,
+    exit: 125,
+    remedy:
+      "Run the command again: it starts a new server. Processes of the old sandboxes go on until they are ended by hand or the machine restarts.",
+  },
   store_corrupt: { status: 500, exit: 125, remedy: "Restore the database from the backup beside it; running sandboxes are left alone." },
   store_newer: { status: 500, exit: 125, remedy: "Use the version of viv that wrote this state folder, or a newer one." },
   store_busy: { status: 503, exit: 125, remedy: "Try again; something else holds the database." },

@@ -166,6 +166,8 @@ export const LIMITS = {
   /** How long a change waits for a database that something else holds. */
   storeBusyMs: 5_000,
   reconcileEveryMs: 60_000,
+  /** How often a server looks whether its state folder is still there. */
+  ownershipEveryMs: 500,
   /** First pause before an end that broke off is tried again. */
   retryEveryMs: 2_000,
   /** How often storage that a full disk stopped is looked for. */

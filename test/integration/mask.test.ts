@@ -20,7 +20,14 @@ describe("the mask layer", needs("root", "linux"), () => {
   beforeAll(async () => {
     host = new CellHost({ program: CELL });
     mkdirSync(join(folder, "masks"));
-    masks = await MaskLayers.open({ host, folder: join(folder, "masks"), own: [join(folder, "state")], mode: "root", mounts: true });
+    masks = await MaskLayers.open({
+      host,
+      folder: join(folder, "masks"),
+      own: [join(folder, "state")],
+      mode: "root",
+      mounts: true,
+      mountName: "viv-mask-test",
+    });
   });
   afterAll(async () => {
     await host.close();

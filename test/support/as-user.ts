@@ -47,7 +47,14 @@ await volumes.create(fork, { snapshot }, 2 ** 30);
 const forked = await inside(fork, "ls");
 const usage = await volumes.usage(id);
 
-const masks = await MaskLayers.open({ host, folder: join(home, "masks"), own: [home], mode: "user", mounts: false });
+const masks = await MaskLayers.open({
+  host,
+  folder: join(home, "masks"),
+  own: [home],
+  mode: "user",
+  mounts: false,
+  mountName: "viv-mask-test",
+});
 const layer = await masks.layer({ home: folder, project, mask: [], expose: [] });
 for (const volume of [id, fork]) await volumes.remove("volume", volume);
 await volumes.remove("snapshot", snapshot);

@@ -139,10 +139,11 @@ export class TestServer {
     await this.up();
   }
 
-  /** Waits until the server has died by itself. */
-  async died(): Promise<void> {
+  /** Waits until the server has ended by itself; its exit code. */
+  async died(): Promise<number | null> {
     const child = this.#process;
     if (child !== undefined && child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    return child?.exitCode ?? null;
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {

@@ -36,6 +36,8 @@ export interface NativeOptions {
   readonly gid: number;
   /** State folder of the server. */
   readonly home: string;
+  /** Id of that folder. */
+  readonly owner: string;
   /** Absent where this process may not make groups. */
   readonly cgroups: Cgroups | undefined;
   readonly masks: Masks;
@@ -70,7 +72,8 @@ export class NativeDriver implements Driver {
       const plan = mode === "root" ? rootPlan({ ...request, volume }, mask, readMounts()) : this.#userPlan({ ...request, volume }, mask);
       const launching = host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
       const reply = await within(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
-      const launched: Launched = { pid: reply.number("pid") ?? 0, start: reply.get("start") ?? "", boot: this.#boot };
+      const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
+      const launched: Launched = { pid, start, boot: this.#boot, owner: this.#options.owner };
       return this.#walls(request.sandbox, launched, request.limits);
     } catch (error) {
       await this.clear(request.sandbox, "remove");
@@ -137,7 +140,9 @@ export class NativeDriver implements Driver {
   }
 
   async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {
-    if (launched.boot !== this.#boot) return undefined;
+    // In a copy of a state folder stand the processes of the original.
+    const { owner } = this.#options;
+    if (launched.boot !== this.#boot || (launched.owner ?? owner) !== owner) return undefined;
     try {
       await this.#options.host.request("adopt", [
         ["sandbox", sandbox],

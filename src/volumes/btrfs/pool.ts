@@ -6,7 +6,7 @@ import { mkdir, stat } from "node:fs/promises";
 import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { growPool, makePoolFile, mountPool, poolMount, unmountPool } from "../../host/pool-file.ts";
+import { growPool, isPoolOf, makePoolFile, mountPool, poolMount, unmountPool } from "../../host/pool-file.ts";
 import { describe } from "../../host/log.ts";
 import { mountOf, readMounts } from "../../host/mounts.ts";
 import { VivError } from "../../schema/errors.ts";
@@ -53,7 +53,8 @@ export class Pool {
     const file = join(options.home, "pool.img");
     if (!existsSync(file) && hasRoomForFolders(options.home)) return new Pool(options, path, undefined);
     const pool = new Pool(options, path, file);
-    if (poolMount(path) === undefined) await pool.#mount(file);
+    // A pool of a folder that was removed from under its server lies below, untouched.
+    if (!(await isPoolOf(file, path))) await pool.#mount(file);
     return pool;
   }
 

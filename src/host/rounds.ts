@@ -1,0 +1,34 @@
+/** Work that is done again and again, with a rest between, until it is closed. */
+import { setTimeout as rest } from "node:timers/promises";
+import { describe, type Logger } from "./log.ts";
+
+export class Rounds {
+  readonly #log: Logger;
+  readonly #stopping = new AbortController();
+  readonly #ended: Promise<void>[] = [];
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  every(restMs: () => number, what: string, work: () => Promise<unknown>): void {
+    const { signal } = this.#stopping;
+    const again = async (): Promise<void> => {
+      while (!signal.aborted) {
+        await rest(restMs(), undefined, { signal });
+        await work().catch((error: unknown) => this.#log.warn(`${what} failed`, { error: describe(error) }));
+      }
+    };
+    this.#ended.push(
+      again().catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      }),
+    );
+  }
+
+  /** Waits for what is under way. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#ended);
+  }
+}
