@@ -1,5 +1,5 @@
 /* What differs between a frozen tree and one that a sandbox wrote. Both are walked without ever following a link. */
-#include "gather.h"
+#include "diff.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,26 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #define ROOM_LEFT (64u << 10) /* a reply must stay below FRAME_MAX */
-#define MOST_OLD 64
-
-/* The walk calls itself up to two thousand times, so what needs much room on the stack stays out of its frames. */
-#define APART __attribute__((noinline))
-
-/* `old` may be a stack of layers, topmost first; `new` is then the upper folder of an overlay over them. */
-struct diff {
-  int old[MOST_OLD];
-  size_t old_count;
-  int new;
-  bool overlay;
-  struct answer *answer;
-  struct gathering *gathering; /* where contents are asked for: the rows go there */
-  bool full;   /* the reply has no room left */
-  bool unseen; /* something lies deeper than a path can name, or is closed to us */
-};
 
 static const char *type_of(mode_t mode) {
   if (S_ISREG(mode)) return "file";
@@ -37,10 +20,10 @@ static const char *type_of(mode_t mode) {
   return S_ISCHR(mode) ? "char" : "block";
 }
 
-static bool is_whiteout(const struct stat *status) { return S_ISCHR(status->st_mode) && status->st_rdev == 0; }
+bool is_whiteout(const struct stat *status) { return S_ISCHR(status->st_mode) && status->st_rdev == 0; }
 
 /* One change at `path`: what is new has no old side, what is gone no new one. */
-static void report_sides(struct diff *diff, struct gather_side old, struct gather_side new, const char *path) {
+void report_sides(struct diff *diff, struct gather_side old, struct gather_side new, const char *path) {
   char what = old.path == NULL ? 'A' : new.path == NULL ? 'D' : 'M';
   const char *type = type_of(new.path == NULL ? old.status->st_mode : new.status->st_mode);
   if (diff->gathering != NULL) {
@@ -59,8 +42,7 @@ static void report(struct diff *diff, int root, const struct stat *old, const st
   report_sides(diff, was, is, path);
 }
 
-/* Status of a path below a root: 0, or -1 with errno. */
-static int status_beneath(int root, const char *path, struct stat *status) {
+int status_beneath(int root, const char *path, struct stat *status) {
   int fd = open_beneath(root, path, O_PATH | O_NOFOLLOW);
   if (fd < 0) return -1;
   int result = fstat(fd, status);
@@ -68,8 +50,8 @@ static int status_beneath(int root, const char *path, struct stat *status) {
   return result;
 }
 
-/* Where the frozen side has `path`: a root descriptor, or -1. A whiteout or a non-folder above ends the search. */
-static int find_old(const struct diff *diff, const char *path, struct stat *status) {
+/* A whiteout or a non-folder above ends the search. */
+int find_old(const struct diff *diff, const char *path, struct stat *status) {
   for (size_t index = 0; index < diff->old_count; index++) {
     if (status_beneath(diff->old[index], path, status) == 0) return is_whiteout(status) ? -1 : diff->old[index];
     if (errno == ENOTDIR) return -1;
@@ -131,16 +113,15 @@ static bool same_entry(const struct diff *diff, int old_root, const char *path, 
   return old->st_size == new->st_size && (old->st_mode & 0100) == (new->st_mode & 0100) && same_file(old_root, diff->new, path);
 }
 
-static char *below(const char *folder, const char *name) {
+char *below(const char *folder, const char *name) {
   char *path;
   if (asprintf(&path, strcmp(folder, ".") == 0 ? "%s%s" : "%s/%s", strcmp(folder, ".") == 0 ? "" : folder, name) < 0) abort();
   return path;
 }
 
-static bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
+bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
-/* Reads a folder's names; a folder that is not there has none. False: it is there, but can't be read. */
-static bool names_beneath(int root, const char *folder, struct names *names) {
+bool names_beneath(int root, const char *folder, struct names *names) {
   int fd = open_beneath(root, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   bool read = fd >= 0 && names_read(fd, names) == 0;
   bool gone = !read && is_gone(errno);
@@ -149,7 +130,7 @@ static bool names_beneath(int root, const char *folder, struct names *names) {
   return read || gone;
 }
 
-static bool is_git(const char *name) { return strcasecmp(name, ".git") == 0; }
+bool is_git(const char *name) { return strcasecmp(name, ".git") == 0; }
 
 /* Everything the frozen side had below a folder that is gone. */
 static void all_deleted(struct diff *diff, const char *folder) {
@@ -170,67 +151,9 @@ static void all_deleted(struct diff *diff, const char *folder) {
   }
 }
 
-/* What a folder of an overlay keeps of the layers below. A sandbox can set attributes of the user's kind where it is not the
-   overlay that uses them, so only the kind of this server's mounts counts. */
-struct lower {
-  bool opaque;
-  char *redirect; /* a folder that was renamed: where its content lies below; NULL if it lies at its own path */
-};
-
-APART static struct lower lower_of(const struct diff *diff, const char *path) {
-  struct lower lower = {0};
-  bool root = geteuid() == 0;
-  int fd = open_beneath(diff->new, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (fd < 0) return lower;
-  char value[4096];
-  ssize_t length = fgetxattr(fd, root ? "trusted.overlay.opaque" : "user.overlay.opaque", value, sizeof value);
-  lower.opaque = length == 1 && value[0] == 'y';
-  length = root ? fgetxattr(fd, "trusted.overlay.redirect", value, sizeof value - 1) : -1;
-  if (length > 0) {
-    value[length] = '\0';
-    lower.redirect = strdup(value);
-  }
-  close(fd);
-  return lower;
-}
-
 static unsigned compare_folder(struct diff *diff, const char *folder, bool merged, const char *source);
 
 enum { KEPT = 1, MOVED = 2 }; /* a folder has something untouched; something in it came or went */
-
-/* What shows through at `folder` from `source` in the layers below, apart from what the upper folder has itself. */
-static void all_shown(struct diff *diff, const char *folder, const char *source) {
-  for (size_t index = 0; index < diff->old_count && !diff->full; index++) {
-    struct names names = {0};
-    names_beneath(diff->old[index], source, &names);
-    for (size_t at = 0; at < names.count && !diff->full; at++) {
-      char *path = below(folder, names.sorted[at]), *from = below(source, names.sorted[at]);
-      struct stat status, own;
-      bool shown = !is_git(names.sorted[at]) && status_beneath(diff->new, path, &own) != 0 && find_old(diff, from, &status) == diff->old[index];
-      if (shown) {
-        report_sides(diff, (struct gather_side){0}, (struct gather_side){diff->old[index], from, &status}, path);
-        if (S_ISDIR(status.st_mode)) all_shown(diff, path, from);
-      }
-      free(path);
-      free(from);
-    }
-    names_free(&names);
-  }
-}
-
-/* Where the content that a folder of the upper shows from below lies, or NULL; freed by the caller. `beside` is that of its parent. */
-static char *source_of(const struct diff *diff, const char *path, const char *beside, const struct lower *lower) {
-  struct stat status;
-  size_t name = strlen(path);
-  while (name > 0 && path[name - 1] != '/') name--;
-  char *source = NULL;
-  if (lower->redirect != NULL && lower->redirect[0] == '/') source = strdup(lower->redirect + 1);
-  else if (lower->redirect != NULL) source = below(beside == NULL ? "." : beside, lower->redirect);
-  else if (beside != NULL && !lower->opaque) source = below(beside, path + name);
-  if (source != NULL && find_old(diff, source, &status) >= 0 && S_ISDIR(status.st_mode)) return source;
-  free(source);
-  return NULL;
-}
 
 static unsigned compare_overlaid(struct diff *diff, const char *path, bool both_folders, const char *beside) {
   struct lower lower = lower_of(diff, path);
@@ -243,16 +166,26 @@ static unsigned compare_overlaid(struct diff *diff, const char *path, bool both_
   return merged ? found : found | MOVED;
 }
 
-/* `source` is where the folder's content below lies in an overlay. */
+static unsigned compare_shared(struct diff *diff, const char *path, bool both_folders, const char *beside) {
+  struct lower lower = lower_of(diff, path);
+  char *source = source_of(diff, path, beside, &lower);
+  unsigned found = compare_folder(diff, path, both_folders, source);
+  free(source);
+  free(lower.redirect);
+  return found;
+}
+
+/* `source` is where the content of the entry's folder lies below, in an overlay. */
 static unsigned compare_entry(struct diff *diff, const char *path, bool merged, const char *source) {
   struct stat old, new;
+  if (is_shared(diff, path)) return 0;
   if (status_beneath(diff->new, path, &new) != 0) {
     diff->unseen |= !is_gone(errno);
     return 0;
   }
   int root = merged ? find_old(diff, path, &old) : -1;
   bool was_folder = root >= 0 && S_ISDIR(old.st_mode);
-  if (diff->overlay && is_whiteout(&new)) {
+  if ((diff->overlay || diff->shared_count > 0) && is_whiteout(&new)) {
     if (root < 0) return 0;
     report(diff, root, &old, NULL, path);
     if (was_folder) all_deleted(diff, path);
@@ -263,7 +196,9 @@ static unsigned compare_entry(struct diff *diff, const char *path, bool merged, 
   if (was_folder && !S_ISDIR(new.st_mode)) all_deleted(diff, path);
   if (!S_ISDIR(new.st_mode)) return same ? KEPT : was_folder || root < 0 ? MOVED : 0;
   bool both_folders = was_folder && S_ISDIR(new.st_mode);
-  unsigned found = diff->overlay ? compare_overlaid(diff, path, both_folders, source) : compare_folder(diff, path, both_folders, NULL);
+  unsigned found = diff->overlay            ? compare_overlaid(diff, path, both_folders, source)
+                   : diff->shared_count > 0 ? compare_shared(diff, path, both_folders, source)
+                                            : compare_folder(diff, path, both_folders, NULL);
   return both_folders ? found : found | MOVED;
 }
 
@@ -332,7 +267,7 @@ static unsigned compare_folder(struct diff *diff, const char *folder, bool merge
     found |= compare_entry(diff, path, merged, source);
     free(path);
   }
-  if (diff->overlay && !merged && source != NULL) all_shown(diff, folder, source);
+  if (shows_below(diff, merged, source)) all_shown(diff, folder, source);
   else if (merged && (!diff->overlay || (diff->gathering != NULL && (found & MOVED)))) found |= compare_missing(diff, folder, &new);
   if (merged && diff->gathering != NULL && found == (KEPT | MOVED)) gather_kept(diff->gathering, folder);
   free(same);
@@ -340,24 +275,57 @@ static unsigned compare_folder(struct diff *diff, const char *folder, bool merge
   return found;
 }
 
-void diff_request(const struct fields *request, struct answer *answer) {
-  struct diff diff = {.overlay = field_flag(request, "overlay"), .answer = answer, .new = -1};
-  const char *new = required(request, "new", answer);
-  if (new == NULL || required(request, "old", answer) == NULL) return;
-  diff.new = open(new, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  bool opened = diff.new >= 0;
-  for (const char *old = field(request, "old"); opened && old != NULL && diff.old_count < MOST_OLD; old = field_next(request, "old", old)) {
-    int fd = open(old, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 && errno == ENOENT) continue; /* a layer in which this root did not change */
-    if (fd < 0) opened = false;
-    else diff.old[diff.old_count++] = fd;
+/* Compares one folder of an overlay alone. What lies above it may have been moved or replaced. */
+static void compare_at(struct diff *diff, const char *at) {
+  char *prefix = strdup(at);
+  bool replaced = false;
+  if (prefix == NULL) abort();
+  for (size_t end = strcspn(at, "/");; end += 1 + strcspn(at + end + 1, "/")) {
+    struct stat status;
+    memcpy(prefix, at, end);
+    prefix[end] = '\0';
+    bool there = status_beneath(diff->new, prefix, &status) == 0;
+    if (!there && !replaced && errno == ENOENT) break; /* untouched: all of it shows from below */
+    if (!there || !S_ISDIR(status.st_mode)) {
+      all_deleted(diff, at);
+      break;
+    }
+    struct lower lower = lower_of(diff, prefix);
+    replaced = replaced || lower.opaque || lower.redirect != NULL;
+    free(lower.redirect);
+    if (at[end] != '\0') continue;
+    if (replaced) all_deleted(diff, at);
+    compare_folder(diff, at, !replaced, replaced ? NULL : at);
+    break;
   }
-  if (!opened) refuse_errno(answer, "diff", new);
+  free(prefix);
+}
+
+/* A layer in which a root did not change is not there. */
+static bool open_sides(struct diff *diff, const struct fields *request) {
+  diff->new = open(field(request, "new"), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (diff->new < 0) return false;
+  for (const char *old = field(request, "old"); old != NULL && diff->old_count < MOST_OLD; old = field_next(request, "old", old)) {
+    int fd = open(old, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) continue;
+    if (fd < 0) return false;
+    diff->old[diff->old_count++] = fd;
+  }
+  return open_shared(diff, request);
+}
+
+void diff_request(const struct fields *request, struct answer *answer) {
+  struct diff diff = {.overlay = field_flag(request, "overlay"), .answer = answer, .new = -1, .shared_root = -1};
+  const char *new = required(request, "new", answer), *at = field(request, "at");
+  if (new == NULL || required(request, "old", answer) == NULL) return;
+  if (!open_sides(&diff, request)) refuse_errno(answer, "diff", new);
   else if ((diff.gathering = gather_open(request, answer)) != NULL || !answer->failed) {
-    compare_folder(&diff, ".", true, ".");
+    if (at != NULL && diff.overlay) compare_at(&diff, at);
+    else compare_folder(&diff, ".", true, ".");
     if (diff.full || diff.unseen) put(&answer->fields, "more", "1");
     gather_close(diff.gathering, answer);
   }
   if (diff.new >= 0) close(diff.new);
+  if (diff.shared_root >= 0) close(diff.shared_root);
   for (size_t index = 0; index < diff.old_count; index++) close(diff.old[index]);
 }

@@ -97,8 +97,11 @@ static int mount_overlay(struct launch *launch, const struct mount_entry *entry,
     if ((layers[count++] = add_layer(launch, options, sizeof options, ",upperdir=", entry->parts[2])) < 0) return -1;
     if ((layers[count++] = add_layer(launch, options, sizeof options, ",workdir=", entry->parts[3])) < 0) return -1;
   }
-  /* Inside a user namespace the kernel refuses trusted attributes, and with them redirects. */
-  const char *how = launch->root_mode ? ",redirect_dir=on,index=off,xino=on" : ",userxattr,index=off,xino=on";
+  /* Inside a user namespace the kernel refuses trusted attributes, and with them redirects. With xino the kernel puts the
+     number of the layer's file system into the topmost bits of inode numbers: a program that keeps them as floating-point
+     numbers, as JavaScript does, then takes neighbours for hard links of one file. Without it files keep the numbers of
+     their file system, and a device number each; folders get numbers that hold while the kernel knows them. */
+  const char *how = launch->root_mode ? ",redirect_dir=on,index=off,xino=off" : ",userxattr,index=off,xino=off";
   if (strlen(options) + strlen(how) < sizeof options) strcat(options, how);
   unsigned long flags = MS_NODEV | MS_NOATIME | (launch->keep_privileges ? 0 : MS_NOSUID);
   int result = call_mount("overlay", where, "overlay", flags, options);
@@ -166,7 +169,25 @@ static int make_mount(struct launch *launch, struct mount_entry *entry, int root
   return result;
 }
 
+static bool is_unseen(const struct mount_entry *entry) { return entry->parts[1][0] == '@'; }
+
+/* An overlay that no sandbox sees as a whole: it becomes a tree, and binds show parts of it. It is attached where the root
+   will cover it, because the kernel clones parts of attached mounts only. */
+static int mount_unseen(struct launch *launch, const struct mount_entry *entry) {
+  if (launch->tree_count == TREES_MOST) {
+    errno = E2BIG;
+    return failed(launch, "mount overlay %.120s", entry->parts[1]);
+  }
+  if (mount_overlay(launch, entry, STACK) != 0) return -1;
+  int fd = open(STACK, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return failed(launch, "mount overlay %.120s", entry->parts[1]);
+  launch->trees[launch->tree_count++] = (struct tree){.name = entry->parts[1] + 1, .path = STACK, .fd = fd};
+  return 0;
+}
+
 static int mount_root(struct launch *launch) {
+  for (size_t i = 0; i < launch->mount_count; i++)
+    if (is_unseen(&launch->mounts[i]) && mount_unseen(launch, &launch->mounts[i]) != 0) return -1;
   if (!launch->tmpfs_root) return mount_overlay(launch, &launch->mounts[0], STACK);
   int place = open(STACK, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (place < 0 || mount_tmpfs("755", "", place) != 0) return failed(launch, "mount tmpfs /");
@@ -180,7 +201,7 @@ int make_mounts(struct launch *launch) {
   if (root < 0) return failed(launch, "open root");
   for (size_t i = launch->tmpfs_root ? 0 : 1; i < launch->mount_count; i++) {
     struct mount_entry *entry = &launch->mounts[i];
-    if (make_mount(launch, entry, root) == 0) continue;
+    if (is_unseen(entry) || make_mount(launch, entry, root) == 0) continue;
     if (launch->error != 0) return -1;
     if (errno == ELOOP || errno == ENOTDIR) launch->message = "a symbolic link or a file is where the target needs a folder";
     return failed(launch, "mount %s %.120s", entry->parts[0], entry->parts[1]);

@@ -126,7 +126,8 @@ static int parse_mount(struct launch *launch, char *value) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     if (strcmp(entry->parts[0], kinds[i].kind) != 0) continue;
     if (entry->count < kinds[i].least || entry->count > kinds[i].most) return refuse(launch, "mount", "wrong number of parts");
-    if (entry->parts[1][0] != '/') return refuse(launch, "mount", "a target is an absolute path");
+    bool unseen = strcmp(kinds[i].kind, "overlay") == 0 && entry->parts[1][0] == '@' && launch->root_mode;
+    if (entry->parts[1][0] != '/' && !unseen) return refuse(launch, "mount", "a target is an absolute path");
     if (strcmp(kinds[i].kind, "bind") == 0 && !known_flags(entry->parts[3])) return refuse(launch, "mount", "unknown flag of a bind");
     return 0;
   }

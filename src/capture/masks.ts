@@ -1,15 +1,17 @@
 /** Mask layers: built once for every plan, named by its hash, and mounted between reality and the sandbox's volume. */
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { CellHost } from "../host/cell-host.ts";
 import { joinParts } from "../host/frames.ts";
 import { mountOf, readMounts } from "../host/mounts.ts";
 import { mountTmpfs, unmountTmpfs } from "../host/tmpfs.ts";
+import type { SharedList } from "../volumes/shared.ts";
 import { Lookout } from "./lookout.ts";
 import { type MaskEntry, MaskPlan, type MaskRequest, placesOf } from "./mask.ts";
 import type { StandIn } from "./logins.ts";
 import { homeFolders, readPeople } from "./people.ts";
+import { sharedEntries } from "./shared-layer.ts";
 
 export interface Layer {
   /** Folder of the layer. */
@@ -18,6 +20,7 @@ export interface Layer {
   readonly through: readonly string[];
   /** What is hidden, emptied or replaced, also what is not there yet. */
   readonly masked: readonly string[];
+  readonly entries: readonly MaskEntry[];
 }
 
 export interface MaskOptions {
@@ -42,7 +45,8 @@ const FRESH_MS = 60_000;
 /** Looking takes long for a server that does nothing else meanwhile, so it is done ahead, behind the request that showed the need. */
 const RENEW_MS = FRESH_MS / 2;
 const QUIET_MS = 20;
-const NAME = /^[0-9a-f]{32}$/;
+/** Of a layer, and of one with shared folders that was made for it. */
+const NAME = /^([0-9a-f]{32})(-[0-9a-f]{32})?$/;
 const TRASH = ".trash-";
 
 interface Known {
@@ -112,7 +116,8 @@ export class MaskLayers {
     // Without a pause up to here, so that no launch comes between: what is mounted must stay, or it hides nothing any more.
     for (const name of readdirSync(folder)) {
       if (name.startsWith(TRASH)) trash.push(join(folder, name));
-      if (!NAME.test(name) || mounted.has(name) || this.#recent.has(name)) continue;
+      const layer = NAME.exec(name)?.[1];
+      if (layer === undefined || mounted.has(layer) || this.#recent.has(layer)) continue;
       renameSync(join(folder, name), join(folder, TRASH + name));
       trash.push(join(folder, TRASH + name));
     }
@@ -125,41 +130,53 @@ export class MaskLayers {
   }
 
   async #build(request: MaskRequest): Promise<Layer> {
-    const { host, folder, mode, own, standIns } = this.#options;
+    const { mode, own, standIns } = this.#options;
     const standIn = standIns?.()?.find ?? (() => undefined);
     const mounts = readMounts();
     const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE, mounts, standIn });
     const isApart = (path: string): boolean => mode === "user" || (mountOf(path, mounts)?.target ?? "/") !== "/";
-    const entries = plan.entries().map((entry) => encode(entry, isApart(entry.path)));
-    const name = createHash("sha256")
-      .update(mode)
-      .update(Buffer.concat(entries.map((entry) => Buffer.concat([entry, Buffer.of(0)]))))
-      .digest("hex")
-      .slice(0, 32);
+    const entries = plan.entries();
+    const encoded = entries.map((entry) => encode(entry, isApart(entry.path) ? undefined : entry.path));
+    const name = nameOf(mode, encoded);
     this.#recent.set(name, performance.now() + 2 * FRESH_MS);
-    const path = join(folder, name);
-    if (!existsSync(path)) {
-      const names = mode === "user" ? [["userxattr", "1"] as const] : [];
-      await host
-        .request("mask", [["path", path], ...names, ...entries.map((entry) => ["entry", entry] as const)])
-        .catch((error: unknown) => {
-          // Another launch built the same layer meanwhile.
-          if (!existsSync(path)) throw error;
-        });
-    }
-    return { path, through: plan.through().filter(isApart), masked: plan.masked() };
+    const path = await this.#make(name, encoded);
+    return { path, through: plan.through().filter(isApart), masked: plan.masked(), entries };
   }
+
+  /** The layer that shows folders of a project below its volume, at `place`, with what a mask says of them. */
+  async shared(layer: Layer, place: string, list: SharedList): Promise<string> {
+    const encoded = sharedEntries(place, list, layer.entries).map(({ entry, redirect }) => encode(entry, redirect));
+    return this.#make(`${basename(layer.path)}-${nameOf(this.#options.mode, encoded)}`, encoded);
+  }
+
+  async #make(name: string, entries: readonly Buffer[]): Promise<string> {
+    const { host, folder, mode } = this.#options;
+    const path = join(folder, name);
+    if (existsSync(path)) return path;
+    const names = mode === "user" ? [["userxattr", "1"] as const] : [];
+    await host.request("mask", [["path", path], ...names, ...entries.map((entry) => ["entry", entry] as const)]).catch((error: unknown) => {
+      // Another launch built the same layer meanwhile.
+      if (!existsSync(path)) throw error;
+    });
+    return path;
+  }
+}
+
+function nameOf(mode: string, entries: readonly Buffer[]): string {
+  const hash = createHash("sha256").update(mode);
+  for (const entry of entries) hash.update(entry).update("\0");
+  return hash.digest("hex").slice(0, 32);
 }
 
 /**
  * A folder shown inside a hidden one is a redirect. Those of an ordinary user are not followed, and none leads to another
  * file system: there the folder is mounted apart, over what the layer says of it.
  */
-function encode(entry: MaskEntry, isApart: boolean): Buffer {
+function encode(entry: MaskEntry, redirect: string | undefined): Buffer {
   if (entry.kind === "hide") return joinParts(["hide", entry.path]);
   if (entry.kind === "link") return joinParts(["link", entry.path, entry.target]);
   const like = [String(entry.like.uid), String(entry.like.gid), entry.like.mode.toString(8)];
   if (entry.kind === "file") return joinParts(["file", entry.path, ...like, entry.content]);
   if (entry.kind !== "through") return joinParts([entry.kind, entry.path, ...like]);
-  return isApart ? joinParts(["dir", entry.path, ...like]) : joinParts(["through", entry.path, ...like, entry.path]);
+  return redirect === undefined ? joinParts(["dir", entry.path, ...like]) : joinParts(["through", entry.path, ...like, redirect]);
 }

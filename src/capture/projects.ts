@@ -4,11 +4,13 @@ import { mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { CellError, type CellHost } from "../host/cell-host.ts";
 import { KeyedLocks } from "../host/locks.ts";
+import { mountOf, readMounts } from "../host/mounts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Staleness } from "../schema/files.ts";
 import { newId } from "../schema/ids.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { LiveFolder } from "../schema/sandbox.ts";
+import { type SharedList, writeShared } from "../volumes/shared.ts";
 import type { Tip, Volumes } from "../volumes/volumes.ts";
 import type { Base, Capture, CaptureRequest, SharedFolders } from "./capture.ts";
 import { likeReality } from "./gitconfig.ts";
@@ -156,12 +158,24 @@ export class ProjectCapture implements Capture {
       if (folders.length > 0) synced.push(await syncRoot(this.#host, { tip, root, skip, dirty: folders }));
       else synced.push(await this.#untouched(tip, root));
     }
+    const joined = this.#joined(request, parts.live);
+    if (this.#volumes.capabilities.shared === "joined") writeShared(tip.folder, joined);
     for (const [slot, folder] of parts.live.entries()) {
+      if (joined.folders.includes(relative(request.path, folder.path))) continue;
       const upper = join(tip.folder, `live/${slot}/upper`);
       await mkdir(upper, { recursive: true, mode: 0o755 });
       await likeReality(folder.path, upper);
     }
     return synced;
+  }
+
+  /** A layer of an overlay ends where another file system is mounted: a folder there can't be part of the project's. */
+  #joined(request: CaptureRequest, live: readonly LiveFolder[]): SharedList {
+    if (this.#volumes.capabilities.shared === "apart") return { root: request.path, folders: [] };
+    const mounts = readMounts();
+    const place = mountOf(request.path, mounts)?.target;
+    const inside = live.filter(({ path }) => isWithin(path, request.path) && mountOf(path, mounts)?.target === place);
+    return { root: request.path, folders: inside.map(({ path }) => relative(request.path, path)) };
   }
 
   /** Every layer shows the root's top folder as it is. */

@@ -19,6 +19,7 @@ import { LIMITS } from "../schema/limits.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { PlanConflict, PlannedChange, PromotionPlan, Risk } from "../schema/promotion.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { PROJECT_SLOT } from "../volumes/volumes.ts";
 import { sinceEarlier } from "./earlier.ts";
 import type { Records } from "./record.ts";
 import { findRisks } from "./risk.ts";
@@ -53,8 +54,6 @@ interface Desk {
   readonly records: Records;
   readonly temporary: string;
 }
-
-const PROJECT_SLOT = 0;
 
 /** `folder` is an empty one of ours; contents come to lie in it. */
 export async function prepare(all: Desk, source: Source, folder: string): Promise<Prepared> {

@@ -1,11 +1,9 @@
 /** Which folders are compared to tell what a sandbox changed. */
 import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
-import type { Sides, SystemPart, VolumeOrSnapshot } from "../volumes/volumes.ts";
+import { PROJECT_SLOT, type Sides, type SystemPart, type VolumeOrSnapshot } from "../volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Backend } from "./parts.ts";
-
-const PROJECT_SLOT = 0;
 
 export async function sidesOf(backend: Backend, row: SandboxRow): Promise<Sides> {
   return backend.volumes.sides(keptOf(row), comparedBase(row), PROJECT_SLOT);

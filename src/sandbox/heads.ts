@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../schema/errors.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { PROJECT_SLOT } from "../volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Backend, Parts } from "./parts.ts";
 
@@ -66,9 +67,9 @@ export interface HeadsOfState {
 /** How the repository of a frozen state stands to the base it came from. */
 export async function headsOf(parts: Parts, row: SandboxRow, snapshot: string, temporary: string): Promise<HeadsOfState> {
   const backend = parts.backends.of(row);
-  const compared = await backend.volumes.sides({ snapshot }, comparedBase(row), 0);
+  const compared = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
   // A refresh leaves the repository inside as it was: it is compared with the one it came from.
-  const made = await backend.volumes.sides({ snapshot }, row.base, 0);
+  const made = await backend.volumes.sides({ snapshot }, row.base, PROJECT_SLOT);
   const now = made.overlay ? [made.new, ...made.old] : [made.new];
   return withHeads(backend, temporary, async (heads) => {
     const differs = async (repository: string): Promise<boolean> =>

@@ -4,11 +4,10 @@ import { git } from "../capture/git.ts";
 import { promotable, type Promotable, type PromotableRequest } from "../merge/promotable.ts";
 import type { GitStore } from "../merge/store.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { PROJECT_SLOT } from "../volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Parts } from "./parts.ts";
 import { outerRules } from "./surroundings.ts";
-
-const PROJECT_SLOT = 0;
 
 export async function promotableOf(
   parts: Parts,

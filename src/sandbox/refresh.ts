@@ -11,6 +11,7 @@ import { VivError } from "../schema/errors.ts";
 import type { RefreshConflict, RefreshReport } from "../schema/files.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { PROJECT_SLOT } from "../volumes/volumes.ts";
 import { applyInside, FOLDER } from "./apply-inside.ts";
 import { basesOf, comparedBase, dropUnused, openBase } from "./bases.ts";
 import type { Commands } from "./commands.ts";
@@ -23,7 +24,6 @@ import type { Snapshots } from "./snapshots.ts";
 import { requireLive } from "./state.ts";
 import { withToday } from "./today.ts";
 
-const PROJECT_SLOT = 0;
 const MOST_TOLD = 1000;
 
 /** A refresh under way. */

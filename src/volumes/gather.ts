@@ -70,6 +70,9 @@ function gatherOne(host: CellHost): Gather {
       ["new", sides.new],
       ["overlay", sides.overlay ? "1" : "0"],
       ...sides.old.map((layer) => ["old", layer] as const),
+      ...(sides.at === undefined ? [] : [["at", sides.at] as const]),
+      ...(sides.shared === undefined ? [] : [["shared_root", sides.shared.root] as const]),
+      ...(sides.shared?.folders ?? []).map((path) => ["shared", path] as const),
       ["list", list],
       ...(blobs === null || contents === undefined
         ? []

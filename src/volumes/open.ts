@@ -23,5 +23,7 @@ export async function openVolumes(host: CellHost, machine: Machine, home: string
       },
     );
   if (user.storage === "plain" || !able) return PlainVolumes.open(host, { home });
-  return BtrfsVolumes.open(host, { home, ...(user.poolLimit === undefined ? {} : { limitBytes: user.poolLimit }) });
+  // Only overlays of root follow the attributes that lead to a folder of another layer.
+  const shared = machine.mode === "root" ? "joined" : "apart";
+  return BtrfsVolumes.open(host, { home, shared, ...(user.poolLimit === undefined ? {} : { limitBytes: user.poolLimit }) });
 }

@@ -5,6 +5,7 @@
  *   system/upper, system/work      what the sandbox changed outside the project (overlay upper over reality's /)
  *   roots/<n>                      captured folders; 0 is the project, others are data of services
  *   live/<n>/upper, live/<n>/work  changes to folders shared live with reality
+ *   shared.json                    which folders of the project are shared live as part of it; never mounted
  *   slots.json                     which folders of the machine the slots beyond those of the base serve; never mounted
  *   manifests/<n>                  what capture saw in reality; never mounted
  * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
@@ -12,8 +13,11 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readShared, type SharedList } from "./shared.ts";
 import { readSlots } from "./slots.ts";
 
+/** The number of the project among a volume's roots. */
+export const PROJECT_SLOT = 0;
 /** The number of live folders every volume has room for. */
 export const LIVE_SLOTS = 16;
 
@@ -22,6 +26,8 @@ export interface VolumeCapabilities {
   readonly quota: "hard" | "watched";
   /** direct: roots/<n> is mounted as it is. overlay: roots/<n>/{upper,work} lie over the base's layers. */
   readonly roots: "direct" | "overlay";
+  /** joined: folders shared live lie below the project, as part of it. apart: each is mounted over it. */
+  readonly shared: "joined" | "apart";
 }
 
 /** Where capture writes what changed in reality. */
@@ -55,6 +61,10 @@ export interface Sides {
   readonly new: string;
   /** `new` is the upper folder of an overlay over `old`. */
   readonly overlay: boolean;
+  /** Folders of `new` that reality's show through, and that are not compared: `new` is the upper folder of an overlay over them. */
+  readonly shared?: SharedList;
+  /** If given, only this folder is compared; of an overlay alone. */
+  readonly at?: string;
   /** Where `old` is not the base to compare with: that one's own folders, and the way from it to `old`. */
   readonly before?: { readonly base: readonly string[]; readonly way: Between };
 }
@@ -81,6 +91,10 @@ export function systemParts(volume: string): SystemPart[] {
 }
 
 export function liveSides(volume: string, { path, slot }: LiveSlot): Sides {
+  const shared = readShared(volume);
+  const at = shared?.folders.find((folder) => join(shared.root, folder) === path);
+  if (shared !== undefined && at !== undefined)
+    return { old: [shared.root], new: join(volume, "roots", String(PROJECT_SLOT)), overlay: true, at };
   return { old: [path], new: join(volume, "live", String(slot), "upper"), overlay: true };
 }
 

@@ -32,7 +32,7 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   });
 
   test("F-17 no pool is made where the host would be left without space", async () => {
-    await expect(BtrfsVolumes.open(host, { home })).rejects.toMatchObject({ code: "disk_full" });
+    await expect(BtrfsVolumes.open(host, { home, shared: "joined" })).rejects.toMatchObject({ code: "disk_full" });
     expect(existsSync(join(home, "pool.img"))).toBe(false);
     expect(existsSync(join(home, "pool.img.making"))).toBe(false);
   });
@@ -40,7 +40,7 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   test("a pool is no larger than the space the host can spare, and half-made ones are made anew", async () => {
     resize(1400);
     execFileSync("sh", ["-c", "echo half > pool.img.making"], { cwd: home });
-    volumes = await BtrfsVolumes.open(host, { home, limitBytes: 600 * MIB });
+    volumes = await BtrfsVolumes.open(host, { home, shared: "joined", limitBytes: 600 * MIB });
     const { size } = statSync(join(home, "pool.img"));
     expect(size).toBeGreaterThan(300 * MIB);
     expect(size).toBeLessThan(400 * MIB);

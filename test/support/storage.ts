@@ -23,7 +23,7 @@ export async function makeStorage(name: "btrfs" | "plain", limitBytes = 2 * 1024
   const host = new CellHost({ program: CELL });
   await host.request("measure", [["path", home]]);
   const open = async (): Promise<Volumes> =>
-    name === "btrfs" ? BtrfsVolumes.open(host, { home, limitBytes }) : PlainVolumes.open(host, { home });
+    name === "btrfs" ? BtrfsVolumes.open(host, { home, shared: "joined", limitBytes }) : PlainVolumes.open(host, { home });
   const volumes = await open();
   const opened = [volumes];
   return {

@@ -9,10 +9,10 @@ import { newId } from "../../schema/ids.ts";
 import { compareTrees } from "../../volumes/folder/compare.ts";
 import { copyTree } from "../../volumes/folder/trees.ts";
 import type { FolderVolumes } from "../../volumes/folder/volumes.ts";
+import { PROJECT_SLOT } from "../../volumes/volumes.ts";
 import type { Base, Capture, CaptureRequest } from "../capture.ts";
 import { makeReport } from "./report.ts";
 
-const PROJECT_SLOT = 0;
 const MOST_CHANGES = 1000;
 
 type Change = Staleness["changes"][number];

@@ -17,16 +17,20 @@ import { within } from "../../host/within.ts";
 import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
 import { trimFolder } from "../../host/trim.ts";
-import { rootPlan, userModeFolders, userPlan, type Field, type MaskLayer } from "./plan.ts";
+import { rootPlan, userModeFolders, userPlan, type Field, type Joined } from "./plan.ts";
 import { userFolders } from "./user-folders.ts";
-import type { VolumePaths } from "../../volumes/volumes.ts";
+import type { Layer } from "../../capture/masks.ts";
+import { readShared, type SharedList } from "../../volumes/shared.ts";
+import { PROJECT_SLOT, type VolumePaths } from "../../volumes/volumes.ts";
 import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
 export interface Masks {
-  layer(request: Hiding): Promise<MaskLayer>;
+  layer(request: Hiding): Promise<Layer>;
   /** Removes layers that no sandbox has mounted; the names are those of the ones that are. */
   sweep(mounted: ReadonlySet<string>): Promise<void>;
+  /** The folder of the layer that shows shared folders below the project, which is `place` in it. */
+  shared(layer: Layer, place: string, list: SharedList): Promise<string>;
 }
 
 export interface NativeOptions {
@@ -69,7 +73,7 @@ export class NativeDriver implements Driver {
       this.#prepare(request, mask);
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
       const volume = await request.volume;
-      const plan = mode === "root" ? rootPlan({ ...request, volume }, mask, readMounts()) : this.#userPlan({ ...request, volume }, mask);
+      const plan = mode === "root" ? await this.#rootPlan({ ...request, volume }, mask) : this.#userPlan({ ...request, volume }, mask);
       const launching = host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
       const reply = await within(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
@@ -82,18 +86,25 @@ export class NativeDriver implements Driver {
     }
   }
 
-  #mask({ home, project, mask, expose }: Hiding): Promise<MaskLayer> {
+  #mask({ home, project, mask, expose }: Hiding): Promise<Layer> {
     return this.#options.masks.layer({ home, project, mask, expose });
   }
 
-  #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: MaskLayer): Field[] {
+  async #rootPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Promise<Field[]> {
+    const shared = readShared(request.volume.folder);
+    const joined: Joined | undefined =
+      shared === undefined ? undefined : { ...shared, layer: await this.#options.masks.shared(mask, `/${PROJECT_SLOT}`, shared) };
+    return rootPlan(request, mask, readMounts(), joined);
+  }
+
+  #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Field[] {
     const mounts = readMounts();
     const folders = userFolders({ state: this.#options.home, mounts, masked: mask.masked });
     makeFolders(request.volume.folder, userModeFolders(folders, request.home));
     return userPlan(request, mask, mounts, folders);
   }
 
-  #prepare(request: LaunchRequest, mask: MaskLayer): void {
+  #prepare(request: LaunchRequest, mask: Layer): void {
     // Process 1 is another user and finds the sockets by name; the state folder above is closed to everybody.
     mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
     writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });

@@ -3,7 +3,9 @@ import { existsSync, lstatSync, readlinkSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { diskMounts, mountOf, type Mount } from "../../host/mounts.ts";
 import { linksTo, realPlace } from "../../host/real-place.ts";
-import type { VolumePaths } from "../../volumes/volumes.ts";
+import type { Layer } from "../../capture/masks.ts";
+import type { SharedList } from "../../volumes/shared.ts";
+import { PROJECT_SLOT, type VolumePaths } from "../../volumes/volumes.ts";
 import type { LaunchRequest as Asked } from "../drivers.ts";
 import { Slots } from "./slots.ts";
 import type { UserFolder } from "./user-folders.ts";
@@ -13,13 +15,9 @@ type LaunchRequest = Omit<Asked, "volume"> & { readonly volume: VolumePaths };
 
 export type Field = readonly [key: string, value: string];
 
-export interface MaskLayer {
-  /** Folder of the layer. */
-  readonly path: string;
-  /** Folders inside hidden ones that need an overlay of their own, because the layer can't show them. */
-  readonly through: readonly string[];
-  /** What is hidden, emptied or replaced. */
-  readonly masked: readonly string[];
+/** Folders that lie below the project's volume, and the layer that shows them. */
+export interface Joined extends SharedList {
+  readonly layer: string;
 }
 
 /** Where the launcher builds the new root. An ordinary user's trees are no clones: what is mounted there covers what lies in it. */
@@ -34,7 +32,7 @@ const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
 /** Root mode: one overlay over /, one per further disk file system, then the project and what is shared live. */
-export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Field[] {
+export function rootPlan(request: LaunchRequest, mask: Layer, mounts: readonly Mount[], joined?: Joined): Field[] {
   const trees = new Trees(mounts, [
     ["mask", mask.path],
     ["vol", request.volume.folder],
@@ -42,13 +40,13 @@ export function rootPlan(request: LaunchRequest, mask: MaskLayer, mounts: readon
   const slots = slotsOf(request);
   const steps = [parts("overlay", "/", "@vol/system/upper", "@vol/system/work", "@mask", trees.at("/"))];
   for (const disk of foreignDisks(request, mask, mounts)) steps.push(...slotMount(disk.target, mask, slots, trees));
-  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, mask, trees));
+  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, mask, trees, joined));
   slots.save();
   return finish(trees, "overlay", steps);
 }
 
 /** User mode: an empty root and an overlay for each folder of the system, or for those in it where it holds a mount. */
-export function userPlan(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
+export function userPlan(request: LaunchRequest, mask: Layer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
   const given = [["mask", mask.path] as const, ["vol", request.volume.folder] as const];
   const trees = new Trees(mounts, given, STACK);
   const slots = slotsOf(request);
@@ -89,7 +87,7 @@ function finish(trees: Trees, root: "overlay" | "tmpfs", steps: readonly string[
  * The layers of a mount: what the mask says of the place, then reality. None where it is hidden. The root of a layer is
  * merged with those below whatever its attributes say, so reality is left out where the mask empties or replaces it.
  */
-function lowersOf(mask: MaskLayer, path: string, reality: () => string): string[] {
+function lowersOf(mask: Layer, path: string, reality: () => string): string[] {
   const over = inLayer(mask, path);
   if (over === undefined) return [reality()];
   if (!over.isDirectory() && !over.isFile()) return [];
@@ -97,7 +95,7 @@ function lowersOf(mask: MaskLayer, path: string, reality: () => string): string[
 }
 
 /** What the mask has at a path, or what hides the folder it would lie in. */
-function inLayer(mask: MaskLayer, path: string): Stats | undefined {
+function inLayer(mask: Layer, path: string): Stats | undefined {
   try {
     return lstatSync(join(mask.path, path), { throwIfNoEntry: false });
   } catch (error) {
@@ -171,7 +169,7 @@ function slotsOf({ volume, base }: LaunchRequest): Slots {
 const ID_MAPPED = new Set(["ext4", "xfs", "btrfs", "f2fs"]);
 
 /** Disk file systems that are part of the machine the sandbox sees. What lies below a masked folder is masked with it. */
-function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly Mount[]): Mount[] {
+function foreignDisks(request: LaunchRequest, mask: Layer, mounts: readonly Mount[]): Mount[] {
   const hidden = ["/mnt", "/media", "/run", "/boot", "/proc", "/sys", "/dev", "/tmp"];
   const inside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
   const system = mountOf("/", mounts)?.type;
@@ -187,27 +185,46 @@ function foreignDisks(request: LaunchRequest, mask: MaskLayer, mounts: readonly 
     .toSorted((left, right) => left.target.length - right.target.length);
 }
 
-function throughMounts(mask: MaskLayer, slots: Slots, trees: Trees): string[] {
+function throughMounts(mask: Layer, slots: Slots, trees: Trees): string[] {
   return mask.through.flatMap((path) => slotMount(path, mask, slots, trees));
 }
 
-function slotMount(path: string, mask: MaskLayer, slots: Slots, trees: Trees): string[] {
+function slotMount(path: string, mask: Layer, slots: Slots, trees: Trees): string[] {
   const lowers = lowersOf(mask, path, () => trees.at(path));
   const slot = lowers.length === 0 ? undefined : slots.take(path);
   return slot === undefined ? [] : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...lowers)];
 }
 
-function projectMounts(request: LaunchRequest, mask: MaskLayer, trees: Trees): string[] {
+function projectMounts(request: LaunchRequest, mask: Layer, trees: Trees, joined?: Joined): string[] {
   const { base, volume } = request;
   const layers = volume.layers.map((layer, index) => trees.own(`layer${index}`, layer));
-  const roots = base.roots.map(({ path, slot }) =>
-    layers.length === 0
-      ? parts("bind", path, `@vol/roots/${slot}`, "rw")
-      : parts("overlay", path, `@vol/roots/${slot}/upper`, `@vol/roots/${slot}/work`, ...layers.map((layer) => `${layer}/roots/${slot}`)),
-  );
-  const live = base.live.flatMap(({ path, slot }) => {
+  const roots = base.roots.flatMap(({ path, slot }) => {
+    const place = `@vol/roots/${slot}`;
+    if (slot === PROJECT_SLOT && joined !== undefined) return joinedMounts(path, request, joined, trees);
+    if (layers.length === 0) return [parts("bind", path, place, "rw")];
+    return [parts("overlay", path, `${place}/upper`, `${place}/work`, ...layers.map((layer) => `${layer}/roots/${slot}`))];
+  });
+  const live = apartFrom(joined, base.live).flatMap(({ path, slot }) => {
     const lowers = lowersOf(mask, path, () => trees.at(path));
     return lowers.length === 0 ? [] : [parts("overlay", path, `@vol/live/${slot}/upper`, `@vol/live/${slot}/work`, ...lowers)];
   });
   return [...roots, ...live, ...base.readOnly.map((path) => parts("bind", path, trees.at(path), "ro,file"))];
+}
+
+/**
+ * The project as an overlay: above what the sandbox has of it, below the folders that are shared with reality. So these can
+ * be removed, replaced and renamed, which the kernel refuses for a folder that something is mounted on. The root of an
+ * overlay shows the roots of all its layers, so the project lies one folder deeper.
+ */
+function joinedMounts(path: string, { base }: LaunchRequest, joined: Joined, trees: Trees): string[] {
+  const slot = base.live.find((folder) => !apartFrom(joined, [folder]).includes(folder))?.slot ?? 0;
+  const reality = existsSync(path) ? [trees.at(path)] : [];
+  return [
+    parts("overlay", "@project", "@vol/roots", `@vol/live/${slot}/work`, trees.own("shared", joined.layer), ...reality),
+    parts("bind", path, `@project/${PROJECT_SLOT}`, "rw"),
+  ];
+}
+
+function apartFrom<T extends { readonly path: string }>(joined: Joined | undefined, live: readonly T[]): readonly T[] {
+  return joined === undefined ? live : live.filter(({ path }) => !joined.folders.some((folder) => join(joined.root, folder) === path));
 }

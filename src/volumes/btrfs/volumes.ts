@@ -8,9 +8,11 @@ import { join } from "node:path";
 import { CellError, type CellHost } from "../../host/cell-host.ts";
 import { VivError } from "../../schema/errors.ts";
 import { damaged } from "../damage.ts";
+import { readShared } from "../shared.ts";
 import { Shelves } from "../shelves.ts";
 import {
   LIVE_SLOTS,
+  PROJECT_SLOT,
   liveSides,
   systemParts,
   type Between,
@@ -18,6 +20,7 @@ import {
   type Sides,
   type SystemPart,
   type Tip,
+  type VolumeCapabilities,
   type VolumeKeep,
   type VolumeOrSnapshot,
   type VolumePaths,
@@ -29,7 +32,7 @@ import { Quotas } from "./quota.ts";
 
 export class BtrfsVolumes implements Volumes {
   readonly name = "btrfs";
-  readonly capabilities = { quota: "hard", roots: "direct" } as const;
+  readonly capabilities: VolumeCapabilities;
   readonly pool: Pool;
   readonly repair = {
     due: (): boolean => this.pool.canBeMended(),
@@ -44,16 +47,17 @@ export class BtrfsVolumes implements Volumes {
   /** Volumes whose quota group may be there before they are. */
   readonly #creating = new Set<string>();
 
-  private constructor(host: CellHost, pool: Pool) {
+  private constructor(host: CellHost, pool: Pool, shared: VolumeCapabilities["shared"]) {
     this.#host = host;
+    this.capabilities = { quota: "hard", roots: "direct", shared };
     this.pool = pool;
     this.#quotas = new Quotas(host, pool.path);
     this.#shelves = new Shelves(pool.path, (path) => this.#destroy(path));
   }
 
-  static async open(host: CellHost, options: PoolOptions): Promise<BtrfsVolumes> {
+  static async open(host: CellHost, options: PoolOptions & Pick<VolumeCapabilities, "shared">): Promise<BtrfsVolumes> {
     const pool = await Pool.open(options);
-    const volumes = new BtrfsVolumes(host, pool);
+    const volumes = new BtrfsVolumes(host, pool, options.shared);
     // A pool that takes no writes serves what is there, and is prepared when it has been mended.
     if (pool.isStopped()) await volumes.#shelves.look();
     else await volumes.#prepare();
@@ -123,10 +127,12 @@ export class BtrfsVolumes implements Volumes {
 
   async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
     const folder = this.#shelves.pathOf(of);
+    const shared = slot === PROJECT_SLOT ? readShared(folder) : undefined;
     return {
       old: [join(this.#shelves.path("base", base), "roots", String(slot))],
       new: join(folder, "roots", String(slot)),
       overlay: false,
+      ...(shared === undefined ? {} : { shared }),
     };
   }
 

@@ -28,7 +28,7 @@ interface Measured {
 
 export class FolderVolumes implements Volumes {
   readonly name = "folder";
-  readonly capabilities = { quota: "watched", roots: "direct" } as const;
+  readonly capabilities = { quota: "watched", roots: "direct", shared: "apart" } as const;
   readonly #shelves: Shelves;
   readonly #measured = new Map<string, Measured>();
 

@@ -34,7 +34,7 @@ import { copyTree, diskUsage } from "./trees.ts";
 
 export class PlainVolumes implements Volumes {
   readonly name = "plain";
-  readonly capabilities = { quota: "watched", roots: "overlay" } as const;
+  readonly capabilities = { quota: "watched", roots: "overlay", shared: "apart" } as const;
   readonly #shelves: Shelves;
   readonly #locks = new KeyedLocks();
 
