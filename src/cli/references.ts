@@ -1,4 +1,4 @@
-/** What a person types for an experiment or a promotion: its id, or enough of its beginning. */
+/** What a person types for a command, an experiment or a promotion: its id, or enough of its beginning. */
 import type { Client } from "../client/client.ts";
 import { VivError } from "../schema/errors.ts";
 
@@ -19,10 +19,27 @@ export function shortId(id: string): string {
 }
 
 export async function findId(client: Client, kind: Kind, text: string): Promise<string> {
-  const { prefix, list } = KINDS[kind];
+  return findBeginning({ kind, ...KINDS[kind] }, text, () => idsOf(client, kind));
+}
+
+/** A command of a sandbox, running or ended. */
+export async function findCommand(client: Client, sandbox: string, text: string): Promise<string> {
+  return findBeginning({ kind: "command", prefix: "cmd", list: `viv ps --all ${sandbox}` }, text, async () =>
+    (await client.call("listCommands", { sandbox, all: true })).commands.map(({ id }) => id),
+  );
+}
+
+interface Meant {
+  readonly kind: string;
+  readonly prefix: string;
+  /** What shows those that exist. */
+  readonly list: string;
+}
+
+async function findBeginning({ kind, prefix, list }: Meant, text: string, idsThere: () => Promise<readonly string[]>): Promise<string> {
   const typed = text.startsWith(prefix) ? text : `${prefix}${text}`;
   if (typed.length === ID_LENGTH) return typed;
-  const found = (await idsOf(client, kind)).filter((id) => id.startsWith(typed));
+  const found = (await idsThere()).filter((id) => id.startsWith(typed));
   const [first] = found;
   const remedy = `Look at \`${list}\` for those that exist.`;
   if (first === undefined) throw new VivError("not_found", `There is no ${kind} ${JSON.stringify(text)}.`, { remedy });

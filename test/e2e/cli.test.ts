@@ -91,7 +91,7 @@ describe("the command line", needs("root"), () => {
     expect(run(["create"], { cwd: "/usr" })).toMatchObject(
       failure(2, /Neither \/usr nor a folder above it has a vivarium\.json or a \.git/),
     );
-    expect(run(["logs", "try", "nonsense"])).toMatchObject(failure(2, /not the id of a command, as `viv ps` shows it/));
+    expect(run(["logs", "try", "nonsense"])).toMatchObject(failure(2, /There is no command "nonsense"/));
     expect(run(["kill", "try", "cmd00000000000000000000000000"])).toMatchObject(failure(2, /has no command/));
     expect(run(["rollback", "try", "absent"])).toMatchObject(failure(2, /has no snapshot absent/));
     expect(run(["resume", "try"])).toMatchObject(failure(3, /is running, not paused/));
@@ -188,6 +188,15 @@ describe("the command line", needs("root"), () => {
     const plain = run(["exec", "-d", "try", "--", "sh", "-c", "tty; sleep 60"]).out.trim();
     expect(JSON.parse(run(["ps", "--json", "try"]).out).commands).toMatchObject([{ id: plain, terminal: false }]);
     run(["kill", "try", plain, "--signal", "KILL"]);
+  });
+
+  test("CLI-1: the beginning of a command's id is enough for logs, attach and kill, where it is one command's alone", () => {
+    const id = run(["exec", "-d", "try", "--", "sh", "-c", "echo begun; trap 'exit 3' TERM; while :; do sleep 0.05; done"]).out.trim();
+    const short = id.slice(0, 9);
+    expect(run(["logs", "try", short]).out).toBe("begun\n");
+    expect(run(["kill", "try", short])).toMatchObject({ code: 0, out: `${id}\n` });
+    expect(run(["attach", "--no-stdin", "try", short.slice(3)])).toMatchObject({ code: 3, out: "begun\n" });
+    expect(run(["kill", "try", "cmd"])).toMatchObject(failure(2, /is the beginning of \d+ ids/));
   });
 
   test("CLI-1: the completion for bash is clean and offers commands and names", () => {

@@ -1,4 +1,5 @@
 import { command } from "../command.ts";
+import { findCommand } from "../references.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "../session.ts";
 import { clean } from "../text.ts";
 
@@ -11,12 +12,12 @@ export default command({
   options: { "no-stdin": { type: "flag", summary: "Only look; pass no input on" } },
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
-    { name: "COMMAND", summary: "Id of the command, see `viv ps`" },
+    { name: "COMMAND", summary: "Its id, or enough of its beginning, see `viv ps`" },
   ],
-  async run({ options, positionals: [sandbox = "", id = ""], json, screen, client }) {
+  async run({ options, positionals: [sandbox = "", given = ""], json, screen, client }) {
     const server = await client();
     const stdin = !options["no-stdin"] && !json;
-    const stream = await server.attach(sandbox, id, { stdin });
+    const stream = await server.attach(sandbox, await findCommand(server, sandbox, given), { stdin });
     const terminal = stream.command.terminal && stdin && process.stdin.isTTY;
     const keys = terminal ? "Ctrl-P ctrl-Q" : "Ctrl-C";
     if (process.stdin.isTTY && stream.command.running) screen.say(screen.paint("dim", `${keys} leaves it running.`));

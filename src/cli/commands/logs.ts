@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { command } from "../command.ts";
+import { findCommand } from "../references.ts";
 import { runSession } from "../session.ts";
 import { TerminalFilter } from "../terminal-filter.ts";
 import { usageError } from "../values.ts";
@@ -15,17 +16,17 @@ export default command({
   details: "Without COMMAND it is the one started last. On a terminal, control sequences other than colours are left out.",
   examples: [
     ["viv logs try", "output of the latest command"],
-    ["viv logs -f try cmd01hx...", "go on as it comes, until the command ends"],
+    ["viv logs -f try cmd01hx", "go on as it comes, until the command ends"],
   ],
   options: { follow: { type: "flag", short: "f", summary: "Go on until the command ends" } },
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
-    { name: "COMMAND", summary: "Id of the command, see `viv ps --all`", optional: true },
+    { name: "COMMAND", summary: "Its id, or enough of its beginning, see `viv ps --all`", optional: true },
   ],
   async run({ options, positionals: [sandbox = "", given], json, screen, client }) {
     const server = await client();
     const id =
-      given ??
+      (given === undefined ? undefined : await findCommand(server, sandbox, given)) ??
       (await server.call("listCommands", { sandbox, all: true })).commands.toSorted((a, b) => a.startedAt.localeCompare(b.startedAt)).at(-1)
         ?.id;
     if (id === undefined) throw usageError(`Nothing has run in ${sandbox} yet.`, `Run something with \`viv exec ${sandbox} -- COMMAND\`.`);
