@@ -84,16 +84,17 @@ async function goneMeanwhile(client: Client, approval: string, over: AbortContro
 }
 
 type Say = (line: string) => void;
+type Painter = Pick<Screen, "paint">;
 
-export function showQuestion(say: Say, screen: Screen, { id, sandboxName, kind, target, reason, deadline }: Approval): void {
+export function showQuestion(say: Say, screen: Painter, { id, sandboxName, kind, target, reason, deadline }: Approval): void {
   say(`${screen.paint("bold", shortId(id))}  ${sandboxName ?? "this machine"} asks about a ${kind}:`);
   say(`  ${screen.paint("cyan", cleanPath(target))}`);
   say(`  ${clean(reason)} Denied ${until(deadline)} if nobody answers.`);
 }
 
-export function choices({ always }: Approval, before = ""): string {
+export function choices({ always }: Approval): string {
   const rule = always === null ? "" : `[a]lways, by the rule \`${cleanPath(always)}\`   `;
-  return `  ${before}[o]nce   ${rule}[d]eny   [e]xplain   [s]kip`;
+  return `  [o]nce   ${rule}[d]eny   [e]xplain   [s]kip`;
 }
 
 /** What a key answers. */
@@ -102,7 +103,11 @@ export function answerTo({ always }: Approval, key: string): Answer | undefined 
   return key === "o" ? "once" : key === "d" ? "deny" : undefined;
 }
 
-export async function explain({ client, screen }: Watching, { sandbox, action, rule, reason }: Approval, say: Say): Promise<void> {
+export async function explain(
+  { client, screen }: { client: Client; screen: Painter },
+  { sandbox, action, rule, reason }: Approval,
+  say: Say,
+): Promise<void> {
   if (sandbox === null || action === undefined) return say(`  ${clean(rule ?? "no rule")}: ${clean(reason)}`);
   const { parts } = await client.call("explainPolicy", { sandbox, action }).catch((error: unknown) => {
     // A sandbox that is gone meanwhile has no policy to explain; the question is still there.

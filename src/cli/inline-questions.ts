@@ -1,37 +1,47 @@
 /**
- * Questions of the sandboxes that a terminal works in, shown between what their commands show. The keys belong to the command, so an
- * answer begins with ctrl-]: nobody says yes by typing.
+ * Questions of the sandboxes that a terminal works in. A line says that there is one; ctrl-] shows it as the server tells it, on a screen
+ * that nothing else writes to, and there it is answered. Until then all keys are the command's: nobody says yes by typing.
  */
-import type { Approval } from "../schema/approval.ts";
-import { answerTo, choices, explain, send, showQuestion, UNREAD_MS } from "./answering.ts";
-import { shortId } from "./references.ts";
-import type { Watching } from "./watch-experiment.ts";
-import { clean } from "./text.ts";
 import { VivError } from "../schema/errors.ts";
+import type { Approval } from "../schema/approval.ts";
+import { answerTo, choices, explain, send, showQuestion } from "./answering.ts";
+import type { Stage } from "./held-output.ts";
+import { QuestionPage } from "./question-page.ts";
+import { shortId } from "./references.ts";
+import { clean, cleanPath, cut } from "./text.ts";
+import type { Watching } from "./watch-experiment.ts";
 
 const PREFIX = 0x1d;
 const ESCAPE = 0x1b;
+const INTERRUPT = "\u0003";
+const MOST_ANNOUNCED = 40;
+const NOTHING = Buffer.alloc(0);
 
 /** Whose questions are shown: one sandbox's, or those of several that may become others meanwhile. */
 export type Askers = string | (() => Promise<ReadonlySet<string>>);
 
 /** `say` writes a line where it does not disturb what is shown. */
-export type Asking = Watching & { readonly say: (line: string) => void };
+export type Asking = Watching & { readonly say: (line: string) => void; readonly stage: Stage };
 
 export class InlineQuestions {
   readonly #around: Asking;
   readonly #askers: Askers;
   readonly #approver: string;
+  readonly #page: QuestionPage;
   readonly #ending = new AbortController();
   readonly #seen = new Set<string>();
-  #current: { readonly question: Approval; readonly shownAt: number } | undefined;
-  /** What the key after ctrl-] is about. */
-  #meant: Approval | undefined;
+  /** Said when the question has left the screen. */
+  #unsaid: string[] = [];
+  /** The one that was announced. */
+  #waiting: Approval | undefined;
+  /** The one that is on the screen, from the moment when it was called for. */
+  #shown: Approval | undefined;
 
   constructor(around: Asking, askers: Askers, approver: string) {
     this.#around = around;
     this.#askers = askers;
     this.#approver = approver;
+    this.#page = new QuestionPage(around.screen, around.stage);
   }
 
   /** Until the end; a server that goes away ends the command's own connection, too, and that is told there. */
@@ -41,25 +51,21 @@ export class InlineQuestions {
 
   end(): void {
     this.#ending.abort();
+    this.#close();
   }
 
   /** What of the keys is the command's. */
   pass(chunk: Buffer): Buffer {
-    // What a terminal reports by itself begins with an escape, and a program inside may have made it report: nobody typed that.
-    if ((this.#current === undefined && this.#meant === undefined) || chunk.includes(ESCAPE)) return chunk;
-    const passed: number[] = [];
-    for (const key of chunk) {
-      const question = this.#meant;
-      this.#meant = undefined;
-      if (question !== undefined && !this.#act(question, String.fromCharCode(key))) passed.push(PREFIX, key);
-      else if (question === undefined && key === PREFIX && this.#isRead) this.#meant = this.#current?.question;
-      else if (question === undefined) passed.push(key);
+    if (this.#shown !== undefined) {
+      // A key that is pressed comes alone. What a terminal reports, or what was pasted, does not.
+      if (chunk.length === 1) this.#press(this.#shown, chunk.toString("latin1").toLowerCase());
+      return NOTHING;
     }
-    return Buffer.from(passed);
-  }
-
-  get #isRead(): boolean {
-    return this.#current !== undefined && performance.now() - this.#current.shownAt >= UNREAD_MS;
+    // What a terminal reports by itself begins with an escape, and a program inside may have made it report: nobody typed that.
+    const at = this.#waiting === undefined || chunk.includes(ESCAPE) ? -1 : chunk.indexOf(PREFIX);
+    if (this.#waiting === undefined || at < 0) return chunk;
+    this.#open(this.#waiting).catch((error: unknown) => this.#fail(error));
+    return chunk.subarray(0, at);
   }
 
   async #listen(): Promise<void> {
@@ -73,34 +79,79 @@ export class InlineQuestions {
 
   /** One at a time, the oldest first. */
   async #look(): Promise<void> {
-    const { client, screen, say } = this.#around;
+    const { client } = this.#around;
     const { approvals } = await client.call("listApprovals", {});
-    const { question: current } = this.#current ?? {};
+    const current = this.#waiting;
     if (current !== undefined && approvals.some(({ id }) => id === current.id)) return;
-    if (current !== undefined) say(`viv: ${shortId(current.id)} was answered, or nobody answered in time.`);
-    this.#current = undefined;
+    if (current !== undefined) {
+      if (this.#shown?.id === current.id) this.#close();
+      this.#say(`viv: ${shortId(current.id)} was answered, or nobody answered in time.`);
+    }
+    this.#waiting = undefined;
     const askers = typeof this.#askers === "string" ? new Set([this.#askers]) : await this.#askers();
     const next = approvals.findLast(({ id, sandbox }) => askers.has(sandbox ?? "") && !this.#seen.has(id));
     if (next === undefined) return;
     this.#seen.add(next.id);
-    showQuestion(say, screen, next);
-    say(choices(next, "ctrl-] and then "));
-    this.#current = { question: next, shownAt: performance.now() };
+    this.#waiting = next;
+    const { id, sandboxName, kind, target } = next;
+    const about = cut(cleanPath(target), MOST_ANNOUNCED);
+    this.#say(`viv: ctrl-] shows question ${shortId(id)}: ${sandboxName ?? "this machine"}, ${kind}, ${about}`);
   }
 
-  /** Whether the key means something. */
-  #act(question: Approval, key: string): boolean {
+  /** As the server tells it now. */
+  async #open(waiting: Approval): Promise<void> {
+    this.#shown = waiting;
+    this.#around.stage.hold();
+    const question = await this.#around.client.call("inspectApproval", { approval: waiting.id });
+    if (this.#shown !== waiting) return;
+    this.#shown = question;
+    this.#draw(question, []);
+  }
+
+  #draw(question: Approval, explained: readonly string[]): void {
+    const lines: string[] = [];
+    showQuestion((line) => lines.push(line), { paint: (_, text) => text }, question);
+    this.#page.show([...lines, ...explained, "", choices(question)]);
+  }
+
+  #close(): void {
+    this.#shown = undefined;
+    this.#page.close();
+    this.#around.stage.release();
+    for (const line of this.#unsaid.splice(0)) this.#around.say(line);
+  }
+
+  #say(line: string): void {
+    if (this.#shown === undefined) this.#around.say(line);
+    else this.#unsaid.push(line);
+  }
+
+  #press(question: Approval, key: string): void {
+    if (key === "s" || key === INTERRUPT) return this.#done(async () => this.#look());
+    if (key === " " || key === "\r") this.#page.next();
+    if (!this.#page.isSeen) return;
     const answer = answerTo(question, key);
-    if (answer === undefined && key !== "e" && key !== "s") return false;
-    const { say } = this.#around;
-    if (key !== "e") this.#current = undefined;
-    const done =
-      answer !== undefined
-        ? send(this.#around, question, answer, this.#approver, say)
-        : key === "e"
-          ? explain(this.#around, question, say)
-          : this.#look();
-    done.catch((error: unknown) => say(`viv: ${clean(VivError.from(error).message)}`));
-    return true;
+    if (answer !== undefined && (answer === "deny" || this.#page.isRead))
+      this.#done(async () => send(this.#around, question, answer, this.#approver, this.#around.say));
+    else if (key === "e") this.#explain(question).catch((error: unknown) => this.#fail(error));
+  }
+
+  async #explain(question: Approval): Promise<void> {
+    const lines: string[] = [];
+    const plain = { client: this.#around.client, screen: { paint: (_: unknown, text: string) => text } };
+    await explain(plain, question, (line) => lines.push(line));
+    if (this.#shown === question) this.#draw(question, lines);
+  }
+
+  /** The question leaves the screen; what came of it is said where the command goes on. */
+  #done(work: () => Promise<unknown>): void {
+    this.#waiting = undefined;
+    this.#close();
+    work().catch((error: unknown) => this.#fail(error));
+  }
+
+  #fail(error: unknown): void {
+    this.#close();
+    this.#say(`viv: ${clean(VivError.from(error).message)}`);
   }
 }

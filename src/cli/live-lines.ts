@@ -13,6 +13,8 @@ export class LiveLines {
   readonly #render: (frame: string) => readonly string[];
   readonly #timer: NodeJS.Timeout | undefined;
   #drawn = 0;
+  /** What was said while something else had the terminal; undefined while nothing has. */
+  #unsaid: string[] | undefined;
   #frame = 0;
   #ended = false;
 
@@ -28,7 +30,7 @@ export class LiveLines {
 
   #draw(frame: string): void {
     const { canvas } = this.#screen;
-    if (canvas === undefined || this.#ended) return;
+    if (canvas === undefined || this.#ended || this.#unsaid !== undefined) return;
     const lines = this.#render(frame);
     const room = Math.max(1, canvas.rows - SPARE_ROWS);
     const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `  and ${lines.length - room + 1} more`];
@@ -38,9 +40,22 @@ export class LiveLines {
 
   /** A remark above the lines. */
   say(line: string): void {
+    if (this.#unsaid !== undefined) return void this.#unsaid.push(line);
     if (this.#drawn > 0) this.#screen.draw([], this.#drawn);
     this.#drawn = 0;
     this.#screen.say(line);
+    this.redraw();
+  }
+
+  /** Leaves the terminal to something else. */
+  hold(): void {
+    this.#unsaid ??= [];
+  }
+
+  release(): void {
+    const unsaid = this.#unsaid ?? [];
+    this.#unsaid = undefined;
+    for (const line of unsaid) this.say(line);
     this.redraw();
   }
 

@@ -55,6 +55,6 @@ export function commandAction(words: readonly string[]): { kind: "command"; comm
 }
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const;
-export function paintVerdict(screen: Screen, text: string, verdict: Verdict): string {
+export function paintVerdict(screen: Pick<Screen, "paint">, text: string, verdict: Verdict): string {
   return screen.paint(COLOURS[verdict], text);
 }

@@ -113,6 +113,15 @@ export class Progress {
     this.#lines.say(line);
   }
 
+  /** Leaves the terminal to something else. */
+  hold(): void {
+    this.#lines.hold();
+  }
+
+  release(): void {
+    this.#lines.release();
+  }
+
   end(): void {
     this.#lines.end({ keep: false });
   }

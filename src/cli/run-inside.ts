@@ -1,15 +1,19 @@
 /** Runs a command in a sandbox for exec, shell and run: as the caller would run it here. */
 import { Writable } from "node:stream";
-import type { Client } from "../client/client.ts";
+import type { Client, CommandStream } from "../client/client.ts";
 import type { CommandSpec, TerminalSize } from "../schema/command.ts";
 import type { Sandbox } from "../schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
 import { approverIfAny } from "./approver.ts";
 import type { Askers, Asking, InlineQuestions } from "./inline-questions.ts";
+import { HeldOutput } from "./held-output.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
 import { clean } from "./text.ts";
 import { isWithin } from "./within.ts";
 import { parsePairs } from "./values.ts";
+import type { Watching } from "./watch-experiment.ts";
+
+const REDRAW_MS = 50;
 
 export const RUN_OPTIONS = {
   user: { type: "text", short: "u", value: "USER", summary: "Run as this user inside, by name or number" },
@@ -85,11 +89,14 @@ export async function runInside(
     ...(terminal ? { terminal: terminalSize() } : {}),
   });
   const collected = json ? { stdout: new Collector(), stderr: new Collector() } : undefined;
-  const onGap = (bytes: number): void => screen.warn(`viv: ${bytes} bytes of output were dropped.`);
-  const questions = terminal && stdin ? await askInline({ client, screen, env, say: (line) => screen.say(line) }, sandbox) : undefined;
-  const filter = questions === undefined ? {} : { filter: (typed: Buffer) => questions.pass(typed) };
-  const session = { terminal, stdin, signals: "forward", detachable: false, onGap, ...filter, ...collected } as const;
-  const end = await runSession(stream, session).finally(() => questions?.end());
+  const asked = terminal && stdin ? await askOver(stream, { client, screen, env }, sandbox) : undefined;
+  const onGap = (bytes: number): void => {
+    const line = `viv: ${bytes} bytes of output were dropped.`;
+    if (asked === undefined) screen.warn(line);
+    else asked.stdout.write(`${line}\r\n`);
+  };
+  const session = { terminal, stdin, signals: "forward", detachable: false, onGap, ...asked?.session, ...collected } as const;
+  const end = await runSession(stream, session).finally(() => asked?.questions.end());
   if (typeof end === "string") return UNREAD_EXIT_CODE;
   if (collected) {
     const { stdout, stderr } = collected;
@@ -99,6 +106,20 @@ export async function runInside(
   const explanation = explainEnd(end);
   if (explanation !== undefined) screen.say(`viv: ${clean(explanation)}`);
   return end.exitCode;
+}
+
+/** Questions over a command that has the terminal: its output waits while one is on the screen. */
+async function askOver(stream: CommandStream, around: Watching, sandbox: string) {
+  const redraw = (): void => {
+    const { rows, columns } = process.stdout;
+    // Programs draw again when the size has changed, and some look whether it has.
+    stream.resize(Math.max(1, rows - 1), columns);
+    setTimeout(() => stream.resize(rows, columns), REDRAW_MS);
+  };
+  const stdout = new HeldOutput(process.stdout, redraw);
+  const questions = await askInline({ ...around, say: (line) => around.screen.say(line), stage: stdout }, sandbox);
+  if (questions === undefined) return undefined;
+  return { questions, stdout, session: { stdout, filter: (typed: Buffer) => questions.pass(typed) } };
 }
 
 /** A person at a terminal is asked there. Whoever may not answer is not asked. */

@@ -65,6 +65,17 @@ export class Screen {
     return { columns: this.#stderr.columns || 80, rows: this.#stderr.rows || 24 };
   }
 
+  /** Size of the terminal that results go to, where text can be put anywhere; undefined elsewhere. */
+  get size(): { readonly columns: number; readonly rows: number } | undefined {
+    if (!this.terminal || this.#steady) return undefined;
+    return { columns: this.#stdout.columns || 80, rows: this.#stdout.rows || 24 };
+  }
+
+  /** Writes to the terminal that results go to, with sequences that place it. */
+  overlay(text: string | Uint8Array): void {
+    this.#stdout.write(text);
+  }
+
   /** Draws remarks over the last `over` lines. Lines too long are cut by the terminal instead of wrapped. */
   draw(lines: readonly string[], over: number): void {
     this.#clearWait();

@@ -135,6 +135,8 @@ async function pumpOutput(stream: CommandStream, options: SessionOptions): Promi
     if (chunk.stream === "gap") options.onGap(chunk.bytes);
     else await write(targets[chunk.stream], chunk.data);
   }
+  // What is kept back comes before the end.
+  if (options.stdout !== undefined) await new Promise<void>((resolve) => targets.stdout.write("", () => resolve()));
 }
 
 async function write(target: Writable, data: Uint8Array): Promise<void> {

@@ -113,7 +113,7 @@ async function answerMeanwhile(around: Watching, experiment: string, progress: P
   };
   if (!process.stdin.isTTY) return () => undefined;
   const { askInline } = await import("./run-inside.ts");
-  const questions = await askInline({ ...around, say: (line) => progress.say(line) }, attempts);
+  const questions = await askInline({ ...around, say: (line) => progress.say(line), stage: progress }, attempts);
   if (questions === undefined) return () => undefined;
   const { stdin } = process;
   const hear = (typed: Buffer): void => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { act, line } from "../support/inside.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
-import { Terminal } from "../support/terminal.ts";
+import { Terminal, TerminalScreen } from "../support/terminal.ts";
 import { viv } from "../support/viv.ts";
 
 describe("questions at a terminal", needs("root", "curl"), () => {
@@ -66,16 +66,38 @@ describe("questions at a terminal", needs("root", "curl"), () => {
     try {
       await terminal.until("a line of text", "a line of text\n");
       const { approval } = await put();
-      await terminal.until("ctrl-] and then [o]nce   [a]lways, by the rule `bash: git push inline`");
+      await terminal.until("other, command, git push inline");
       await terminal.until("once and deny", "once and deny\n");
       expect(await state(approval?.id ?? "")).toBe("waiting");
-      await terminal.until("(bash: git push *)", "\u001de");
-      await terminal.until("is approved, once.", "\u001do");
+      await terminal.until("[a]lways, by the rule `bash: git push inline`", "\u001d");
+      await terminal.until("(bash: git push *)", "e");
+      await terminal.until("is approved, once.", "o");
       expect([await put(), await put()]).toMatchObject([{ verdict: "allow" }, { verdict: "ask" }]);
       await terminal.until("", "\n\u0004");
       expect(await terminal.end()).toBe(0);
     } finally {
       terminal.close();
+    }
+  });
+
+  test("POL-5, AP-14: are seen as the server tells them, whatever the program paints over them", needs("tmux"), async () => {
+    const { id: painter } = await server.create({ name: "painter", level: 2 });
+    // Another question in its place; then what would hide or disguise the next text: an open string, margins, line drawing, insert mode.
+    const lie = "viv: ctrl-] shows question apv12345678: painter, command, git status";
+    const paint = `printf '\\033[?1049h\\033[2J\\033[H${lie}\\033[9;10r\\033(0\\033[4h\\033[8m\\033[?25l\\033]0;'`;
+    const screen = new TerminalScreen(server, ["exec", "painter", "--", "sh", "-c", `while :; do ${paint}; sleep 0.05; done`]);
+    try {
+      await screen.until(lie);
+      const { approval } = await server.client.call("decideAction", { sandbox: painter, action: line("git push painted") });
+      const look = async () => state(approval?.id ?? "");
+      await screen.until("git push painted", "C-]");
+      for (let times = 0; times < 20; times += 1) expect(screen.shown).not.toContain("git status");
+      expect(screen.shown).toMatch(/^apv\w+ +painter asks about a command:\n +git push painted\n(.|\n)*\[o\]nce/);
+      expect(await look()).toBe("waiting");
+      await screen.until(lie, "o");
+      expect(await look()).toBe("approved");
+    } finally {
+      screen.close();
     }
   });
 
@@ -86,8 +108,9 @@ describe("questions at a terminal", needs("root", "curl"), () => {
     const asks = `curl -sS -d '${body}' http://localhost:4097/sandbox/self/actions | grep -o '"verdict":"[a-z]*"' | head -1`;
     const terminal = new Terminal(server, ["try", "sleep 1", asks, "--pick", "none"], server.project);
     try {
-      await terminal.until("ctrl-] and then [o]nce   [a]lways, by the rule `bash: git push tried`");
-      await terminal.until("is approved, once.", "\u001do");
+      await terminal.until("command, git push tried");
+      await terminal.until("[a]lways, by the rule `bash: git push tried`", "\u001d");
+      await terminal.until("is approved, once.", "o");
       expect([await terminal.end(), terminal.shown]).toEqual([0, expect.stringContaining("ATTEMPT")]);
       const { experiments } = await server.client.call("listExperiments", { project: server.project });
       const { attempts } = await server.client.call("inspectExperiment", { experiment: experiments[0]?.id ?? "" });

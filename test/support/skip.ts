@@ -22,6 +22,7 @@ const PROBES = {
   bwrap: () => program("bwrap"),
   openssl: () => program("openssl"),
   curl: () => program("curl"),
+  tmux: () => program("tmux"),
   wget: () => program("wget"),
   python3: () => program("python3"),
   pip: () => (succeeds("python3", ["-m", "pip", "--version"]) ? undefined : "pip is not installed"),

@@ -1,6 +1,7 @@
 /** The command line on a real terminal, which util-linux's script(1) makes. */
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { commandLine } from "../../src/cli/text.ts";
 import { eventually, type TestServer } from "./server.ts";
 import { PROGRAM, vivEnvironment } from "./viv.ts";
@@ -46,5 +47,46 @@ export class Terminal {
 
   close(): void {
     this.#child.kill("SIGKILL");
+  }
+}
+
+let screens = 0;
+
+/** The same on a terminal whose screen can be looked at as a person sees it: tmux keeps it. */
+export class TerminalScreen {
+  readonly #socket: string;
+  readonly #env: NodeJS.ProcessEnv;
+
+  constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[]) {
+    this.#socket = join(server.place, `tmux-${(screens += 1)}`);
+    this.#env = vivEnvironment(server, { TERM: "xterm", NO_COLOR: "1" });
+    this.#tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", commandLine([PROGRAM, ...words]));
+  }
+
+  get shown(): string {
+    return this.#tmux("capture-pane", "-p");
+  }
+
+  /** Waits until it shows the text, pressing the key again and again if there is one. */
+  async until(text: string, key?: string): Promise<void> {
+    let pressed = 0;
+    await eventually(
+      () => {
+        if (key !== undefined && performance.now() - pressed > 400) {
+          this.#tmux("send-keys", key);
+          pressed = performance.now();
+        }
+        return this.shown;
+      },
+      (shown) => shown.includes(text),
+    );
+  }
+
+  close(): void {
+    this.#tmux("kill-server");
+  }
+
+  #tmux(...words: string[]): string {
+    return execFileSync("tmux", ["-S", this.#socket, ...words], { env: this.#env, encoding: "utf8" });
   }
 }
