@@ -16,6 +16,8 @@ import { Admission, effectiveLimits } from "./admission.ts";
 import { chosenLimits } from "./limiting.ts";
 import { changedAutonomy } from "./autonomy.ts";
 import { openBase } from "./bases.ts";
+import { narrowedFork } from "./narrowing.ts";
+import { chosenNetwork } from "./network-narrowing.ts";
 import { Networks, refuseWider } from "./networks.ts";
 import type { Backend, Parts } from "./parts.ts";
 import { hiddenPaths, openProject, type ProjectView, shownPaths } from "./projects.ts";
@@ -133,11 +135,13 @@ export class Creation {
       user: input.user ?? String(this.#parts.uid),
       env,
       environmentLeftOut: leftOut,
+      environmentSet: Object.keys(view.config.env.set),
       untrusted: view.trusted ? [] : view.widens.map(({ key }) => key),
       masked: [...this.#parts.user.mask, ...hiddenPaths(view)],
       exposed: [...this.#parts.user.expose, ...shownPaths(view)],
       sudo: view.config.sudo,
       network: networkRules(view.config.network, this.#parts.user.network, input.network),
+      networkChosen: chosenNetwork({}, { mode: input.network }),
       services: view.config.services,
       home: this.#home(env["HOME"]),
       idempotencyKey: input.idempotencyKey ?? null,
@@ -150,13 +154,14 @@ export class Creation {
     return claimed !== undefined && claimed !== home && homeFolders(readPeople()).includes(claimed) ? claimed : home;
   }
 
-  /** A sandbox like another one, from a snapshot of it. */
+  /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
   async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<SandboxRow> {
     const base = await openBase(this.#parts.store, from, from.base);
     // One that only lives as long as the fork takes has no row: it is as its sandbox is.
     const { refreshedTo } = (await this.#parts.store.snapshot(snapshot)) ?? from;
+    const like = await narrowedFork(this.#parts, from);
     const own = await this.#reserve(this.#parts.backends.of(from), name);
-    const row: SandboxRow = { ...from, ...beginning(from.idleMs), refreshedTo, labels, parent: from.id, idempotencyKey: null, ...own };
+    const row: SandboxRow = { ...like, ...beginning(from.idleMs), refreshedTo, labels, parent: from.id, idempotencyKey: null, ...own };
     return this.#bring(row, base, { snapshot });
   }
 

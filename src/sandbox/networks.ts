@@ -11,6 +11,7 @@ import {
   type UserNetwork,
 } from "../schema/network.ts";
 import type { SandboxRow } from "../store/store.ts";
+import { chosenNetwork } from "./network-narrowing.ts";
 import type { Parts } from "./parts.ts";
 import { isFinal, notRunning } from "./state.ts";
 
@@ -60,7 +61,7 @@ export class Networks {
     if (folder === undefined) throw new VivError("unsupported", `The driver ${row.driver} has no walls around the network.`);
     refuseWider(asked.mode, this.#parts.user.network);
     const rules = changed(this.#rulesOf(row), asked);
-    const next: SandboxRow = { ...row, network: rules };
+    const next: SandboxRow = { ...row, network: rules, networkChosen: chosenNetwork(row.networkChosen ?? row.network, asked) };
     await this.#parts.store.change(async (change) => {
       await change.putSandbox(next);
       await change.event("network.changed", row.id, { mode: rules.mode, allow: rules.allow.map(({ host }) => host).slice(0, 100) });

@@ -16,6 +16,11 @@ export interface ProjectView extends LoadedConfig {
   readonly row: ProjectRow;
 }
 
+/** Where a project is, and what its config says. */
+interface Configured extends Pick<LoadedConfig, "config"> {
+  readonly row: Pick<ProjectRow, "path">;
+}
+
 /** The project at or above a path; known to the store from its first use on. */
 export async function openProject(store: Store, path: string, stateFolder: string): Promise<ProjectView> {
   const folder = findProject(path, stateFolder);
@@ -77,10 +82,7 @@ function dataFolders({ config }: ProjectView, taken: boolean): { path: string }[
 
 /** Of the paths of a config, those below the project, relative to it: what is hidden there is not captured. */
 function pathsInside({ row }: ProjectView, paths: readonly string[]): string[] {
-  return paths
-    .flatMap((path) => spellings(row.path, path))
-    .filter((path) => path !== row.path && isWithin(path, row.path))
-    .map((path) => relative(row.path, path));
+  return maskedInside(row.path, paths).map((path) => relative(row.path, path));
 }
 
 /** The places that a path of a config may mean, absolute, and where links lead from there. */
@@ -89,13 +91,18 @@ function spellings(project: string, path: string): string[] {
   return [...new Set(meant.flatMap((each) => [each, realPlace(each)]))];
 }
 
+/** The places below the project that paths of a config hide, absolute. */
+export function maskedInside(project: string, paths: readonly string[]): string[] {
+  return paths.flatMap((path) => spellings(project, path)).filter((path) => path !== project && isWithin(path, project));
+}
+
 /** Everything that a config hides, absolute, or with a `~` that stands for the home of whoever creates the sandbox. */
-export function hiddenPaths({ row, config }: ProjectView): string[] {
+export function hiddenPaths({ row, config }: Configured): string[] {
   return [...config.mask, ...config.capture.exclude.map((path) => `./${path}`)].map((path) => absolute(row.path, path));
 }
 
 /** What it shows outside the project, in the same form. */
-export function shownPaths({ row, config }: ProjectView): string[] {
+export function shownPaths({ row, config }: Configured): string[] {
   return config.expose.map((path) => absolute(row.path, path)).filter((path) => !isWithin(path, row.path));
 }
 

@@ -9,6 +9,7 @@ import { basesOf, dropUnused, openBase } from "./bases.ts";
 import type { Commands } from "./commands.ts";
 import type { Creation } from "./creation.ts";
 import type { Ending } from "./ending.ts";
+import { narrowed } from "./narrowing.ts";
 import type { Parts } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 import { isFinal, requireLive } from "./state.ts";
@@ -138,11 +139,12 @@ export class Snapshots {
   }
 
   /** From any point of a rollback to its end; also of a start, for which there is neither a process nor, mostly, a volume. */
-  async finishRollback(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
+  async finishRollback(before: SandboxRow, snapshot: string): Promise<SandboxRow> {
+    const row = await narrowed(this.#parts, before);
     const { store, live, reach } = this.#parts;
     const { volumes, driver, capture } = this.#parts.backends.of(row);
-    const before = live.get(row.id);
-    await before?.walls.stop(0);
+    const running = live.get(row.id);
+    await running?.walls.stop(0);
     live.remove(row.id);
     await this.#commands.settleAll(row.id, "cancelled");
     await driver.clear(row.id, "keep");
@@ -150,7 +152,7 @@ export class Snapshots {
     await volumes.rollback(row.id, snapshot);
     reach("rollback.volume");
     const walls = await this.#creation.relaunch(row, await openBase(store, row, row.base));
-    live.add(row.id, walls, driver, before);
+    live.add(row.id, walls, driver, running);
     const refreshedTo = (await store.snapshot(snapshot))?.refreshedTo;
     const back: SandboxRow = { ...row, refreshedTo, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
     const unused = await store.change(async (change) => {

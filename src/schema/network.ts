@@ -108,6 +108,13 @@ export const NetworkRules = z
   .describe("What a sandbox reaches.");
 export type NetworkRules = z.infer<typeof NetworkRules>;
 
+/** What a person chose for one sandbox, beside its configs. */
+export interface ChosenNetwork {
+  readonly mode?: NetworkMode | undefined;
+  readonly allow?: readonly HostRule[] | undefined;
+  readonly ports?: readonly number[] | undefined;
+}
+
 export const NO_NETWORK: NetworkRules = { mode: "off", allow: [], ports: [...WEB_PORTS], production: [] };
 
 const WIDTH: Readonly<Record<NetworkMode, number>> = { off: 0, "allow-list": 1, public: 2 };

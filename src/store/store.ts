@@ -7,7 +7,7 @@ import type { Command } from "../schema/command.ts";
 import type { Service } from "../schema/config.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
-import type { NetworkRules } from "../schema/network.ts";
+import type { ChosenNetwork, NetworkRules } from "../schema/network.ts";
 import type { Autonomy } from "../schema/policy.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { Limits, Sandbox, Snapshot } from "../schema/sandbox.ts";
@@ -30,12 +30,16 @@ export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses"> {
   readonly user: string;
   readonly env: Record<string, string>;
   readonly environmentLeftOut: string[];
+  /** Names of variables that its config set; rows of earlier versions don't say. */
+  readonly environmentSet?: readonly string[] | undefined;
   readonly untrusted: string[];
   readonly masked: string[];
   readonly exposed: string[];
   readonly sudo: boolean;
   /** What it reaches; nothing where this is missing, as in rows of earlier versions. */
   readonly network?: NetworkRules | undefined;
+  /** What of that a person chose beside the configs; rows of earlier versions don't say. */
+  readonly networkChosen?: ChosenNetwork | undefined;
   /** Services of the trusted config, started whenever processes start. */
   readonly services: Record<string, Service>;
   readonly home: string;

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Sandbox } from "../../src/schema/sandbox.ts";
 import { viv } from "../support/viv.ts";
 import { TestServer } from "../support/server.ts";
@@ -139,6 +139,70 @@ describe("vivarium.json", needs("root"), () => {
       /sudo(.|\n)*No such file or directory\n$/,
     );
     expect((await server.create()).untrusted).toEqual([]);
+  });
+
+  describe("that has narrowed since", () => {
+    const wide = (): object => ({
+      expose: [join(server.place, ".ssh")],
+      sudo: true,
+      env: { pass: ["MY_TOKEN"], set: { SET: "set" } },
+      network: { mode: "public", allow: [{ host: "db.example.com", ports: [5432], tcp: true }] },
+    });
+    const line = (): string =>
+      `cat ${server.place}/.ssh/id_rsa ${outside}/file 2>/dev/null; grep NoNewPrivs /proc/self/status | tr -d '\\n'; echo; echo $MY_TOKEN $SET`;
+    const seen = async (sandbox: string): Promise<string[]> => {
+      const { stdout } = await server.sh(sandbox, line());
+      const { rules } = await server.client.call("inspectNetwork", { sandbox });
+      return [...stdout.trim().split(/\s+/), ...rules.allow.map(({ host }) => host)];
+    };
+    const fork = async (sandbox: string): Promise<string> => (await server.client.call("forkSandbox", { sandbox })).sandboxes[0]?.id ?? "";
+    const ALL = ["real", "key", "outside", "NoNewPrivs:", "0", "value", "set", "db.example.com", "mine.example.com"];
+    let box: string;
+    let snapshot: string;
+
+    beforeEach(async () => {
+      configure(wide());
+      await trust();
+      box = (await server.create({ env: { MY_TOKEN: "value", PATH: "/usr/bin:/bin" } })).id;
+      await server.client.call("changeNetwork", { sandbox: box, allow: ["mine.example.com"] });
+      snapshot = (await server.client.call("createSnapshot", { sandbox: box })).id;
+    });
+
+    test("leaves a fork nothing that a new sandbox would not have, but what a person chose for it", async () => {
+      expect(await seen(await fork(box))).toEqual(ALL);
+      configure({ mask: [outside] });
+      expect(await seen(await fork(box))).toEqual(["NoNewPrivs:", "1", "mine.example.com"]);
+      // Not trusted: what it says is another content than the one that was.
+      configure({ ...wide(), idle: "5m" });
+      const untrusted = await fork(box);
+      expect(await seen(untrusted)).toEqual(["outside", "NoNewPrivs:", "1", "mine.example.com"]);
+      configure("{");
+      expect(await seen(await fork(box))).toEqual(["outside", "NoNewPrivs:", "1", "mine.example.com"]);
+      configure(wide());
+      expect(await seen(await fork(box))).toEqual(ALL);
+      expect(await seen(await fork(untrusted))).toEqual(["outside", "NoNewPrivs:", "1", "mine.example.com"]);
+    });
+
+    test("holds after a rollback and a start, too", async () => {
+      configure({ mask: [outside] });
+      expect(await seen(box)).toEqual(ALL);
+      await server.client.call("rollback", { sandbox: box, snapshot });
+      expect(await seen(box)).toEqual(["NoNewPrivs:", "1", "mine.example.com"]);
+      configure({});
+      await server.client.call("stopSandbox", { sandbox: box });
+      await server.client.call("startSandbox", { sandbox: box });
+      expect(await seen(box)).toEqual(["NoNewPrivs:", "1", "mine.example.com"]);
+    });
+
+    test("makes no fork of a sandbox that holds what is masked in the project by now", async () => {
+      configure({ mask: ["never/there", "other"] });
+      await expect(fork(box)).rejects.toMatchObject({
+        code: "unsupported",
+        message: expect.stringContaining("holds other of the project"),
+      });
+      configure({ mask: ["never/there"] });
+      expect(await seen(await fork(box))).toContain("outside");
+    });
   });
 
   test("may have comments and trailing commas, and what is wrong is named with file and line", async () => {

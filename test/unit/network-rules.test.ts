@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { proxyEnvironment } from "../../src/network/environment.ts";
 import { decide, matches, type Ruling } from "../../src/network/rules.ts";
+import { narrowedNetwork } from "../../src/sandbox/network-narrowing.ts";
 import { NO_NETWORK, networkRules, ProjectNetwork, UserNetwork, type NetworkRules } from "../../src/schema/network.ts";
 
 const PUBLIC: NetworkRules = { ...NO_NETWORK, mode: "public" };
@@ -165,5 +166,26 @@ describe("variables inside", () => {
     expect(Number(variables["GIT_CONFIG_COUNT"])).toBe(1 + keys.length);
     expect(keys.map(([, value]) => value)).toContain("git@example.com:");
     expect(keys.map(([, value]) => value)).not.toContain("git@git.test:");
+  });
+});
+
+describe("what a sandbox still reaches when it is launched again", () => {
+  const user = UserNetwork.parse({});
+  const narrowed = (network: NetworkRules, networkChosen: object, project: object, own = user): NetworkRules | undefined =>
+    narrowedNetwork({ network, networkChosen }, ProjectNetwork.parse(project), own);
+
+  test("is a list that the public web holds, also where the list is gone from the config", () => {
+    const web = { ...LIST, allow: LIST.allow.slice(0, 2) };
+    expect(narrowed(web, {}, {})).toMatchObject({ mode: "allow-list", allow: web.allow });
+    expect(narrowed(LIST, {}, {})?.allow).toEqual(web.allow);
+    expect(narrowed(LIST, { allow: LIST.allow.slice(2) }, {})?.allow).toEqual(LIST.allow);
+  });
+
+  test("is no more than the configs open by now", () => {
+    expect(narrowed(PUBLIC, {}, { mode: "allow-list", allow: ["a.test"] })).toMatchObject({ mode: "allow-list", allow: [] });
+    expect(narrowed(PUBLIC, { mode: "public" }, { mode: "off" })?.mode).toBe("public");
+    expect(narrowed(PUBLIC, { mode: "public" }, {}, UserNetwork.parse({ ceiling: "off" }))?.mode).toBe("off");
+    expect(narrowed({ ...PUBLIC, ports: [80, 443, 8080] }, {}, {})?.ports).toEqual([80, 443]);
+    expect(narrowed(PUBLIC, {}, { production: ["p.test"], effects: "hold" })).toMatchObject({ production: ["p.test"], effects: "hold" });
   });
 });
