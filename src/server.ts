@@ -10,6 +10,7 @@ import { findCell, readVersion } from "./config/machine.ts";
 import { preparePaths, type Paths } from "./config/paths.ts";
 import { loadUserConfig } from "./config/project-config.ts";
 import { EventFeed } from "./events/events.ts";
+import type { NativeDriver } from "./drivers/native/native.ts";
 import { CellHost } from "./host/cell-host.ts";
 import { Cgroups, groupName, layoutOf } from "./host/cgroups.ts";
 import { CELL_REMEDY, diagnose } from "./host/doctor.ts";
@@ -185,28 +186,40 @@ export class Server {
   }
 
   async #native(cell: string, machine: Machine, user: UserConfig, owner: string): Promise<Backend> {
-    const exits = new Exits();
     const cgroups = Cgroups.open(groupName(owner));
     // Before the cell host's closer, so that it comes after it: the host lives in a group itself.
     this.#closers.push(() => cgroups?.close(this.#live.size === 0));
-    const host = this.#cellHost(cell, exits);
-    if (host.pid !== undefined) cgroups?.moveCells(host.pid);
+    const enter = (host: CellHost): void => (host.pid === undefined ? undefined : cgroups?.moveCells(host.pid));
+    let driver: NativeDriver | undefined;
+    const host = this.#cellHost(cell, {
+      exited: (sandbox) => driver?.exited(sandbox),
+      restarted: async (next) => {
+        enter(next);
+        await driver?.rejoin();
+      },
+    });
+    enter(host);
     const { paths } = this.#options;
     const standIns = () => this.#models?.standIns;
     const options = { host, cgroups, machine, paths, user, owner, live: this.#live, standIns };
     const native = await openNative(options, (close) => this.#closers.push(close));
-    exits.listener = (sandbox) => native.driver.exited(sandbox);
+    driver = native.driver;
     return native;
   }
 
-  #cellHost(cell: string, exits: Exits): CellHost {
+  #cellHost(cell: string, listener?: HostListener): CellHost {
+    const { log } = this.#options;
     const host = new CellHost({
       program: cell,
-      onEvent: (name, fields) => name === "exited" && exits.tell(fields.get("sandbox") ?? ""),
+      onEvent: (name, fields) => name === "exited" && listener?.exited(fields.get("sandbox") ?? ""),
+      onRestart: (reason, next) => {
+        log.warn("the cell host was started again", { reason: reason.message });
+        const trouble = (error: unknown): void => log.warn("the new cell host does not watch all sandboxes", { error: describe(error) });
+        listener?.restarted(next).catch(trouble);
+      },
       onLost: (reason) => {
-        this.#options.log.warn("the cell host is gone; the server ends and the next one takes the sandboxes over", {
-          reason: reason.message,
-        });
+        const message = "the cell host ends again and again; the server ends and the next one takes the sandboxes over";
+        log.warn(message, { reason: reason.message });
         this.#options.onShutdown();
       },
     });
@@ -314,7 +327,7 @@ export class Server {
   /** Writing to real projects takes the cell, walls or not. */
   #promotions(all: Omit<PromotionParts, "transactions" | "folder">, cell: string | undefined): Promotions | undefined {
     const { home } = this.#options.paths;
-    const host = this.#host ?? (cell === undefined ? undefined : this.#cellHost(cell, new Exits()));
+    const host = this.#host ?? (cell === undefined ? undefined : this.#cellHost(cell));
     if (host === undefined) return undefined;
     const transactions = new Transactions(host, join(home, "transactions"), all.parts.reach);
     const promotions = new Promotions({ ...all, transactions, folder: join(home, "promotions") });
@@ -358,11 +371,9 @@ export class Server {
   }
 }
 
-/** Ends of sandboxes, told to the driver once there is one. */
-class Exits {
-  listener: ((sandbox: string) => void) | undefined;
-
-  tell(sandbox: string): void {
-    this.listener?.(sandbox);
-  }
+/** What the driver hears of the cell host. */
+interface HostListener {
+  exited(sandbox: string): void;
+  /** Another process has taken over. */
+  restarted(host: CellHost): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /** Whether the machine still is as it was when it was last looked at for what must be hidden. Asked of the kernel at each launch. */
 import { dirname, join } from "node:path";
-import { CellError, type CellHost } from "../host/cell-host.ts";
+import type { CellHost } from "../host/cell-host.ts";
+import { CellError } from "../host/helper.ts";
 import { joinParts } from "../host/frames.ts";
 import { realPlace } from "../host/real-place.ts";
 import { ABSENT, EMPTY_FOLDERS, SEARCHED, TOOLCHAIN_SECRETS } from "./mask-rules.ts";
@@ -47,7 +48,7 @@ export class Lookout {
       await this.#host.request("lookout.begin", this.#places());
     } catch (error) {
       // Where nothing can be watched, everything counts as changed each time.
-      if (!(error instanceof CellError) || error.code === "closed") throw error;
+      if (!(error instanceof CellError)) throw error;
     }
     return this.#version;
   }

@@ -2,7 +2,8 @@
 import { existsSync, lstatSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { CellError, type CellHost } from "../host/cell-host.ts";
+import type { CellHost } from "../host/cell-host.ts";
+import { CellError } from "../host/helper.ts";
 import { KeyedLocks } from "../host/locks.ts";
 import { mountOf, readMounts } from "../host/mounts.ts";
 import { VivError } from "../schema/errors.ts";
@@ -247,7 +248,7 @@ export class ProjectCapture implements Capture {
 
 /** Trying again from the start would end in the same. */
 function isFinal(error: CellError): boolean {
-  return error.code === "closed" || error.code === "no-space";
+  return error.code === "no-space";
 }
 
 function explain(error: unknown, project: string): unknown {

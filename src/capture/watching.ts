@@ -1,5 +1,6 @@
 /** What the kernel saw change in a root since it was last asked. */
-import { CellError, type CellHost } from "../host/cell-host.ts";
+import type { CellHost } from "../host/cell-host.ts";
+import { CellError } from "../host/helper.ts";
 
 /** Folders in which something changed; "all" when that is not known. */
 export type Dirty = readonly Buffer[] | "all";
@@ -21,14 +22,20 @@ export class Watching {
       await this.#host.request("watch", [["key", this.#key], ["path", path], ...skip.map((folder) => ["skip", folder] as const)]);
       this.#watched = true;
     } catch (error) {
-      if (!(error instanceof CellError) || error.code === "closed") throw error;
+      if (!(error instanceof CellError)) throw error;
     }
   }
 
   async drain(): Promise<Dirty> {
     if (!this.#watched) return "all";
-    const reply = await this.#host.request("drain", [["key", this.#key]]);
-    return reply.flag("overflow") || reply.flag("too_many") ? "all" : reply.rawAll("dirty");
+    try {
+      const reply = await this.#host.request("drain", [["key", this.#key]]);
+      return reply.flag("overflow") || reply.flag("too_many") ? "all" : reply.rawAll("dirty");
+    } catch (error) {
+      // A helper that was started anew watches nothing yet.
+      if (!(error instanceof CellError) || error.code !== "not-found") throw error;
+      return "all";
+    }
   }
 
   async stop(): Promise<void> {

@@ -1,184 +1,111 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import type { Socket } from "node:net";
+/**
+ * The resident helper `cell host`, whichever process it is now. One that ends is started again, and what is safe to ask twice is
+ * asked again; the rest is told. Sandboxes go on meanwhile. One that ends again and again is given up.
+ */
+import { closeSync, openSync } from "node:fs";
+import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { unprotected } from "./oom.ts";
-import { isWaitingForDisk } from "./processes.ts";
-import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND } from "./frames.ts";
-
-/** An ERROR frame of the cell: `code` is one of the protocol's words, `step` names where it failed. */
-export class CellError extends Error {
-  override readonly name = "CellError";
-  readonly code: string;
-  readonly errno: number;
-  readonly step: string;
-
-  constructor(code: string, errno: number, step: string, message: string) {
-    super(message);
-    this.code = code;
-    this.errno = errno;
-    this.step = step;
-  }
-
-  static from(fields: Fields): CellError {
-    const code = fields.get("code") ?? "failed";
-    return new CellError(code, fields.number("errno") ?? 0, fields.get("step") ?? "", fields.get("message") ?? code);
-  }
-}
-
-interface Waiting {
-  resolve(fields: Fields): void;
-  reject(reason: Error): void;
-}
-
-export type CellEvent = (name: string, fields: Fields) => void;
+import type { FieldList, Fields } from "./frames.ts";
+import { type CellEvent, Helper, HelperLost } from "./helper.ts";
 
 export interface CellHostOptions {
   /** The cell program. */
   readonly program: string;
   /** Called for every EVENT frame, such as `exited`. */
   readonly onEvent?: CellEvent;
-  /** Called once when the helper has ended without close(). */
+  /** Called when another process of the helper has taken over, before anything else is asked of it. */
+  readonly onRestart?: (reason: Error, host: CellHost) => void;
+  /** Called once when the helper was given up. */
   readonly onLost?: (reason: Error) => void;
 }
 
-const stderrMaxBytes = 8192;
-const SILENT_LOOKS = 4;
+/** These look, or end in the same however often they are asked. What a process that is gone had begun of any other is not known. */
+const ASKED_AGAIN: ReadonlySet<string> = new Set([
+  "adopt",
+  "btrfs.identity",
+  "btrfs.qgroup",
+  "btrfs.quota",
+  "btrfs.sync",
+  "btrfs.usage",
+  "compare",
+  "drain",
+  "kill",
+  "lookout.ask",
+  "lookout.begin",
+  "measure",
+  "remove",
+  "unwatch",
+  "watch",
+]);
 
-/**
- * The resident helper `cell host` and the channel to it. Requests are answered out of order. When the helper
- * is lost, every waiting and later request is rejected with the code `closed`; sandboxes go on, and a new
- * CellHost can adopt them.
- */
 export class CellHost {
-  readonly #child: ChildProcess;
-  readonly #channel: Socket;
-  readonly #decoder = new FrameDecoder();
-  readonly #waiting = new Map<string, Waiting>();
-  readonly #onEvent: CellEvent | undefined;
-  readonly #onLost: ((reason: Error) => void) | undefined;
-  readonly #ended: Promise<void>;
-  #nextId = 1;
-  #stderr = "";
-  #lost: CellError | undefined;
+  readonly #options: CellHostOptions;
+  /** The program as it was at the start: what lies at its path later may be another version, or another program. */
+  readonly #binary: number | undefined;
+  /** When it was started again, in monotonic time. */
+  #restarts: number[] = [];
+  #helper: Helper;
+  #isLost = false;
   #closing = false;
-  /** Looks in a row at which somebody waited and nothing had come. */
-  #silentLooks = 0;
-  readonly #looks: NodeJS.Timeout;
 
   constructor(options: CellHostOptions) {
-    this.#onEvent = options.onEvent;
-    this.#onLost = options.onLost;
-    // Node makes a "pipe" beyond stderr a Unix socket pair, which is what the protocol asks for.
-    // A process group of its own keeps a Ctrl-C at the server's terminal away from the helper.
-    // It protects itself from the OOM killer, and gives its children back what it was started with.
-    this.#child = unprotected(() =>
-      spawn(options.program, ["host"], { stdio: ["ignore", "ignore", "pipe", "pipe"], detached: true, env: {} }),
-    );
-    this.#channel = this.#child.stdio[3] as Socket;
-    this.#ended = once(this.#child, "close").then(
-      () => undefined,
-      (reason: unknown) => this.#lose(`could not be started: ${String(reason)}`),
-    );
-    this.#child.once("exit", (code, signal) => this.#lose(`ended with ${signal ?? `exit code ${code}`}`));
-    this.#child.stderr?.on("data", (chunk: Buffer) => {
-      this.#stderr = (this.#stderr + chunk.toString("utf8")).slice(-stderrMaxBytes);
-    });
-    this.#channel.on("data", (chunk: Buffer) => this.#receive(chunk));
-    this.#looks = setInterval(() => this.#look(), LIMITS.cellSilenceMs / SILENT_LOOKS);
-    this.#looks.unref();
-    // The end of the process says more than the end of its channel, and comes right after it.
-    const channelEnded = (how: string): void => void this.#ended.then(() => this.#lose(how));
-    this.#channel.once("error", (reason) => channelEnded(reason.message));
-    this.#channel.once("close", () => channelEnded("closed its channel"));
+    this.#options = options;
+    this.#binary = openProgram(options.program);
+    this.#helper = this.#start(options.program);
   }
 
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.#helper.pid;
   }
 
-  get lost(): boolean {
-    return this.#lost !== undefined;
-  }
-
-  request(operation: string, fields: FieldList = []): Promise<Fields> {
-    const { promise, resolve, reject } = Promise.withResolvers<Fields>();
-    if (this.#lost !== undefined || this.#closing) {
-      reject(this.#lost ?? new CellError("closed", 0, "channel", "the cell host was closed"));
-      return promise;
+  async request(operation: string, fields: FieldList = []): Promise<Fields> {
+    const asked = this.#helper;
+    try {
+      return await asked.request(operation, fields);
+    } catch (error) {
+      if (!(error instanceof HelperLost)) throw error;
+      if (asked === this.#helper || !ASKED_AGAIN.has(operation)) throw this.#told(error);
+      return this.request(operation, fields);
     }
-    const id = String(this.#nextId++);
-    const frame = encodeFrame(KIND.request, encodeFields([["id", id], ["op", operation], ...fields]));
-    this.#waiting.set(id, { resolve, reject });
-    this.#channel.write(frame);
-    return promise;
   }
 
   /** Ends the helper and waits for its end. Launches and removals under way go on without it. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.#channel.destroy();
-    const patience = setTimeout(() => this.#child.kill("SIGKILL"), LIMITS.cellSilenceMs);
-    await this.#ended;
-    clearTimeout(patience);
-    clearInterval(this.#looks);
+    await this.#helper.close();
+    if (this.#binary !== undefined) closeSync(this.#binary);
   }
 
-  /**
-   * Requests may take minutes, but each long one has a process of its own and the loop goes on: one that is silent hangs.
-   * Waiting for a disk is no such thing, and could not be ended anyway.
-   */
-  #look(): void {
-    if (this.#waiting.size === 0 || isWaitingForDisk(this.#child.pid)) this.#silentLooks = 0;
-    else if (this.#silentLooks >= SILENT_LOOKS) {
-      this.#lose(`did not answer for ${LIMITS.cellSilenceMs / 1000} seconds`);
-      this.#child.kill("SIGKILL");
-    } else {
-      this.#silentLooks += 1;
-      // Any answer will do, a refusal too.
-      this.#channel.write(
-        encodeFrame(
-          KIND.request,
-          encodeFields([
-            ["id", "0"],
-            ["op", "ping"],
-          ]),
-        ),
-      );
-    }
+  #start(file: string): Helper {
+    const { program, onEvent } = this.#options;
+    return new Helper({ file, name: program, onEvent, onLost: (reason) => this.#replace(reason) });
   }
 
-  #receive(chunk: Buffer): void {
-    this.#silentLooks = 0;
-    try {
-      for (const frame of this.#decoder.push(chunk)) this.#dispatch(frame);
-    } catch (reason) {
-      this.#lose(`broke the protocol: ${String(reason)}`);
-    }
-  }
-
-  #dispatch(frame: Frame): void {
-    const fields = new Fields(frame.payload);
-    if (frame.kind === KIND.event) {
-      this.#onEvent?.(fields.get("event") ?? "", fields);
+  #replace(reason: HelperLost): void {
+    const now = performance.now();
+    this.#restarts = [...this.#restarts.filter((at) => now - at < LIMITS.helperRestartsMs), now];
+    if (this.#binary === undefined || this.#restarts.length > LIMITS.helperRestarts) {
+      this.#isLost = true;
+      this.#options.onLost?.(reason);
       return;
     }
-    const id = fields.get("id") ?? "";
-    const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return;
-    this.#waiting.delete(id);
-    if (frame.kind === KIND.reply) waiting.resolve(fields);
-    else waiting.reject(CellError.from(fields));
+    this.#helper = this.#start(`/proc/${process.pid}/fd/${this.#binary}`);
+    this.#options.onRestart?.(reason, this);
   }
 
-  #lose(how: string): void {
-    if (this.#lost !== undefined) return;
-    clearInterval(this.#looks);
-    const said = this.#stderr.trim();
-    this.#lost = new CellError("closed", 0, "channel", `the cell host ${how}${said === "" ? "" : `: ${said}`}`);
-    this.#channel.destroy();
-    for (const waiting of this.#waiting.values()) waiting.reject(this.#lost);
-    this.#waiting.clear();
-    if (!this.#closing) this.#onLost?.(this.#lost);
+  #told(reason: HelperLost): VivError {
+    const message = `The native helper ${reason.message} while it worked on this.`;
+    if (this.#closing) return new VivError("cell_failed", message, { cause: reason, remedy: "Try again: the server was about to end." });
+    if (this.#isLost) return new VivError("cell_failed", message, { cause: reason });
+    return new VivError("cell_failed", message, { cause: reason, remedy: "Try again: it was started anew, and sandboxes go on." });
+  }
+}
+
+/** A program that is not there is told by its start. */
+function openProgram(program: string): number | undefined {
+  try {
+    return openSync(program, "r");
+  } catch {
+    return undefined;
   }
 }

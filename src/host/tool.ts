@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError, type ErrorCode } from "../schema/errors.ts";
-import { CellError, type CellHost } from "./cell-host.ts";
+import type { CellHost } from "./cell-host.ts";
+import { CellError } from "./helper.ts";
 import type { RunResult } from "./run.ts";
 
 export interface ToolOptions {
@@ -39,7 +40,7 @@ export function toolWith(host: CellHost): Tool {
       if (reply.get("ended") === "output") throw new VivError("internal", `${program} wrote more than ${maxOutputBytes} bytes`);
       return { code: reply.number("exit") ?? null, stdout: await readFile(output), stderr: (reply.get("stderr") ?? "").trim() };
     } catch (cause) {
-      throw cause instanceof CellError && cause.code !== "closed" ? refusal(program, cause) : cause;
+      throw cause instanceof CellError ? refusal(program, cause) : cause;
     } finally {
       rm(output, { force: true }).catch(() => undefined);
     }

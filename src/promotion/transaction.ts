@@ -4,7 +4,8 @@
  * Whatever is found that was not expected brings everything back; a crash at any point ends in before or after.
  */
 import { constants } from "node:os";
-import { type CellHost, CellError } from "../host/cell-host.ts";
+import type { CellHost } from "../host/cell-host.ts";
+import { CellError } from "../host/helper.ts";
 import { type FieldList, type Fields, splitParts } from "../host/frames.ts";
 import { KeyedLocks } from "../host/locks.ts";
 import type { MergedChange } from "../merge/three-way.ts";
@@ -141,7 +142,7 @@ export class Transactions {
     try {
       await this.#clean(id, begun, true);
     } catch (error) {
-      if (error instanceof CellError) return;
+      if (error instanceof CellError || (error instanceof VivError && error.code === "cell_failed")) return;
       throw error;
     }
     await this.#journal.finish(id);

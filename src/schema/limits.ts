@@ -177,6 +177,9 @@ export const LIMITS = {
   cellAnswerMs: 10_000,
   /** How long the cell host may be silent while somebody waits for it. */
   cellSilenceMs: 12_000,
+  /** How often within the time it is started again before the server gives up. */
+  helperRestarts: 3,
+  helperRestartsMs: 60_000,
   stopGraceMs: 2_000,
   shutdownMs: 30_000,
 } as const;

@@ -1,9 +1,24 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CellHost } from "../../src/host/cell-host.ts";
+import type { Fields } from "../../src/host/frames.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { type CellForTests, parts, startCell } from "../support/cell.ts";
 import { needs } from "../support/skip.ts";
 import { CELL } from "../support/storage.ts";
@@ -37,18 +52,53 @@ describe("cell host", needs("linux"), () => {
   test("a program that can't be started rejects every request and is reported", async () => {
     const onLost = vi.fn<(reason: Error) => void>();
     const host = new CellHost({ program: join(cell.folder, "absent"), onLost });
-    await expect(host.request("measure")).rejects.toMatchObject({ code: "closed" });
+    await expect(host.request("measure")).rejects.toMatchObject({
+      code: "cell_failed",
+      message: expect.stringContaining("could not be started"),
+    });
     await host.close();
     expect(onLost).toHaveBeenCalledOnce();
   });
 
-  test("the end of the helper rejects what waits", async () => {
-    const onLost = vi.fn<(reason: Error) => void>();
-    const host = new CellHost({ program: CELL, onLost });
-    await host.request("measure", [["path", cell.folder]]);
-    const waiting = host.request("measure", [["path", "/"]]).catch((reason: unknown) => reason);
+  test("F-28: a helper that ends is started again: what only looks is asked again, the rest is told, and a stubborn one is given up", async () => {
+    const place = mkdtempSync(join(cell.folder, "again-"));
+    const program = join(place, "cell");
+    copyFileSync(CELL, program);
+    const [onLost, onRestart] = [vi.fn<(reason: Error) => void>(), vi.fn<(reason: Error) => void>()];
+    const host = new CellHost({ program, onLost, onRestart });
+    const told = (asked: Promise<Fields>): Promise<unknown> => asked.catch((reason: unknown) => reason);
+    // Another program at its path is not what was started.
+    rmSync(program);
+    writeFileSync(program, "#!/bin/sh\nexit 3\n", { mode: 0o755 });
+    const run = (): Promise<Fields> =>
+      host.request(
+        "run",
+        Object.entries({
+          program: "sleep",
+          arg: "1000",
+          cwd: "/",
+          stdout: join(place, `out${onRestart.mock.calls.length}`),
+          timeout: "9000",
+          most: "9",
+          env: `PATH=${process.env["PATH"]}`,
+        }),
+      );
+    for (let kills = 1; kills <= LIMITS.helperRestarts; kills += 1) {
+      await host.request("measure", [["path", place]]);
+      const [looking, working] = [host.request("measure", [["path", "/usr"]]), told(run())];
+      process.kill(host.pid ?? 0, "SIGKILL");
+      expect((await looking).number("entries")).toBeGreaterThan(0);
+      expect(await working).toMatchObject({
+        code: "cell_failed",
+        message: expect.stringContaining("SIGKILL"),
+        remedy: expect.stringContaining("Try again"),
+      });
+      expect(onRestart).toHaveBeenCalledTimes(kills);
+    }
+    expect(onLost).not.toHaveBeenCalled();
+    const looking = told(host.request("measure", [["path", "/usr"]]));
     process.kill(host.pid ?? 0, "SIGKILL");
-    expect(await waiting).toMatchObject({ code: "closed" });
+    expect(await looking).toMatchObject({ code: "cell_failed", remedy: expect.stringContaining("viv doctor") });
     expect(onLost).toHaveBeenCalledOnce();
     await host.close();
   });

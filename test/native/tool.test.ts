@@ -75,7 +75,7 @@ describe("a program run by the helper", needs("linux"), () => {
     );
     await vi.waitUntil(() => existsSync(file));
     process.kill(host.pid ?? 0, "SIGKILL");
-    expect(await waiting).toMatchObject({ code: "closed" });
+    expect(await waiting).toMatchObject({ code: "cell_failed" });
     await vi.waitUntil(() => !isRunning(Number(readFileSync(file, "utf8"))));
     await host.close();
   });

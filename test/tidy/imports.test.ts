@@ -64,6 +64,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "store",
     "events",
     "policy",
+    "drivers",
     "network",
     "secrets",
     "merge",

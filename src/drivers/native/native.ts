@@ -3,7 +3,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CellHost } from "../../host/cell-host.ts";
-import { CellError } from "../../host/cell-host.ts";
+import { CellError } from "../../host/helper.ts";
 import type { Cgroups } from "../../host/cgroups.ts";
 import { readMounts } from "../../host/mounts.ts";
 import { firstProcessesHolding } from "../../host/processes.ts";
@@ -55,6 +55,8 @@ export class NativeDriver implements Driver {
   readonly #options: NativeOptions;
   readonly #boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   readonly #listeners: ((sandbox: string) => void)[] = [];
+  /** Process 1 of every sandbox that was launched or adopted and not cleared. */
+  readonly #launched = new Map<string, Launched>();
   /** Sandboxes that are being ended on purpose, and who waits for that. */
   readonly #ending = new Map<string, PromiseWithResolvers<void>>();
 
@@ -154,20 +156,31 @@ export class NativeDriver implements Driver {
     // In a copy of a state folder stand the processes of the original.
     const { owner } = this.#options;
     if (launched.boot !== this.#boot || (launched.owner ?? owner) !== owner) return undefined;
+    return (await this.#isWatched(sandbox, launched)) ? this.#walls(sandbox, launched, limits) : undefined;
+  }
+
+  /** Lets the helper watch for the end of a process 1; false when that has come. */
+  async #isWatched(sandbox: string, { pid, start }: Launched): Promise<boolean> {
     try {
       await this.#options.host.request("adopt", [
         ["sandbox", sandbox],
-        ["pid", String(launched.pid)],
-        ["start", launched.start],
+        ["pid", String(pid)],
+        ["start", start],
       ]);
+      return true;
     } catch (error) {
-      if (error instanceof CellError && error.code === "not-found") return undefined;
+      if (error instanceof CellError && error.code === "not-found") return false;
       throw error;
     }
-    return this.#walls(sandbox, launched, limits);
+  }
+
+  /** For a helper that was started anew: it watches every sandbox, and those that ended meanwhile are told. */
+  async rejoin(): Promise<void> {
+    for (const [sandbox, launched] of this.#launched) if (!(await this.#isWatched(sandbox, launched))) this.exited(sandbox);
   }
 
   #walls(sandbox: string, launched: Launched, limits: Limits): NativeWalls {
+    this.#launched.set(sandbox, launched);
     return new NativeWalls({
       sandbox,
       launched,
@@ -209,6 +222,7 @@ export class NativeDriver implements Driver {
     await rm(this.#runFolder(sandbox), { recursive: true, force: true });
     if (logs === "remove") await rm(this.#logFolder(sandbox), { recursive: true, force: true });
     this.#ending.delete(sandbox);
+    this.#launched.delete(sandbox);
   }
 
   /** A launch whose server died before it wrote down the process id: process 1 answers at its socket, or is known by its log. */

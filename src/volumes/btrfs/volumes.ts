@@ -5,7 +5,8 @@
 import { existsSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { CellError, type CellHost } from "../../host/cell-host.ts";
+import type { CellHost } from "../../host/cell-host.ts";
+import { CellError } from "../../host/helper.ts";
 import { VivError } from "../../schema/errors.ts";
 import { damaged } from "../damage.ts";
 import { readShared } from "../shared.ts";
@@ -165,7 +166,7 @@ export class BtrfsVolumes implements Volumes {
       const reply = await this.#host.request("btrfs.identity", [["path", this.#shelves.path("snapshot", snapshot)]]);
       return { uuid: reply.get("uuid") ?? "", readOnly: reply.flag("readonly"), changed: reply.flag("changed") };
     } catch (error) {
-      if (!(error instanceof CellError) || error.code === "closed") throw error;
+      if (!(error instanceof CellError)) throw error;
       throw damaged(snapshot, error.code === "bad-request" ? "something else lies in its place" : error.message, error);
     }
   }
