@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -104,13 +105,54 @@ static void failed(struct command *command, const struct failure *failure) {
   command_free(command);
 }
 
+static void know_pid(struct command *command, pid_t pid) {
+  command->untold = false;
+  command->helper = 0;
+  command->pid = pid;
+  if (command->late_signal != 0) command_signal(command, command->late_signal);
+}
+
+/* False with errno EAGAIN: it is not told yet; with another: it never will be. */
+static bool learn_pid(struct command *command) {
+  pid_t pid;
+  if (!command->untold) return true;
+  errno = 0;
+  if (read(command->status.fd, &pid, sizeof pid) != sizeof pid) return false;
+  know_pid(command, pid);
+  return true;
+}
+
+bool command_was(struct command *command, pid_t pid, int status) {
+  if (command->exited) return false;
+  bool made = WIFEXITED(status) && WEXITSTATUS(status) == NURSERY_FORKED;
+  if (!learn_pid(command) && command->helper == pid) {
+    if (!made) know_pid(command, pid);
+    command->helper = 0;
+  }
+  return !command->untold && command->pid == pid;
+}
+
+/* The pid will never be told: the child made ahead ended before it made the command, or something inside killed the command
+   in its first moment. */
+static void never_told(struct command *command) {
+  pid_t helper = command->helper;
+  know_pid(command, helper);
+  source_close(&command->status);
+  started(command);
+  if (helper == 0) command_reaped(command, SIGKILL, &(struct rusage){0});
+}
+
 /* The child's end of this pipe closes when it runs the program; before, it may tell what went wrong. */
 static void status_ready(struct source *source, uint32_t events) {
   (void)events;
   struct command *command = container(source, struct command, status);
   struct failure failure;
+  if (!learn_pid(command)) {
+    if (errno == EAGAIN || errno == EINTR) return;
+    return never_told(command);
+  }
   ssize_t count = read(source->fd, &failure, sizeof failure);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count < 0 && (errno == EAGAIN || errno == EINTR) && !command->exited) return;
   source_close(source);
   if (count != sizeof failure) return started(command);
   failure.code[sizeof failure.code - 1] = failure.step[sizeof failure.step - 1] = '\0';
@@ -150,15 +192,18 @@ static void launch(struct command *command, const struct fields *request, const 
     return failed(command, &failure);
   }
   const int handed[4] = {theirs[0], theirs[1], theirs[2], status[1]};
-  command->pid = nursery_take(WORK_EXEC, request, NULL, 0, handed);
-  if (command->pid == 0) {
+  command->helper = nursery_take(WORK_EXEC, request, NULL, 0, handed);
+  command->untold = command->helper != 0;
+  if (!command->untold) {
     command->pid = fork_child();
     if (command->pid == 0) spawn(request, exec, theirs, status[1]);
   }
   failure.error = errno;
   close(status[1]);
   command->status.fd = status[0];
-  if (command->pid < 0 || source_watch(&command->status, EPOLLIN) != 0) {
+  /* Its end is enough to know: the pid comes before it. */
+  if (command->pid < 0 || source_idle(&command->status) != 0) {
+    if (command->helper > 0) kill(command->helper, SIGKILL);
     if (command->pid > 0) kill(command->pid, SIGKILL);
     strcpy(failure.code, code_of_errno(failure.error));
     failed(command, &failure);
@@ -262,8 +307,16 @@ void command_list(struct connection *connection) {
   connection_finish(connection);
 }
 
+/* Of several signals the one that ends it for sure is kept; it also ends a helper that never gets to its work. */
+static void signal_later(struct command *command, int signal) {
+  if (signal != SIGCONT && command->late_signal != SIGKILL) command->late_signal = signal;
+  if (command->helper != 0 && (signal == SIGCONT || signal == SIGKILL)) kill(command->helper, signal);
+  source_watch(&command->status, EPOLLIN);
+}
+
 /* The group outlives its leader; a number that a newer command bears is left alone. */
 void command_signal(struct command *command, int signal) {
+  if (!learn_pid(command)) return signal_later(command, signal);
   for (struct command *other = commands; other != NULL && command->exited; other = other->next) {
     if (other != command && other->pid == command->pid && !other->exited) return;
   }

@@ -120,7 +120,7 @@ static void reap(void) {
     if (nursery_reaped(pid)) continue;
     forget_file_child(pid);
     for (struct command *command = command_first(); command != NULL; command = command->next) {
-      if (command->pid != pid || command->exited) continue;
+      if (!command_was(command, pid, status)) continue;
       command_reaped(command, status, &usage);
       break;
     }

@@ -89,6 +89,9 @@ struct command {
   char arguments[ARGUMENTS_SHOWN];
   size_t arguments_length;
   pid_t pid;
+  pid_t helper;                          /* the child made ahead that makes this one, until it ends or the pid is known */
+  bool untold;                           /* the pid is not known yet */
+  int late_signal;                       /* sent before it was */
   bool tty, started, exited, finished, timed_out, input_ending;
   int wait_status;
   struct rusage usage;
@@ -171,6 +174,7 @@ bool command_kill(const char *id, int signal);
 void command_signal(struct command *command, int signal);
 void command_resize(struct command *command, uint16_t rows, uint16_t cols);
 void command_free(struct command *command);
+bool command_was(struct command *command, pid_t pid, int status); /* whether the child that ended so was this command */
 void command_reaped(struct command *command, int status, const struct rusage *usage);
 size_t command_count(void);
 struct command *command_first(void);
@@ -192,9 +196,11 @@ void command_drain(struct command *command);
 
 /* nursery.c: a child made ahead, inside the work cgroups already */
 enum { WORK_EXEC, WORK_FILE };
+enum { NURSERY_FORKED = 125 };           /* how the child ends that made a command; any other end is the command's */
 void nursery_fill(void);
 bool nursery_reaped(pid_t pid);
-/* Hands the work over; 0 when there is nobody to take it. Descriptors: streams and status of a command, or a file job's connection; -1 for none. */
+/* Hands the work over; 0 when there is nobody to take it. Descriptors: streams and status of a command, or a file job's connection; -1 for none.
+   File work is done by the child itself. For a command it makes another child, whose pid comes first on the status pipe. */
 pid_t nursery_take(uint32_t work, const struct fields *request, const char *early, size_t early_length, const int descriptors[4]);
 
 /* spawn.c: the child's side of exec */

@@ -1,12 +1,14 @@
 /*
  * A child made ahead. Entering a cgroup makes the kernel wait for all processors to pass a quiet point, which takes ten
  * milliseconds and more unless somebody did the same a moment ago. So process 1 keeps one child that has entered the
- * work cgroups already, made the file for the next log, and waits to be told what to become. It holds no descriptor but
- * its end of a socket.
+ * work cgroups already, made the file for the next log, and waits to be told what to do. A command is forked by it then, as
+ * a child of process 1, so that it is as old as it looks; forks stay in the cgroup and need not wait. It holds no descriptor
+ * but its end of a socket.
  */
 #include "init.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,8 @@
 
 #define HANDOVER_MAX (128u << 10) /* larger requests take the long way */
 #define DESCRIPTORS 4
+#define COMMAND_STACK (128u << 10)
+#define COMMAND_STACK_READY (16u << 10)
 #define RETRY_MS 100 /* after a waiting child was killed from inside */
 
 struct order {
@@ -64,9 +68,33 @@ static ssize_t receive(int socket, struct order *order, char *body, int descript
   return count;
 }
 
+struct work {
+  const struct fields *request;
+  struct exec_request exec;
+  const int *descriptors;
+};
+
+/* In the command's own process. Its number goes first: the child made ahead may be reaped before. */
+static int begin_command(void *argument) {
+  const struct work *work = argument;
+  pid_t pid = getpid();
+  if (write(work->descriptors[3], &pid, sizeof pid) != sizeof pid) _exit(126);
+  spawn(work->request, &work->exec, work->descriptors, work->descriptors[3]);
+}
+
+/* The memory is shared until the program runs, since copying it would take longer than all the rest: this child does nothing
+   more than end. Where no further process may be made, it becomes the command itself. */
+static void fork_command(struct work *work, char *stack_end) __attribute__((noreturn));
+static void fork_command(struct work *work, char *stack_end) {
+  if (clone(begin_command, stack_end, CLONE_VM | CLONE_PARENT | SIGCHLD, work) > 0) _exit(NURSERY_FORKED);
+  begin_command(work);
+  _exit(126);
+}
+
 static void wait_for_order(int socket) __attribute__((noreturn));
 static void wait_for_order(int socket) {
   static char body[HANDOVER_MAX];
+  _Alignas(16) char stack[COMMAND_STACK];
   struct failure failure;
   struct order order;
   int received[DESCRIPTORS], descriptors[DESCRIPTORS];
@@ -74,13 +102,14 @@ static void wait_for_order(int socket) {
   enter_cgroups(&failure); /* tried again, and told, by whoever needs it */
   log_prepare(plan->logs);
   close(plan->logs);
+  memset(stack + sizeof stack - COMMAND_STACK_READY, 0, COMMAND_STACK_READY);
   if (receive(socket, &order, body, received) <= 0) _exit(126);
   for (size_t at = 0, next = 0; at < DESCRIPTORS; at++) descriptors[at] = order.has[at] ? received[next++] : -1;
   struct fields request = {.data = body, .length = order.request_length};
   if (order.work == WORK_FILE) file_child(descriptors[0], &request, body + order.request_length, order.early_length);
-  struct exec_request exec;
-  if (exec_parse(&request, &exec) != NULL) _exit(1);
-  spawn(&request, &exec, descriptors, descriptors[3]);
+  struct work work = {.request = &request, .descriptors = descriptors};
+  if (exec_parse(&request, &work.exec) != NULL) _exit(126);
+  fork_command(&work, stack + sizeof stack);
 }
 
 void nursery_fill(void) {

@@ -170,7 +170,7 @@ describe("a process inside", needs("root", "compiler"), () => {
   test("PR-08: lowers no limit of process 1, and takes only one command from a helper that waits", async () => {
     expect(await inside("limit-1")).toEqual({ "limit-1": "EPERM" });
     expect(outside("limit-1")).toEqual({ "limit-1": "done" });
-    // In one command: the helper that waits becomes the next one.
+    // In one command: the helper that waits makes the next one.
     const line =
       'for p in /proc/[0-9]*; do [ $p != /proc/1 ] && [ "$(cat $p/comm 2>/dev/null)" = cell ] && ./attack few-descriptors=$(basename $p); done';
     await eventually(

@@ -67,6 +67,17 @@ describe("a sandbox", needs("root"), () => {
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
+  test("a command's process is as old as the command, however long ago its sandbox was made ready for it", async () => {
+    const box = await server.create();
+    // Both in seconds since the machine started; /proc counts hundredths.
+    const before = Number((await server.sh(box.id, "sleep 0.2; cut -d' ' -f1 /proc/uptime")).stdout);
+    const { stdout } = await server.sh(box.id, "cut -d' ' -f1,4,5,6,22 /proc/$$/stat");
+    const [pid, parent, group, session, began] = stdout.trim().split(" ").map(Number);
+    expect((began ?? 0) / 100).toBeGreaterThanOrEqual(before - 0.01);
+    expect([parent, group, session]).toEqual([1, pid, pid]);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
   test("BOX-5: a background command goes on, is listed, attached to and killed", async () => {
     const box = await server.create();
     const command = await server.sh(box.id, "echo begun; while :; do sleep 0.1; done", { background: true });

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { VivError } from "../../src/schema/errors.ts";
@@ -95,12 +96,20 @@ describe("process 1 at its limits", needs("linux", "root", "compiler"), () => {
       expect(readFileSync(`/proc/${cell.firstPid}/cgroup`, "utf8")).not.toContain("viv-cell-test");
       writeFileSync(join(group, "cgroup.freeze"), "1");
       const waiting = cell.collect(["echo", "thawed"]);
+      const doomed = ["SIGTERM", "SIGKILL"].map((signal) => ({ signal, request: cell.request(["sleep", "60"]) }));
+      const ends = doomed.map(async ({ request }) => (await cell.client.exec(request)).exit);
       const listing = cell.client.files.list("/", "root", 1, 10);
       await vi.waitFor(() => expect(readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n").length).toBeGreaterThanOrEqual(2));
-      expect(await cell.client.ping()).toMatchObject({ commands: 1 });
+      await vi.waitFor(async () => expect(await cell.client.ping()).toMatchObject({ commands: 3 }));
+      for (const { signal, request } of doomed)
+        expect(await cell.client.kill(request.id, constants.signals[signal as "SIGTERM"])).toBe(true);
       writeFileSync(join(group, "cgroup.freeze"), "0");
       expect((await waiting).stdout).toBe("thawed\n");
+      expect((await Promise.all(ends)).map(({ signal }) => signal)).toEqual([constants.signals.SIGTERM, constants.signals.SIGKILL]);
       expect((await listing).length).toBeGreaterThan(0);
+      const many = await Promise.all(Array.from({ length: 40 }, (_, code) => cell.collect(["sh", "-c", `echo $$; exit ${code}`])));
+      expect(many.map(({ exit }) => exit.code)).toEqual(many.map((_, code) => code));
+      await expect(cell.collect(["no-such-program"])).rejects.toMatchObject({ code: "command_not_found" });
     } finally {
       await cell.client.stop(0);
       await cell.ended;
