@@ -34,6 +34,8 @@ export async function git(folder: string, args: readonly string[]): Promise<RunR
       GIT_OPTIONAL_LOCKS: "0",
       GIT_TERMINAL_PROMPT: "0",
       GIT_NO_LAZY_FETCH: "1",
+      // Older gits fetch what a partial clone lacks all the same, by a program that the repository's settings name.
+      GIT_ALLOW_PROTOCOL: "none",
     },
     timeoutMs: TIMEOUT_MS,
     asleepMs: ASLEEP_MS,

@@ -15,10 +15,8 @@ import { openPullRequest, type Forge } from "./forge.ts";
 import { judgingAt, type Road } from "./journey.ts";
 import type { RunInside } from "./keep-commits.ts";
 import { describeConflict, type Prepared } from "./plan.ts";
-import { ProjectGit } from "./project-git.ts";
 import type { PromotionParts } from "./promotions.ts";
-import { push, remoteAddress } from "./push.ts";
-import { repositoryOf } from "./remote.ts";
+import { push, type Pushed } from "./push.ts";
 import type { Origin } from "./source.ts";
 import type { Station } from "./stages.ts";
 
@@ -145,15 +143,14 @@ export class Branching {
     const { branch } = row;
     if (branch === null)
       throw new VivError("illegal_transition", "There is no branch to push.", { remedy: "Put a stage with `branch` before it." });
-    const { address } = await push({ project: row.project, remote, branch: branch.name, variables: env, signal: this.#signal });
+    const { address, repository } = await push({ project: row.project, remote, branch: branch.name, variables: env, signal: this.#signal });
     const pushed = { ...row, branch: { ...branch, pushedTo: address } };
     if (row.input?.branch?.pullRequest !== true) return { row: pushed, checks: [], note: `Pushed to ${address}.` };
-    const url = await this.#pullRequest(pushed, remote, env);
+    const url = await this.#pullRequest(pushed, remote, repository);
     return { row: { ...pushed, branch: { ...pushed.branch, pullRequest: url } }, checks: [], note: `Offered at ${url}.` };
   }
 
-  async #pullRequest(row: PromotionRow, remote: string, env: Environment): Promise<string> {
-    const repository = repositoryOf(await remoteAddress(await ProjectGit.open(row.project, env), remote));
+  async #pullRequest(row: PromotionRow, remote: string, repository: Pushed["repository"]): Promise<string> {
     if (repository === undefined)
       throw new VivError("config_invalid", `The remote ${remote} is not on a forge.`, {
         remedy: "Pull requests need a remote of a forge such as GitHub.",

@@ -2,14 +2,15 @@
  * Git in the real repository of a project, as its owner. It adds objects and branches; it never runs a hook, and never touches
  * checkout, index, HEAD or stash. What the user's own settings say counts only where it is asked for: who they are, how they log in.
  */
-import { readFile, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { chown, mkdtemp, readdir, readFile, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { specialForGit } from "../capture/git-special.ts";
 import { readPeople } from "../capture/people.ts";
 import { runAlone } from "../host/run-alone.ts";
 import { run, TOOL_PATH, type RunResult } from "../host/run.ts";
 import type { Borrowed } from "../merge/store.ts";
 import { VivError } from "../schema/errors.ts";
+import type { Lent } from "./lent-repository.ts";
 
 export interface Identity {
   readonly name: string;
@@ -24,6 +25,8 @@ interface Owner {
   readonly become: boolean;
 }
 
+/** The state folder is closed to other users than the server's own. */
+const LENT = "/tmp/viv-git-";
 const TIMEOUT_MS = 10 * 60_000;
 const NO_HOOKS = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-c", "gc.auto=0"];
 /** What ssh agents, keyrings and proxies are found by. */
@@ -64,7 +67,10 @@ export class ProjectGit {
     return this.#owner.become ? { uid: this.#owner.uid, gid: this.#owner.gid } : {};
   }
 
-  /** With the repository's own settings, the user's only where that is said, and no way to any network. */
+  /**
+   * With the repository's own settings, the user's only where that is said, and no way to any network. It is for what runs no program
+   * whatever the settings say: what speaks to a remote runs in a lent repository.
+   */
   async ask(
     args: readonly string[],
     options: {
@@ -101,11 +107,8 @@ export class ProjectGit {
     });
   }
 
-  /** With the user's settings and logins; nobody is asked anything. */
-  async asUser(
-    args: readonly string[],
-    options: { timeoutMs: number; env?: Readonly<Record<string, string>>; signal?: AbortSignal },
-  ): Promise<RunResult> {
+  /** With the user's settings and logins, in the repository that `env` names; nobody is asked anything. */
+  async asUser(args: readonly string[], options: { timeoutMs: number; env: Lent["env"]; signal?: AbortSignal }): Promise<RunResult> {
     const env = {
       ...this.#variables,
       PATH: TOOL_PATH,
@@ -145,6 +148,22 @@ export class ProjectGit {
     throw new VivError("config_invalid", "Git does not know who you are, so a commit would have no author.", {
       remedy: "Run `git config --global user.name NAME` and `git config --global user.email ADDRESS`.",
     });
+  }
+
+  /** A folder outside the project that belongs to the owner, filled by `fill` before it does: what is theirs is not written to by others. */
+  async lend(fill: (folder: string) => void): Promise<string> {
+    const folder = await mkdtemp(LENT);
+    fill(folder);
+    const { become, uid, gid } = this.#owner;
+    if (!become) return folder;
+    for (const name of await readdir(folder, { recursive: true })) await chown(join(folder, name), uid, gid);
+    await chown(folder, uid, gid);
+    return folder;
+  }
+
+  /** Removed with the owner's rights. */
+  async takeBack(folder: string): Promise<void> {
+    await run("rm", ["-rf", "--", folder], { env: { PATH: TOOL_PATH }, ...this.#identity });
   }
 
   /** The commit that a branch is on; undefined if there is no such branch. */

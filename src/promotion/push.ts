@@ -1,9 +1,12 @@
 /** Pushes one branch with the user's own git and logins, outside every sandbox. Nothing is forced, no hook runs, nobody is asked. */
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
 import { withoutLogin } from "../capture/gitconfig.ts";
 import { VivError } from "../schema/errors.ts";
 import { requireBranchName } from "./branch-name.ts";
+import { withLentRepository, type Lent } from "./lent-repository.ts";
 import { lastLine, ProjectGit } from "./project-git.ts";
-import { isRemoteName, requireRemoteAddress } from "./remote.ts";
+import { folderOf, isRemoteName, repositoryOf, requireRemoteAddress, type ForgeRepository } from "./remote.ts";
 
 export interface PushRequest {
   /** The project's real folder. */
@@ -19,6 +22,8 @@ export interface PushRequest {
 export interface Pushed {
   /** Where it went, without a login. */
   readonly address: string;
+  /** What that is on a forge; undefined where it is none. */
+  readonly repository: ForgeRepository | undefined;
   readonly branch: string;
   readonly commit: string;
   /** The remote had it already. */
@@ -37,12 +42,18 @@ const SETTINGS = [
 const LIMITED = { GIT_ALLOW_PROTOCOL: "https:http:ssh:file" };
 
 export async function push(request: PushRequest): Promise<Pushed> {
-  const { remote, branch, timeoutMs = TIMEOUT_MS } = request;
+  const { remote, branch } = request;
   await requireBranchName(branch);
+  if (!isRemoteName(remote)) requireRemoteAddress(remote);
   const project = await ProjectGit.open(request.project, request.variables);
-  const address = await remoteAddress(project, remote);
   const commit = await project.branch(branch);
   if (commit === undefined) throw new VivError("not_found", `There is no branch ${branch}.`, { remedy: "Look at `git branch`." });
+  return withLentRepository(project, { branch, commit, remote }, (lent) => pushLent(request, project, lent, commit));
+}
+
+async function pushLent(request: PushRequest, project: ProjectGit, lent: Lent, commit: string): Promise<Pushed> {
+  const { remote, branch, timeoutMs = TIMEOUT_MS } = request;
+  const address = await addressOf(project, lent, remote);
   const ref = `refs/heads/${branch}`;
   const args = [
     "push",
@@ -56,7 +67,7 @@ export async function push(request: PushRequest): Promise<Pushed> {
     remote,
     `${ref}:${ref}`,
   ];
-  const env = { ...LIMITED, ...(await sshOf(project)) };
+  const env = { ...lent.env, ...LIMITED, ...sshOf(lent) };
   const settings = { timeoutMs, env, ...(request.signal === undefined ? {} : { signal: request.signal }) };
   const { code, stdout, stderr } = await project.asUser([...SETTINGS.flatMap((setting) => ["-c", setting]), ...args], settings);
   const row =
@@ -65,16 +76,16 @@ export async function push(request: PushRequest): Promise<Pushed> {
       .split("\n")
       .find((line) => line.includes(`\t${ref}:${ref}\t`)) ?? "";
   if (code !== 0) throw refusal({ remote: isRemoteName(remote) ? remote : withoutLogin(address), branch, row, stderr });
-  return { address: withoutLogin(address), branch, commit, unchanged: row.startsWith("=") };
+  return { address: withoutLogin(address), repository: repositoryOf(address), branch, commit, unchanged: row.startsWith("=") };
 }
 
 /** The address that git pushes to, after the user's own rewriting; refused if git may not go there. */
-export async function remoteAddress(project: ProjectGit, remote: string): Promise<string> {
-  if (!isRemoteName(remote)) {
-    requireRemoteAddress(remote);
-    return remote;
-  }
-  const { code, stdout } = await project.ask(["remote", "get-url", "--push", "--all", "--end-of-options", remote], { userSettings: true });
+async function addressOf(project: ProjectGit, { env }: Lent, remote: string): Promise<string> {
+  const isName = isRemoteName(remote);
+  const args = isName
+    ? ["remote", "get-url", "--push", "--all", "--end-of-options", remote]
+    : ["ls-remote", "--get-url", "--end-of-options", remote];
+  const { code, stdout } = await project.ask(args, { userSettings: true, env });
   const addresses = stdout
     .toString()
     .split("\n")
@@ -82,14 +93,32 @@ export async function remoteAddress(project: ProjectGit, remote: string): Promis
   const [address] = addresses;
   if (code !== 0 || address === undefined)
     throw new VivError("not_found", `The repository has no remote ${remote}.`, { remedy: "Look at `git remote -v`." });
-  for (const each of addresses) requireRemoteAddress(each);
-  return address;
+  for (const each of addresses) {
+    requireRemoteAddress(each);
+    await requireElsewhere(project.folder, each);
+  }
+  return isName ? address : remote;
+}
+
+/** The hooks of a repository that is pushed to run here if it is a folder; those of a folder in the project came with the project. */
+async function requireElsewhere(project: string, address: string): Promise<void> {
+  const folder = folderOf(address);
+  if (folder === undefined) return;
+  const at = resolve(project, folder);
+  const real = await realpath(at).catch(() => at);
+  if (![at, real].some((path) => isBelow(path, project))) return;
+  throw new VivError("invalid_input", "The remote's address is refused: it is a folder of the project itself.", {
+    remedy: "Push to a repository outside the project.",
+  });
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
 }
 
 /** Without a terminal ssh would still look for one; the user's own ssh command stays as it is. */
-async function sshOf(project: ProjectGit): Promise<Record<string, string>> {
-  const { stdout } = await project.ask(["config", "--get", "core.sshCommand"], { userSettings: true });
-  return stdout.length > 0 ? {} : { GIT_SSH_COMMAND: "ssh -o BatchMode=yes" };
+function sshOf({ user }: Lent): Record<string, string> {
+  return user.some(({ key }) => key === "core.sshcommand") ? {} : { GIT_SSH_COMMAND: "ssh -o BatchMode=yes" };
 }
 
 interface Refused {

@@ -44,6 +44,12 @@ export function repositoryOf(address: string): ForgeRepository | undefined {
   return { host, owner, name };
 }
 
+/** The folder that an address is, as git reads it; undefined where it is on another machine. */
+export function folderOf(address: string): string | undefined {
+  if (address.startsWith("file:")) return decodeURIComponent(URL.parse(address)?.pathname ?? "/");
+  return address.includes("://") || (!/^[/.]/.test(address) && /^[^/]*:/.test(address)) ? undefined : address;
+}
+
 function hostAndPath(address: string): { host: string; path: string } {
   const nothing = { host: "", path: "" };
   if (address.includes("://")) {

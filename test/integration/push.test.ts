@@ -1,10 +1,13 @@
 /** PROM-6: one branch goes to a real remote, by path and over HTTP, with the user's own login, and nothing is forced. */
-import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { git as readOnly } from "../../src/capture/git.ts";
+import { ProjectGit } from "../../src/promotion/project-git.ts";
 import { push, type PushRequest } from "../../src/promotion/push.ts";
 import { BranchLab, createBranch } from "../support/branch-lab.ts";
 import { GitHttp } from "../support/git-http.ts";
@@ -42,7 +45,7 @@ describe("a push to a path", () => {
     lab.git("branch", "private");
     const before = lab.fingerprint();
     const commit = lab.git("rev-parse", "fix/it");
-    expect(await push(request())).toEqual({ address: remote, branch: "fix/it", commit, unchanged: false });
+    expect(await push(request())).toMatchObject({ address: remote, branch: "fix/it", commit, unchanged: false });
     expect(onRemote()).toBe(`fix/it ${commit}\nmain ${lab.git("rev-parse", "main")}`);
     expect(await push(request())).toMatchObject({ unchanged: true });
     expect(await push(request({ remote: `file://${remote}` }))).toMatchObject({ unchanged: true });
@@ -118,6 +121,103 @@ describe("a push to a path", () => {
   });
 });
 
+describe("HG-01 HG-08: settings of the project's own repository", () => {
+  let marker: string;
+  let evil: string;
+  beforeEach(() => {
+    marker = join(lab.place, "marker");
+    evil = join(lab.place, "evil");
+    writeFileSync(evil, `#!/bin/sh\ntouch ${marker}\nexit 1\n`);
+    chmodSync(evil, 0o755);
+    lab.git("remote", "add", "far", "git@far.example:owner/repo.git");
+  });
+  /** The push as the server does it; then, as a control, with plain git, which runs the program. */
+  const whoRunsIt = async (to: string): Promise<string[]> => {
+    await push(request({ remote: to })).catch(() => undefined);
+    const server = existsSync(marker) ? ["server"] : [];
+    expect(() => lab.git("push", to, "fix/it")).toThrow();
+    return [...server, ...(existsSync(marker) ? ["plain git"] : [])];
+  };
+
+  test.each([
+    ["remote.origin.receivepack", "origin"],
+    ["core.sshCommand", "far"],
+  ])("run nothing on the host: %s", async (key, to) => {
+    lab.git("config", key, evil);
+    expect(await whoRunsIt(to)).toEqual(["plain git"]);
+  });
+
+  test("run nothing by an include, nor by the settings of the checkout", async () => {
+    writeFileSync(join(lab.place, "included"), `[remote "origin"]\n\treceivepack = ${evil}\n`);
+    lab.git("config", "include.path", join(lab.place, "included"));
+    expect(await whoRunsIt("origin")).toEqual(["plain git"]);
+    lab.git("config", "--unset", "include.path");
+    rmSync(marker);
+    lab.git("config", "extensions.worktreeConfig", "true");
+    lab.git("config", "--worktree", "remote.origin.receivepack", evil);
+    expect(await whoRunsIt("origin")).toEqual(["plain git"]);
+  });
+
+  test("lead nowhere else: neither an address that is rewritten nor a helper for logins counts", async () => {
+    const other = join(lab.place, "other.git");
+    lab.gitIn(lab.place, "init", "-q", "--bare", other);
+    lab.git("config", `url.${other}.insteadOf`, remote);
+    lab.git("config", `url.${other}.pushInsteadOf`, remote);
+    expect(await push(request())).toMatchObject({ address: remote });
+    expect(onRemote()).toContain("fix/it");
+    lab.git("push", "-q", "origin", "fix/it");
+    expect(lab.gitIn(other, "for-each-ref")).toContain("fix/it");
+    const server = await GitHttp.open(join(lab.place, "remotes"), "ada:s3cret-password");
+    lab.git("remote", "add", "http", `${server.url}/owner/repo.git`);
+    lab.git("config", "credential.helper", `!touch ${marker}; echo username=x; echo password=y;`);
+    try {
+      await expect(push(request({ remote: "http" }))).rejects.toMatchObject({ code: "push_refused" });
+      expect(existsSync(marker)).toBe(false);
+      // The far end answers in this process: the control must not wait for it.
+      await promisify(execFile)("git", ["push", "http", "fix/it"], { cwd: lab.project, env: lab.environment }).catch(() => undefined);
+      expect(existsSync(marker)).toBe(true);
+    } finally {
+      await server.close();
+    }
+  });
+
+  test("do not make a folder of the project the far end, whose hooks would run", async () => {
+    lab.gitIn(lab.project, "init", "-q", "--bare", "planted.git");
+    writeFileSync(join(lab.project, "planted.git/hooks/pre-receive"), `#!/bin/sh\ntouch ${marker}\n`);
+    chmodSync(join(lab.project, "planted.git/hooks/pre-receive"), 0o755);
+    for (const address of ["./planted.git", "planted.git", join(lab.project, "planted.git"), `file://${lab.project}/planted.git`]) {
+      lab.git("config", "remote.planted.url", address);
+      await expect(push(request({ remote: "planted" })), address).rejects.toMatchObject({ code: "invalid_input" });
+    }
+    expect(existsSync(marker)).toBe(false);
+    lab.git("push", "-q", "planted", "fix/it");
+    expect(existsSync(marker)).toBe(true);
+  });
+
+  test("run nothing where a partial clone lacks what git looks for", async () => {
+    const blob = lab.git("rev-parse", "main:a");
+    rmSync(join(lab.project, ".git/objects", blob.slice(0, 2), blob.slice(2)));
+    lab.git("config", "core.repositoryFormatVersion", "1");
+    lab.git("config", "extensions.partialClone", "origin");
+    lab.git("config", "remote.origin.promisor", "true");
+    lab.git("config", "remote.origin.uploadpack", evil);
+    expect((await readOnly(lab.project, ["cat-file", "-t", blob])).code).not.toBe(0);
+    expect((await (await ProjectGit.open(lab.project)).ask(["cat-file", "-t", blob])).code).not.toBe(0);
+    expect(existsSync(marker)).toBe(false);
+    expect(() => lab.git("cat-file", "-t", blob)).toThrow();
+    expect(existsSync(marker)).toBe(true);
+  });
+
+  test("are not needed: the user's own settings count, also those that they keep for this folder", async () => {
+    const moved = join(lab.place, "moved.git");
+    lab.gitIn(lab.place, "init", "-q", "--bare", moved);
+    writeFileSync(join(lab.home, "work"), `[url "${moved}"]\n\tinsteadOf = ${remote}\n`);
+    execFileSync("git", ["config", "--global", `includeIf.gitdir:${lab.project}/.path`, join(lab.home, "work")], { env: lab.environment });
+    expect(await push(request())).toMatchObject({ address: moved, unchanged: false });
+    expect(lab.gitIn(moved, "for-each-ref")).toContain("fix/it");
+  });
+});
+
 test("PROM-6: a push over ssh goes with the user's own ssh command, agent and home", async () => {
   const said = join(lab.place, "said");
   const ssh = join(lab.place, "ssh");
@@ -127,7 +227,7 @@ test("PROM-6: a push over ssh goes with the user's own ssh command, agent and ho
     `#!/bin/sh\necho "$* HOME=$HOME SSH_AUTH_SOCK=$SSH_AUTH_SOCK SECRET=$SECRET" > ${said}\nfor last; do :; done\nexec sh -c "$last"\n`,
   );
   chmodSync(ssh, 0o755);
-  lab.git("config", "core.sshCommand", ssh);
+  execFileSync("git", ["config", "--global", "core.sshCommand", ssh], { env: lab.environment });
   lab.git("remote", "add", "far", `git@far.example:${remote}`);
   const variables = { ...lab.variables, SSH_AUTH_SOCK: "/run/agent", SECRET: "kept" };
   expect(await push(request({ remote: "far", variables }))).toMatchObject({ address: `git@far.example:${remote}`, unchanged: false });
