@@ -38,6 +38,8 @@ export interface PositionalDeclaration {
   readonly optional?: boolean;
   /** Takes all that is left, options among it too when it is a command line. */
   readonly rest?: "values" | "command-line";
+  /** Said where it is left out: what was perhaps meant. */
+  readonly without?: string;
   /** What completion offers. */
   readonly completes?: Offered | readonly string[];
 }

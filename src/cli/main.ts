@@ -2,6 +2,7 @@
 import { ERRORS, VivError } from "../schema/errors.ts";
 import type { Client } from "../client/client.ts";
 import type { CommandDeclaration, Invocation } from "./command.ts";
+import { habit } from "./habits.ts";
 import { nearest } from "./nearest.ts";
 import { parse, type Parsed } from "./parse.ts";
 import { commandNames, loadCommand } from "./registry.ts";
@@ -80,6 +81,8 @@ async function known(name: string): Promise<CommandDeclaration> {
 }
 
 function unknownCommand(word: string, candidates: readonly string[]): VivError {
+  const advice = habit(word);
+  if (advice !== undefined) return usageError(`There is no command ${JSON.stringify(word)}.`, advice);
   const near = nearest(word, [...new Set(candidates)]);
   const hint = near === undefined ? "" : ` Did you mean \`viv ${near}\`?`;
   return usageError(`There is no command ${JSON.stringify(word)}.${hint}`, "`viv help` lists the commands.");

@@ -1,6 +1,14 @@
 /** From words to an invocation. A thin layer over node:util's parseArgs that knows the declarations. */
 import { parseArgs, type ParseArgsConfig } from "node:util";
-import { COMMON_OPTIONS, usageOf, type CommandDeclaration, type OptionDeclaration, type OptionDeclarations } from "./command.ts";
+import {
+  COMMON_OPTIONS,
+  usageOf,
+  type CommandDeclaration,
+  type OptionDeclaration,
+  type OptionDeclarations,
+  type PositionalDeclaration,
+} from "./command.ts";
+import { optionHabit } from "./habits.ts";
 import { nearest } from "./nearest.ts";
 import { parseValue, usageError } from "./values.ts";
 
@@ -131,6 +139,8 @@ function checkWord(declaration: CommandDeclaration, options: OptionDeclarations,
 }
 
 function unknownOption(declaration: CommandDeclaration, options: OptionDeclarations, word: string): Error {
+  const advice = optionHabit(declaration.name, word);
+  if (advice !== undefined) return usageError(`viv ${declaration.name} has no option ${JSON.stringify(word)}.`, advice);
   const near = nearest(word.replace(/^-+/, ""), Object.keys(options));
   const hint = near === undefined ? "" : ` Did you mean --${near}?`;
   return usageError(`viv ${declaration.name} has no option ${JSON.stringify(word)}.${hint}`, `See \`viv ${declaration.name} --help\`.`);
@@ -147,9 +157,10 @@ function assign(
   const rest = last?.rest === "values" ? [...found.slice(single.length), ...line] : line;
   const missing = single.find((positional, index) => !positional.optional && positionals[index] === undefined);
   const usage = `Usage: ${usageOf(declaration)}`;
-  if (missing) throw usageError(`viv ${declaration.name} needs ${missing.name}.`, usage);
-  if (last?.rest !== undefined && !last.optional && rest.length === 0)
-    throw usageError(`viv ${declaration.name} needs ${last.name}.`, usage);
+  const needs = ({ name, without }: PositionalDeclaration): Error =>
+    usageError(`viv ${declaration.name} needs ${name}.`, without === undefined ? usage : `${usage}. ${without}`);
+  if (missing) throw needs(missing);
+  if (last?.rest !== undefined && !last.optional && rest.length === 0) throw needs(last);
   const extra = last?.rest === "values" ? undefined : found[single.length];
   if (extra !== undefined) throw usageError(`viv ${declaration.name} does not know what to do with ${JSON.stringify(extra)}.`, usage);
   return { positionals, rest };

@@ -129,6 +129,14 @@ function portClosed(host: string, port: number, named: readonly HostRule[]): Den
   );
 }
 
+/** Names that no public server knows (RFC 6761, 6762, 8375, and .internal). */
+const NEVER_PUBLIC = /^[^.]+$|(^|\.)(localhost|local|internal|home\.arpa)$/;
+
+/** Whether a host, or all that a pattern stands for, has no public address, as far as its name tells. */
+export function isNeverPublic(host: string): boolean {
+  return isAddress(host) ? addressKind(host) !== "public" : NEVER_PUBLIC.test(host);
+}
+
 export function privateAddress(host: string, port: number, address = host): Denied {
   const where = address === host ? `${host} is` : `${host} leads to ${address}, which is`;
   return deny(

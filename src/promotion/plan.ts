@@ -35,6 +35,8 @@ export interface Source {
   readonly protect?: readonly string[] | null;
   /** What it is merged with: today's reality, or nothing, for a branch on the commit that the clone saw. */
   readonly onto: "reality" | "base";
+  /** Whether commits made inside are replayed, too. */
+  readonly keepsCommits?: boolean;
 }
 
 export interface Prepared {
@@ -85,7 +87,7 @@ export async function prepare(all: Desk, source: Source, folder: string): Promis
     const found = await findRisks(merged.changes, contents, row.project);
     const { moved: committed, submodules } = await headsOf(parts, row, source.snapshot, temporary);
     const risks = [...found, ...privileged.map(privilegedRisk), ...submodules.map(submoduleRisk), ...leftOut.flatMap(leftOutRisk)];
-    const notes = committed ? [COMMITS_STAY] : [];
+    const notes = committed && source.keepsCommits !== true ? [COMMITS_STAY] : [];
     return { plan: describePlan(merged, moved, risks, leftOut, notes), changes: merged.changes, own: mine, contents };
   } finally {
     store.discard();

@@ -231,6 +231,8 @@ export class Promotions {
     const view = await openProject(parts.store, project, parts.state);
     const rows = await parts.store.promotions({ project: view.row.path });
     const row = rows.find(({ state, written }) => state === "applied" && written);
+    const last = rows.find(({ state, branch }) => state === "applied" && branch !== null);
+    if (last !== undefined && (row === undefined || last.createdAt > row.createdAt)) throw notInFolder(last, row);
     if (row === undefined)
       throw new VivError("not_found", `Nothing was promoted to ${view.row.path} that could be undone.`, {
         remedy: "Look at `viv promotions --all`.",
@@ -303,16 +305,25 @@ function required(source: Origin | undefined): Origin {
   return source;
 }
 
+/** A branch came last: whoever says undo without an id may mean that one. */
+function notInFolder({ id, branch, input }: PromotionRow, earlier: PromotionRow | undefined): VivError {
+  const name = branch?.name ?? "";
+  const pushed = branch?.pushedTo == null ? "" : `, the pushed one with \`git push ${input?.branch?.push ?? "REMOTE"} --delete ${name}\``;
+  const before = earlier === undefined ? "" : ` \`viv undo ${earlier.id}\` takes back the promotion before it.`;
+  return new VivError("illegal_transition", `Promotion ${id} is the branch ${name}: nothing of it is in the folder.`, {
+    remedy: `Remove the branch with \`git branch -D ${name}\`${pushed}.${before}`,
+  });
+}
+
 function requireUndoable(row: PromotionRow): void {
   const { id, kind, state, branch } = row;
   if (state === "applied" && row.written) return;
+  if (branch !== null) throw notInFolder(row, undefined);
   const [what, remedy] =
-    branch !== null
-      ? ["a branch", `Remove the branch with \`git branch -D ${branch.name}\`.`]
-      : kind === "undo"
-        ? ["an undo", "Promote the sandbox again."]
-        : state === "applied"
-          ? ["not in the folder", "Look at `viv promotions`."]
-          : [state, "Look at `viv promotions`."];
+    kind === "undo"
+      ? ["an undo", "Promote the sandbox again."]
+      : state === "applied"
+        ? ["not in the folder", "Look at `viv promotions`."]
+        : [state, "Look at `viv promotions`."];
   throw new VivError("illegal_transition", `Promotion ${id} is ${what} and can't be undone.`, { remedy });
 }

@@ -19,7 +19,7 @@ export async function findSource(parts: Parts, sandboxes: Sandboxes, asked: Aske
   if ((asked.sandbox === undefined) === (asked.experiment === undefined))
     throw new VivError("invalid_input", "Name either a sandbox or an experiment.");
   const onto = asked.branch === undefined ? ("reality" as const) : ("base" as const);
-  const meant = { only: asked.only, include: asked.include ?? [], onto };
+  const meant = { only: asked.only, include: asked.include ?? [], onto, keepsCommits: asked.branch?.keepCommits === true };
   if (asked.experiment === undefined) {
     const row = await sandboxes.find(asked.sandbox ?? "");
     const state = snapshot ?? (await frozen(sandboxes, row));

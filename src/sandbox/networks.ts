@@ -10,6 +10,7 @@ import {
   type NetworkRules,
   type UserNetwork,
 } from "../schema/network.ts";
+import { isNeverPublic } from "../network/rules.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { chosenNetwork } from "./network-narrowing.ts";
 import type { Parts } from "./parts.ts";
@@ -60,6 +61,7 @@ export class Networks {
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder === undefined) throw new VivError("unsupported", `The driver ${row.driver} has no walls around the network.`);
     refuseWider(asked.mode, this.#parts.user.network);
+    refusePrivate(asked.allow ?? [], this.#parts.user.network);
     const rules = changed(this.#rulesOf(row), asked);
     const next: SandboxRow = { ...row, network: rules, networkChosen: chosenNetwork(row.networkChosen ?? row.network, asked) };
     await this.#parts.store.change(async (change) => {
@@ -85,6 +87,16 @@ export class Networks {
 export function refuseWider(asked: NetworkMode | undefined, { ceiling }: Pick<UserNetwork, "ceiling">): void {
   if (asked === undefined || ceiling === undefined || narrower(asked, ceiling) === asked) return;
   throw new VivError("invalid_input", `The network mode ${asked} is over this machine's ceiling, ${ceiling}.`);
+}
+
+/** A rule for a host without a public address would open nothing. */
+function refusePrivate(allow: readonly HostRule[], { private: opened }: Pick<UserNetwork, "private">): void {
+  const closed = allow.find(({ host }) => isNeverPublic(host) && !opened.some((rule) => rule.host === host));
+  if (closed === undefined) return;
+  const { host, ports = [443] } = closed;
+  throw new VivError("invalid_input", `${host} has no public address, and allowed hosts are reached at public addresses alone.`, {
+    remedy: `Open it in the user's own config and start the server again: "network": ${JSON.stringify({ private: [{ host, ports }] })} (network.private in docs/CONFIG.md).`,
+  });
 }
 
 function changed(rules: NetworkRules, { mode, allow = [], deny = [], ports, effects }: NetworkChange): NetworkRules {

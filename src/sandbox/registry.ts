@@ -43,7 +43,10 @@ export class Registry {
   }
 
   reserve(name?: string): Reservation {
-    if (name !== undefined && this.#names.has(name)) throw new VivError("name_taken", `There is a sandbox called ${name} already.`);
+    if (name !== undefined && this.#names.has(name))
+      throw new VivError("name_taken", `There is a sandbox called ${name} already.`, {
+        remedy: `Choose another name, or throw that one away: \`viv rm ${name}\`.`,
+      });
     const reservation = { id: newId("sandbox"), name: name ?? inventName((taken) => this.#names.has(taken)), range: this.#takeRange() };
     this.#names.add(reservation.name);
     return reservation;

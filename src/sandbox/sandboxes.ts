@@ -26,7 +26,7 @@ import { Restarting } from "./restarting.ts";
 import { startServices } from "./services.ts";
 import type { Registry } from "./registry.ts";
 import { Snapshots } from "./snapshots.ts";
-import { advance, notRunning, requireTransition } from "./state.ts";
+import { advance, isFinal, notRunning, requireTransition } from "./state.ts";
 
 export class Sandboxes {
   readonly #parts: Parts;
@@ -179,7 +179,7 @@ export class Sandboxes {
   async resume(reference: string): Promise<Sandbox> {
     const row = await this.find(reference);
     return this.#locked(row, async (now) => {
-      if (now.state !== "paused") throw new VivError("illegal_transition", `Sandbox ${now.name} is ${now.state}, not paused.`);
+      if (now.state !== "paused") throw notPaused(now);
       await this.#parts.live.get(now.id)?.walls.thaw();
       this.#parts.live.touch(now.id);
       return this.#advance(now, "running", "sandbox.resumed");
@@ -324,6 +324,11 @@ export class Sandboxes {
     const endsIn = Math.max(activeAt + row.idleMs, live.keepUntil) - performance.now();
     return { ...shown(row), uses, expiresAt: new Date(Date.now() + endsIn).toISOString() };
   }
+}
+
+function notPaused({ name, state }: SandboxRow): VivError {
+  const hint = isFinal(state) ? { remedy: `Start it again: \`viv start ${name}\`.` } : {};
+  return new VivError("illegal_transition", `Sandbox ${name} is ${state}, not paused.`, hint);
 }
 
 /** What the API shows of a row: the schema drops what is the server's own. */

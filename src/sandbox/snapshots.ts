@@ -44,7 +44,9 @@ export class Snapshots {
     const { volumes } = this.#parts.backends.of(row);
     const existing = await store.snapshots(row.id);
     if (options.name !== undefined && existing.some((snapshot) => snapshot.name === options.name)) {
-      throw new VivError("name_taken", `Sandbox ${row.name} has a snapshot called ${options.name} already.`);
+      throw new VivError("name_taken", `Sandbox ${row.name} has a snapshot called ${options.name} already.`, {
+        remedy: `Choose another name, or remove that one: \`viv snapshots --remove ${options.name} ${row.name}\`.`,
+      });
     }
     const id = newId("snapshot");
     const frozenMs = await this.#freezeAround(row, () => volumes.snapshot(row.id, id));

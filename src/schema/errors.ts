@@ -14,7 +14,7 @@ export const ERRORS = {
   usage: { status: 400, exit: 2, remedy: "See `viv help` or `viv <command> --help`." },
   unauthorized: { status: 401, exit: 4, remedy: "Send the token that `viv up --listen` printed, as `Authorization: Bearer`." },
   forbidden_origin: { status: 403, exit: 4, remedy: "Call from this machine, with the server's own address as Host and Origin." },
-  denied: { status: 403, exit: 4, remedy: "The sandbox's own file permissions refuse this; try `--user root`." },
+  denied: { status: 403, exit: 4, remedy: "The sandbox's own file permissions refuse this; `--user root` may, where viv is run by root." },
   not_found: { status: 404, exit: 2, remedy: "Look at `viv ls` for the names that exist." },
   project_not_found: { status: 404, exit: 2, remedy: "Change into a project folder or pass `--project PATH`." },
   file_not_found: { status: 404, exit: 2, remedy: "Look at `viv files ls SANDBOX PATH`." },

@@ -21,7 +21,7 @@ export const NetworkMode = z
 export type NetworkMode = z.infer<typeof NetworkMode>;
 
 const LABEL = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?";
-const HOST = new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*$|^[0-9a-f:.]*:[0-9a-f:.]*$`);
+const HOST = new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*$|^[0-9a-f.]*(:[0-9a-f.]*){2,}$`);
 
 /** A name, `*.` and a name for everything below it, or an address. */
 export const HostPattern = z

@@ -100,6 +100,27 @@ describe("the command line", needs("root"), () => {
     expect(run(["extend", "try", "--by", "soon"])).toMatchObject(failure(2, /--by/));
   });
 
+  test("CLI-1: advice is for what was typed", () => {
+    expect(run(["snapshot", "try", "twice"])).toMatchObject({ code: 0 });
+    const advice = (...words: string[]): string => run(words).err.split("\n")[1] ?? "";
+    expect(advice("snapshot", "try", "twice")).toContain("`viv snapshots --remove twice try`");
+    expect(run(["snapshots", "--remove", "twice", "try"])).toMatchObject({ code: 0 });
+    expect(advice("exec", "--user", "nobody-here", "try", "--", "true")).toContain("/etc/passwd");
+    expect(advice("network", "try", "--allow", "10.1.2.3")).toContain("network.private");
+    expect(advice("network", "try", "--allow", "printer.local:9100")).toContain("network.private");
+    expect(run(["network", "try", "--allow", "packages.example.com:8443"]).out).toContain("allowed: packages.example.com:8443\n");
+    expect(advice("resume", "try")).toContain("viv inspect");
+    expect(advice("run", "-p", "8080:80", "--", "true")).toContain("`viv port SANDBOX 80 8080`");
+    expect(advice("run", "debian:12", "bash")).toContain("no images");
+  });
+
+  test("CLI-1: what hands know from Docker works or says how it is done here", () => {
+    expect(run(["run", "--rm", "-it", "-e", "A=b", "--no-tty", "--", "sh", "-c", 'echo "$A"'])).toMatchObject({ code: 0, out: "b\n" });
+    expect(run(["create", "--name", "gone"])).toMatchObject({ code: 0 });
+    expect(run(["rm", "-f", "gone"])).toMatchObject({ code: 0, out: "gone\n" });
+    expect(run(["run", "--rm", "--keep", "--", "true"])).toMatchObject(failure(2, /--rm and --keep/));
+  });
+
   test("CLI-1: with --json a failure is JSON, too, with the same exit code", () => {
     for (const [words, code] of [
       [["inspect", "absent"], "not_found"],

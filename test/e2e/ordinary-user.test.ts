@@ -45,6 +45,16 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
+  test("says that its sandboxes have one user alone, where another one is asked for", async () => {
+    const box = await server.create();
+    for (const user of ["root", "nobody"])
+      await expect(server.sh(box.id, "id", { user })).rejects.toMatchObject({
+        message: `There is no user ${user} in the sandbox.`,
+        remedy: expect.stringMatching(/ordinary user.*leave .--user. out/),
+      });
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
+
   test("CLONE-1 and CLONE-3: clones the machine and the project, and changes neither", async () => {
     const box = await server.create();
     const inside = await server.sh(

@@ -92,11 +92,33 @@ describe("a promotion to a branch", needs("root", "btrfs"), () => {
       message: "Spell one and two",
       branch: { kind: "feat", push: "http", pullRequest: true, keepCommits: true },
     });
-    expect(promotion).toMatchObject({ state: "applied", branch: { name: "feat/spell-one-and-two" } });
+    expect(promotion).toMatchObject({ state: "applied", branch: { name: "feat/spell-one-and-two" }, plan: { notes: [] } });
     expect(git("log", "--format=%s", "HEAD..feat/spell-one-and-two")).toBe("two\none\n");
     expect(forge.pulls).toMatchObject([{ title: "Spell one and two", head: { ref: "feat/spell-one-and-two" } }]);
     expect(promotion.branch?.pullRequest).toBe(forge.pulls[0]?.html_url);
     expect(JSON.stringify(promotion)).not.toContain(forge.token);
+  });
+
+  test("is taken back by removing it, and an undo without an id says so instead of undoing an earlier promotion", async () => {
+    const undo = (): Promise<unknown> => server.client.call("undoPromotion", { project: server.project });
+    await expect(undo()).rejects.toMatchObject({
+      code: "illegal_transition",
+      remedy: expect.stringMatching(/`git branch -D feat\/spell-one-and-two`.*`git push http --delete feat\/spell-one-and-two`/),
+    });
+    const written = await server.client.call("promote", { sandbox: await changed("echo new > undone.txt"), env });
+    expect(written).toMatchObject({ state: "applied" });
+    const branched = await server.client.call("promote", {
+      sandbox: await changed("git config user.name x; git config user.email i@x; echo x > c; git add c; git commit -qm c"),
+      env,
+      message: "Later",
+      branch: {},
+    });
+    expect(branched.plan?.notes).toMatchObject([expect.stringContaining("--branch --keep-commits")]);
+    await expect(undo()).rejects.toMatchObject({
+      remedy: expect.stringMatching(new RegExp(`\`git branch -D ${branched.branch?.name ?? "?"}\`.*\`viv undo ${written.id}\``)),
+    });
+    expect(await server.client.call("undoPromotion", { promotion: written.id })).toMatchObject({ state: "applied" });
+    expect(git("status", "--porcelain")).toBe("");
   });
 
   test("opens a sandbox on the merged state where the change rests on edits that are not committed", async () => {

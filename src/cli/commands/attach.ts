@@ -12,7 +12,11 @@ export default command({
   options: { "no-stdin": { type: "flag", summary: "Only look; pass no input on" } },
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
-    { name: "COMMAND", summary: "Its id, or enough of its beginning, see `viv ps`" },
+    {
+      name: "COMMAND",
+      summary: "Its id, or enough of its beginning, see `viv ps`",
+      without: "`viv ps SANDBOX` lists commands, `viv shell SANDBOX` opens a shell.",
+    },
   ],
   async run({ options, positionals: [sandbox = "", given = ""], json, screen, client }) {
     const server = await client();

@@ -33,6 +33,7 @@ export function createInput(
   for (const name of ["memory", "disk"] as const) {
     if ((options[name] ?? SMALLEST_BYTES) < SMALLEST_BYTES) throw usageError(`--${name} must be 1m at least.`);
   }
+  refusePorts(options.project);
   const limits = {
     ...(options.cpus === undefined ? {} : { cpus: options.cpus }),
     ...(options.memory === undefined ? {} : { memoryBytes: options.memory }),
@@ -52,6 +53,16 @@ export function createInput(
     ...autonomy(options),
     ...(options.unwalled ? { unwalled: true } : {}),
   };
+}
+
+/** Elsewhere -p opens ports, and a project has no such name. */
+function refusePorts(project: string | undefined): void {
+  const [, outside = "", inside = ""] = /^(?:[\d.]+:)?(\d+):(\d+)(?:\/tcp)?$/.exec(project ?? "") ?? [];
+  if (inside !== "")
+    throw usageError(
+      `-p names the project, and ${project ?? ""} is none.`,
+      `Open a port when the sandbox is there: \`viv port SANDBOX ${inside} ${outside}\`.`,
+    );
 }
 
 /** An environment as the API takes it. */

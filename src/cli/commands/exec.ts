@@ -20,7 +20,12 @@ export default command({
   },
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
-    { name: "COMMAND", summary: "Program and arguments, after `--`", rest: "command-line" },
+    {
+      name: "COMMAND",
+      summary: "Program and arguments, after `--`",
+      rest: "command-line",
+      without: "`viv shell SANDBOX` opens a shell.",
+    },
   ],
   async run({ options, positionals: [name = ""], rest, json, screen, cwd, env, client }) {
     const server = await client();

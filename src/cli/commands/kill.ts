@@ -11,7 +11,12 @@ export default command({
   options: { signal: { type: "text", short: "s", value: "SIGNAL", summary: "Signal by name or number; TERM if left out" } },
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
-    { name: "COMMAND", summary: "Ids of commands, or enough of their beginnings, see `viv ps`", rest: "values" },
+    {
+      name: "COMMAND",
+      summary: "Ids of commands, or enough of their beginnings, see `viv ps`",
+      rest: "values",
+      without: "`viv stop SANDBOX` ends a sandbox.",
+    },
   ],
   async run({ options, positionals: [sandbox = ""], rest, json, screen, client }) {
     const server = await client();

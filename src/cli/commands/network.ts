@@ -1,6 +1,7 @@
 import type { EffectsMode, NetworkMode, NetworkReport } from "../../schema/network.ts";
 import { command } from "../command.ts";
 import { bytes } from "../text.ts";
+import { parsePort } from "../values.ts";
 
 export default command({
   name: "network",
@@ -15,7 +16,7 @@ export default command({
   ],
   options: {
     mode: { type: "text", value: "MODE", summary: "off, allow-list or public" },
-    allow: { type: "list", value: "HOST", summary: "One more host: example.com, *.example.com, or an address" },
+    allow: { type: "list", value: "HOST", summary: "One more host: example.com, *.example.com, example.com:8443, or a public address" },
     effects: { type: "text", value: "MODE", summary: "record, or hold: requests that change something wait for a person" },
     deny: { type: "list", value: "HOST", summary: "One more host that is never reached" },
   },
@@ -30,13 +31,19 @@ export default command({
             // The server knows which modes there are.
             ...(mode === undefined ? {} : { mode: mode as NetworkMode }),
             ...(effects === undefined ? {} : { effects: effects as EffectsMode }),
-            ...(allow.length === 0 ? {} : { allow: [...allow] }),
+            ...(allow.length === 0 ? {} : { allow: allow.map(hostRule) }),
             ...(deny.length === 0 ? {} : { deny: [...deny] }),
           });
     if (json) screen.json(report);
     else for (const line of linesOf(report)) screen.print(line);
   },
 });
+
+/** A host, or one port of it. */
+function hostRule(text: string): string | { host: string; ports: number[] } {
+  const [, host = "", port = ""] = /^([^:]+):(\d+)$/.exec(text) ?? [];
+  return host === "" ? text : { host, ports: [parsePort("--allow", port)] };
+}
 
 function linesOf({ name, rules, connections, sentBytes, receivedBytes, allowed, denied }: NetworkReport): string[] {
   if (rules.mode === "off") return [`${name} has no network.`];

@@ -51,7 +51,10 @@ function branchInput(chosen: Options): Pick<InputOf<"promote">, "branch"> {
   });
   if (!chosen.branch) {
     if (given.length > 0)
-      throw usageError(`--${given[0] ?? ""} goes with --branch.`, "Add --branch, or leave it out to write into the folder.");
+      throw usageError(
+        `--${given[0] ?? ""} goes with --branch.`,
+        `Add --branch; without --${given[0] ?? ""} the files are written into the folder.`,
+      );
     return {};
   }
   const kind = KINDS.find((each) => each === chosen.kind);

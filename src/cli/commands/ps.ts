@@ -16,7 +16,7 @@ export default command({
     ["viv ps --all try", "what ran, too, with exit codes"],
   ],
   options: { all: { type: "flag", short: "a", summary: "Those that ended, too" } },
-  positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
+  positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox", without: "`viv ls` lists sandboxes." }],
   async run({ options, positionals: [sandbox = ""], json, screen, client }) {
     const { commands } = await (await client()).call("listCommands", { sandbox, all: options.all });
     if (json) return screen.json({ commands });

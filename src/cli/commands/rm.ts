@@ -11,7 +11,10 @@ export default command({
     ["viv rm try-1 try-2", "throw several away"],
     ["viv rm --all", "throw all of them away"],
   ],
-  options: { all: { type: "flag", short: "a", summary: "All sandboxes" } },
+  options: {
+    all: { type: "flag", short: "a", summary: "All sandboxes" },
+    force: { type: "flag", short: "f", summary: "Also one that runs; this is always done, the option is for habit" },
+  },
   positionals: [{ name: "SANDBOX", summary: "Ids or names", optional: true, rest: "values", completes: "sandbox" }],
   async run({ options, rest, json, screen, client }) {
     if (options.all === rest.length > 0)

@@ -1,6 +1,15 @@
+import { VivError } from "../../schema/errors.ts";
 import { command } from "../command.ts";
 import { commandSpec, RUN_OPTIONS, runInside } from "../run-inside.ts";
+import { usageError } from "../values.ts";
 import { CREATE_OPTIONS, createInput, sayIfUntrusted, warnIfUnwalled } from "./create.ts";
+
+/** `viv run debian:12 bash` is a habit, too. */
+function withoutImages(error: unknown): unknown {
+  if (!(error instanceof VivError) || error.code !== "command_not_found") return error;
+  const remedy = "Check the spelling, or install the program inside. There are no images: the first word is the program to run.";
+  return new VivError(error.code, error.message, { cause: error, remedy });
+}
 
 export default command({
   name: "run",
@@ -12,16 +21,21 @@ export default command({
   options: {
     ...CREATE_OPTIONS,
     ...RUN_OPTIONS,
+    rm: { type: "flag", summary: "Throw the clone away at the end; this is always done, the option is for habit" },
     keep: { type: "flag", short: "k", summary: "Keep the sandbox; its name is printed on stderr" },
   },
   positionals: [{ name: "COMMAND", summary: "Program and arguments, after `--`", rest: "command-line" }],
   async run({ options, rest, json, screen, cwd, env, client }) {
+    if (options.rm && options.keep) throw usageError("--rm and --keep are opposites.", "Leave one of them out.");
     const server = await client();
     const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", createInput(options, { cwd, env })));
     warnIfUnwalled(screen, sandbox);
     sayIfUntrusted(screen, sandbox);
     try {
-      return await runInside(server, sandbox.id, commandSpec(sandbox, rest, options, { cwd, env }), options, { screen, json, env });
+      const spec = commandSpec(sandbox, rest, options, { cwd, env });
+      return await runInside(server, sandbox.id, spec, options, { screen, json, env }).catch((error: unknown) => {
+        throw withoutImages(error);
+      });
     } finally {
       if (options.keep) screen.say(`viv: kept as ${sandbox.name}.`);
       else await server.call("removeSandbox", { sandbox: sandbox.id });

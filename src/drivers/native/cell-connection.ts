@@ -27,6 +27,9 @@ const absent: Readonly<Record<string, ErrorCode>> = {
   dial: "port_unreachable",
 };
 
+const USERS =
+  "Name one of the sandbox's own /etc/passwd. Where viv is run by an ordinary user, that user is the only one inside: leave `--user` out.";
+
 /** What a request is about, for the sentence that says why it failed. */
 export interface Subject {
   readonly name: string;
@@ -42,7 +45,8 @@ export function errorOf(frame: Frame, subject: string | Subject): VivError {
   const code = codeOf(word, step, fields.number("errno") ?? 0);
   const about = typeof subject === "string" ? { name: subject } : subject;
   const message = sentence(code, step, about, word === "no-user", fields.get("message") ?? word);
-  return new VivError(code, message, { cause: { code: word, errno: fields.number("errno") ?? 0, step } });
+  const cause = { code: word, errno: fields.number("errno") ?? 0, step };
+  return new VivError(code, message, word === "no-user" ? { cause, remedy: USERS } : { cause });
 }
 
 function codeOf(word: string, step: string, errno: number): ErrorCode {
