@@ -18,6 +18,7 @@ import { KeyedLocks } from "./host/locks.ts";
 import { describe, type Logger } from "./host/log.ts";
 import { examine, type Machine } from "./host/machine.ts";
 import { protectFromOom } from "./host/oom.ts";
+import { Reserve } from "./host/reserve.ts";
 import { Rounds } from "./host/rounds.ts";
 import { IdRanges } from "./host/id-ranges.ts";
 import { StateFolder } from "./host/state-folder.ts";
@@ -141,6 +142,7 @@ export class Server {
       home: homedir(),
       state: paths.home,
       log,
+      reserve: new Reserve(join(paths.home, "reserve")),
       locks: new KeyedLocks(),
       live: this.#live,
       egress: wayOut.egress,
@@ -259,6 +261,12 @@ export class Server {
       () => LIMITS.mendEveryMs,
       "mending",
       () => mending.look(),
+    );
+    await parts.reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
+    rounds.every(
+      () => LIMITS.reconcileEveryMs,
+      "keeping space back",
+      () => parts.reserve.fill(),
     );
     rounds.every(
       () => LIMITS.reconcileEveryMs,

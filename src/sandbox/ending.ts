@@ -76,6 +76,10 @@ export class Ending {
 
   /** Nothing of it stays but its events. Called with the sandbox's lock held. */
   async remove(row: SandboxRow): Promise<{ projectInUse: boolean }> {
+    return this.#parts.reserve.during(() => this.#remove(row));
+  }
+
+  async #remove(row: SandboxRow): Promise<{ projectInUse: boolean }> {
     const { store, reach } = this.#parts;
     const { volumes, capture } = this.#parts.backends.of(row);
     const removing = { ...row, removing: true };
@@ -84,8 +88,8 @@ export class Ending {
     reach("remove.begun");
     await this.#endProcesses(removing, 0, "cancelled");
     reach("remove.stopped");
-    for (const snapshot of await store.snapshots(row.id)) await volumes.remove("snapshot", snapshot.id);
-    await volumes.remove("volume", row.id);
+    for (const snapshot of await store.snapshots(row.id)) await this.#orLater(row, () => volumes.remove("snapshot", snapshot.id));
+    await this.#orLater(row, () => volumes.remove("volume", row.id));
     reach("remove.volume");
     const { unused, projectInUse } = await store.change(async (change) => {
       const snapshots = await change.snapshots(row.id);
@@ -100,8 +104,18 @@ export class Ending {
     });
     this.#registry.release(row);
     this.unfinished.delete(row.id);
-    for (const base of unused) await capture.forget(base);
+    for (const base of unused) await this.#orLater(row, () => capture.forget(base));
     return { projectInUse };
+  }
+
+  /** What storage that a full disk stopped can't let go of belongs to no sandbox then, and goes with the next reconciliation. */
+  async #orLater(row: SandboxRow, removal: () => Promise<void>): Promise<void> {
+    try {
+      await removal();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EROFS") throw error;
+      this.#parts.log.warn("storage of a removed sandbox is cleared later", { sandbox: row.id, error: describe(error) });
+    }
   }
 
   async #endProcesses(row: SandboxRow, graceMs: number, cause: "cancelled" | "lost"): Promise<void> {

@@ -2,6 +2,7 @@ import type { Capture } from "../capture/capture.ts";
 import type { Driver } from "../drivers/drivers.ts";
 import type { KeyedLocks } from "../host/locks.ts";
 import type { Logger } from "../host/log.ts";
+import type { Reserve } from "../host/reserve.ts";
 import type { Tool } from "../host/tool.ts";
 import type { Egress } from "../network/egress.ts";
 import type { UserConfig } from "../schema/config.ts";
@@ -80,6 +81,8 @@ export interface Parts {
   /** State folder of the server. */
   readonly state: string;
   readonly log: Logger;
+  /** Space for removals on a full disk. */
+  readonly reserve: Reserve;
   /** One thing at a time per sandbox. */
   readonly locks: KeyedLocks;
   /** The way out of sandboxes. */

@@ -108,6 +108,10 @@ export class Snapshots {
   }
 
   async remove(row: SandboxRow, reference: string): Promise<void> {
+    await this.#parts.reserve.during(() => this.#remove(row, reference));
+  }
+
+  async #remove(row: SandboxRow, reference: string): Promise<void> {
     const snapshot = await this.find(row, reference);
     const unused = await this.#parts.store.change(async (change) => {
       const bases = basesOf((await change.snapshot(snapshot.id)) ?? {});

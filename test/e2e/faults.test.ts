@@ -235,6 +235,7 @@ describe("a disk that others fill to the last byte", needs("root", "btrfs"), () 
   test("F-17: stops the storage, which comes back with space: the files are kept, and no restart is needed", async () => {
     const { server } = disk;
     const box = await server.create({ name: "before" });
+    const unwanted = await server.create();
     await server.sh(box.id, "echo precious > kept; sync");
     const writing = await server.client.exec(box.id, {
       command: ["/bin/sh", "-c", "read go; head -c 60000000 /dev/urandom > big; sync; exit 0"],
@@ -244,6 +245,9 @@ describe("a disk that others fill to the last byte", needs("root", "btrfs"), () 
     await writing.write(Buffer.from("go\n"));
     await writing.end;
     await expect(server.create()).rejects.toMatchObject({ code: "disk_full" });
+    expect((await server.client.call("status", {})).disk.freeBytes).toBe(0);
+    await server.client.call("removeSandbox", { sandbox: unwanted.id });
+    expect((await server.client.call("listSandboxes", {})).sandboxes.map(({ name }) => name)).toEqual(["before"]);
     disk.free();
     const lost = await eventually(
       () => server.client.call("inspectSandbox", { sandbox: box.id }),
@@ -262,6 +266,16 @@ describe("a disk that others fill to the last byte", needs("root", "btrfs"), () 
   });
 });
 
+/** The database finds room in its own files for a while. */
+async function withoutRoomForRows(server: TestServer, sandbox: string): Promise<void> {
+  const background = () =>
+    server.sh(sandbox, "sleep 100", { background: true }).then(
+      () => "started",
+      (error: { code: string }) => error.code,
+    );
+  await eventually(background, (told) => told === "disk_full");
+}
+
 describe("a full disk under plain folders", needs("root"), () => {
   let disk: SmallDisk;
 
@@ -270,6 +284,22 @@ describe("a full disk under plain folders", needs("root"), () => {
   });
 
   afterAll(async () => disk.remove());
+
+  test("F-14: with no byte left, sandboxes can be removed, and no figure is below zero", async () => {
+    const { server } = disk;
+    const boxes = [await server.create(), await server.create()];
+    await server.sh(boxes[0]?.id ?? "", "while :; do sleep 0.1; done", { background: true });
+    disk.fill(0);
+    await withoutRoomForRows(server, boxes[0]?.id ?? "");
+    expect((await server.client.call("status", {})).disk.freeBytes).toBe(0);
+    for (const { id } of boxes) await server.client.call("removeSandbox", { sandbox: id });
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toEqual([]);
+    expect(traces(server)).toMatchObject({ runs: [], logs: [] });
+    await server.kill();
+    disk.free();
+    await server.up();
+    expect((await server.client.call("listSandboxes", {})).sandboxes).toEqual([]);
+  });
 
   test("F-14: with no byte left, what needs room says so, nothing that was there is lost, and all works again with space", async () => {
     const { server } = disk;
@@ -286,12 +316,7 @@ describe("a full disk under plain folders", needs("root"), () => {
     await expect(server.client.call("createSnapshot", { sandbox: box.id })).rejects.toMatchObject({ code: "disk_full" });
     // Who waits for a command gets it; one that is to be found again later must be written down.
     expect((await server.sh(box.id, "echo still here")).stdout).toBe("still here\n");
-    const background = () =>
-      server.sh(box.id, "sleep 100", { background: true }).then(
-        () => "started",
-        (error: { code: string }) => error.code,
-      );
-    await eventually(background, (told) => told === "disk_full");
+    await withoutRoomForRows(server, box.id);
     expect((await server.client.call("listSandboxes", {})).sandboxes).toMatchObject([{ name: "before", state: "running" }]);
     disk.free();
     await eventually(

@@ -134,7 +134,7 @@ export class Pool {
     const now = this.#space();
     return {
       totalBytes: now.totalBytes,
-      freeBytes: this.#file === undefined ? now.freeBytes : Math.min(now.freeBytes, spareHostBytes(this.#home)),
+      freeBytes: this.#file === undefined ? now.freeBytes : Math.max(0, Math.min(now.freeBytes, spareHostBytes(this.#home))),
     };
   }
 
