@@ -103,7 +103,8 @@ export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
     return context.json(await streams.writeFile(sandbox, path, limited(chunksOf(context.env.incoming)), options));
   });
   app.get(routerPath(STREAM_ROUTES.patch.path), async (context) => {
-    return sendOctets(context, await streams.patch(inputOf("patch", context).sandbox), "text/x-diff");
+    const { sandbox, promotable } = inputOf("patch", context);
+    return sendOctets(context, await streams.patch(sandbox, { promotable }), "text/x-diff");
   });
   app.get(routerPath(STREAM_ROUTES.packFiles.path), async (context) => {
     const { sandbox, path, user } = inputOf("packFiles", context);

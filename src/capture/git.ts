@@ -48,5 +48,15 @@ export async function git(folder: string, args: readonly string[]): Promise<RunR
 export function ignoreFileOf(uid: number): string {
   const home = readPeople().find((person) => person.uid === uid)?.home;
   const file = home === undefined ? "" : join(home, ".config/git/ignore");
-  return file !== "" && statSync(file, { throwIfNoEntry: false })?.isFile() === true ? file : "/dev/null";
+  return file !== "" && isFile(file) ? file : "/dev/null";
+}
+
+/** What lies in a folder that the server may not enter is none for it. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch (error) {
+    if (error instanceof Error && "code" in error) return false;
+    throw error;
+  }
 }

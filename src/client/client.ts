@@ -119,8 +119,8 @@ export class Client {
   }
 
   /** What a sandbox changed in the project, for `git apply`. */
-  async patch(sandbox: string): Promise<Readable> {
-    return this.#transport.request({ method: "GET", path: address(STREAMS.patch.path, { sandbox }) });
+  async patch(sandbox: string, options: { readonly promotable?: boolean } = {}): Promise<Readable> {
+    return this.#transport.request({ method: "GET", path: address(STREAMS.patch.path, { sandbox, ...options }) });
   }
 
   /** A file or folder as a tar archive. */

@@ -167,7 +167,7 @@ export class AttemptRun {
     const experiment = this.#journal.row;
     const over = new AbortController();
     const signal = AbortSignal.any([kill, cancel, over.signal]);
-    const opening = openChange(parts, row, snapshot, experiment.input.include, temporary);
+    const opening = openChange(parts, row, snapshot, experiment, temporary);
     const labels = clones.labels(experiment.id, `checks-${this.#index}`);
     const how = judging(experiment, "left");
     const isJudged = how.checks.length > 0 || how.measure !== null;

@@ -8,7 +8,8 @@ import type { MergedChange } from "../merge/three-way.ts";
 import type { DiffStat } from "../schema/experiment.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import { promotableOf } from "../sandbox/promotable-of.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { keptInChange } from "./protection.ts";
+import type { ExperimentRow, SandboxRow } from "../store/store.ts";
 
 export interface AttemptChange {
   readonly changes: readonly MergedChange[];
@@ -32,10 +33,17 @@ export interface Opening {
   close(): void;
 }
 
-export function openChange(parts: Parts, row: SandboxRow, snapshot: string, include: readonly string[], temporary: string): Opening {
+export function openChange(
+  parts: Parts,
+  row: SandboxRow,
+  snapshot: string,
+  { input, protect }: Pick<ExperimentRow, "input" | "protect">,
+  temporary: string,
+): Opening {
   const touched = Promise.withResolvers<readonly Buffer[]>();
   touched.promise.catch(() => undefined);
-  const change = changeOf(parts, row, snapshot, { include, onTouched: touched.resolve }, temporary);
+  const options = { include: input.include, protects: keptInChange(protect), onTouched: touched.resolve };
+  const change = changeOf(parts, row, snapshot, options, temporary);
   change.catch(touched.reject);
   const close = (): void => void change.then((opened) => opened.discard()).catch(() => undefined);
   return { touched: touched.promise, change, close };
@@ -45,7 +53,7 @@ async function changeOf(
   parts: Parts,
   row: SandboxRow,
   snapshot: string,
-  options: Pick<PromotableRequest, "include" | "onTouched">,
+  options: Pick<PromotableRequest, "include" | "protects" | "onTouched">,
   temporary: string,
 ): Promise<AttemptChange & { discard(): void }> {
   const store = await GitStore.open(temporary, parts.backends.of(row));

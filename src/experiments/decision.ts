@@ -128,12 +128,12 @@ export class Decision {
 
   async #verifyAlone(index: number): Promise<Verdict> {
     const { parts, sandboxes, clones, verification, temporary } = this.#shop;
-    const { origin, id, input, protect } = this.#journal.row;
+    const { origin, id, protect } = this.#journal.row;
     const { sandbox, snapshot, sideChanges } = this.#journal.attempt(index);
     if (origin === null || sandbox === null || snapshot === null)
       throw new VivError("not_found", `What attempt ${index} left, or the frozen reality it started from, is gone.`);
     const signal = AbortSignal.any([this.#ends.kill, this.#ends.cancel]);
-    const opening = openChange(parts, await sandboxes.find(sandbox), snapshot, input.include, temporary);
+    const opening = openChange(parts, await sandboxes.find(sandbox), snapshot, this.#journal.row, temporary);
     try {
       const alone = opening.change.then(async (change) => {
         const { free } = await splitChange(change, protect);

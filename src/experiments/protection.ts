@@ -39,6 +39,12 @@ export function isTestConfiguration(path: string): boolean {
   return matches(TEST_CONFIGURATION, path);
 }
 
+/** Paths that an attempt can't take out of its change by an ignore rule of its own. */
+export function keptInChange(patterns: readonly string[] | null): (path: string) => boolean {
+  const protection = protectionOf(patterns);
+  return (path) => protection.protects(path, true) || isTestConfiguration(path) || steersChecks(path);
+}
+
 export function steersChecks(path: string): boolean {
   return matches(STEERING, path);
 }

@@ -5,11 +5,13 @@ import { Readable } from "node:stream";
 import type { Diff, DiffEntry } from "../schema/files.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { decodePath } from "../schema/path-bytes.ts";
-import type { Gather, GatheredChange, GitMode } from "../volumes/gather.ts";
+import { BLOBS, type ContentLimits, type Gather, type Gathered, type GatheredChange, type GitMode } from "../volumes/gather.ts";
 import type { Tool } from "../host/tool.ts";
 import type { Sides } from "../volumes/volumes.ts";
 import { EVERYTHING } from "./change-set.ts";
-import { isTold, requireWhole, storeSides } from "./changes.ts";
+import { isTold, requireWhole, sideEntries, storeSides, type StoredSides } from "./changes.ts";
+import { foldersAbove } from "./folders.ts";
+import { isFolder, sortOut, type Sorted, type Sorting } from "./promotable.ts";
 import { GitStore } from "./store.ts";
 
 /** Where and how an operation works. */
@@ -35,25 +37,100 @@ export async function diffNames({ gather, temporary }: Workplace, sides: Sides):
   }
 }
 
-/** With renames and counts of lines. */
-export async function diffInFull({ gather, temporary, tool }: Workplace, sides: Sides): Promise<Diff> {
+/** The same, with what a promotion would leave out. */
+export async function diffSorted({ gather, temporary, tool }: Workplace, sorting: Sorting): Promise<Diff> {
   const store = await GitStore.open(temporary, { tool });
   try {
-    const { gathered, ...trees } = await storeSides(store, gather, sides, COUNTED);
-    const { stdout } = await store.git(["diff-tree", "-r", "-z", "-M", "--raw", "--numstat", "--no-abbrev", trees.old, trees.new]);
-    const untold = gathered.changes.filter((change) => !isTold(change)).map(bareEntry);
-    const told = readDiffTree(stdout);
-    return { entries: [...withFolders(told, gathered.changes), ...untold].toSorted(byPath), more: gathered.more };
+    const gathered = await gather(sorting.sides, await store.place("sides"));
+    const why = whyLeftOut(gathered, await sortOut(store, sorting, gathered));
+    return { entries: gathered.changes.map(bareEntry).map(why).toSorted(byPath), more: gathered.more };
   } finally {
     store.discard();
   }
 }
 
-/** A patch that `git apply` takes on a copy of the base, byte for byte. Empty folders and special files are not in it. */
-export async function makePatch({ gather, temporary, tool }: Workplace, sides: Sides): Promise<Readable> {
+/** With renames and counts of lines, too: of what is promoted and of what is not, each for itself. */
+export async function diffInFull({ gather, temporary, tool }: Workplace, sorting: Sorting): Promise<Diff> {
   const store = await GitStore.open(temporary, { tool });
   try {
-    const { gathered, ...trees } = await storeSides(store, gather, sides, EVERYTHING);
+    const { gathered, trees, sorted } = await storeSorted(store, gather, sorting, COUNTED);
+    const told = (await Promise.all(trees.map((each) => diffTrees(store, each)))).flat();
+    const untold = gathered.changes.filter((change) => !isTold(change)).map(bareEntry);
+    const why = whyLeftOut(gathered, sorted);
+    return { entries: [...withFolders(told, gathered.changes), ...untold].map(why).toSorted(byPath), more: gathered.more };
+  } finally {
+    store.discard();
+  }
+}
+
+/** Two states of some paths, as trees in a store. */
+interface Trees {
+  readonly old: string;
+  readonly new: string;
+}
+
+/** What is promoted, then what is left out, if anything is. Git takes the contents in while they are being gathered and sorted. */
+async function storeSorted(
+  store: GitStore,
+  gather: Gather,
+  sorting: Sorting,
+  limits: ContentLimits,
+): Promise<{ gathered: Gathered; sorted: Sorted; trees: Trees[] }> {
+  const folder = await store.place("sides");
+  const gathering = gather(sorting.sides, folder, limits);
+  const sortedSoon = gathering.then((gathered) => sortOut(store, sorting, gathered));
+  sortedSoon.catch(() => undefined);
+  const requests = sortedSoon.then(async ({ leftOut }) => {
+    const { changes } = await gathering;
+    const left = new Set(leftOut.map(({ path }) => path.toString("latin1")));
+    const isLeft = ({ path }: GatheredChange): boolean => left.has(path.toString("latin1"));
+    const parts = left.size === 0 ? [changes] : [changes.filter((change) => !isLeft(change)), changes.filter(isLeft)];
+    return parts.flatMap((part) => [{ entries: sideEntries(part, "old") }, { entries: sideEntries(part, "new") }]);
+  });
+  const { trees } = await store.writeAlong(requests, join(folder, BLOBS));
+  const pairs = trees.flatMap((old, index) => (index % 2 === 0 ? [{ old, new: trees[index + 1] ?? "" }] : []));
+  return { gathered: await gathering, sorted: await sortedSoon, trees: pairs };
+}
+
+async function diffTrees(store: GitStore, trees: Trees): Promise<DiffEntry[]> {
+  const { stdout } = await store.git(["diff-tree", "-r", "-z", "-M", "--raw", "--numstat", "--no-abbrev", trees.old, trees.new]);
+  return readDiffTree(stdout);
+}
+
+/** Marks what a promotion leaves out. A folder goes with what is in it. */
+function whyLeftOut({ changes }: Gathered, { chosen, leftOut }: Sorted): (entry: DiffEntry) => DiffEntry {
+  const reasons = new Map<string, DiffEntry["leftOut"]>();
+  const taken = new Set(chosen.flatMap(({ path }) => foldersAbove(path)).map((path) => path.toString("latin1")));
+  const left = new Map<string, DiffEntry["leftOut"]>();
+  for (const { path, why } of leftOut) {
+    const reason = why === "special" || why === "git" ? why : "ignored";
+    reasons.set(decodePath(path), reason);
+    for (const folder of foldersAbove(path)) left.set(folder.toString("latin1"), reason);
+  }
+  for (const change of changes.filter(isFolder)) {
+    const key = change.path.toString("latin1");
+    if (!taken.has(key)) reasons.set(decodePath(change.path), left.get(key) ?? "folder");
+  }
+  return (entry) => ({ ...entry, leftOut: reasons.get(entry.path) ?? null });
+}
+
+/** A patch that `git apply` takes on a copy of the base, byte for byte. Empty folders and special files are not in it. */
+export async function makePatch({ gather, temporary, tool }: Workplace, sides: Sides): Promise<Readable> {
+  return streamPatch(await GitStore.open(temporary, { tool }), async (store) => storeSides(store, gather, sides, EVERYTHING));
+}
+
+/** The same of what a promotion would take. */
+export async function makePromotablePatch({ gather, temporary, tool }: Workplace, sorting: Sorting): Promise<Readable> {
+  return streamPatch(await GitStore.open(temporary, { tool }), async (store) => {
+    const { gathered, sorted, trees } = await storeSorted(store, gather, sorting, EVERYTHING);
+    const [{ old, new: now } = { old: "", new: "" }] = trees;
+    return { gathered: { ...gathered, changes: sorted.chosen }, old, new: now };
+  });
+}
+
+async function streamPatch(store: GitStore, make: (store: GitStore) => Promise<StoredSides>): Promise<Readable> {
+  try {
+    const { gathered, ...trees } = await make(store);
     requireWhole(gathered);
     const patch = store.stream([
       "diff-tree",
@@ -91,6 +168,7 @@ function bareEntry(change: GatheredChange): DiffEntry {
     newMode: modeText(change.new?.mode),
     added: null,
     removed: null,
+    leftOut: null,
   };
 }
 
@@ -127,6 +205,7 @@ function readDiffTree(output: Buffer): DiffEntry[] {
       newMode: newMode === "000000" ? null : newMode,
       added: null,
       removed: null,
+      leftOut: null,
     });
     if (renamed) at += 1;
   }

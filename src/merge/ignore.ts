@@ -1,9 +1,14 @@
-/** Which changed paths the ignore rules of the frozen base leave out. A sandbox's own rules count for nothing. */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+/** Which changed paths ignore rules leave out: those of the frozen base, and those that were made inside. */
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { TakeOut } from "../volumes/take-out.ts";
+import type { GatheredChange } from "../volumes/gather.ts";
 import type { Sides } from "../volumes/volumes.ts";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
 import type { GitStore } from "./store.ts";
+
+const RULES = ".gitignore";
 
 const SLASH = 0x2f;
 /** Rules of folders deeper than that can't be laid out for git. */
@@ -19,19 +24,61 @@ export interface OuterRules {
   readonly excludes: Buffer;
 }
 
-/** Of the paths, those that the rules ignore, as latin1. */
+/** Paths as latin1. */
+export interface Ignored {
+  readonly byBase: ReadonlySet<string>;
+  /** Not in the base, and ignored by the rules as they are inside, but not by the base's. */
+  readonly byInside: ReadonlySet<string>;
+}
+
+const NOTHING: Ignored = { byBase: new Set(), byInside: new Set() };
+
+/** Of changed files, those that rules ignore. */
 export async function ignoredPaths(
   store: GitStore,
   takeOut: TakeOut,
-  { old }: Pick<Sides, "old">,
-  paths: readonly Buffer[],
+  sides: Sides,
+  files: readonly GatheredChange[],
   outer: OuterRules,
-): Promise<Set<string>> {
-  if (paths.length === 0) return new Set();
-  const rules = new Rules(await store.place("rules"), takeOut, old, outer);
+): Promise<Ignored> {
+  if (files.length === 0) return NOTHING;
+  const paths = files.map(({ path }) => path);
+  const rules = new Rules(await store.place("rules"), takeOut, sides.before?.base ?? sides.old, outer);
   await rules.lay(foldersOf(paths));
   const exclude = await rules.exclude();
-  const here = Buffer.from(`./${outer.prefix}`);
+  const byBase = await check(store, rules, exclude, paths);
+  const changed = files.filter(isRules).slice(0, LIMITS.maxRuleFiles);
+  // A file of the base is never left out by a rule that came later.
+  const fresh = files.filter(({ path, old }) => old === null && !byBase.has(path.toString("latin1"))).map(({ path }) => path);
+  if (changed.length === 0 || fresh.length === 0) return { byBase, byInside: NOTHING.byInside };
+  await rules.layOver([sides.new, ...sides.old], changed);
+  return { byBase, byInside: await checkInside(store, rules, exclude, fresh) };
+}
+
+/** Patterns that were written inside may take git forever, or all its memory: then no rule made inside counts. */
+async function checkInside(store: GitStore, rules: Rules, exclude: string, paths: readonly Buffer[]): Promise<ReadonlySet<string>> {
+  try {
+    return await check(store, rules, exclude, paths, LIMITS.insideRulesMs);
+  } catch (error) {
+    if (error instanceof VivError) return NOTHING.byInside;
+    throw error;
+  }
+}
+
+function isRules({ path, new: now }: GatheredChange): boolean {
+  const name = path.subarray(path.lastIndexOf(SLASH) + 1).toString("latin1");
+  // What is no file now says nothing, as if it were gone.
+  return name === RULES && path.length <= MOST_PATH_BYTES && !path.toString().includes("\ufffd") && now?.mode !== "40000";
+}
+
+async function check(
+  store: GitStore,
+  rules: Rules,
+  exclude: string,
+  paths: readonly Buffer[],
+  timeoutMs?: number,
+): Promise<ReadonlySet<string>> {
+  const here = Buffer.from(`./${rules.prefix}`);
   const { stdout } = await store.git(
     [
       "-C",
@@ -47,7 +94,11 @@ export async function ignoredPaths(
       "--stdin",
     ],
     // A path that begins with a colon would be a pattern.
-    { okCodes: [0, 1], input: paths.flatMap((path) => [here, path, Buffer.of(0)]) },
+    {
+      okCodes: [0, 1],
+      input: paths.flatMap((path) => [here, path, Buffer.of(0)]),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    },
   );
   const answers = stdout.toString("latin1").split("\0").slice(0, -1);
   return new Set(answers.map((path) => path.slice(here.length)));
@@ -68,7 +119,7 @@ function foldersOf(paths: readonly Buffer[]): Set<string> {
   return folders;
 }
 
-/** The rule files of a base, laid out in a folder of ours as in the project. */
+/** Rule files, laid out in a folder of ours as in the project. */
 class Rules {
   /** Of the repository; the project's are in `folder` below it. */
   readonly top: string;
@@ -86,11 +137,32 @@ class Rules {
     this.#outer = outer;
   }
 
+  get prefix(): string {
+    return this.#outer.prefix;
+  }
+
+  /** Those of the base. */
   async lay(folders: ReadonlySet<string>): Promise<void> {
     await this.#layAbove();
-    for (const [file, taken] of await this.#take([...folders].map((folder) => join(folder, ".gitignore")))) {
+    await this.#put(await this.#take([...folders].map((folder) => join(folder, RULES))));
+  }
+
+  /** In their place those that are others inside. */
+  async layOver(layers: readonly string[], changed: readonly GatheredChange[]): Promise<void> {
+    for (const { path } of changed) await rm(join(this.folder, path.toString()), { force: true });
+    const there = changed.filter(({ new: now }) => now?.mode === "100644" || now?.mode === "100755");
+    await this.#put(
+      await this.#take(
+        there.map(({ path }) => path.toString()),
+        layers,
+      ),
+    );
+  }
+
+  async #put(taken: ReadonlyMap<string, string>): Promise<void> {
+    for (const [file, from] of taken) {
       await mkdir(join(this.folder, dirname(file)), { recursive: true, mode: 0o700 });
-      await rename(taken, join(this.folder, file));
+      await rename(from, join(this.folder, file));
     }
   }
 
@@ -112,9 +184,9 @@ class Rules {
   }
 
   /** Files of the topmost layer that has each, and where they are now. */
-  async #take(files: readonly string[]): Promise<Map<string, string>> {
+  async #take(files: readonly string[], layers: readonly string[] = this.#layers): Promise<Map<string, string>> {
     const found = new Map<string, string>();
-    for (const layer of this.#layers) {
+    for (const layer of layers) {
       const wanted = files.filter((file) => !found.has(file)).map((path) => ({ path, target: `${this.top}-${(this.#taken += 1)}` }));
       const taken = await this.#takeOut(layer, wanted);
       for (const { path, target } of wanted) if (taken.has(path)) found.set(path, target);

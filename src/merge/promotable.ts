@@ -1,5 +1,6 @@
-/** The part of a sandbox's change that can be promoted: what the base's ignore rules don't leave out, and what was asked for. */
+/** The part of a sandbox's change that can be promoted: what ignore rules don't leave out, and what was asked for. */
 import { join } from "node:path";
+import { decodePath } from "../schema/path-bytes.ts";
 import { BLOBS, type Gather, type Gathered, type GatheredChange } from "../volumes/gather.ts";
 import type { TakeOut } from "../volumes/take-out.ts";
 import type { Sides } from "../volumes/volumes.ts";
@@ -7,6 +8,7 @@ import { changeSetOf, EVERYTHING, type ChangeSet } from "./change-set.ts";
 import { sideEntries } from "./changes.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";
 import { foldersAbove } from "./folders.ts";
+import { staysInChange } from "./kept-paths.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 import type { MergedChange } from "./three-way.ts";
 import type { StoredFile } from "./merge.ts";
@@ -19,6 +21,8 @@ export interface PromotableRequest {
   readonly outer: () => Promise<OuterRules>;
   /** Paths that the rules ignore and the project's git holds all the same, as latin1. */
   readonly tracked: () => Promise<ReadonlySet<string>>;
+  /** New paths that no rule made inside leaves out; those that are risky by their name never are. */
+  readonly protects?: ((path: string) => boolean) | undefined;
   /** Ignored paths that count all the same, and what is below them; relative to the project. */
   readonly include: readonly string[];
   /** If given, only these paths and what is below them. */
@@ -63,24 +67,28 @@ export async function promotable(store: GitStore, request: PromotableRequest): P
   };
 }
 
-interface Sorted {
+/** What is needed to sort a change. */
+export type Sorting = Omit<PromotableRequest, "gather">;
+
+export interface Sorted {
   readonly chosen: readonly GatheredChange[];
   readonly leftOut: readonly LeftOut[];
 }
 
-async function sortOut(store: GitStore, request: PromotableRequest, { changes, more }: Gathered): Promise<Sorted> {
+/** What a promotion takes, and what it leaves out; folders are neither. */
+export async function sortOut(store: GitStore, request: Sorting, { changes, more }: Gathered): Promise<Sorted> {
   const files = changes.filter((change) => !isFolder(change));
-  const paths = files.map(({ path }) => path);
-  if (!more) request.onTouched?.(paths);
-  const base = { old: request.sides.before?.base ?? request.sides.old };
-  const ignored = paths.length === 0 ? new Set<string>() : await ignoredPaths(store, request.takeOut, base, paths, await request.outer());
-  const held = ignored.size === 0 ? new Set<string>() : await request.tracked();
+  if (!more) request.onTouched?.(files.map(({ path }) => path));
+  if (files.length === 0) return { chosen: [], leftOut: [] };
+  const { byBase, byInside } = await ignoredPaths(store, request.takeOut, request.sides, files, await request.outer());
+  const held = byBase.size === 0 ? new Set<string>() : await request.tracked();
+  const stays = (path: Buffer): boolean => staysInChange(decodePath(path), request.protects ?? (() => false));
   const included = below(request.include);
   const asked = request.only === undefined ? () => true : below(request.only);
   const leftOut: LeftOut[] = [];
   const chosen = files.filter((change) => {
     const key = change.path.toString("latin1");
-    const isIgnored = ignored.has(key) && !held.has(key) && !included(key);
+    const isIgnored = ((byBase.has(key) && !held.has(key)) || (byInside.has(key) && !stays(change.path))) && !included(key);
     const why = isSpecial(change) ? "special" : isGit(change) ? "git" : isIgnored ? "ignored" : asked(key) ? undefined : "not asked for";
     if (why !== undefined) leftOut.push({ path: change.path, why });
     return why === undefined;
@@ -94,7 +102,7 @@ export function asMerged({ changes }: ChangeSet): MergedChange[] {
   return [...changes.values()].map((change) => ({ path: change.path, old: side(change.old), new: side(change.new) }));
 }
 
-function isFolder({ old, new: now }: GatheredChange): boolean {
+export function isFolder({ old, new: now }: GatheredChange): boolean {
   const folderOrNothing = (side: GatheredChange["old"]): boolean => side === null || side.mode === "40000";
   return folderOrNothing(old) && folderOrNothing(now);
 }

@@ -49,6 +49,8 @@ type GitOptions = {
   readonly input?: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
   /** Added to the variables that every run has. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Until git is ended. */
+  readonly timeoutMs?: number;
   /** Of memory that git may ask for. */
   readonly mostMemoryBytes?: number;
 };
@@ -187,7 +189,12 @@ export class GitStore {
 
   async #run(program: string, args: readonly string[], { okCodes, input, ...own }: RunSettings): Promise<RunResult> {
     const settings = this.#settings;
-    const options = { ...settings, maxOutputBytes: own.maxOutputBytes ?? LIMITS.maxCountedBytes, env: { ...settings.env, ...own.env } };
+    const options = {
+      ...settings,
+      timeoutMs: own.timeoutMs ?? settings.timeoutMs,
+      maxOutputBytes: own.maxOutputBytes ?? LIMITS.maxCountedBytes,
+      env: { ...settings.env, ...own.env },
+    };
     const result =
       this.#tool === undefined || !fitsRequest(args)
         ? await run(program, args, {

@@ -6,9 +6,10 @@ import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { EventFeed } from "../events/events.ts";
 import { pack, unpack } from "../sandbox/archive.ts";
-import { diffInFull, diffNames, makePatch } from "../merge/diff.ts";
+import { diffInFull, diffSorted, makePatch, makePromotablePatch } from "../merge/diff.ts";
 import { diffSystem } from "../merge/system.ts";
 import { sidesOf, systemOf } from "../sandbox/diff.ts";
+import { sortingOf } from "../sandbox/promotable-of.ts";
 import type { FileOperations } from "../drivers/drivers.ts";
 import type { LiveSandbox } from "../sandbox/live.ts";
 import type { Parts } from "../sandbox/parts.ts";
@@ -106,11 +107,13 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     forkSandbox: async ({ sandbox, snapshot, count, names, ...autonomy }) => ({
       sandboxes: await sandboxes.fork(sandbox, snapshot, count, names ?? [], autonomy),
     }),
-    diffSandbox: async ({ sandbox, stat }) => {
+    diffSandbox: async ({ sandbox, stat, promotable }) => {
       const row = await sandboxes.find(sandbox);
       const backend = parts.backends.of(row);
       const workplace = { gather: backend.gather, tool: backend.tool, temporary: engine.temporary };
-      return (stat ? diffInFull : diffNames)(workplace, await sidesOf(backend, row));
+      const sorting = sortingOf(parts, row, await sidesOf(backend, row));
+      const diff = await (stat ? diffInFull : diffSorted)(workplace, sorting);
+      return promotable ? { ...diff, entries: diff.entries.filter(({ leftOut }) => leftOut === null) } : diff;
     },
     diffSystem: async ({ sandbox }) => {
       const row = await sandboxes.find(sandbox);
@@ -299,10 +302,12 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       if (signal.aborted) leave();
       return at.files.watch(at.path, at.user, recursive, signal);
     },
-    patch: async (sandbox) => {
+    patch: async (sandbox, { promotable }) => {
       const row = await sandboxes.find(sandbox);
       const backend = parts.backends.of(row);
-      return makePatch({ gather: backend.gather, tool: backend.tool, temporary: engine.temporary }, await sidesOf(backend, row));
+      const workplace = { gather: backend.gather, tool: backend.tool, temporary: engine.temporary };
+      const sides = await sidesOf(backend, row);
+      return promotable ? makePromotablePatch(workplace, sortingOf(parts, row, sides)) : makePatch(workplace, sides);
     },
     packFiles: async (sandbox, path, user) => {
       const at = await inside.files(sandbox, path, user);

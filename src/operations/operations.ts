@@ -43,7 +43,7 @@ export interface Streams {
     options: { user?: string; recursive: boolean; signal: AbortSignal },
   ): Promise<AsyncIterable<FileChange>>;
   /** What a sandbox changed in the project, for `git apply`. */
-  patch(sandbox: string): Promise<Readable>;
+  patch(sandbox: string, options: { readonly promotable: boolean }): Promise<Readable>;
   /** A tar archive of a file or folder. */
   packFiles(sandbox: string, path: string, user?: string): Promise<Readable>;
   /** Unpacks a tar archive into a folder: nothing outside it, links and special files refused. */

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { keptInChange } from "../experiments/protection.ts";
 import { changesBetween, type ChangeSet } from "../merge/change-set.ts";
 import { writeContents } from "../merge/contents.ts";
 import type { Conflict } from "../merge/merge.ts";
@@ -63,8 +64,9 @@ export async function prepare(all: Desk, source: Source, folder: string): Promis
   const { row } = source;
   const store = await GitStore.open(temporary, parts.backends.of(row));
   try {
-    const whole = await promotableOf(parts, row, source.snapshot, store, source);
     const { protect } = source;
+    const protects = protect === undefined ? undefined : keptInChange(protect);
+    const whole = await promotableOf(parts, row, source.snapshot, store, { ...source, protects });
     const { changes, leftOut, privileged } = protect === undefined ? whole : await withoutProtected(store, whole, protect);
     const { own, reality } =
       source.onto === "base"

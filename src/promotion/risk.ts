@@ -1,13 +1,13 @@
 /** What in a change a person should look at before it lies in a real project. Everything here was written inside: it is only read. */
 import { setImmediate as othersTurn } from "node:timers/promises";
 import { type Contents, withContents } from "../merge/contents.ts";
+import { GIT_PATHS, isRunningDotfile, RUNS_BY_ITSELF, SUBMODULES } from "../merge/risk-rules.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { decodePath } from "../schema/path-bytes.ts";
 import type { Risk } from "../schema/promotion.ts";
 import { SECRETS } from "../schema/secret-patterns.ts";
 import { hiddenInName, hiddenText } from "./hidden-text.ts";
 import { repositoryFiles } from "./planted-repository.ts";
-import { GIT_PATHS, HARMLESS_DOTFILES, RUNS_BY_ITSELF, SUBMODULES } from "./risk-rules.ts";
 
 /** Contents are looked into as far as that; what is longer is said to be unseen. */
 const MOST_BYTES = 16 * 1024 ** 2;
@@ -60,10 +60,6 @@ function pathRisks(path: string, change: MergedChange): Risk[] {
   else if (risks.length === 0 && isRunningDotfile(path))
     add("runs-by-itself", "Programs read files that begin with a dot without being asked.");
   return risks;
-}
-
-function isRunningDotfile(path: string): boolean {
-  return path.split("/").some((part) => part.startsWith(".") && !HARMLESS_DOTFILES.test(part));
 }
 
 /** Characters that are not seen, of no known encoding, for private use, or of other scripts between Latin ones; in words for a sentence. */

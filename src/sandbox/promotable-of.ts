@@ -1,8 +1,9 @@
 /** The promotable change of a sandbox, taken from a frozen state of it. */
 import { existsSync } from "node:fs";
 import { git } from "../capture/git.ts";
-import { promotable, type Promotable, type PromotableRequest } from "../merge/promotable.ts";
+import { promotable, type Promotable, type PromotableRequest, type Sorting } from "../merge/promotable.ts";
 import type { GitStore } from "../merge/store.ts";
+import type { Sides } from "../volumes/volumes.ts";
 import type { SandboxRow } from "../store/store.ts";
 import { PROJECT_SLOT } from "../volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
@@ -14,17 +15,22 @@ export async function promotableOf(
   row: Pick<SandboxRow, "driver" | "base" | "refreshedTo" | "project">,
   snapshot: string,
   store: GitStore,
-  options: Pick<PromotableRequest, "include" | "only" | "onTouched">,
+  options: Pick<PromotableRequest, "include" | "only" | "protects" | "onTouched">,
 ): Promise<Promotable> {
-  const { volumes, gather, takeOut } = parts.backends.of(row);
-  return promotable(store, {
-    gather,
-    takeOut,
-    sides: await volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT),
+  const { volumes, gather } = parts.backends.of(row);
+  const sides = await volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
+  return promotable(store, { gather, ...sortingOf(parts, row, sides), ...options });
+}
+
+/** What sorts the change of a sandbox, whatever state of it is compared. */
+export function sortingOf(parts: Parts, row: Pick<SandboxRow, "driver" | "project">, sides: Sides): Sorting {
+  return {
+    takeOut: parts.backends.of(row).takeOut,
+    sides,
     outer: () => outerRules(row.project),
     tracked: () => trackedThoughIgnored(row.project),
-    ...options,
-  });
+    include: [],
+  };
 }
 
 /** Files that the ignore rules name and git holds all the same: those were never ignored. */

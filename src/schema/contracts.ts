@@ -98,7 +98,10 @@ export const CONTRACTS = {
   diffSandbox: contract(
     ROUTES.diffSandbox,
     "What changed in the project since the base",
-    ofSandbox.extend({ stat: flag.default(false).describe("Find renames and count lines, too.") }),
+    ofSandbox.extend({
+      stat: flag.default(false).describe("Find renames and count lines, too."),
+      promotable: flag.default(false).describe("Only what a promotion would take."),
+    }),
     Diff,
   ),
   diffSystem: contract(ROUTES.diffSystem, "What changed outside the project: packages, /etc, the rest by folder", ofSandbox, SystemDiff),

@@ -46,6 +46,12 @@ export const DiffEntry = z
     newMode: z.string().nullable().describe("Mode now; null if it is gone."),
     added: z.number().int().nullable().describe("Lines added; null for binary or other files."),
     removed: z.number().int().nullable().describe("Lines removed."),
+    leftOut: z
+      .enum(["ignored", "special", "git", "folder"])
+      .nullable()
+      .describe(
+        "Why a promotion leaves it out: ignore rules name it, it is no file, folder or link, its name imitates git's own folder, or it is an empty folder; null for what is promoted, and outside the project.",
+      ),
   })
   .describe("One changed path.")
   .meta({ id: "DiffEntry" });

@@ -58,6 +58,9 @@ export const LIMITS = {
   maxPatchFileBytes: 512 * 1024 ** 2,
   maxPatchBytes: 2 * 1024 ** 3,
   patchTimeoutMs: 10 * 60_000,
+  /** Of ignore rules that were made in a sandbox: files with rules, and how long git may take to apply them. */
+  maxRuleFiles: 1_000,
+  insideRulesMs: 10_000,
 
   /** Experiments and promotions. */
   attemptTimeoutMs: 10 * 60_000,

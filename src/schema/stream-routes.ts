@@ -66,7 +66,7 @@ export const STREAM_ROUTES = {
   patch: {
     ...STREAMS.patch,
     summary: "What changed in the project since the base, as a patch that git apply takes",
-    input: ofSandbox,
+    input: ofSandbox.extend({ promotable: flag.default(false).describe("Only what a promotion would take.") }),
     output: "text/x-diff",
   },
   packFiles: {

@@ -186,6 +186,22 @@ describe("the command line", needs("root"), () => {
     }
   });
 
+  test("PROM-1: diff lists what a promotion leaves out apart, and not at all with --promotable", () => {
+    run(["create", "--name", "apart"]);
+    const line =
+      "echo node_modules/ > .gitignore; mkdir -p node_modules/x out; seq 20 | xargs -I% touch node_modules/x/%; echo out >> .gitignore; touch out/o; echo 1 > new.js";
+    run(["exec", "apart", "--", "sh", "-c", line]);
+    const shown = run(["diff", "apart"]).out.split("\n");
+    const heading = shown.findIndex((each) => each.startsWith("Left out by a promotion"));
+    expect(shown.slice(0, heading)).toEqual(["A  .gitignore", "A  new.js", ""]);
+    expect(shown.slice(heading + 1)).toEqual(["   node_modules/: 20 paths", "A  out/o", ""]);
+    expect(run(["diff", "apart", "--promotable"]).out).toBe("A  .gitignore\nA  new.js\n");
+    expect(run(["diff", "apart", "--promotable", "--names"]).out).toBe(".gitignore\nnew.js\n");
+    expect(run(["diff", "apart", "--promotable", "--stat"]).out).toContain("2 paths changed, 3 lines added");
+    expect(run(["diff", "apart", "--promotable", "--patch"]).out).not.toContain("out/o");
+    run(["rm", "apart"]);
+  });
+
   test("CLI-1: exec -d leaves a command running that ps, logs and kill know", () => {
     const id = run(["exec", "-d", "try", "--", "sh", "-c", "echo begun; exec sleep 100"]).out.trim();
     expect(id).toMatch(/^cmd[0-9a-z]{26}$/);

@@ -102,6 +102,47 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect(await server.client.call("diffSandbox", { sandbox: box, stat: true })).toEqual({ entries: [], more: false });
     });
 
+    test("PROM-1 PROM-3: what a promotion leaves out is told apart, by rules of the base and by those made inside; neither hides what is risky", async () => {
+      await inside("printf 'node_modules/\nhello.txt\nsrc/\n.envrc\nfolder/\n' > .gitignore");
+      await inside(
+        "mkdir -p node_modules/a; echo 1 > node_modules/a/index.js; echo all: > node_modules/a/Makefile; echo {} > node_modules/.lock",
+      );
+      await inside("echo more >> hello.txt; echo new > src/new.js; rm src/util.js; echo evil > .envrc; mkfifo pipe");
+      await inside(
+        "mkdir folder sub empty; echo evil > folder/.envrc; echo k > folder/k; echo '*.tmp' > sub/.gitignore; echo t > sub/a.tmp; echo p > sub/p",
+      );
+      const { entries } = await server.client.call("diffSandbox", { sandbox: box, stat: true });
+      const told = entries.filter(({ type }) => type !== "dir").map(({ path, leftOut }) => `${path} ${leftOut ?? "promoted"}`);
+      expect(told).toEqual([
+        ".envrc promoted",
+        ".gitignore promoted",
+        "folder/.envrc promoted",
+        "folder/k ignored",
+        "hello.txt promoted",
+        "node_modules/.lock ignored",
+        "node_modules/a/Makefile ignored",
+        "node_modules/a/index.js ignored",
+        "pipe special",
+        "src/new.js ignored",
+        "src/util.js promoted",
+        "sub/.gitignore promoted",
+        "sub/a.tmp ignored",
+        "sub/p promoted",
+      ]);
+      const folders = entries.filter(({ type }) => type === "dir").map(({ path, leftOut }) => `${path} ${leftOut ?? "promoted"}`);
+      expect(folders).toEqual(["empty folder", "folder promoted", "node_modules ignored", "node_modules/a ignored", "sub promoted"]);
+
+      const wanted = entries.filter(({ leftOut }) => leftOut === null);
+      const names = await server.client.call("diffSandbox", { sandbox: box, promotable: true });
+      expect(names.entries.map(({ path }) => path)).toEqual(wanted.map(({ path }) => path));
+      const plan = await server.client.call("planPromotion", { sandbox: box });
+      expect(plan.changes.map(({ path }) => path)).toEqual(wanted.filter(({ type }) => type !== "dir").map(({ path }) => path));
+      expect(plan.risks.map(({ path }) => path)).toEqual(expect.arrayContaining([".envrc", "folder/.envrc"]));
+      const patch = (await buffer(await server.client.patch(box, { promotable: true }))).toString();
+      expect(patch).toContain("+++ b/sub/p\n");
+      expect(patch).not.toContain("node_modules/a");
+    });
+
     test("a patch makes the base equal to the sandbox, byte for byte", async () => {
       for (const change of CHANGES) await inside(change);
       const { patched, sandbox } = await applied();

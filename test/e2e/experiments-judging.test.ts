@@ -143,6 +143,24 @@ describe("judging an attempt", needs("root"), () => {
     for (const { id } of [ended, only, included]) await lab.remove(id);
   });
 
+  test("EXP-2: an ignore rule that an attempt makes keeps what it installed out of its change, and hides no protected file", async () => {
+    const fix = "echo right > value; printf 'vendored/\\nlib/\\n.npmrc\\n' >> .gitignore";
+    const ended = await lab.run([`${fix}; mkdir -p vendored lib; seq 500 > vendored/much; echo own > lib/own; echo a=b > .npmrc`], {
+      checks: [CHECK],
+      protect: ["lib"],
+    });
+    expect(ended).toMatchObject({ winner: 1 });
+    expect(attempt(ended, "a")).toMatchObject({
+      diff: { files: 4, added: 6, removed: 1 },
+      sideChanges: ["vendored/ (1 file)"],
+      protectedChanged: ["lib/own"],
+      flags: ["It changes how commands are run: .npmrc."],
+    });
+    const plan = await server.client.call("planPromotion", { experiment: ended.id });
+    expect(plan.changes.map(({ path }) => path)).toEqual([".gitignore", ".npmrc", "value"]);
+    await lab.remove(ended.id);
+  });
+
   test("EXP-2: a lock file that changed needs an install, which the setup can be", async () => {
     const install = "test -e package-lock.json && mkdir -p node_modules/dep && cp package-lock.json node_modules/dep/version";
     const lines = [`echo '{"lockfileVersion": 3}' > package-lock.json; ${install}`];

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diffInFull, diffNames } from "../../src/merge/diff.ts";
 import { newId } from "../../src/schema/ids.ts";
+import { takeOutOfCopy } from "../../src/volumes/folder/take-out.ts";
 import { gatherCopies } from "../../src/volumes/folder/gather.ts";
 import { FolderVolumes } from "../../src/volumes/folder/volumes.ts";
 import { type Box, execRequest, hear, makeUnwalled, type Unwalled } from "../support/unwalled.ts";
@@ -67,9 +68,11 @@ describe("volumes of unwalled sandboxes", () => {
   });
   afterAll(async () => own?.remove());
   const diff = async (of: Box, lines = false) => {
-    const compare = lines ? diffInFull : diffNames;
-    return (await compare({ gather: gatherCopies, temporary: own.home }, await own.volumes.sides({ volume: of.id }, of.base.id, 0)))
-      .entries;
+    const workplace = { gather: gatherCopies, temporary: own.home };
+    const sides = await own.volumes.sides({ volume: of.id }, of.base.id, 0);
+    const outer = async () => ({ prefix: "", above: [], excludes: Buffer.alloc(0) });
+    const sorting = { takeOut: takeOutOfCopy, sides, outer, tracked: async () => new Set<string>(), include: [] };
+    return (await (lines ? diffInFull(workplace, sorting) : diffNames(workplace, sides))).entries;
   };
 
   test("SNAP-2 rolling back brings back what the snapshot holds", async () => {
@@ -108,7 +111,7 @@ describe("volumes of unwalled sandboxes", () => {
     const script =
       "echo three >> a.txt; rm src/main.js; mkdir new; printf 'x\\ny\\n' > new/file; ln -s /etc/passwd new/link; touch node_modules/dep/index.js; mkdir -p .git; echo x > .git/HEAD; printf '\\0\\1' > blob; mkfifo fifo";
     expect((await hear(await made.walls.exec(execRequest(own.project, script)))).exit.code).toBe(0);
-    const none = { from: null, added: null, removed: null };
+    const none = { from: null, added: null, removed: null, leftOut: null };
     const names = [
       { path: "a.txt", status: "changed", type: "file", oldMode: "100644", newMode: "100644", ...none },
       { path: "blob", status: "added", type: "file", oldMode: null, newMode: "100644", ...none },

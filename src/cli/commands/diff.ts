@@ -9,6 +9,8 @@ import { usageError } from "../values.ts";
 
 const LETTERS = { added: "A", changed: "M", deleted: "D", renamed: "R" } as const;
 const COLOURS = { added: "green", changed: "yellow", deleted: "red", renamed: "cyan" } as const;
+/** Paths of one folder that are left out and named; of more, the number alone. */
+const MOST_LISTED = 10;
 const MORE = "There is more than is listed: too many changes, or folders too deep to look into.";
 
 function name(entry: DiffEntry): string {
@@ -71,31 +73,63 @@ const options = {
   patch: { type: "flag", summary: "Print a patch that `git apply` takes on a copy of the base" },
   stat: { type: "flag", summary: "Count lines, too" },
   names: { type: "flag", summary: "Print paths alone" },
+  promotable: { type: "flag", summary: "Only what `viv promote` would take, without what it leaves out" },
   system: { type: "flag", summary: "Show what changed outside the project: packages, /etc, the rest by folder" },
 } as const;
 
 async function run({ options: chosen, positionals: [sandbox = ""], json, screen, client }: Invocation<typeof options>): Promise<void> {
   const forms = [chosen.patch, chosen.stat, chosen.names, chosen.system].filter(Boolean);
   if (forms.length > 1) throw usageError("Choose one of --patch, --stat, --names and --system.");
+  const { promotable } = chosen;
+  if (promotable && chosen.system) throw usageError("--promotable is for the project; --system shows what lies outside it.");
   const server = await client();
   if (chosen.system) {
     const system = await screen.during("Comparing", server.call("diffSystem", { sandbox }));
     return json ? screen.json(system) : printSystem(screen, system);
   }
   if (chosen.patch) {
-    const patch = await screen.during("Comparing", server.patch(sandbox));
+    const patch = await screen.during("Comparing", server.patch(sandbox, { promotable }));
     // Contents are bytes: a patch as a JSON string would not be the same any more.
     if (json) return screen.json({ patch: Buffer.concat(await patch.toArray()).toString("base64") });
     return pipeline(patch, TerminalFilter.before(process.stdout), { end: false });
   }
-  const { entries, more } = await screen.during("Comparing", server.call("diffSandbox", { sandbox, stat: true }));
+  const { entries, more } = await screen.during("Comparing", server.call("diffSandbox", { sandbox, stat: true, promotable }));
   if (json) return screen.json({ entries, more });
   if (more) screen.warn(MORE);
-  if (entries.length === 0) return screen.say("Nothing in the project has changed.");
-  if (chosen.stat) return printStat(screen, entries);
-  for (const entry of entries) {
-    if (chosen.names) screen.print(clean(entry.path));
-    else printEntry(screen, entry);
+  if (entries.length === 0) return screen.say(`Nothing ${promotable ? "that can be promoted" : "in the project"} has changed.`);
+  const left = entries.filter(({ leftOut }) => leftOut !== null);
+  const taken = entries.filter(({ leftOut }) => leftOut === null);
+  if (chosen.names) return printNames(screen, [...taken, ...left]);
+  if (chosen.stat && taken.length > 0) printStat(screen, taken);
+  else for (const entry of taken) printEntry(screen, entry);
+  printLeftOut(screen, left, taken.length > 0);
+}
+
+function printNames(screen: Screen, entries: readonly DiffEntry[]): void {
+  for (const { path } of entries) screen.print(clean(path));
+}
+
+const REASONS = {
+  ignored: "ignored",
+  special: "no file, folder or link",
+  git: "its name imitates git's own folder",
+  folder: "an empty folder",
+} as const;
+
+/** What stays behind, a line for each path or, where there are many, for each folder at the top. */
+function printLeftOut(screen: Screen, left: readonly DiffEntry[], isFollowing: boolean): void {
+  if (left.length === 0) return;
+  if (isFollowing) screen.print();
+  screen.print(screen.paint("dim", "Left out by a promotion, unless `viv promote --include PATH` names it:"));
+  const files = left.filter(({ leftOut, type }) => leftOut === "folder" || type !== "dir");
+  const groups = Map.groupBy(files, ({ path }) => (path.includes("/") ? `${path.slice(0, path.indexOf("/"))}/` : path));
+  for (const [top, entries] of groups) {
+    if (entries.length > MOST_LISTED) screen.print(`   ${clean(top)}: ${plural(entries.length, "path")}`);
+    else
+      for (const entry of entries) {
+        const why = entry.leftOut === null || entry.leftOut === "ignored" ? "" : ` (${REASONS[entry.leftOut]})`;
+        screen.print(`${screen.paint(COLOURS[entry.status], LETTERS[entry.status])}  ${clean(name(entry))}${screen.paint("dim", why)}`);
+      }
   }
 }
 
@@ -103,12 +137,13 @@ export default command({
   name: "diff",
   summary: "Show what a sandbox changed",
   details:
-    "Compares with the base the sandbox was cloned from: A added, M changed, D deleted, R renamed. A patch is exact, bytes for bytes, and holds files and links; empty folders, sockets, pipes and devices are not in it. With --json a patch is base64.",
+    "Compares with the base the sandbox was cloned from: A added, M changed, D deleted, R renamed. What a promotion would leave out, such as ignored folders, is listed apart, and not at all with --promotable. A patch is exact, bytes for bytes, and holds files and links; empty folders, sockets, pipes and devices are not in it. With --json a patch is base64.",
   examples: [
     ["viv diff try", "changed paths"],
     ["viv diff --stat try", "with lines added and removed"],
     ["viv diff --names try", "paths alone, for scripts"],
     ["viv diff --patch try > try.patch", "for `git apply`, or to read"],
+    ["viv diff --promotable --patch try", "what `viv promote` would bring, to read"],
     ["viv diff --system try", "packages and files outside the project"],
   ],
   options,

@@ -67,5 +67,10 @@ export const GIT_PATHS: readonly PathRule[] = [
 export const SUBMODULES = { pattern: /(^|\/)\.gitmodules$/, why: "It names repositories that git fetches." } as const;
 
 /** Dotfiles that nothing runs. */
-export const HARMLESS_DOTFILES =
+const HARMLESS_DOTFILES =
   /^\.(gitignore|gitkeep|keep|editorconfig|nvmrc|node-version|python-version|ruby-version|tool-versions|dockerignore|npmignore|eslintignore|prettierignore|mailmap)$/;
+
+/** Whether a file or a folder on its way begins with a dot, which programs read without being asked. */
+export function isRunningDotfile(path: string): boolean {
+  return path.split("/").some((part) => part.startsWith(".") && !HARMLESS_DOTFILES.test(part));
+}
