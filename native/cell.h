@@ -2,6 +2,7 @@
 #ifndef CELL_H
 #define CELL_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,6 +71,24 @@ int probe_main(void);                                      /* probe.c */
 struct launch;                                             /* launch.c: carries out one `launch` request in a forked child */
 int launch_main(const struct fields *request, int result_fd); /* runs in the forked child; writes REPLY or ERROR without `id=` to result_fd; returns exit status */
 
+/* limits.c: what programs inside are told of the limits */
+struct shown_limits {
+  uint64_t memory;          /* in bytes; 0: not told */
+  uint32_t cpus;            /* how many processors; 0: not told */
+  uint32_t first;           /* which of those allowed the chosen ones begin with */
+  cpu_set_t allowed, chosen;
+  int meminfo, online;      /* the files over those of /proc and /sys, to write to; -1: not told */
+  int files;                /* the mount they are written through; -1: none */
+  int machine;              /* the machine's /proc/meminfo */
+  int usage, statistics;    /* of the group that holds the memory; -1: none */
+};
+void cpus_text(const cpu_set_t *set, char *text, size_t size); /* as the kernel writes lists: 0-2,5 */
+bool cpus_parse(const char *text, cpu_set_t *set);
+void limits_begin(struct shown_limits *limits, uint32_t seat); /* seats of sandboxes differ; so do the processors they get */
+void limits_choose(struct shown_limits *limits);               /* after `cpus` has changed */
+int limits_tell_memory(const struct shown_limits *limits);     /* 0 or -1 */
+int limits_tell_cpus(const struct shown_limits *limits);
+
 /* What process 1 has in its hands when the walls stand. init.c */
 struct init_plan {
   int listener;             /* listening Unix socket */
@@ -85,6 +104,7 @@ struct init_plan {
   size_t forward_count;
   char direct[64];          /* socket in `run` that programs without a proxy are led to; empty: none */
   bool single_user;         /* user mode: only one uid and gid exist inside */
+  struct shown_limits *limits; /* NULL: none are told */
 };
 void init_main(const struct init_plan *plan) __attribute__((noreturn)); /* the event loop of process 1 */
 

@@ -31,6 +31,7 @@ static const struct {
     {"launch", NULL, FORKED},
     {"adopt", process_adopt, INLINE},
     {"kill", process_kill, INLINE},
+    {"cpus", change_cpus, FORKED},
     {"btrfs.create", btrfs_create, INLINE},
     {"btrfs.snapshot", btrfs_snapshot, INLINE},
     {"btrfs.readonly", btrfs_readonly, INLINE},

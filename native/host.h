@@ -51,6 +51,9 @@ void process_reaped(pid_t pid, int status);
 void process_adopt(const struct fields *request, struct answer *answer);
 void process_kill(const struct fields *request, struct answer *answer);
 
+/* host_cpus.c */
+void change_cpus(const struct fields *request, struct answer *answer);
+
 /* btrfs.c, btrfs_quota.c */
 void btrfs_create(const struct fields *request, struct answer *answer);
 void btrfs_snapshot(const struct fields *request, struct answer *answer);

@@ -188,10 +188,23 @@ static void end_when_stopped(int64_t now) {
   _exit(0);
 }
 
+/* What /proc/meminfo says inside is as old as this at most while commands run. Answers when it is due again, 0: not now. */
+static int64_t tell_memory(int64_t now) {
+  static int64_t due;
+  if (plan->limits == NULL || plan->limits->meminfo < 0 || command_first() == NULL) return 0;
+  if (now >= due) {
+    limits_tell_memory(plan->limits);
+    due = now + MEMORY_TOLD_MS;
+  }
+  return due;
+}
+
 static int wait_time(void) {
   int64_t now = now_ms();
   end_when_stopped(now);
   int64_t nearest = stopping() ? (stop_end_at != 0 ? stop_end_at : stop_kill_at) : 0;
+  int64_t told_at = tell_memory(now);
+  if (told_at != 0 && (nearest == 0 || told_at < nearest)) nearest = told_at;
   for (struct command *command = command_first(), *next; command != NULL; command = next) {
     next = command->next;
     int64_t at = command_timers(command, now);
@@ -238,6 +251,7 @@ void init_main(const struct init_plan *the_plan) {
   plan = the_plan;
   begin();
   nursery_fill();
+  if (plan->limits != NULL && plan->limits->meminfo >= 0) limits_tell_memory(plan->limits);
   for (;;) {
     struct epoll_event events[64];
     int count = epoll_wait(loop, events, 64, wait_time());

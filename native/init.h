@@ -16,6 +16,7 @@
 #define NAMES_MAX 1024                   /* names that have an address; the oldest makes room */
 #define NAME_STREAMS_MAX 16              /* TCP connections to the resolver */
 #define DIRECT_LISTENERS_MAX 1024        /* addresses and ports of names that are listened on */
+#define MEMORY_TOLD_MS 1000
 #define FILE_CHILDREN_MAX 128            /* file operations and watches at once */
 #define REAPED_AT_ONCE 256               /* a fork bomb must not keep the loop from its other work */
 #define SEND_MAX (1u << 20)              /* bytes waiting for a client before its connection is given up */

@@ -44,8 +44,11 @@ static pid_t start_child(struct launch *launch) {
 }
 
 static int prepare(struct launch *launch) {
-  if (make_socket(launch) != 0 || open_folders(launch) != 0 || join_cgroups(launch) != 0) return -1;
+  if (make_socket(launch) != 0 || open_folders(launch) != 0) return -1;
+  if (open_cgroups(launch) != 0) return -1;
+  limits_begin(&launch->limits, launch->seat);
   if (!launch->root_mode) return 0;
+  if (leave_cgroups(launch) != 0) return -1;
   if (unshare(CLONE_NEWNS) != 0) return failed(launch, "mount namespace");
   if (call_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return failed(launch, "private mounts");
   if (become_base(launch) != 0) return -1;

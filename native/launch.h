@@ -30,15 +30,19 @@ struct mount_entry {
 struct launch {
   bool root_mode, keep_privileges, tmpfs_root;
   uid_t uid_base, uid_count, map_uid, map_gid;
-  const char *hostname, *socket, *logs, *run;
+  const char *hostname, *socket, *logs, *run, *memory_cgroup;
   const char *init_cgroups[CGROUPS_MOST], *work_cgroups[CGROUPS_MOST];
   size_t init_cgroup_count, work_cgroup_count;
+  struct { const char *name, *path; } views[CGROUPS_MOST];
+  size_t view_count;
+  struct shown_limits limits;
+  uint32_t seat;
   struct tree trees[TREES_MOST];
   size_t tree_count;
   struct mount_entry mounts[MOUNTS_MOST];
   size_t mount_count;
   struct init_plan plan;
-  int work_fds[CGROUPS_MOST];
+  int work_fds[CGROUPS_MOST], init_fds[CGROUPS_MOST];
   int channel;                  /* between launcher and process 1 until it is ready */
   int null;                     /* /dev/null */
   bool socket_made;
@@ -67,10 +71,13 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
 int make_socket(struct launch *launch);
 void remove_socket(struct launch *launch);
 int open_folders(struct launch *launch);
-int join_cgroups(struct launch *launch);
 int become_base(struct launch *launch);
 int write_maps(struct launch *launch, pid_t child);
 int64_t start_time(pid_t pid);
+
+/* launch_cgroups.c */
+int open_cgroups(struct launch *launch);
+int leave_cgroups(struct launch *launch); /* into a cgroup namespace: by the launcher as root, by process 1 otherwise */
 
 /* launch_mounts.c */
 int open_sources(struct launch *launch);
@@ -84,6 +91,12 @@ int make_link(int root, const char *target, const char *content);
 /* launch_interior.c: what every sandbox has, made by process 1 in its own mount namespace */
 int make_interior(struct launch *launch);
 int enter_root(struct launch *launch);
+int attach(int mount, int root, const char *target);
+int show(int from, const char *source, int to, const char *target, unsigned attributes);
+
+/* launch_limits.c: where programs inside find the limits */
+int make_limits(struct launch *launch, int sys);            /* the files, while /sys can be written to */
+int show_memory(struct launch *launch, int root, int proc); /* over /proc/meminfo */
 
 /* launch_inside.c: the life of process 1 until its event loop */
 void become_init(struct launch *launch) __attribute__((noreturn));

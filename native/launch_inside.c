@@ -25,8 +25,9 @@ static void __attribute__((noreturn)) give_up(struct launch *launch) {
 
 /* A network namespace takes the kernel longer than everything else, so it is made here, while the launcher mounts. */
 static int leave_host(struct launch *launch) {
-  int flags = CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP | (launch->root_mode ? 0 : CLONE_NEWNS);
-  return unshare(flags) == 0 ? 0 : failed(launch, "namespaces");
+  int flags = CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | (launch->root_mode ? 0 : CLONE_NEWNS);
+  if (unshare(flags) != 0) return failed(launch, "namespaces");
+  return launch->root_mode ? 0 : leave_cgroups(launch);
 }
 
 static int raise_loopback(struct launch *launch) {
@@ -70,11 +71,14 @@ static int by_number(const void *left, const void *right) { return *(const int *
 /* Everything else would be a door to the host. */
 static int close_others(struct launch *launch) {
   const struct init_plan *plan = &launch->plan;
-  int keep[CGROUPS_MOST + 8] = {0, 1, 2, launch->channel, plan->listener};
+  int keep[CGROUPS_MOST + 16] = {0, 1, 2, launch->channel, plan->listener};
   size_t count = 5;
   if (plan->logs >= 0) keep[count++] = plan->logs;
   if (plan->run >= 0) keep[count++] = plan->run;
   for (size_t i = 0; i < plan->work_cgroup_count; i++) keep[count++] = plan->work_cgroups[i];
+  const int limits[] = {plan->limits->meminfo, plan->limits->online, plan->limits->files, plan->limits->machine, plan->limits->usage, plan->limits->statistics};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+    if (limits[i] >= 0) keep[count++] = limits[i];
   for (int standard = 0; standard < 3; standard++)
     if (dup2(launch->null, standard) < 0) return failed(launch, "standard descriptors");
   qsort(keep, count, sizeof *keep, by_number);

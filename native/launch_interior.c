@@ -13,7 +13,7 @@
 #define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 /* Attaches `mount` at `target` below `root`; the descriptor goes on naming the mount. */
-static int attach(int mount, int root, const char *target) {
+int attach(int mount, int root, const char *target) {
   int place = mount < 0 ? -1 : open_target(root, target, true, 0755);
   if (place < 0) return -1;
   int result = call_move_mount(mount, place, "", MOVE_MOUNT_T_EMPTY_PATH);
@@ -24,7 +24,7 @@ static int attach(int mount, int root, const char *target) {
 }
 
 /* Shows `source` (below `from`) at `target` (below `to`); what the kernel at hand does not have is left out. */
-static int show(int from, const char *source, int to, const char *target, unsigned attributes) {
+int show(int from, const char *source, int to, const char *target, unsigned attributes) {
   struct mount_attr attr = {.attr_set = attributes};
   int copy = call_open_tree(from, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
   if (copy < 0) return errno == ENOENT ? 0 : -1;
@@ -49,6 +49,7 @@ static int make_proc(struct launch *launch, int root) {
   for (size_t i = 0; i < sizeof empty_files / sizeof *empty_files; i++)
     if (show(AT_FDCWD, "/dev/null", proc, empty_files[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY) != 0)
       return failed(launch, "mask /proc/%s", empty_files[i]);
+  if (show_memory(launch, root, proc) != 0) return -1;
   for (size_t i = 0; i < sizeof empty_folders / sizeof *empty_folders; i++)
     if (faccessat(proc, empty_folders[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 && show(root, "sys/empty", proc, empty_folders[i], QUIET | MOUNT_ATTR_RDONLY) != 0)
       return failed(launch, "mask /proc/%s", empty_folders[i]);
@@ -71,6 +72,7 @@ static int make_sys(struct launch *launch, int root) {
     mkdirat(sys, shown[i], 0755);
     if (show(AT_FDCWD, host, sys, shown[i], QUIET | MOUNT_ATTR_RDONLY) != 0) return failed(launch, "mount %s", host);
   }
+  if (make_limits(launch, sys) != 0) return -1;
   struct mount_attr readonly = {.attr_set = MOUNT_ATTR_RDONLY};
   if (call_mount_setattr(sys, AT_EMPTY_PATH, &readonly) != 0) return failed(launch, "mount /sys");
   close(sys);

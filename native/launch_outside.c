@@ -1,4 +1,4 @@
-/* What the launcher does in the host's namespaces: the socket, folders, cgroups, and the identity of the sandbox's root. */
+/* What the launcher does in the host's namespaces: the socket, folders, and the identity of the sandbox's root. */
 #include "launch.h"
 
 #include <errno.h>
@@ -82,39 +82,6 @@ int open_folders(struct launch *launch) {
       return failed(launch, "logs");
   }
   if (launch->run != NULL && (launch->plan.run = open_folder(launch->run)) < 0) return failed(launch, "run");
-  return 0;
-}
-
-static int open_member(const char *cgroup, const char *name) {
-  char path[4096];
-  if (snprintf(path, sizeof path, "%s/%s", cgroup, name) >= (int)sizeof path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  return open(path, O_WRONLY | O_CLOEXEC);
-}
-
-/* A process that moves itself through `tasks` of a v1 hierarchy takes no lock but the hierarchy's own; through
-   cgroup.procs, all forks of the machine wait until every processor has passed a quiet point. v2 has only the latter. */
-static int open_procs(const char *cgroup) {
-  int tasks = open_member(cgroup, "tasks");
-  return tasks >= 0 || errno != ENOENT ? tasks : open_member(cgroup, "cgroup.procs");
-}
-
-/* The kernel judges a move into a cgroup by who opened cgroup.procs, so these are opened while still being the caller:
-   then commands can be moved later by a process that has no right of its own to do so. */
-int join_cgroups(struct launch *launch) {
-  for (size_t i = 0; i < launch->work_cgroup_count; i++) {
-    launch->work_fds[i] = open_procs(launch->work_cgroups[i]);
-    if (launch->work_fds[i] < 0) return failed(launch, "cgroup %.120s", launch->work_cgroups[i]);
-  }
-  launch->plan.work_cgroups = launch->work_fds;
-  launch->plan.work_cgroup_count = launch->work_cgroup_count;
-  for (size_t i = 0; i < launch->init_cgroup_count; i++) {
-    int procs = open_procs(launch->init_cgroups[i]);
-    if (procs < 0 || write(procs, "0", 1) != 1) return failed(launch, "cgroup %.120s", launch->init_cgroups[i]);
-    close(procs);
-  }
   return 0;
 }
 

@@ -97,6 +97,27 @@ static int parse_direct(struct launch *launch, const struct fields *request) {
   return 0;
 }
 
+static int parse_view(struct launch *launch, char *value) {
+  char *parts[2];
+  if (launch->view_count == CGROUPS_MOST) return refuse(launch, "cgroup_view", "too many cgroups");
+  if (split_parts(value, parts, 2) != 2 || strchr(parts[0], '/') != NULL || parts[0][0] == '.' || parts[1][0] != '/')
+    return refuse(launch, "cgroup_view", "a view is name, absolute path");
+  launch->views[launch->view_count].name = parts[0];
+  launch->views[launch->view_count++].path = parts[1];
+  return 0;
+}
+
+static int parse_limits(struct launch *launch, const struct fields *request) {
+  int64_t memory = 0, cpus = 0, seat = 0;
+  bool valid = (field(request, "memory") == NULL || field_number(request, "memory", &memory)) && (field(request, "cpus") == NULL || field_number(request, "cpus", &cpus)) &&
+               (field(request, "seat") == NULL || field_number(request, "seat", &seat));
+  if (!valid || memory < 0 || cpus < 0 || cpus > UINT16_MAX || seat < 0 || seat > UINT32_MAX) return refuse(launch, "limits", "memory, cpus or seat is not a number");
+  launch->limits = (struct shown_limits){.memory = (uint64_t)memory, .cpus = (uint32_t)cpus, .meminfo = -1, .online = -1, .files = -1, .machine = -1, .usage = -1, .statistics = -1};
+  launch->seat = (uint32_t)seat;
+  launch->plan.limits = &launch->limits;
+  return 0;
+}
+
 static int parse_tree(struct launch *launch, char *value) {
   char *parts[2];
   if (launch->tree_count == TREES_MOST) return refuse(launch, "tree", "too many trees");
@@ -158,6 +179,7 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
   launch->socket = field(request, "socket");
   launch->logs = field(request, "logs");
   launch->run = field(request, "run");
+  launch->memory_cgroup = field(request, "memory_cgroup");
   if (launch->socket == NULL || launch->socket[0] != '/') return refuse(launch, "socket", "socket is not an absolute path");
   const char *privileges = field(request, "privileges");
   launch->keep_privileges = privileges != NULL && strcmp(privileges, "keep") == 0;
@@ -168,7 +190,8 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
   memcpy(copy, request->data, request->length);
   if (parse_each(launch, request, copy, "rlimit", parse_rlimit) != 0) return -1;
   if (parse_each(launch, request, copy, "forward", parse_forward) != 0) return -1;
-  if (parse_direct(launch, request) != 0) return -1;
+  if (parse_direct(launch, request) != 0 || parse_limits(launch, request) != 0) return -1;
+  if (parse_each(launch, request, copy, "cgroup_view", parse_view) != 0) return -1;
   if (parse_each(launch, request, copy, "tree", parse_tree) != 0) return -1;
   if (parse_each(launch, request, copy, "mount", parse_mount) != 0) return -1;
   return parse_root(launch, request);

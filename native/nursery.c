@@ -26,6 +26,7 @@ struct order {
   uint32_t work;
   uint32_t request_length, early_length;
   uint8_t has[DESCRIPTORS]; /* which descriptors came along */
+  cpu_set_t cpus;           /* the limit may have changed since the child was made */
 };
 
 static struct {
@@ -107,6 +108,7 @@ static void wait_for_order(int socket) {
   for (size_t at = 0, next = 0; at < DESCRIPTORS; at++) descriptors[at] = order.has[at] ? received[next++] : -1;
   struct fields request = {.data = body, .length = order.request_length};
   if (order.work == WORK_FILE) file_child(descriptors[0], &request, body + order.request_length, order.early_length);
+  if (plan->limits != NULL) plan->limits->chosen = order.cpus;
   struct work work = {.request = &request, .descriptors = descriptors};
   if (exec_parse(&request, &work.exec) != NULL) _exit(126);
   fork_command(&work, stack + sizeof stack);
@@ -153,6 +155,7 @@ static bool send_order(const struct order *order, const struct fields *request, 
 pid_t nursery_take(uint32_t work, const struct fields *request, const char *early, size_t early_length, const int descriptors[DESCRIPTORS]) {
   if (waiting.pid == 0 || request->length + early_length > HANDOVER_MAX) return 0;
   struct order order = {.work = work, .request_length = (uint32_t)request->length, .early_length = (uint32_t)early_length};
+  if (plan->limits != NULL) order.cpus = plan->limits->chosen;
   int present[DESCRIPTORS];
   size_t count = 0;
   for (size_t at = 0; at < DESCRIPTORS; at++) {

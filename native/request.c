@@ -85,6 +85,27 @@ static void handle_ping(struct connection *connection, const struct fields *requ
   connection_finish(connection);
 }
 
+static void handle_limits(struct connection *connection, const struct fields *request) {
+  struct shown_limits *limits = plan->limits;
+  int64_t memory = 0, cpus = 0;
+  char from[1500], to[1500];
+  if (!number(request, "memory", 0, INT64_MAX, &memory) || !number(request, "cpus", 0, UINT16_MAX, &cpus)) return bad(connection, "memory= or cpus= is not a number");
+  if (limits == NULL) return connection_fail(connection, "unsupported", ENOSYS, "limits", "nothing inside tells the limits");
+  cpus_text(&limits->chosen, from, sizeof from);
+  if (cpus > 0) limits->cpus = (uint32_t)cpus;
+  if (memory > 0) limits->memory = (uint64_t)memory;
+  limits_choose(limits);
+  cpus_text(&limits->chosen, to, sizeof to);
+  if ((limits->meminfo >= 0 && limits_tell_memory(limits) != 0) || (limits->online >= 0 && limits_tell_cpus(limits) != 0))
+    return connection_fail(connection, "failed", errno, "limits", "the files inside could not be written");
+  struct packet packet = {0};
+  packet_put(&packet, "ok", "1");
+  packet_put(&packet, "from", "%s", from);
+  packet_put(&packet, "to", "%s", to);
+  connection_send(connection, REPLY, packet.data, packet.length);
+  connection_finish(connection);
+}
+
 static void other_version(struct connection *connection) {
   char message[64];
   snprintf(message, sizeof message, "this cell speaks v=%d", PROTOCOL_VERSION);
@@ -111,6 +132,7 @@ static const struct {
 } operations[] = {
     {"exec", handle_exec}, {"attach", handle_attach}, {"list", handle_list}, {"kill", handle_kill},
     {"stop", handle_stop}, {"ping", handle_ping},     {"dial", handle_dial},
+    {"limits", handle_limits},
 };
 
 /* Carrying out a request may end the connection and free the fields: nothing may touch them afterwards. */

@@ -84,6 +84,13 @@ static bool take_limits(struct failure *failure) {
   return true;
 }
 
+/* Which processors a program may use is what most of them size themselves by. It may choose others. */
+static bool take_cpus(struct failure *failure) {
+  const struct shown_limits *limits = plan->limits;
+  if (limits == NULL || CPU_COUNT(&limits->chosen) == 0 || CPU_EQUAL(&limits->chosen, &limits->allowed)) return true;
+  return sched_setaffinity(0, sizeof limits->chosen, &limits->chosen) == 0 || fail(failure, "limits", NULL);
+}
+
 /* While still privileged: without no_new_privs, only that may install a filter or shrink the bounding set. */
 static bool take_guards(struct failure *failure) {
   if (!plan->keep_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail(failure, "guard", NULL);
@@ -156,7 +163,7 @@ static bool prepare(const struct exec_request *exec, const int streams[3], int *
   if (!enter_cgroups(failure) || !take_streams(exec, streams, status, failure)) return false;
   if (!find_identity(exec->user, identity, failure)) return false;
   if (exec->tty && !plan->single_user && fchown(0, identity->uid, (gid_t)-1) != 0) return fail(failure, "terminal", NULL);
-  if (!take_limits(failure) || !take_guards(failure) || !become(identity, failure)) return false;
+  if (!take_limits(failure) || !take_cpus(failure) || !take_guards(failure) || !become(identity, failure)) return false;
   /* As the user, and with nothing open that /proc/self/fd could lead to. */
   if (chdir(exec->cwd != NULL ? exec->cwd : "/") != 0) return fail(failure, "cwd", NULL);
   return true;

@@ -10,6 +10,8 @@ export interface DriverCapabilities {
   readonly pause: boolean;
   /** hard: the kernel holds CPU, memory and process limits. */
   readonly limits: "hard" | "watched" | "none";
+  /** Which of them programs inside find where they look for the size of the machine. */
+  readonly limitsSeen: readonly ("cpus" | "memory")[];
   /** All users of the machine exist inside, root included. */
   readonly allUsers: boolean;
   readonly ports: boolean;

@@ -5,7 +5,7 @@
  * the memory limit nor the freezer hits it. A group's name is never used twice: a leaked group would keep its limits.
  */
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { VivError } from "../schema/errors.ts";
 import type { Limits } from "../schema/sandbox.ts";
@@ -16,6 +16,8 @@ type Controller = "cpu" | "cpuacct" | "memory" | "pids" | "freezer";
 interface Hierarchies {
   readonly version: 1 | 2;
   readonly mounts: ReadonlyMap<Controller, string>;
+  /** Of v1. Nothing is limited by it, but a JVM believes no other group where it does not find this one. */
+  readonly cpuset?: string;
 }
 
 export interface GroupUse {
@@ -44,9 +46,10 @@ export function layoutOf(mountinfo = readFileSync(MOUNTINFO, "utf8")): CgroupLay
   return unified === undefined ? "none" : "v2";
 }
 
-function readHierarchies(mountinfo: string): { v1: Map<Controller, string>; unified: string | undefined } {
+function readHierarchies(mountinfo: string): { v1: Map<Controller, string>; unified: string | undefined; cpuset: string | undefined } {
   const v1 = new Map<Controller, string>();
   let unified: string | undefined;
+  let cpuset: string | undefined;
   for (const line of mountinfo.split("\n")) {
     const [before, after] = line.split(" - ");
     const target = before?.split(" ")[4];
@@ -57,15 +60,16 @@ function readHierarchies(mountinfo: string): { v1: Map<Controller, string>; unif
     for (const option of (options ?? "").split(",")) {
       if (option === "cpu" || option === "cpuacct" || option === "memory" || option === "pids" || option === "freezer")
         v1.set(option, target);
+      if (option === "cpuset") cpuset = target;
     }
   }
-  return { v1, unified };
+  return { v1, unified, cpuset };
 }
 
 /** Where limits can be held, from the mount table: the old kind if it has every controller, else the new one. */
 export function findHierarchies(mountinfo: string): Hierarchies | undefined {
-  const { v1, unified } = readHierarchies(mountinfo);
-  if (NEEDED.every((controller) => v1.has(controller))) return { version: 1, mounts: v1 };
+  const { v1, unified, cpuset } = readHierarchies(mountinfo);
+  if (NEEDED.every((controller) => v1.has(controller))) return { version: 1, mounts: v1, ...(cpuset === undefined ? {} : { cpuset }) };
   if (unified === undefined) return undefined;
   const found = unified;
   return { version: 2, mounts: new Map(([...NEEDED, "cpuacct"] as Controller[]).map((controller) => [controller, found])) };
@@ -75,9 +79,12 @@ export class Cgroups {
   readonly version: 1 | 2;
   readonly #mounts: ReadonlyMap<Controller, string>;
   readonly #prefix: string;
+  /** Where the group of all cells is in the hierarchy of processor sets, if there is one. */
+  #cpuset: string | undefined;
 
   private constructor(hierarchies: Hierarchies, prefix: string) {
     this.version = hierarchies.version;
+    this.#cpuset = hierarchies.cpuset;
     this.#mounts = hierarchies.mounts;
     this.#prefix = prefix;
   }
@@ -113,6 +120,22 @@ export class Cgroups {
       mkdirSync(join(mount, this.#prefix, "cells"), { recursive: true });
       accessSync(join(mount, this.#prefix, "cells", "cgroup.procs"), constants.W_OK);
     }
+    if (this.#cpuset !== undefined && !makeProcessorSets(this.#cpuset, [this.#prefix, "cells"])) this.#cpuset = undefined;
+  }
+
+  /** The hierarchies that programs inside may look into: those that runtimes size themselves by. */
+  #shown(): string[] {
+    const controllers = this.version === 2 ? (["memory"] as const) : (["cpu", "cpuacct", "memory"] as const);
+    return [...new Set(controllers.flatMap((controller) => this.#mounts.get(controller) ?? []))];
+  }
+
+  /** Where a launcher that went into the groups of v1 goes back to. */
+  cellFolders(): string[] {
+    return this.version === 2 ? [] : this.#shown().map((mount) => join(mount, this.#prefix, "cells"));
+  }
+
+  #ownFolders(): string[] {
+    return this.#cpuset === undefined ? this.#folders() : [...this.#folders(), this.#cpuset];
   }
 
   /**
@@ -120,7 +143,19 @@ export class Cgroups {
    * moves makes the kernel wait for a grace period, so nobody moves on the way of a request.
    */
   moveCells(pid: number): void {
-    for (const mount of this.#folders()) writeFileSync(join(mount, this.#prefix, "cells", "cgroup.procs"), String(pid));
+    for (const mount of this.#ownFolders()) writeFileSync(join(mount, this.#prefix, "cells", "cgroup.procs"), String(pid));
+  }
+
+  /** The groups that programs inside may look at, with the name of each below /sys/fs/cgroup. */
+  views(name: string): (readonly [name: string, folder: string])[] {
+    const called = (mount: string): string => (this.version === 2 ? "" : basename(mount));
+    const views = this.#shown().map((mount) => [called(mount), join(mount, this.#prefix, name)] as const);
+    return this.#cpuset === undefined ? views : [...views, ["cpuset", join(this.#cpuset, this.#prefix, "cells")]];
+  }
+
+  /** The group that counts the memory of a sandbox, and lists its threads as every other does. */
+  memoryFolder(name: string): string {
+    return this.#group("memory", name) ?? "";
   }
 
   workFolders(name: string): string[] {
@@ -250,7 +285,7 @@ export class Cgroups {
   /** Leaves nothing behind once the cell host has ended; `idle` tells that no sandbox has a process in a group. */
   async close(idle: boolean): Promise<void> {
     if (!idle) return;
-    for (const mount of this.#folders()) {
+    for (const mount of this.#ownFolders()) {
       for (const folder of [join(mount, this.#prefix, "cells"), join(mount, this.#prefix)]) {
         // Sandboxes that this server could not take over still have their groups: they stay for the next one.
         await removeGroup(folder, 20).catch((error: unknown) => {
@@ -274,6 +309,23 @@ export class Cgroups {
   /** Host-side ids of the processes in a group. */
   processes(name: string): number[] {
     return (this.#read("pids", name, "cgroup.procs") ?? "").split("\n").filter(Boolean).map(Number);
+  }
+}
+
+/** A new set of processors is empty; each takes what the one above it has. False where this process may not make any. */
+function makeProcessorSets(mount: string, names: readonly string[]): boolean {
+  try {
+    let above = mount;
+    for (const name of names) {
+      const folder = join(above, name);
+      mkdirSync(folder, { recursive: true });
+      for (const file of ["cpuset.cpus", "cpuset.mems"]) writeFileSync(join(folder, file), readFileSync(join(above, file)));
+      above = folder;
+    }
+    return true;
+  } catch {
+    // Read-only, or mounted without the prefix of its files: what a JVM inside sees is then the machine's.
+    return false;
   }
 }
 

@@ -117,6 +117,7 @@ export class Sandboxes {
       ...this.#shownNow(row),
       baseTakenAt: base?.takenAt ?? row.createdAt,
       capture: base?.report ?? { files: 0, bytes: 0, changed: 0, removed: 0, live: [], readOnly: [], torn: [], notes: [] },
+      limitsSeen: [...backend.driver.capabilities.limitsSeen],
       environmentLeftOut: row.environmentLeftOut,
       masked,
       use: { memoryBytes: use?.memoryBytes ?? null, cpuMs: use?.cpuMs ?? null, processes: use?.processes ?? null, diskBytes },

@@ -92,6 +92,7 @@ export type Sandbox = z.infer<typeof Sandbox>;
 export const SandboxDetail = Sandbox.extend({
   baseTakenAt: z.string().describe("ISO time of the base it was cloned from."),
   capture: CaptureReport,
+  limitsSeen: z.array(z.enum(["cpus", "memory"])).describe("Limits that programs inside find where they look for the size of the machine."),
   environmentLeftOut: z.array(z.string()).describe("Names of environment variables left out because they look secret."),
   masked: z.array(z.string()).describe("Paths of reality that do not exist inside."),
   use: z

@@ -35,7 +35,7 @@ const SECRETS = [
 ];
 const WRITE_SETTINGS = `for f in ${SETTINGS.join(" ")}; do { echo '|/tmp/x' > $f; } 2>/dev/null && echo written $f; done`;
 const READ_SECRETS = `for f in ${SECRETS.join(" ")}; do [ "$(head -c 1 $f 2>/dev/null | wc -c)" = 0 ] || echo read $f; done`;
-const LIST_FOLDERS = "ls /sys/firmware /sys/kernel /sys/fs /sys/class 2>/dev/null | wc -l";
+const LIST_FOLDERS = "ls /sys/firmware /sys/kernel /sys/fs/bpf /sys/class 2>/dev/null | wc -l";
 const CANARY = `viv-canary-${process.pid}-${Date.now()}`;
 
 describe("files of the host", needs("root", "compiler"), () => {

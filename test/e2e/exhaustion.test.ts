@@ -2,6 +2,7 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, statfsSync, watch } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { compile } from "../support/attacks.ts";
@@ -50,6 +51,24 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
       { encoding: "utf8" },
     );
   const counted = (stdout: string): [number, string] => [Number(stdout.split(" ")[0]), stdout.trim().split(" ")[1] ?? ""];
+
+  const TOLD = `({ parallel: os.availableParallelism(), constrained: process.constrainedMemory(), total: os.totalmem(), smallHeap: v8.getHeapStatistics().heap_size_limit < ${512 * MIB} })`;
+
+  /** What programs believe that they have. */
+  async function sizes(): Promise<unknown> {
+    const { stdout } = await server.sh(box, `nproc; getconf _NPROCESSORS_ONLN; ${process.execPath} -p 'JSON.stringify${TOLD}'`);
+    const [nproc, online, node] = stdout.split("\n");
+    return { nproc, online, ...(JSON.parse(node ?? "null") as object) };
+  }
+
+  const sizesFor = (cpus: number, memory: number): unknown => ({
+    nproc: String(cpus),
+    online: String(cpus),
+    parallel: cpus,
+    constrained: memory,
+    total: memory,
+    smallHeap: true,
+  });
 
   /** Takes a resource in the background and holds it. Answers how much it got. */
   async function hold(resource: string, most = "10000000"): Promise<[number, string]> {
@@ -238,9 +257,54 @@ describe("a greedy sandbox", needs("root", "btrfs", "compiler"), () => {
     await server.client.call("removeSandbox", { sandbox: half.id });
   });
 
+  test("LIM-1: programs size themselves by the limits, and running ones follow new limits", async () => {
+    expect(await sizes()).toEqual(sizesFor(1, SMALL.memoryBytes));
+    const { pid } = await server.sh(box, "exec sleep 600", { background: true });
+    const processors = `awk '/Cpus_allowed_list/ { print $2 }' /proc/${pid}/status`;
+    const one = (await server.sh(box, processors)).stdout;
+    expect(one, "one processor").toMatch(/^\d+\n$/);
+
+    await server.client.call("limitSandbox", { sandbox: box, cpus: 64, memoryBytes: 512 * MIB });
+    expect(await sizes()).toEqual(sizesFor(availableParallelism(), 512 * MIB));
+    const all = (await server.sh(box, `${processors}; cat /sys/devices/system/cpu/online`)).stdout.split("\n");
+    expect(all[0], "as new ones").toBe(all[1]);
+    await server.client.call("limitSandbox", { sandbox: box, cpus: 0.5 });
+    expect((await server.sh(box, `${processors}; nproc`)).stdout).toBe(`${one}1\n`);
+  });
+
+  test("LIM-1: the memory that is left inside is that of the sandbox", async () => {
+    const available = "awk '/^MemAvailable/ { print $2 * 1024 }' /proc/meminfo";
+    const before = Number((await server.sh(box, available)).stdout);
+    expect(before).toBeLessThanOrEqual(SMALL.memoryBytes);
+    await server.sh(box, "head -c 100M /dev/zero > /dev/shm/held");
+    await eventually(
+      () => server.sh(box, available),
+      ({ stdout }) => Number(stdout) < before - 90 * MIB,
+    );
+  });
+
+  test("LIM-1: what tells the limits can't be written, not even by root inside", async () => {
+    const files = "/proc/meminfo /sys/devices/system/cpu/online $(find /sys/fs/cgroup /sys/cell -type f)";
+    const each = (line: string) => server.sh(box, `for file in ${files}; do ${line}; done`, { user: "root" });
+    expect((await each('[ -e "$file" ] && echo there')).stdout.split("\n").length).toBeGreaterThan(10);
+    expect((await each('(echo 1 >> "$file") 2>&1 | grep -qE "Read-only|denied" || echo "$file"')).stdout).toBe("");
+    expect(
+      (await server.sh(box, "mkdir /sys/fs/cgroup/*/x /sys/fs/cgroup/x; mount -o remount,rw /sys", { user: "root" })).end,
+    ).not.toMatchObject({ code: 0 });
+    const seen = (
+      await server.sh(
+        box,
+        "cat /proc/self/cgroup; find /sys/fs/cgroup -mindepth 2 -type d; cat $(find /sys/fs/cgroup -name cgroup.procs | head -1)",
+        { user: "root" },
+      )
+    ).stdout;
+    expect(seen, "its own groups, where paths begin").toMatch(/^(\d+:.*memory|0:):\/$/m);
+    expect(seen, "and no other").not.toContain("vivarium");
+  });
+
   test("LIM-1: says which limits hold and holds them in the kernel", async () => {
     const detail = await server.client.call("inspectSandbox", { sandbox: box });
-    expect(detail).toMatchObject({ limits: SMALL, limitsHeld: "hard" });
+    expect(detail).toMatchObject({ limits: SMALL, limitsHeld: "hard", limitsSeen: ["cpus", "memory"] });
   });
 });
 

@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { all, compile, outcomes } from "../support/attacks.ts";
@@ -42,6 +42,10 @@ describe("a server of an ordinary user", needs("root", "user-namespaces", "compi
     });
     const box = await server.create({ limits: { memoryBytes: 512 * 1024 ** 2 } });
     expect(box.limitsHeld).toBe("watched");
+    const told = "awk '/^MemTotal/ { print $2 / 1024 }' /proc/meminfo; nproc; (echo 1 > /proc/meminfo) 2>/dev/null || echo refused";
+    expect((await server.sh(box.id, told)).stdout).toBe(`512\n${availableParallelism()}\nrefused\n`);
+    await server.client.call("limitSandbox", { sandbox: box.id, memoryBytes: 1024 ** 3 });
+    expect((await server.sh(box.id, told)).stdout).toMatch(/^1024\n/);
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmdirSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { CellClient } from "../../src/drivers/native/cell-client.ts";
 import { type CellForTests, parts, startCell } from "../support/cell.ts";
 import { needs } from "../support/skip.ts";
@@ -49,9 +49,9 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     };
   }
 
-  async function launch(privileges = "drop"): Promise<Launched> {
+  async function launch(privileges = "drop", more: Record<string, string | Buffer> = {}): Promise<Launched> {
     const name = `s${++serial}`;
-    const fields = fieldsFor(name, privileges);
+    const fields = { ...fieldsFor(name, privileges), ...more };
     const reply = await cell.ask("launch", fields);
     const client = new CellClient(fields.socket);
     const run: Launched["run"] = async (command, user = "root") => {
@@ -170,6 +170,22 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
       ]),
     ).toMatch(/^[1-5]\ndevices\nempty\n0\n$/);
     expect(await sandbox.run(["sh", "-c", "grep -E 'Seccomp:|NoNewPrivs|CapBnd' /proc/1/status"])).toContain("CapBnd:\t00000000a80425fb");
+  });
+
+  test("finds its own group of the new kind where paths begin, read-only, with process 1 outside of it", needs("cgroup-v2"), async () => {
+    const mount = / (\S+) cgroup2 /.exec(readFileSync("/proc/self/mounts", "utf8"))?.[1] ?? "";
+    const top = join(mount, `viv-launch-test-${process.pid}`);
+    const [work, cells] = [join(top, "work"), join(top, "cells")];
+    for (const folder of [top, work, cells]) mkdirSync(folder);
+    try {
+      const sandbox = await launch("drop", { work_cgroup: work, init_cgroup: cells, cgroup_view: parts("", work) });
+      const look = "grep ^0: /proc/self/cgroup; grep -c . /sys/fs/cgroup/cgroup.procs; mkdir /sys/fs/cgroup/x 2>&1";
+      expect(await sandbox.run(["sh", "-c", look])).toMatch(/^0::\/\n[1-9]\d*\nmkdir: .*: Read-only file system\n$/);
+      expect(readFileSync(`/proc/${sandbox.pid}/cgroup`, "utf8")).toMatch(/^0::.*\/cells$/m);
+    } finally {
+      await Promise.all(started.splice(0).map((sandbox) => sandbox.stop()));
+      for (const folder of [work, cells, top]) await vi.waitFor(() => rmdirSync(folder));
+    }
   });
 
   test("keeps owners natural on its disk and lets root inside do root's work", async () => {

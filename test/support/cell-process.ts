@@ -40,7 +40,7 @@ const inside = [
   "fileapply",
   "filewatch",
 ];
-const walls = ["route", "frames", "guard", "seccomp", "testinit"];
+const walls = ["route", "frames", "guard", "limits", "seccomp", "testinit"];
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "viv-process1-"));

@@ -42,6 +42,7 @@ export function sandbox(name: string, project = "/tmp"): SandboxDetail {
       torn: [],
       notes: [],
     },
+    limitsSeen: ["memory"],
     environmentLeftOut: ["GITHUB_TOKEN"],
     masked: ["/root/.ssh"],
     untrusted: [],

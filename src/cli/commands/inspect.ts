@@ -14,6 +14,12 @@ function list(items: readonly string[]): string {
   return items.length > SHOWN ? `${shown} and ${items.length - SHOWN} more (--json lists all)` : shown || "-";
 }
 
+/** What programs inside size themselves by. */
+function seen({ limitsSeen }: SandboxDetail): string {
+  const machines = (["cpus", "memory"] as const).filter((limit) => !limitsSeen.includes(limit));
+  return machines.length === 0 ? "" : `; programs inside see the machine's ${machines.join(" and ")}`;
+}
+
 function use(detail: SandboxDetail): (readonly [string, string])[] {
   const { limits, use: now } = detail;
   return [
@@ -21,7 +27,7 @@ function use(detail: SandboxDetail): (readonly [string, string])[] {
     ["memory", `${bytes(now.memoryBytes)} of ${bytes(limits.memoryBytes)}`],
     ["disk", `${bytes(now.diskBytes)} of ${bytes(limits.diskBytes)} on ${detail.storage}`],
     ["processes", `${now.processes ?? "-"} of ${limits.processes}`],
-    ["limits", detail.limitsHeld],
+    ["limits", detail.limitsHeld + seen(detail)],
   ];
 }
 

@@ -18,7 +18,7 @@ const PLACE = "place.json";
 
 export class FolderDriver implements Driver {
   readonly name = "folder";
-  readonly capabilities: DriverCapabilities = { walled: false, pause: false, limits: "none", allUsers: false, ports: true };
+  readonly capabilities: DriverCapabilities = { walled: false, pause: false, limits: "none", limitsSeen: [], allUsers: false, ports: true };
   readonly #folder: string;
   readonly #walls = new Map<string, FolderWalls>();
 

@@ -141,6 +141,17 @@ export class CellClient {
     return { version: reply.number("version") ?? 0, commands: reply.number("commands") ?? 0 };
   }
 
+  /** Tells new limits inside; answers the processors of commands before and after. Undefined: an older process 1 tells none. */
+  async limits(told: FieldList): Promise<{ from: string; to: string } | undefined> {
+    try {
+      const reply = await ask(this.#path, "limits", told, "limits");
+      return { from: reply.get("from") ?? "", to: reply.get("to") ?? "" };
+    } catch (error) {
+      if (error instanceof VivError && error.code === "unsupported") return undefined;
+      throw error;
+    }
+  }
+
   /** A connection to a port of the sandbox's loopback, half-close kept. */
   dial(port: number, host: "127.0.0.1" | "::1" = "127.0.0.1"): Promise<Duplex> {
     const subject = `port ${port}`;

@@ -22,6 +22,7 @@ import { userFolders } from "./user-folders.ts";
 import type { Layer } from "../../capture/masks.ts";
 import { readShared, type SharedList } from "../../volumes/shared.ts";
 import { PROJECT_SLOT, type VolumePaths } from "../../volumes/volumes.ts";
+import { toldLimits } from "./told-limits.ts";
 import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
@@ -63,7 +64,14 @@ export class NativeDriver implements Driver {
   constructor(options: NativeOptions) {
     this.#options = options;
     const hard = options.cgroups !== undefined;
-    this.capabilities = { walled: true, pause: hard, limits: hard ? "hard" : "watched", allUsers: options.mode === "root", ports: true };
+    this.capabilities = {
+      walled: true,
+      pause: hard,
+      limits: hard ? "hard" : "watched",
+      limitsSeen: hard ? ["cpus", "memory"] : ["memory"],
+      allUsers: options.mode === "root",
+      ports: true,
+    };
   }
 
   async launch(request: LaunchRequest): Promise<Walls> {
@@ -76,7 +84,12 @@ export class NativeDriver implements Driver {
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
       const volume = await request.volume;
       const plan = mode === "root" ? await this.#rootPlan({ ...request, volume }, mask) : this.#userPlan({ ...request, volume }, mask);
-      const launching = host.request("launch", [...this.#identity(request), ...this.#groups(groups), ...this.#rlimits(request), ...plan]);
+      const launching = host.request("launch", [
+        ...this.#identity(request),
+        ...this.#groups(request.sandbox, groups),
+        ...this.#limits(request),
+        ...plan,
+      ]);
       const reply = await within(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
       const launched: Launched = { pid, start, boot: this.#boot, owner: this.#options.owner };
@@ -141,15 +154,26 @@ export class NativeDriver implements Driver {
     ];
   }
 
-  #groups(work: readonly string[]): Field[] {
-    return work.map((folder): Field => ["work_cgroup", folder]);
+  #groups(sandbox: string, work: readonly string[]): Field[] {
+    const { cgroups } = this.#options;
+    if (cgroups === undefined) return [];
+    return [
+      ...work.map((folder): Field => ["work_cgroup", folder]),
+      ["memory_cgroup", cgroups.memoryFolder(sandbox)],
+      ...cgroups.cellFolders().map((folder): Field => ["init_cgroup", folder]),
+      ...cgroups.views(sandbox).map(([name, folder]): Field => ["cgroup_view", `${name}\x1f${folder}`]),
+    ];
   }
 
-  /** Where no cgroup holds the limits, rlimits are what the kernel offers per process. */
-  #rlimits(request: LaunchRequest): Field[] {
-    const fields: Field[] = [["rlimit", "core\x1f0\x1f0"]];
-    if (this.#options.cgroups === undefined) fields.push(["rlimit", `nproc\x1f${request.limits.processes}\x1f${request.limits.processes}`]);
-    return fields;
+  /** What is told inside, and where no cgroup holds the limits, what the kernel offers per process. */
+  #limits({ limits, range }: LaunchRequest): Field[] {
+    const held = this.#options.cgroups !== undefined;
+    return [
+      ["rlimit", "core\x1f0\x1f0"],
+      ...(held ? [] : [["rlimit", `nproc\x1f${limits.processes}\x1f${limits.processes}`] as const]),
+      ["seat", String(range)],
+      ...toldLimits(limits, held),
+    ];
   }
 
   async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {

@@ -8,6 +8,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import type { Limits } from "../../schema/sandbox.ts";
 import type { ExecRequest, FileOperations, Launched, RunningCommand, Usage, Walls } from "../drivers.ts";
 import { CellClient } from "./cell-client.ts";
+import { toldLimits } from "./told-limits.ts";
 import { WatchedLimits } from "./watched.ts";
 
 interface WallsOptions {
@@ -84,8 +85,22 @@ export class NativeWalls implements Walls {
   }
 
   async limit(limits: Limits): Promise<void> {
-    this.#options.cgroups?.limit(this.#options.sandbox, limits);
+    const { cgroups, sandbox } = this.#options;
+    cgroups?.limit(sandbox, limits);
     if (this.#watched !== undefined) this.#watched.limits = limits;
+    await this.#tell(limits);
+  }
+
+  /** Programs inside see the new limits, and those that run get the processors. */
+  async #tell(limits: Limits): Promise<void> {
+    const { cgroups, sandbox, host } = this.#options;
+    const cpus = await this.#cell.limits(toldLimits(limits, cgroups !== undefined));
+    if (cgroups === undefined || cpus === undefined) return;
+    await host.request("cpus", [
+      ["cgroup", cgroups.memoryFolder(sandbox)],
+      ["from", cpus.from],
+      ["to", cpus.to],
+    ]);
   }
 
   async freeze(): Promise<void> {
