@@ -211,9 +211,10 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
   test("belongs to its own id range and holds no descriptor of the server", async () => {
     const sandbox = await launch();
     expect(readFileSync(`/proc/${sandbox.pid}/status`, "utf8")).toMatch(new RegExp(`^Uid:(\\t${BASE}){4}$`, "m"));
-    const held = execFileSync("ls", ["-l", `/proc/${sandbox.pid}/fd`], { encoding: "utf8" });
-    expect(held).not.toContain("pipe:");
-    expect(held.match(/socket:/g)?.length).toBe(1);
+    const held = (): string => execFileSync("ls", ["-l", `/proc/${sandbox.pid}/fd`], { encoding: "utf8" });
+    // The channel to the launcher closes after it was told that process 1 is ready.
+    await expect.poll(() => held().match(/socket:/g)?.length).toBe(1);
+    expect(held()).not.toContain("pipe:");
   });
 
   test("ends with everything in it when it is told to from outside", async () => {
