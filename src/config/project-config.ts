@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { findNodeAtLocation, parse, parseTree, printParseErrorCode, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
 import { untrustedPolicy, widenedBy } from "../policy/widening.ts";
+import { hostLines, type HostLines } from "./host-lines.ts";
 import { ProjectConfig, UserConfig, WIDENING_KEYS } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -17,28 +18,53 @@ export interface LoadedConfig {
   readonly config: ProjectConfig;
   /** The file, or null when the project has none. */
   readonly file: string | null;
-  /** Hash of its content. */
+  /** Hash of its content, and of the files that its lines run on this machine. */
   readonly hash: string | null;
+  /** Files of the project that its lines name or run on this machine. */
+  readonly runs: HostLines;
   /** What its content widens, whether trusted or not. */
   readonly widens: { key: string; value: string }[];
   readonly trusted: boolean;
+  /** Keys that wait for trust. */
+  readonly untrusted: readonly string[];
 }
+
+/** Where a project has no config. */
+export const NO_CONFIG: Omit<LoadedConfig, "config"> = {
+  file: null,
+  hash: null,
+  runs: { hash: null, files: [], names: new Set() },
+  widens: [],
+  trusted: true,
+  untrusted: [],
+};
 
 export function loadProjectConfig(project: string, trustedHash: string | null): LoadedConfig {
   const file = join(project, CONFIG_NAME);
   const text = readBounded(file);
-  if (text === undefined) return { config: ProjectConfig.parse({}), file: null, hash: null, widens: [], trusted: true };
+  if (text === undefined) return { ...NO_CONFIG, config: ProjectConfig.parse({}) };
   const config = parseConfig(file, text, ProjectConfig);
-  const hash = createHash("sha256").update(text).digest("hex");
+  const runs = hostLines(project, config);
+  const own = createHash("sha256").update(text).digest("hex");
+  const hash = runs.hash === null ? own : `${own}.${runs.hash}`;
   const widens = WIDENING_KEYS.flatMap((key) => {
     const value = widening(config, key);
     return value === undefined ? [] : [{ key, value: JSON.stringify(value) }];
   });
+  const isSame = own === trustedHash?.split(".")[0];
   const trusted = widens.length === 0 || hash === trustedHash;
-  const effective = trusted ? config : tightened(config);
+  const effective = trusted ? config : isSame ? withoutTakes(config) : tightened(config);
   // Rules that nobody said yes to make verdicts stricter and never milder, at whatever level they are used.
-  const policy = config.policy === undefined || hash === trustedHash ? {} : { policy: untrustedPolicy(config.policy) };
-  return { config: { ...effective, ...policy }, file, hash, widens, trusted };
+  const policy = config.policy === undefined || isSame ? {} : { policy: untrustedPolicy(config.policy) };
+  const keys = widens.map(({ key }) => key);
+  const untrusted = trusted ? [] : isSame ? keys.filter((key) => key === "services" || key === "stages") : keys;
+  return { config: { ...effective, ...policy }, file, hash, runs, widens, trusted, untrusted };
+}
+
+/** Stages stay, since they may ask for approvals; none of their lines runs until what these run is trusted. */
+function withoutTakes(config: ProjectConfig): ProjectConfig {
+  const services = Object.entries(config.services).filter(([, { take }]) => take === undefined);
+  return { ...config, services: Object.fromEntries(services) };
 }
 
 export function loadUserConfig(file: string): UserConfig {

@@ -212,16 +212,19 @@ async function eventSubject(engine: EngineParts, reference: string): Promise<str
 
 async function trust(engine: EngineParts, { project, hash, dryRun }: ParsedOf<"trust">): ReturnType<Handlers["trust"]> {
   const view = await openProject(engine.parts.store, project, engine.parts.state);
-  const answer = { project: view.row.path, file: view.file, widens: view.widens, hash: view.hash };
+  const answer = { project: view.row.path, file: view.file, widens: view.widens, runs: [...view.runs.files], hash: view.hash };
   if (hash !== undefined && hash !== view.hash)
-    throw new VivError("untrusted_config", `The config of ${view.row.path} has changed since it was shown; nothing was trusted.`);
+    throw new VivError(
+      "untrusted_config",
+      `The config of ${view.row.path}, or a file that it runs, has changed since it was shown; nothing was trusted.`,
+    );
   if (dryRun || view.trusted) return { ...answer, trusted: view.trusted };
   const widens = view.widens.map(({ key }) => key);
   await engine.audit.record({
     actor: OWNER,
     action: "project.trust",
     target: view.row.path,
-    arguments: { hash: view.hash, widens },
+    arguments: { hash: view.hash, widens, runs: [...view.runs.files] },
     label: "RECORDED",
     rule: null,
     reason: null,

@@ -30,6 +30,8 @@ export interface Road {
   /** Hash of a plan that was verified before, by an experiment with the same checks. */
   readonly known: (prepared: Prepared) => boolean;
   readonly env: Readonly<Record<string, string>>;
+  /** Why lines of the config may not run on this machine now; undefined if they may. */
+  readonly distrust: () => Promise<string | undefined>;
   /** Plans anew, into the promotion's own folder. */
   readonly plan: () => Promise<Prepared>;
   /** The way back of what was written, as an undo of its own. */
@@ -97,37 +99,39 @@ export class Journey {
     }
     for (const [index, station] of road.stations.slice(0, road.target + 1).entries()) {
       if (row.stages[index]?.state === "passed") continue;
-      const question = questionOf(row, station, index, road);
-      if (question !== undefined) {
-        row = {
-          ...stage(row, index, { state: "waiting", reason: question }),
-          state: isWritten(row, road) ? "applied" : "waiting",
-          reason: question,
-        };
-        await road.save(row, "promotion.waiting");
-        return row;
-      }
-      const [next, failure] = await this.#station(row, index, station, prepared, road);
+      const question = questionOf(row, station, index, road) ?? (runsFirst(station) ? await road.distrust() : undefined);
+      if (question !== undefined) return this.#wait(row, index, road, question);
+      const [next, goesOn] = await this.#station(row, index, station, prepared, road);
       row = next;
-      if (failure !== undefined) return row;
+      if (!goesOn) return row;
     }
     row = { ...row, state: "applied", reason: null, endedAt: new Date().toISOString() };
     await road.save(row, "promotion.applied");
     return row;
   }
 
-  /** The row after a stage, and why it failed if it did. */
+  async #wait(row: PromotionRow, index: number, road: Road, question: string): Promise<PromotionRow> {
+    const state = isWritten(row, road) ? "applied" : "waiting";
+    const waiting: PromotionRow = { ...stage(row, index, { state: "waiting", reason: question }), state, reason: question };
+    await road.save(waiting, "promotion.waiting");
+    return waiting;
+  }
+
+  /** The row after a stage, and whether the next one may follow. */
   async #station(
     row: PromotionRow,
     index: number,
     station: Station,
     prepared: Prepared | undefined,
     road: Road,
-  ): Promise<[PromotionRow, string | undefined]> {
+  ): Promise<[PromotionRow, boolean]> {
     let now = stage(row, index, { state: "running", reason: null, checks: [] });
     await road.save(now, "promotion.stage");
     const before = await this.#apply(now, station, prepared, road);
     now = { ...before.row, stages: before.row.stages };
+    // What was just written may be what the lines run.
+    const distrust = before.failure === undefined && linesAfter(station).length > 0 ? await road.distrust() : undefined;
+    if (distrust !== undefined && now.written) return [await this.#wait(now, index, road, distrust), false];
     const checks = [...before.checks, ...(before.failure === undefined ? await this.#afterwards(now, station, road) : [])];
     const failed = checks.find((check) => !check.passed);
     const failure = before.failure ?? (failed === undefined ? undefined : `\`${failed.command}\` ended with ${failed.exitCode}.`);
@@ -135,10 +139,10 @@ export class Journey {
     if (failure === undefined) {
       now = stage(now, index, { state: "passed", reason: before.note ?? null, checks, endedAt });
       await road.save(now, "promotion.stage");
-      return [now, undefined];
+      return [now, true];
     }
     now = stage(now, index, { state: "failed", reason: failure, checks, endedAt });
-    return [await this.#backFrom(now, index, station, road, failure), failure];
+    return [await this.#backFrom(now, index, station, road, failure), false];
   }
 
   async #apply(row: PromotionRow, station: Station, prepared: Prepared | undefined, road: Road): Promise<Applied> {
@@ -148,6 +152,7 @@ export class Journey {
       const check = await runOutside(row.project, apply.run, road.env, { variables: variables(row, station) });
       return { row, checks: [check] };
     }
+    if (apply === "folder" && row.written) return { row: { ...row, state: "applying" }, checks: [] };
     if (prepared === undefined && apply !== "verify") throw new VivError("internal", "There is no plan to carry out.");
     if (prepared === undefined) return { row, checks: [] };
     if (apply === "verify") return this.#verify(row, station, prepared, road);
@@ -173,10 +178,8 @@ export class Journey {
 
   /** What runs in reality once a stage is applied: its `after` lines, then its checks, until one fails. */
   async #afterwards(row: PromotionRow, station: Station, road: Road): Promise<CheckResult[]> {
-    const checks = station.apply === "verify" || station.apply === "branch" ? [] : station.checks;
-    const lines = [...station.after.map((line) => ({ line, cwd: undefined })), ...checks.map((line) => ({ line, cwd: station.cwd }))];
     const results: CheckResult[] = [];
-    for (const { line, cwd } of lines) {
+    for (const { line, cwd } of linesAfter(station)) {
       const result = await runOutside(row.project, line, road.env, { variables: variables(row, station), cwd });
       results.push(result);
       if (!result.passed) break;
@@ -231,9 +234,20 @@ function writtenIndex(row: PromotionRow, road: Road, index: number): number {
   return road.stations[before]?.apply === "folder" && row.stages[before]?.state === "passed" ? before : -1;
 }
 
+/** What runs in reality once a stage is applied, and where. */
+function linesAfter({ apply, after, checks, cwd }: Station): { readonly line: string; readonly cwd: string | undefined }[] {
+  const judged = apply === "verify" || apply === "branch" ? [] : checks;
+  return [...after.map((line) => ({ line, cwd: undefined })), ...judged.map((line) => ({ line, cwd }))];
+}
+
+/** Whether the first that a stage does is to run a line in reality. */
+function runsFirst(station: Station): boolean {
+  return kindOf(station) === "run" || (station.apply === "none" && linesAfter(station).length > 0);
+}
+
 /** Whether the change lies in the folder, or in a branch. */
 function isWritten(row: PromotionRow, { stations }: Road): boolean {
-  return row.stages.some(({ state }, index) => state === "passed" && ["folder", "branch"].includes(kindOf(stations[index])));
+  return row.written || row.stages.some(({ state }, index) => state === "passed" && ["folder", "branch"].includes(kindOf(stations[index])));
 }
 
 function kindOf(station: Station | undefined): string {

@@ -82,11 +82,12 @@ export async function prepare(all: Desk, source: Source, folder: string): Promis
       moved === 0
         ? { changes: asMerged(own), conflicts: [] }
         : await mergeSides(store, { label: "reality", changes: reality }, { label: "sandbox", changes: own });
+    const view = await openProject(parts.store, row.project, parts.state);
     const contents = join(folder, "contents");
     await mkdir(contents, { mode: 0o700 });
     const mine = asMerged(own);
     await writeContents(store, idsOf([...merged.changes, ...mine]), contents);
-    const found = await findRisks(merged.changes, contents, row.project);
+    const found = await findRisks(merged.changes, contents, row.project, view.runs.names);
     const { moved: committed, submodules } = await headsOf(parts, row, source.snapshot, temporary);
     const risks = [...found, ...privileged.map(privilegedRisk), ...submodules.map(submoduleRisk), ...leftOut.flatMap(leftOutRisk)];
     const notes = committed && source.keepsCommits !== true ? [COMMITS_STAY] : [];

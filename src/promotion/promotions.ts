@@ -40,6 +40,8 @@ export interface PromotionParts {
   readonly temporary: string;
 }
 
+const NAMED_FILES = 5;
+
 type Environment = Readonly<Record<string, string>>;
 
 export class Promotions {
@@ -163,6 +165,8 @@ export class Promotions {
     const sameChecks = checks === undefined && only === undefined && include === undefined;
     const view = await openProject(parts.store, row.project, parts.state);
     const { setup, folders } = askedLines(view, row.input ?? {}, experiment);
+    const { config } = await openProject(parts.store, row.project, parts.state);
+    const ofConfig = config.stages !== undefined && row.input?.branch === undefined;
     const road: Road = {
       stations,
       target,
@@ -175,6 +179,7 @@ export class Promotions {
         await this.#records.save(row.id, prepared);
         return prepared;
       },
+      distrust: async () => (ofConfig ? this.#distrust(row.project) : undefined),
       takeBack: (failed, reason) => this.#takeBackAfter(failed, reason),
       branch: (now, prepared, station) => this.#branching.run(now, required(source), prepared, station, road),
       save: (now, event) =>
@@ -202,6 +207,15 @@ export class Promotions {
       this.#recording.after(told);
       throw error;
     }
+  }
+
+  /** Lines of a config run on this machine as long as they and what they run are what a person trusted. */
+  async #distrust(project: string): Promise<string | undefined> {
+    const { trusted, runs } = await openProject(this.#all.parts.store, project, this.#all.parts.state);
+    if (trusted) return undefined;
+    const named = runs.files.slice(0, NAMED_FILES);
+    const which = named.length === 0 ? "" : ` (${named.join(", ")})`;
+    return `What vivarium.json runs on this machine${which} is not what was trusted: look at it, then run \`viv trust\`.`;
   }
 
   async #takeBackAfter(failed: PromotionRow, reason: string): Promise<{ undone: boolean; said: string }> {

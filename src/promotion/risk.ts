@@ -14,13 +14,20 @@ const MOST_BYTES = 16 * 1024 ** 2;
 /** Reading thousands of small files takes a tenth of the time if none is waited for; others get their turn that often. */
 const TURN_MS = 5;
 
-/** `project` is the real folder that the changes are for. */
-export async function findRisks(changes: readonly MergedChange[], contents: string, project: string): Promise<Risk[]> {
+/** `project` is the real folder that the changes are for; `run` are names of files that lines of its config run on this machine. */
+export async function findRisks(
+  changes: readonly MergedChange[],
+  contents: string,
+  project: string,
+  run: ReadonlySet<string> = new Set(),
+): Promise<Risk[]> {
   const found = await withContents(contents, (held) => risksIn(changes, held));
   const planted = repositoryFiles(changes, project).map((path): Risk => ({ path: decodePath(path), kind: "git", why: PLANTED }));
-  return [...found, ...planted];
+  const hostRun = changes.map(({ path }) => decodePath(path)).filter((path) => run.has(path));
+  return [...found, ...planted, ...hostRun.map((path): Risk => ({ path, kind: "runs-by-itself", why: HOST_RUN }))];
 }
 
+const HOST_RUN = "A line of vivarium.json runs it on this machine; after the change that line waits for `viv trust`.";
 const PLANTED = "It is part of a folder that git takes for a repository: git that is run in there takes settings and hooks from it.";
 
 async function risksIn(changes: readonly MergedChange[], contents: Contents): Promise<Risk[]> {

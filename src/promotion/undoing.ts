@@ -34,6 +34,10 @@ export class Undoing {
         said.push(`Stage ${station.name} has no rollback and stands.`);
         continue;
       }
+      if (!view.trusted) {
+        said.push(`Stage ${station.name} stands: what its rollback runs is not what was trusted.`);
+        continue;
+      }
       const check = await runOutside(row.project, station.rollback, {}, { variables: { VIV_PROMOTION: row.id, VIV_STAGE: station.name } });
       said.push(
         check.passed ? `Stage ${station.name} was rolled back.` : `The rollback of stage ${station.name} ended with ${check.exitCode}.`,

@@ -136,7 +136,7 @@ export class Creation {
       env,
       environmentLeftOut: leftOut,
       environmentSet: Object.keys(view.config.env.set),
-      untrusted: view.trusted ? [] : view.widens.map(({ key }) => key),
+      untrusted: [...view.untrusted],
       masked: [...this.#parts.user.mask, ...hiddenPaths(view)],
       exposed: [...this.#parts.user.expose, ...shownPaths(view)],
       sudo: view.config.sudo,

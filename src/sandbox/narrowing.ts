@@ -5,7 +5,7 @@
 import { lstatSync } from "node:fs";
 import { join, relative } from "node:path";
 import { filterEnvironment } from "../capture/environment.ts";
-import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
+import { loadProjectConfig, NO_CONFIG, type LoadedConfig } from "../config/project-config.ts";
 import { ProjectConfig, type UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import type { Limits } from "../schema/sandbox.ts";
@@ -70,7 +70,7 @@ function widths(row: SandboxRow, now: LoadedConfig, user: UserConfig): Widths {
     env,
     environmentSet: row.environmentSet?.filter((name) => name in env),
     environmentLeftOut: [...new Set([...row.environmentLeftOut, ...leftOut])].toSorted(),
-    untrusted: now.trusted ? [] : now.widens.map(({ key }) => key),
+    untrusted: [...now.untrusted],
     services: Object.fromEntries(Object.entries(row.services).filter(([name]) => name in now.config.services)),
     network: narrowedNetwork(row, now.config.network, user.network),
   };
@@ -99,6 +99,6 @@ async function configNow({ store }: Pick<Parts, "store">, { project }: SandboxRo
     return loadProjectConfig(project, known?.trusted ?? null);
   } catch (error) {
     if (!(error instanceof VivError)) throw error;
-    return { config: ProjectConfig.parse({}), file: null, hash: null, widens: [], trusted: true };
+    return { ...NO_CONFIG, config: ProjectConfig.parse({}) };
   }
 }

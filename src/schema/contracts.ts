@@ -249,7 +249,7 @@ export const CONTRACTS = {
     "Trust the present content of a project's vivarium.json",
     z.strictObject({
       project: z.string().startsWith("/").max(4096).describe("Absolute path in the project."),
-      hash: z.string().max(128).optional().describe("Only if the content has this hash, as a dry run told it; whatever it is if left out."),
+      hash: z.string().max(256).optional().describe("Only if the content has this hash, as a dry run told it; whatever it is if left out."),
       dryRun: z.boolean().default(false).describe("Only say what would be trusted."),
     }),
     TrustReport,

@@ -59,7 +59,8 @@ export const TrustReport = z
     widens: z
       .array(z.object({ key: z.string().describe("Config key."), value: z.string().describe("What it asks for, as text.") }))
       .describe("What the content widens."),
-    hash: z.string().nullable().describe("Hash of the content that was read; null without a file."),
+    runs: z.array(z.string()).describe("Files of the project that its lines name or run on this machine; trust is for their content, too."),
+    hash: z.string().nullable().describe("Hash of the content that was read, with that of these files; null without a config."),
     trusted: z.boolean().describe("Whether the present content is trusted now."),
   })
   .describe("What a project's config asks for.");

@@ -132,6 +132,30 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect(read("a.txt")).toBe(LINES);
   });
 
+  test("PROM-5 PM-06: a file that a line runs on this machine is risky, and the line waits until the new content is trusted", async () => {
+    const ran = join(server.place, "ran");
+    writeFileSync(path("deploy.sh"), `echo old >> ${ran}\n`);
+    const stages = [
+      { name: "dev", apply: "folder", after: ["sh deploy.sh"] },
+      { name: "live", apply: { run: "sh deploy.sh" } },
+    ];
+    writeFileSync(path("vivarium.json"), JSON.stringify({ stages }));
+    const trusted = await server.client.call("trust", { project: server.project });
+    expect(trusted.runs).toEqual(["deploy.sh"]);
+    const sandbox = await changed(`echo 'echo evil >> ${ran}' > deploy.sh`);
+    const plan = await server.client.call("planPromotion", { sandbox });
+    expect(plan.risks).toMatchObject([{ path: "deploy.sh", kind: "runs-by-itself", why: expect.stringContaining("viv trust") as string }]);
+    const { id, state, reason } = await server.client.call("promote", { sandbox, to: "live", allowRisky: true });
+    expect([state, reason]).toEqual(["applied", expect.stringContaining("(deploy.sh) is not what was trusted")]);
+    const goOn = (): Promise<OutputOf<"promote">> =>
+      server.client.call("continuePromotion", { promotion: id, to: "live", approve: true, approver: server.approver() });
+    expect((await goOn()).stages.map((one) => one.state)).toEqual(["waiting", "pending"]);
+    expect([read("deploy.sh"), existsSync(ran)]).toEqual([`echo evil >> ${ran}\n`, false]);
+    await server.client.call("trust", { project: server.project });
+    expect((await goOn()).stages.map((one) => one.state)).toEqual(["passed", "passed"]);
+    expect(readFileSync(ran, "utf8")).toBe("evil\nevil\n");
+  });
+
   test("PROM-3: stages of a trusted config deploy, wait for approvals and roll back", async () => {
     const stages = [
       { name: "dev", apply: "folder", after: ["echo after > after.txt"] },

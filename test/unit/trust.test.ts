@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadProjectConfig, type LoadedConfig } from "../../src/config/project-config.ts";
 
@@ -72,5 +72,69 @@ describe("a trusted config", () => {
     const { hash } = load(WIDE);
     expect(load(WIDE, hash).config).toMatchObject({ limits: { memory: 64 * 1024 ** 3 }, sudo: true, idle: 0, driver: "folder" });
     expect(load({ ...WIDE, sudo: false }, hash)).toMatchObject({ trusted: false, config: { limits: { cpus: 1 }, expose: [] } });
+  });
+});
+
+describe("trust in lines that run on this machine", () => {
+  const files = (all: Record<string, string>): void => {
+    for (const [path, text] of Object.entries(all)) {
+      mkdirSync(dirname(join(project, path)), { recursive: true });
+      writeFileSync(join(project, path), text);
+    }
+  };
+  const staged = (line: string): object => ({ stages: [{ name: "live", apply: { run: line } }] });
+
+  test.each<[string, Record<string, string>, string[]]>([
+    ["./deploy.sh --now", { "deploy.sh": "true" }, ["deploy.sh"]],
+    ["bash -eu deploy", { deploy: "true" }, ["deploy"]],
+    [". ./env && true", { env: "A=1" }, ["env"]],
+    ["cd ops && sh -c 'exec ./go.sh'", { "ops/go.sh": "true" }, ["ops/go.sh"]],
+    ['"$PWD/deploy.sh"', { "deploy.sh": "true" }, ["deploy.sh"]],
+    ["node tools/deploy", { "tools/deploy.js": 'require("./lib")', "tools/lib.js": "1" }, ["tools/deploy.js", "tools/lib.js"]],
+    ["python3 -m deploy", { "deploy.py": "1" }, ["deploy.py"]],
+    ["./deploy.sh", { "deploy.sh": ". ./lib/common.sh", "lib/common.sh": "true" }, ["deploy.sh", "lib/common.sh"]],
+    ["make -C ops live", { "ops/Makefile": "live:\n\t./go.sh\n", "ops/go.sh": "true" }, ["ops/Makefile", "ops/go.sh"]],
+    ["npm run live", { "package.json": '{"scripts":{"live":"./go.sh"}}', "go.sh": "true" }, ["go.sh", "package.json#live"]],
+    ["ansible-playbook --inventory=hosts.ini site.yml", { "hosts.ini": "", "site.yml": "" }, ["hosts.ini", "site.yml"]],
+    ["run-parts migrations", { "migrations/1.sh": "true" }, ["migrations/1.sh"]],
+    ["./deploy.sh > result.json", { "deploy.sh": "true", "result.json": "1" }, ["deploy.sh"]],
+    ["rm -f state.txt", { "state.txt": "1" }, []],
+  ])("%s is for the files that it runs", (line, all, expected) => {
+    files(all);
+    expect(load(staged(line)).runs.files).toEqual(expected);
+  });
+
+  test("ends when one of the files changes, and is there again with its old content", () => {
+    files({ "deploy.sh": ". lib.sh", "lib.sh": "true" });
+    const config = { ...staged("./deploy.sh"), sudo: true };
+    const { hash } = load(config);
+    expect(load(config, hash)).toMatchObject({ trusted: true, untrusted: [] });
+    files({ "lib.sh": "evil" });
+    // Lines alone wait: what else was trusted did not change, and stages may ask for approvals.
+    expect(load(config, hash)).toMatchObject({ trusted: false, untrusted: ["stages"], config: { sudo: true, stages: [{}] } });
+    files({ "lib.sh": "true" });
+    expect(load(config, hash).trusted).toBe(true);
+    files({ "other.txt": "x" });
+    expect(load(config, hash).trusted).toBe(true);
+  });
+
+  test("is asked for again where it was given before files counted", () => {
+    files({ "deploy.sh": "true" });
+    const { hash } = load(staged("./deploy.sh"));
+    expect(load(staged("./deploy.sh"), hash?.split(".")[0] ?? "")).toMatchObject({ trusted: false, untrusted: ["stages"] });
+  });
+
+  test("keeps a service's line from running, and the service from starting without its data", () => {
+    files({ "dump.sh": "true" });
+    const services = { db: { command: "db", data: ["/var/lib/db"], take: "./dump.sh" }, web: { command: "web" } };
+    const { hash } = load({ services });
+    files({ "dump.sh": "evil" });
+    const { config, untrusted } = load({ services }, hash);
+    expect([Object.keys(config.services), untrusted]).toEqual([["web"], ["services"]]);
+  });
+
+  test("names files that are not there yet, and the folders on the way to them", () => {
+    const { names } = load(staged("scripts/deploy.sh")).runs;
+    expect([names.has("scripts/deploy.sh"), names.has("scripts"), names.has("src/x.sh")]).toEqual([true, true, false]);
   });
 });

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { VivError } from "../../schema/errors.ts";
 import { command } from "../command.ts";
-import { clean } from "../text.ts";
+import { clean, cleanPath } from "../text.ts";
 
 async function confirm(question: string): Promise<boolean> {
   const { createInterface } = await import("node:readline/promises");
@@ -15,7 +15,7 @@ export default command({
   name: "trust",
   summary: "Trust what a project's vivarium.json asks for",
   details:
-    "Shows what the file widens and asks. Trust is for the very content that was shown: after a change it is asked again. Without a terminal nothing is asked, so --yes is needed.",
+    "Shows what the file widens and which files of the project its lines run on this machine, and asks. Trust is for the very content of all of them: after a change it is asked again. Without a terminal nothing is asked, so --yes is needed.",
   examples: [
     ["viv trust", "read it, then say yes"],
     ["viv trust --show", "only show what it asks for"],
@@ -35,6 +35,8 @@ export default command({
       if (asked.widens.length === 0) return screen.print(`${clean(asked.file)} asks for nothing that needs trust.`);
       screen.print(`${clean(asked.file)} asks for:`);
       for (const { key, value } of asked.widens) screen.print(`  ${clean(key)}: ${clean(value)}`);
+      if (asked.runs.length > 0) screen.print(`Its lines run these files of the project on this machine:`);
+      for (const file of asked.runs) screen.print(`  ${cleanPath(file)}`);
     }
     if (options.show || asked.trusted || asked.widens.length === 0) {
       return json ? screen.json(asked) : screen.print(asked.trusted ? "It is trusted." : "It is not trusted yet.");

@@ -1,0 +1,228 @@
+/**
+ * Lines of a project's config that run on the real machine, and the files of the project that they name or run: what such a line does
+ * is what these files hold, so trust is for them, too. Files are found by their names in the lines and in the programs among them;
+ * a name that a program puts together while it runs is not found.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, statSync, type Stats } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import type { ProjectConfig } from "../schema/config.ts";
+
+export interface HostLines {
+  /** Of the files' content; null where no line runs on the machine. */
+  readonly hash: string | null;
+  /** Files that are there, relative to the project. */
+  readonly files: readonly string[];
+  /** These, others that would count if they were there, and the folders above. */
+  readonly names: ReadonlySet<string>;
+}
+
+const MOST_FILES = 256;
+const MOST_BYTES = 1024 ** 2;
+const MOST_CHARACTERS = 512;
+const MOST_WORDS = 2048;
+/** What separates words in a line, also within quotes: over-reading finds more files, never fewer. */
+const BETWEEN = /[\s;|&()<>`$"'{}=,]+/;
+/** What a line writes is its result. */
+const WRITTEN = /\d*>>?\s*[^\s;|&<>()]+/g;
+const PROGRAM = /\.(sh|bash|zsh|fish|py|rb|pl|php|lua|js|cjs|mjs|ts|cts|mts|mk|sql)$/i;
+/** Files that steer a program which is given them. */
+const STEERS =
+  /\.(ya?ml|json|jsonc|toml|tf|tfvars|hcl|conf|cfg|ini|env|properties|service|gradle|kts|xml|ninja|cue|nix)$|(^|\/)(\.env[^/]*|[A-Z][a-z]+file)$/;
+/** What runs the file that follows, whatever its name. */
+const SHELL = /^(\.|source|exec|env|sudo|nohup|time|xargs|sh|bash|dash|zsh|ksh|fish|busybox)$/;
+/** What also completes its name. */
+const INTERPRETER = /^(-m|-r|--require|--import|node|deno|bun|tsx|ts-node|python[\d.]*|ruby|perl|php|require|import|from)$/;
+const ENDINGS = [".js", ".cjs", ".mjs", ".ts", ".sh", ".py", "/index.js", "/index.ts", "/__main__.py"];
+/** Files that a program reads without being told. */
+const READ_BY: Readonly<Record<string, readonly string[]>> = {
+  make: ["GNUmakefile", "makefile", "Makefile"],
+  gmake: ["GNUmakefile", "makefile", "Makefile"],
+  just: ["justfile", "Justfile", ".justfile"],
+  task: ["Taskfile.yml", "Taskfile.yaml"],
+  rake: ["Rakefile", "rakefile"],
+  cap: ["Capfile", "config/deploy.rb"],
+  fab: ["fabfile.py"],
+  invoke: ["tasks.py"],
+  docker: ["Dockerfile", "compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"],
+  "docker-compose": ["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"],
+  podman: ["Containerfile", "Dockerfile", "compose.yaml", "docker-compose.yml"],
+  ansible: ["ansible.cfg"],
+  "ansible-playbook": ["ansible.cfg"],
+};
+const PACKAGE_RUNNERS = new Set(["npm", "pnpm", "yarn", "bun", "npx"]);
+
+export function hostLines(project: string, config: ProjectConfig): HostLines {
+  const lines = linesOf(config);
+  if (lines.length === 0) return { hash: null, files: [], names: new Set() };
+  const search = new Search(project);
+  for (const line of lines) search.readLine(line, project);
+  return search.result();
+}
+
+export function linesOf({ services, stages = [] }: ProjectConfig): string[] {
+  const takes = Object.values(services).flatMap(({ take }) => take ?? []);
+  return [...takes, ...stages.flatMap(stageLines)];
+}
+
+function stageLines({ apply, after, checks = [], rollback }: NonNullable<ProjectConfig["stages"]>[number]): string[] {
+  const run = typeof apply === "object" && "run" in apply ? [apply.run] : [];
+  return [...run, ...after, ...(apply === "verify" || apply === "branch" ? [] : checks), ...(rollback === undefined ? [] : [rollback])];
+}
+
+class Search {
+  readonly #project: string;
+  /** Content by path. */
+  readonly #found = new Map<string, string>();
+  readonly #names = new Set<string>();
+
+  constructor(project: string) {
+    this.#project = project;
+  }
+
+  result(): HostLines {
+    const files = [...this.#found].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    const hash = createHash("sha256").update(JSON.stringify(files)).digest("hex");
+    return { hash, files: files.map(([path]) => path), names: this.#names };
+  }
+
+  /** Every file that a line names, and what its programs read. */
+  readLine(line: string, from: string): void {
+    const words = line.replace(WRITTEN, " ").split(BETWEEN).slice(0, MOST_WORDS);
+    const folders = [from, ...words.map((word) => resolve(from, word)).filter((path) => this.#isInside(path) && isFolder(path))];
+    for (const [index, word] of words.entries()) {
+      const read = READ_BY[word] ?? [];
+      const scripts = PACKAGE_RUNNERS.has(word) ? words.slice(index + 1, index + 4) : [];
+      for (const folder of folders) {
+        const isRun = isRunBy(words.slice(0, index));
+        for (const name of spellings(word, words[index - 1])) this.#look(resolve(folder, name), isRun);
+        for (const name of read) this.#look(resolve(folder, name), true);
+        for (const script of scripts) this.#packageScript(folder, script);
+      }
+    }
+  }
+
+  /** A file that is run or could be; of a folder or a pattern, the programs. */
+  #look(path: string, isRun: boolean): void {
+    if (!this.#isInside(path)) return;
+    const isPattern = /[*?[]/.test(path);
+    const folder = isPattern ? dirname(path) : path;
+    if (!isPattern && !isFolder(path)) {
+      if (isRun || STEERS.test(path) || isProgram(path)) this.#add(path);
+      return;
+    }
+    if (folder !== this.#project) for (const name of namesIn(folder)) if (isProgram(join(folder, name))) this.#add(join(folder, name));
+  }
+
+  #add(path: string): void {
+    const name = relative(this.#project, path);
+    for (let at = name; at !== "." && !this.#names.has(at); at = dirname(at)) this.#names.add(at);
+    if (this.#found.has(name) || this.#found.size >= MOST_FILES) return;
+    const content = contentOf(path);
+    if (content === undefined) return;
+    this.#found.set(name, content.digest);
+    if (content.text !== undefined) this.#readProgram(content.text, path);
+  }
+
+  /** What a program names: other programs, from its own folder or the project's. */
+  #readProgram(text: string, path: string): void {
+    const words = text.split(BETWEEN).slice(0, MOST_WORDS);
+    for (const [index, word] of words.entries()) {
+      if (!/[./]/.test(word) || word.length > MOST_CHARACTERS) continue;
+      for (const folder of new Set([this.#project, dirname(path)]))
+        for (const name of spellings(word, words[index - 1])) {
+          const at = resolve(folder, name);
+          if (this.#isInside(at) && isProgram(at)) this.#add(at);
+        }
+    }
+  }
+
+  /** A script of package.json, as what comes before and after it; the rest of the file is not run. */
+  #packageScript(folder: string, script: string): void {
+    const path = join(folder, "package.json");
+    const content = this.#isInside(path) ? contentOf(path)?.text : undefined;
+    const scripts = content === undefined ? {} : scriptsIn(content);
+    for (const name of [`pre${script}`, script, `post${script}`]) {
+      const line = scripts[name];
+      const key = `${relative(this.#project, path)}#${name}`;
+      if (typeof line !== "string" || this.#found.has(key) || this.#found.size >= MOST_FILES) continue;
+      this.#found.set(key, line);
+      this.readLine(line, folder);
+    }
+  }
+
+  #isInside(path: string): boolean {
+    return path !== this.#project && path.startsWith(`${this.#project}/`);
+  }
+}
+
+/** As it stands, below a variable, and as an interpreter completes it. */
+function spellings(word: string, before = ""): string[] {
+  const below = /^[^/]*\/(.+)/.exec(word)?.[1];
+  const completed =
+    word.startsWith("./") || word.startsWith("../") || INTERPRETER.test(before) ? ENDINGS.map((ending) => `${word}${ending}`) : [];
+  return [word, ...(below === undefined ? [] : [below]), ...completed];
+}
+
+/** Whether the last word before that is no option runs what follows. */
+function isRunBy(before: readonly string[]): boolean {
+  const last = before.findLast((word) => word !== "" && !/^-./.test(word)) ?? "";
+  return SHELL.test(last) || INTERPRETER.test(last);
+}
+
+function isFolder(path: string): boolean {
+  return statSafely(path)?.isDirectory() === true;
+}
+
+/** By its name, or since it may be run. */
+function isProgram(path: string): boolean {
+  const stats = PROGRAM.test(path) ? undefined : statSafely(path);
+  return stats === undefined ? PROGRAM.test(path) : stats.isFile() && (stats.mode & 0o111) !== 0;
+}
+
+function statSafely(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    // A name that is too long, a loop of links, a folder that is closed: nothing that a line could run either.
+    return undefined;
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).slice(0, MOST_FILES);
+  } catch {
+    return [];
+  }
+}
+
+/** Links are followed, as the line would; what is no regular file is nothing. */
+function contentOf(path: string): { readonly digest: string; readonly text?: string } | undefined {
+  if (statSafely(path)?.isFile() !== true) return undefined;
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return { digest: "closed" };
+  }
+  try {
+    const stats = fstatSync(descriptor);
+    // What is larger is no script: it counts as it was last written.
+    if (stats.size > MOST_BYTES) return { digest: `${stats.size} ${stats.mtimeMs} ${stats.ino}` };
+    const bytes = readFileSync(descriptor);
+    const digest = createHash("sha256").update(bytes).digest("hex");
+    return bytes.includes(0) ? { digest } : { digest, text: bytes.toString() };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function scriptsIn(text: string): Record<string, unknown> {
+  try {
+    const { scripts } = JSON.parse(text) as { scripts?: Record<string, unknown> };
+    return typeof scripts === "object" ? scripts : {};
+  } catch {
+    return {};
+  }
+}
