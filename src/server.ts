@@ -235,6 +235,7 @@ export class Server {
     const isFree = freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize);
     const registry = new Registry(new IdRanges({ owner, isFree, shared: machine.mode === "root" }));
     const sandboxes = new Sandboxes(parts, registry);
+    this.#closers.push(() => sandboxes.commands.close());
     this.#closers.push(() => sandboxes.creation.spares.close());
     const recovery = new Recovery(parts, sandboxes, registry);
     for (const { driver } of parts.backends.all()) {

@@ -1,5 +1,6 @@
 /** What the store keeps of commands, and how much of their output the disk does. */
 import { setTimeout as wait } from "node:timers/promises";
+import { describe } from "../host/log.ts";
 import type { Command, CommandEnd } from "../schema/command.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
@@ -8,46 +9,81 @@ import type { Parts } from "./parts.ts";
 
 /** A command that ends sooner gets one record instead of two. */
 const SHORT_MS = 20;
-const RECORD_AGAIN_MS = 1_000;
 /** What the log of a silent command takes on the disk. */
 const SMALLEST_LOG_BYTES = 4096;
 
-export class CommandRecords {
-  readonly #parts: Parts;
+/** A start (without an end) or an end that is to be written down. */
+interface Waiting {
+  readonly command: Command;
+  readonly end: CommandEnd | null;
+  readonly done: PromiseWithResolvers<void>;
+}
 
-  constructor(parts: Parts) {
+export class CommandRecords {
+  readonly #parts: Pick<Parts, "store" | "live" | "log">;
+  /** In the order in which they happened. */
+  readonly #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  readonly #closing = new AbortController();
+
+  constructor(parts: Pick<Parts, "store" | "live" | "log">) {
     this.#parts = parts;
   }
 
-  /** Writes down that a command runs, unless it ends in a moment. Resolves to whether it did. */
-  async begun(command: Command, ended: Promise<unknown>): Promise<boolean> {
-    const short = await isShort(ended);
-    if (!short) await this.#parts.store.change((change) => recordStart(change, command));
-    return !short;
+  /** Writes down that a command runs, unless it ends in a moment. */
+  async begun(command: Command, ended: Promise<unknown>): Promise<void> {
+    if (!(await isShort(ended))) await this.#parts.store.change((change) => record(change, command, null));
   }
 
-  /** An end that a full disk kept out of the database is written when there is room again. */
-  async endedSurely(command: Command, end: CommandEnd, begun: boolean): Promise<void> {
-    for (;;) {
-      try {
-        return await this.ended(command, end, begun);
-      } catch (error) {
-        if (!(error instanceof VivError) || error.code !== "disk_full") throw error;
-        await wait(RECORD_AGAIN_MS, undefined, { ref: false });
-      }
+  /**
+   * Writes a start or an end down, now or as soon as the database can be written; what was told earlier is written earlier.
+   * Resolves when it is written, or given up.
+   */
+  async surely(command: Command, end: CommandEnd | null): Promise<void> {
+    try {
+      await this.#inOrder(command, end);
+    } catch (error) {
+      const what = end === null ? "start of command not recorded" : "end of command not recorded";
+      this.#parts.log.warn(what, { command: command.id, error: describe(error) });
     }
   }
 
-  async ended(command: Command, end: CommandEnd, begun: boolean): Promise<void> {
-    await this.#parts.store.change(async (change) => {
-      // Told once, by whoever comes first, and not of a sandbox that is gone with all its commands.
-      const told = (await change.command(command.id))?.running === false;
-      if (told || (await change.sandbox(command.sandbox)) === undefined) return;
-      if (!begun) await tellStart(change, command);
-      await change.putCommand({ ...command, running: false, end });
-      await change.event("command.ended", command.sandbox, { id: command.id, cause: end.cause, exitCode: end.exitCode });
-    });
+  #inOrder(command: Command, end: CommandEnd | null): Promise<void> {
+    if (this.#waiting.length >= LIMITS.waitingCommandRecords)
+      throw new VivError("store_busy", "Too many records of commands wait already.");
+    const done = Promise.withResolvers<void>();
+    this.#waiting.push({ command, end, done });
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+    return done.promise;
+  }
+
+  /** Writes an end down, or says why that can't be done. */
+  async ended(command: Command, end: CommandEnd): Promise<void> {
+    await this.#parts.store.change((change) => record(change, command, end));
     await this.#boundLogs(command.sandbox, Math.min(end.outputBytes, LIMITS.commandLogBytes));
+  }
+
+  /** What can't be written by now is given up: a command's log has its end, too. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      const { command, end, done } = first;
+      try {
+        await this.#parts.store.change((change) => record(change, command, end));
+        done.resolve(end === null ? undefined : this.#boundLogs(command.sandbox, Math.min(end.outputBytes, LIMITS.commandLogBytes)));
+      } catch (error) {
+        if (isPassing(error) && !this.#closing.signal.aborted) {
+          await wait(LIMITS.recordAgainMs, undefined, { ref: false, signal: this.#closing.signal }).catch(() => undefined);
+          continue;
+        }
+        done.reject(error);
+      }
+      this.#waiting.shift();
+    }
   }
 
   /** Logs lie outside the sandbox's quota, so all of them together have a bound of their own. */
@@ -74,11 +110,16 @@ function isShort(ended: Promise<unknown>): Promise<boolean> {
   });
 }
 
-async function recordStart(change: Change, command: Command): Promise<void> {
-  await change.putCommand(command);
-  await tellStart(change, command);
+/** A full disk gets room again, and what holds the database lets go of it. */
+function isPassing(error: unknown): boolean {
+  return error instanceof VivError && (error.code === "disk_full" || error.code === "store_busy");
 }
 
-function tellStart(change: Change, command: Command): Promise<void> {
-  return change.event("command.started", command.sandbox, { id: command.id, command: command.command });
+async function record(change: Change, command: Command, end: CommandEnd | null): Promise<void> {
+  const known = await change.command(command.id);
+  // Told once, by whoever comes first, and not of a sandbox that is gone with all its commands.
+  if (known?.running === false || (await change.sandbox(command.sandbox)) === undefined) return;
+  await change.putCommand({ ...command, running: end === null, end });
+  if (known === undefined) await change.event("command.started", command.sandbox, { id: command.id, command: command.command });
+  if (end !== null) await change.event("command.ended", command.sandbox, { id: command.id, cause: end.cause, exitCode: end.exitCode });
 }

@@ -32,7 +32,7 @@ const DISK_MARGIN_BYTES = 1024 ** 2;
 const SLACK_BYTES = 64 * 1024;
 
 /** The store has it already. */
-const KNOWN = Promise.resolve(true);
+const KNOWN = Promise.resolve();
 
 export class Commands {
   readonly #parts: Parts;
@@ -74,13 +74,9 @@ export class Commands {
     };
     const onDisconnect = options.onDisconnect ?? "keep";
     const begun = this.#records.begun(command, running.exit);
-    const end = this.#follow(
-      live,
-      command,
-      running,
-      begun.catch(() => false),
-      leave,
-    );
+    // Whoever waits for it needs no record: that comes when the database can be written.
+    if (onDisconnect === "kill") begun.catch(() => this.#records.surely(command, null));
+    const end = this.#follow(live, command, running, begun, leave);
     try {
       // Whoever may go away and come back finds it in the store, or is told that it could not be started.
       if (onDisconnect === "keep") await begun;
@@ -181,7 +177,7 @@ export class Commands {
     for (const command of await this.#parts.store.commands(sandbox, true)) {
       await this.#ends.get(command.id)?.catch(() => undefined);
       const now = await this.#parts.store.command(command.id);
-      if (now?.running === true) await this.#records.ended(now, await this.#endOf(now, cause), true);
+      if (now?.running === true) await this.#records.ended(now, await this.#endOf(now, cause));
     }
   }
 
@@ -205,7 +201,7 @@ export class Commands {
   }
 
   /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */
-  #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<boolean>, leave: () => void): Promise<CommandEnd> {
+  #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<void>, leave: () => void): Promise<CommandEnd> {
     // Services run as long as the sandbox does: they would keep it for ever.
     const use = command.service === undefined ? live.uses.begin(`command ${command.id}`) : undefined;
     const over = (): void => (leave(), use?.());
@@ -215,15 +211,18 @@ export class Commands {
       async () => endedWithSandbox(this.#cancelled.has(command.id) ? "cancelled" : "lost", Date.now() - Date.parse(command.startedAt)),
     );
     this.#ends.set(command.id, end);
-    const kept = Promise.all([end, begun]).then(([how, known]) => this.#records.endedSurely(command, how, known));
-    kept
-      .catch((error: unknown) => this.#parts.log.warn("end of command not recorded", { command: command.id, error: describe(error) }))
-      .finally(() => {
-        this.#ends.delete(command.id);
-        this.#cancelled.delete(command.id);
-        live.activeAt = performance.now();
-      });
+    const kept = Promise.all([end, begun.catch(() => undefined)]).then(([how]) => this.#records.surely(command, how));
+    void kept.finally(() => {
+      this.#ends.delete(command.id);
+      this.#cancelled.delete(command.id);
+      live.activeAt = performance.now();
+    });
     return end;
+  }
+
+  /** Before the store is closed. */
+  close(): Promise<void> {
+    return this.#records.close();
   }
 
   async #circumstances(live: LiveSandbox, command: Command, failed: boolean): Promise<Circumstances> {
@@ -262,7 +261,7 @@ export class Commands {
     const wallMs = Date.now() - Date.parse(command.startedAt);
     const end =
       exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0));
-    await this.#records.ended(command, end, true);
+    await this.#records.ended(command, end);
   }
 
   #stream(command: Command, running: RunningCommand, end: Promise<CommandEnd>, onDisconnect: "kill" | "keep"): CommandStream {

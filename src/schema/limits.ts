@@ -168,6 +168,9 @@ export const LIMITS = {
   eventRetentionRows: 200_000,
   /** How long a change waits for a database that something else holds. */
   storeBusyMs: 5_000,
+  /** Pause before records of commands that could not be written are tried again, and how many wait for that. */
+  recordAgainMs: 1_000,
+  waitingCommandRecords: 10_000,
   reconcileEveryMs: 60_000,
   /** How often a server looks whether its state folder is still there. */
   ownershipEveryMs: 500,

@@ -38,8 +38,8 @@ let folder: string;
 let path: string;
 const opened: Store[] = [];
 
-async function open(): Promise<Store> {
-  const store = await openSqliteStore(path);
+async function open(busyMs: number = LIMITS.storeBusyMs): Promise<Store> {
+  const store = await openSqliteStore(path, MIGRATIONS, busyMs);
   opened.push(store);
   return store;
 }
@@ -195,13 +195,14 @@ describe("a database that something else holds (F-42)", () => {
     expect(await store.eventRange()).toEqual({ oldest: 1, newest: 1 });
   });
 
-  it("gives up after a bounded time with store_busy, and works again later", { timeout: 30_000 }, async () => {
-    const store = await open();
+  it("gives up after a bounded time with store_busy, also where many wait, and works again later", async () => {
+    const store = await open(1_000);
     const other = new DatabaseSync(path);
     other.exec("begin immediate");
     const started = performance.now();
-    await expect(store.change(async (change) => change.event("server.started", null))).rejects.toMatchObject({ code: "store_busy" });
-    expect(performance.now() - started).toBeLessThan(LIMITS.storeBusyMs * 2);
+    const told = () => store.change(async (change) => change.event("server.started", null)).catch((error: { code: string }) => error.code);
+    expect(new Set(await Promise.all(Array.from({ length: 5 }, told)))).toEqual(new Set(["store_busy"]));
+    expect(performance.now() - started).toBeLessThan(3_000);
     other.exec("commit");
     other.close();
     await store.change(async (change) => change.event("server.started", null));

@@ -14,8 +14,8 @@ import { isBusy, storeError } from "./errors.ts";
 const LOCK_WAIT_MS = 20;
 const RETRY_EVERY_MS = 25;
 
-export async function retryBusy<T>(work: () => T | Promise<T>): Promise<T> {
-  const until = performance.now() + LIMITS.storeBusyMs;
+/** Tries until the monotonic time `until`, and once at least. */
+export async function retryBusy<T>(work: () => T | Promise<T>, until = performance.now() + LIMITS.storeBusyMs): Promise<T> {
   for (;;) {
     try {
       return await work();

@@ -19,17 +19,21 @@ class SqliteStore extends Queries implements Store {
   readonly #writer: Kysely<Tables>;
   readonly #listeners = new Set<EventsListener>();
   readonly #log: WriteAheadLog;
+  readonly #busyMs: number;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(writer: DatabaseSync, reader: DatabaseSync, path: string) {
+  constructor(writer: DatabaseSync, reader: DatabaseSync, path: string, busyMs: number) {
     super(new Kysely<Tables>({ dialect: sqliteDialect(reader) }));
     this.#writerDatabase = writer;
     this.#writer = new Kysely<Tables>({ dialect: sqliteDialect(writer) });
     this.#log = new WriteAheadLog(path);
+    this.#busyMs = busyMs;
   }
 
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
-    return this.#inTurn(() => this.#transact(work));
+    // From now on, not from its turn: else each that waits for a held database would wait for all before it, too.
+    const until = performance.now() + this.#busyMs;
+    return this.#inTurn(() => this.#transact(work, until));
   }
 
   onEvents(listener: EventsListener): () => void {
@@ -65,8 +69,8 @@ class SqliteStore extends Queries implements Store {
     return turn;
   }
 
-  async #transact<T>(work: (changes: Changes) => Promise<T>): Promise<T> {
-    await retryBusy(() => this.#writerDatabase.exec("begin immediate"));
+  async #transact<T>(work: (changes: Changes) => Promise<T>, until?: number): Promise<T> {
+    await retryBusy(() => this.#writerDatabase.exec("begin immediate"), until);
     const changes = new Changes(this.#writer);
     let result: T;
     try {
@@ -81,7 +85,12 @@ class SqliteStore extends Queries implements Store {
   }
 }
 
-export async function openSqliteStore(path: string, migrations: readonly Migration[] = MIGRATIONS): Promise<Store> {
+/** `busyMs` is how long a change waits for a database that something else holds. */
+export async function openSqliteStore(
+  path: string,
+  migrations: readonly Migration[] = MIGRATIONS,
+  busyMs: number = LIMITS.storeBusyMs,
+): Promise<Store> {
   const { writer, reader } = await openDatabase(path, migrations);
-  return new SqliteStore(writer, reader, path);
+  return new SqliteStore(writer, reader, path, busyMs);
 }
