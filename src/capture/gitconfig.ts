@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { chown, lstat, mkdir, open, rm, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { VivError } from "../schema/errors.ts";
-import { looksLikeToken } from "./environment.ts";
+import { withoutLogin } from "./addresses.ts";
 import { git } from "./git.ts";
 
 /** Patterns of keys as `git config --list` prints them: section and variable in lower case. */
@@ -15,8 +15,8 @@ const LEFT_OUT = [
   /^remote\..*\.(uploadpack|receivepack|proxy|vcs|proxyauthmethod)$/,
   /^(uploadpack|receive|trailer|submodule)\..*(command|hook|cmd)$|^submodule\..*\.update$/,
   /^url\..*@.*\.(insteadof|pushinsteadof)$/,
-  /token|password|secret|passwd/,
 ];
+const LOGIN_NAME = /token|password|secret|passwd/i;
 
 /** A copied file has another inode and change time; without these the first `git status` inside would read every file. */
 const ADDED: readonly (readonly [string, string])[] = [
@@ -30,17 +30,24 @@ export interface Setting {
   readonly value: string | undefined;
 }
 
-export function sanitise(settings: readonly Setting[]): Setting[] {
-  const kept = settings
-    .filter(({ key }) => !LEFT_OUT.some((pattern) => pattern.test(key)) && !ADDED.some(([added]) => added === key))
-    .map(({ key, value }) => ({ key, value: value === undefined ? undefined : withoutLogin(value) }))
-    .filter(({ value }) => value === undefined || (!looksLikeToken(value) && !value.startsWith("!")));
-  return [...kept, ...ADDED.map(([key, value]) => ({ key, value }))];
+/** Whether a setting of this name, whatever its value, runs something, logs in or reads another file. */
+export function runsOrLogsIn(key: string): boolean {
+  return LEFT_OUT.some((pattern) => pattern.test(key));
 }
 
-/** https://user:token@host/ becomes https://host/; a user alone may be a token too. ssh's user is no secret. */
-export function withoutLogin(value: string): string {
-  return value.replace(/\b(https?|ftps?):\/\/[^/\s@]*@/gi, "$1://").replace(/\b([a-z+]+:\/\/[^/\s:@]+):[^/\s@]*@/gi, "$1@");
+export function sanitise(settings: readonly Setting[]): Setting[] {
+  const kept = settings.filter(({ key }) => !runsOrLogsIn(key) && !ADDED.some(([added]) => added === key));
+  return [...withoutLogins(kept), ...ADDED.map(([key, value]) => ({ key, value }))];
+}
+
+/** Settings without the logins in their addresses, and without those that may be one or run a program. */
+export function withoutLogins(settings: readonly Setting[]): Setting[] {
+  return settings.flatMap(({ key, value }): Setting[] => {
+    if (withoutLogin(key) !== key || LOGIN_NAME.test(key)) return [];
+    if (value === undefined) return [{ key, value }];
+    const shown = withoutLogin(value);
+    return shown === undefined || shown.startsWith("!") ? [] : [{ key, value: shown }];
+  });
 }
 
 export function format(settings: readonly Setting[]): string {
@@ -55,7 +62,9 @@ export function format(settings: readonly Setting[]): string {
     .join("");
 }
 
+/** As it is where git reads it so. */
 function quote(value: string): string {
+  if (/^[^\s"\\#;]([^"\\#;\n\t]*[^\s"\\#;])?$/.test(value)) return value;
   return `"${value.replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t")}"`;
 }
 

@@ -4,9 +4,11 @@
  */
 import { createHash } from "node:crypto";
 import { basename, dirname } from "node:path";
-import { looksLikeToken } from "./environment.ts";
-import { withoutLogin } from "./gitconfig.ts";
-import { cargo, git, netrc, npm, pip } from "./login-readers.ts";
+import { cargo } from "./login-cargo.ts";
+import { git } from "./login-git.ts";
+import { netrc } from "./login-netrc.ts";
+import { npm } from "./login-npm.ts";
+import { pip } from "./login-pip.ts";
 
 export type LoginFormat = "npm" | "pip" | "netrc" | "git" | "cargo";
 
@@ -18,14 +20,6 @@ export interface Login {
   /** For people. */
   readonly what: string;
   readonly value: string;
-  /** Its line, and the part of it that is replaced. */
-  readonly line: number;
-  readonly start: number;
-  readonly end: number;
-  /** What stands in that part for a placeholder. */
-  readonly written: (placeholder: string) => string;
-  /** Further lines that it is nothing without. */
-  readonly also?: readonly number[];
 }
 
 export interface NamedLogin extends Login {
@@ -44,29 +38,53 @@ export interface Logins {
   readonly unusable: readonly Unusable[];
 }
 
+/** A file of settings, or a part of one, taken apart. */
 export interface Read {
   readonly logins: readonly Login[];
   readonly unusable: readonly Unusable[];
+  /** Its text with these in place of the logins, in their order, and without those that have none; undefined if none is to be shown. */
+  readonly shown: (placeholders: readonly (string | undefined)[]) => string | undefined;
 }
 
 /** The placeholder of a secret, if there is such a secret. */
 export type StandIn = (secret: string) => string | undefined;
 
-const READERS: Readonly<Record<LoginFormat, (text: string, beside: string) => Read>> = { npm, pip, netrc, git, cargo };
+const READERS: Readonly<Record<LoginFormat, (text: string, beside: readonly string[]) => Read | undefined>> = {
+  npm,
+  pip,
+  netrc,
+  git,
+  cargo,
+};
 const LONGEST_NAME = 64;
 
-/** `beside` is the text of a file that says more: of cargo, where its registries are. */
-export function readLogins(format: LoginFormat, text: string, beside = ""): Logins {
-  const { logins, unusable } = READERS[format](text, beside);
+/** `beside` are the texts of files that say more: of cargo, where its registries are. */
+export function readLogins(format: LoginFormat, text: string, beside: readonly string[] = []): Logins {
+  const read = READERS[format](text, beside);
+  if (read === undefined) return { logins: [], unusable: [{ what: "the whole file", reason: "it can't be read" }] };
+  return { logins: named(format, read.logins), unusable: read.unusable };
+}
+
+function named(format: LoginFormat, logins: readonly Login[]): NamedLogin[] {
   const taken = new Map<string, string>();
-  const named = logins.map((login) => {
+  return logins.map((login) => {
     const short = nameOf([format, format === "cargo" ? "" : login.host, login.detail]);
     let name = short;
     for (let more = 2; taken.has(name) && taken.get(name) !== login.value; more += 1) name = nameOf([short, String(more)]);
     taken.set(name, login.value);
     return { ...login, name };
   });
-  return { logins: named, unusable };
+}
+
+/** A file of settings as it is inside: with placeholders, and without the logins that have none. Undefined where it can't be read. */
+export function withStandIns(format: LoginFormat, text: string, standIn: StandIn): string | undefined {
+  const read = READERS[format](text, []);
+  return read?.shown(named(format, read.logins).map(({ name }) => standIn(name)));
+}
+
+/** The same of a file that holds nothing but logins: undefined if none is left. */
+export function onlyStoodIn(format: LoginFormat, text: string, standIn: StandIn): string | undefined {
+  return withStandIns(format, text, standIn) || undefined;
 }
 
 function nameOf(parts: readonly string[]): string {
@@ -84,39 +102,4 @@ export function formatOf(path: string): LoginFormat | undefined {
   if (name === "pip.conf" || name === "pip.ini") return "pip";
   if (name === ".git-credentials" || (name === "credentials" && basename(dirname(path)) === "git")) return "git";
   return name === "credentials.toml" || (name === "credentials" && basename(dirname(path)) === ".cargo") ? "cargo" : undefined;
-}
-
-/** Lines of a file of settings that have placeholders for every login in them, by number. */
-export function stoodIn(format: LoginFormat, text: string, standIn: StandIn): Map<number, string> {
-  const { logins } = readLogins(format, text);
-  const lines = text.split("\n");
-  const result = new Map<number, string>();
-  for (const line of new Set(logins.map((login) => login.line))) {
-    const here = logins.filter((login) => login.line === line).toSorted((one, other) => other.start - one.start);
-    const placeholders = here.map(({ name }) => standIn(name));
-    if (placeholders.includes(undefined)) continue;
-    const withTexts = (texts: readonly (string | undefined)[]): string =>
-      here.reduce(
-        (rest, { start, end, written }, index) => rest.slice(0, start) + written(texts[index] ?? "") + rest.slice(end),
-        lines[line] ?? "",
-      );
-    if (holdsMore(withTexts([]))) continue;
-    result.set(line, withTexts(placeholders));
-    for (const also of here.flatMap((login) => login.also ?? [])) result.set(also, lines[also] ?? "");
-  }
-  return result;
-}
-
-/** A file that holds nothing but logins, with placeholders and without the others; undefined if none is left. */
-export function onlyStoodIn(format: LoginFormat, text: string, standIn: StandIn): string | undefined {
-  const kept = readLogins(format, text).logins.flatMap(({ name, written }) => {
-    const placeholder = standIn(name);
-    return placeholder === undefined || holdsMore(written("")) ? [] : [`${written(placeholder)}\n`];
-  });
-  return kept.length === 0 ? undefined : kept.join("");
-}
-
-/** Whether something else in a line looks secret, too: then it is not shown at all. */
-function holdsMore(line: string): boolean {
-  return looksLikeToken(withoutLogin(line));
 }

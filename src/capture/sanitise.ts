@@ -1,66 +1,53 @@
 /** Copies of settings files that keep where packages come from and lose every login, or have a placeholder in its place. */
 import { createHash } from "node:crypto";
+import { isLoginKey, withoutLogin } from "./addresses.ts";
 import { looksLikeToken, looksSecret } from "./environment.ts";
-import { withoutLogin } from "./gitconfig.ts";
-import { onlyStoodIn, stoodIn, type LoginFormat, type StandIn } from "./logins.ts";
+import { format, runsOrLogsIn, withoutLogins } from "./gitconfig.ts";
+import { parseGitConfig } from "./gitconfig-parser.ts";
+import { cargoSettings } from "./login-cargo.ts";
+import { onlyStoodIn, withStandIns, type LoginFormat, type StandIn } from "./logins.ts";
 
-/** Undefined where nothing is left of it. */
+/** Undefined where nothing is left of it, or it can't be read. */
 export type Sanitiser = (text: string, standIn: StandIn) => string | undefined;
 
-/** Lines that name a login; the value may be anything. */
-const LOGIN_LINE = /(auth|token|password|passwd|secret|username|email|otp|cert|key|cookie|credential)[^=\s]*\s*[=:]/i;
-
-const lines =
-  (keep: (line: string) => boolean, format?: LoginFormat) =>
-  (text: string, standIn?: StandIn): string => {
-    const stood = format === undefined || standIn === undefined ? new Map<number, string>() : stoodIn(format, text, standIn);
-    return text
-      .split("\n")
-      .flatMap((content, index) => {
-        const line = withoutLogin(content);
-        return stood.get(index) ?? (keep(line) && !looksLikeToken(line) ? line : []);
-      })
-      .join("\n");
-  };
+const settings =
+  (of: LoginFormat): Sanitiser =>
+  (text, standIn) =>
+    withStandIns(of, text, standIn);
 
 /** Registries, proxies and switches stay. */
-export const npmrc = lines((line) => !LOGIN_LINE.test(line) && !/_auth/i.test(line), "npm");
-export const pipConf = lines((line) => !LOGIN_LINE.test(line), "pip");
-/** The way to log in that reads the file of credentials, in which only placeholders stand. */
-const CARGO_TOKEN = /^\s*(global-credential-providers|credential-provider)\s*=\s*(\[\s*)?["']cargo:token["'](\s*\])?\s*$/;
-/** Sections that hold logins go whole: [registry], [registries.*] keep only index lines. */
-export const cargoConfig = lines(
-  (line) =>
-    CARGO_TOKEN.test(line) ||
-    (!/^\s*(token|credential-provider|global-credential-providers|credential-alias|key|secret)/i.test(line) && !/credential/i.test(line)),
-);
+export const npmrc = settings("npm");
+export const pipConf = settings("pip");
+export const cargoConfig: Sanitiser = (text) => cargoSettings(text);
 
-/** A user's name, address and habits; nothing that runs a program or logs in. */
-export const gitconfig = (text: string): string => {
+/** A name and a value on each line, each as it is or as a JSON string. */
+const YARN_LINE = /^("(?:[^"\\]|\\.)*"|[^\s"#]+)[ \t]+("(?:[^"\\]|\\.)*"|[^\s"]+)$/;
+
+/** Yarn's own settings; undefined where a line is anything else. */
+export const yarnrc: Sanitiser = (text) => {
+  const lines = text.split(/\r?\n/).filter((line) => !/^\s*(#.*)?$/.test(line));
   const kept: string[] = [];
-  let keeps = false;
-  let login: string | undefined;
-  let continues = false;
-  for (const raw of text.split("\n")) {
-    const line = withoutLogin(raw);
-    const wasContinued = continues;
-    continues = /(^|[^\\])(\\\\)*\\$/.test(line);
-    if (wasContinued) continue;
-    const section = /^\s*\[\s*([A-Za-z0-9.-]+)/.exec(line)?.[1]?.toLowerCase();
-    if (section !== undefined) {
-      keeps = GIT_SECTIONS.has(section);
-      login = section === "credential" ? line : undefined;
-    }
-    const runs =
-      /=\s*"?\s*!|command|editor|pager|askpass|hookspath|fsmonitor|sshcommand|program|tool|signingkey|helper|extraheader|excludesfile|attributesfile/i.test(
-        line,
-      );
-    // The file that it reads holds placeholders alone.
-    if (login !== undefined && /^\s*helper\s*=\s*"?store"?\s*$/.test(line)) kept.push(login, line);
-    if (keeps && !runs && !continues && !looksLikeToken(line)) kept.push(line);
+  for (const line of lines) {
+    const [, key, value] = YARN_LINE.exec(line) ?? [];
+    if (key === undefined || value === undefined) return undefined;
+    const shown = withoutLogin(value);
+    if (!isLoginKey(key) && withoutLogin(key) === key && shown !== undefined) kept.push(`${key} ${shown}\n`);
   }
-  return kept.join("\n");
+  return kept.join("");
 };
+
+/** A user's name, address and habits; nothing that runs a program or logs in. Undefined where git could not read it either. */
+export const gitconfig: Sanitiser = (text) => {
+  const kept = parseGitConfig(text)?.filter(({ key, value }) => {
+    // The file that it reads holds placeholders alone.
+    if (/^credential\.(.*\.)?helper$/.test(key)) return value === "store";
+    const section = key.slice(0, key.indexOf("."));
+    return GIT_SECTIONS.has(section) && !RUNS.test(key) && (section === "alias" || !runsOrLogsIn(key));
+  });
+  return kept === undefined ? undefined : format(withoutLogins(kept));
+};
+
+const RUNS = /command|editor|pager|askpass|program|tool|signingkey|helper/;
 
 const GIT_SECTIONS = new Set([
   "user",
@@ -87,10 +74,15 @@ const GIT_SECTIONS = new Set([
 ]);
 
 /** NAME=value lines of /etc/environment. */
-export const environmentFile = lines((line) => {
-  const match = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$/.exec(line);
-  return match === null || !looksSecret(match[1] ?? "", (match[2] ?? "").replace(/^["']|["']$/g, ""));
-});
+export const environmentFile: Sanitiser = (text) =>
+  text
+    .split("\n")
+    .filter((line) => {
+      const match = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$/.exec(line);
+      if (match === null) return withoutLogin(line) === line && !looksLikeToken(line);
+      return !looksSecret(match[1] ?? "", (match[2] ?? "").replace(/^["']|["']$/g, ""));
+    })
+    .join("\n");
 
 /** Accounts stay; nobody has a password. */
 export const shadow = (text: string): string =>
@@ -105,9 +97,9 @@ export const shadow = (text: string): string =>
 export const machineId = (text: string): string => `${createHash("sha256").update(`vivarium ${text.trim()}`).digest("hex").slice(0, 32)}\n`;
 
 const only =
-  (format: LoginFormat): Sanitiser =>
+  (of: LoginFormat): Sanitiser =>
   (text, standIn) =>
-    onlyStoodIn(format, text, standIn);
+    onlyStoodIn(of, text, standIn);
 
 /** Files of a home folder that hold nothing but logins: there where all or some of them have placeholders. */
 export const LOGIN_FILES: Readonly<Record<string, Sanitiser>> = {
@@ -121,7 +113,7 @@ export const LOGIN_FILES: Readonly<Record<string, Sanitiser>> = {
 /** Relative to a home folder. */
 export const HOME_FILES: Readonly<Record<string, Sanitiser>> = {
   ".npmrc": npmrc,
-  ".yarnrc": npmrc,
+  ".yarnrc": yarnrc,
   ".gitconfig": gitconfig,
   ".config/git/config": gitconfig,
   ".pip/pip.conf": pipConf,

@@ -1,7 +1,7 @@
 /** Pushes one branch with the user's own git and logins, outside every sandbox. Nothing is forced, no hook runs, nobody is asked. */
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { withoutLogin } from "../capture/gitconfig.ts";
+import { withoutLogin } from "../capture/addresses.ts";
 import { VivError } from "../schema/errors.ts";
 import { requireBranchName } from "./branch-name.ts";
 import { withLentRepository, type Lent } from "./lent-repository.ts";
@@ -75,8 +75,8 @@ async function pushLent(request: PushRequest, project: ProjectGit, lent: Lent, c
       .toString()
       .split("\n")
       .find((line) => line.includes(`\t${ref}:${ref}\t`)) ?? "";
-  if (code !== 0) throw refusal({ remote: isRemoteName(remote) ? remote : withoutLogin(address), branch, row, stderr });
-  return { address: withoutLogin(address), repository: repositoryOf(address), branch, commit, unchanged: row.startsWith("=") };
+  if (code !== 0) throw refusal({ remote: isRemoteName(remote) ? remote : shown(address), branch, row, stderr });
+  return { address: shown(address), repository: repositoryOf(address), branch, commit, unchanged: row.startsWith("=") };
 }
 
 /** The address that git pushes to, after the user's own rewriting; refused if git may not go there. */
@@ -129,14 +129,19 @@ interface Refused {
   readonly stderr: string;
 }
 
+/** What git or a config said, without logins. */
+function shown(text: string): string {
+  return withoutLogin(text) ?? "what it said may hold a login and is not shown";
+}
+
 function refusal({ remote, branch, row, stderr }: Refused): VivError {
-  const why = withoutLogin(row.split("\t").at(-1) ?? "").trim();
+  const why = shown(row.split("\t").at(-1) ?? "").trim();
   if (/non-fast-forward|fetch first|stale info/.test(why))
     return new VivError("push_refused", `${remote} has commits on ${branch} that are not in it here, and nothing is forced.`, {
       remedy: "Use another branch name, or bring the remote's commits in first.",
     });
   if (row.startsWith("!")) return new VivError("push_refused", `${remote} refused ${branch}: ${why}.`);
-  const said = withoutLogin(lastLine(stderr)) || "git did not say why";
+  const said = shown(lastLine(stderr)) || "git did not say why";
   if (/could not read (Username|Password)|Authentication failed|Permission denied|terminal prompts disabled|403|401/i.test(stderr))
     return new VivError("push_refused", `${remote} did not accept your login: ${said}.`, {
       remedy: "Push once with your own git, so that a credential helper or ssh agent knows the login.",

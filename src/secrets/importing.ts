@@ -22,7 +22,7 @@ export async function importLogins(secrets: Secrets, files: readonly GivenFile[]
         remedy: "Name .npmrc, .netrc, pip.conf, .git-credentials or cargo's credentials.toml, or keep it with `viv secret set`.",
       });
     }
-    const { logins, unusable } = readLogins(format, text, format === "cargo" ? besideOf(path, files) : "");
+    const { logins, unusable } = readLogins(format, text, format === "cargo" ? besideOf(path, files) : []);
     for (const login of logins) result.push(await keep(secrets, path, login, dryRun));
     for (const { what, reason } of unusable) result.push({ file: path, what, secret: null, host: null, state: "left out", reason });
   }
@@ -53,9 +53,6 @@ function isCargoConfig(path: string): boolean {
 }
 
 /** Where cargo's registries are stands in its config. */
-function besideOf(path: string, files: readonly GivenFile[]): string {
-  return files
-    .filter((file) => isCargoConfig(file.path) && dirname(file.path) === dirname(path))
-    .map(({ text }) => text)
-    .join("\n");
+function besideOf(path: string, files: readonly GivenFile[]): string[] {
+  return files.filter((file) => isCargoConfig(file.path) && dirname(file.path) === dirname(path)).map(({ text }) => text);
 }

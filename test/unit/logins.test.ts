@@ -4,7 +4,7 @@ import { formatOf, onlyStoodIn, readLogins, type LoginFormat } from "../../src/c
 import { npmrc, pipConf } from "../../src/capture/sanitise.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
-const found = (format: LoginFormat, text: string, beside = "") =>
+const found = (format: LoginFormat, text: string, ...beside: string[]) =>
   readLogins(format, text, beside).logins.map(({ name, host, value }) => [name, host, value]);
 const standIn = (secret: string): string => `<${secret}>`;
 
@@ -36,8 +36,7 @@ describe("an .npmrc", () => {
   test("is shown with placeholders in the form that npm reads, and without what is not kept", () => {
     expect(npmrc(NPMRC, standIn)).toBe(`registry=https://packages.example.com/
 //registry.npmjs.org/:_authToken=<npm-registry.npmjs.org>
-; a comment
-//packages.example.com/npm/team/:_authToken = "<npm-packages.example.com-npm-team>"
+//packages.example.com/npm/team/:_authToken=<npm-packages.example.com-npm-team>
 //old.example.com:8443/:username=me
 //old.example.com:8443/:_password=${base64("<npm-old.example.com>")}
 //basic.example.com/:_auth=${base64("me:<npm-basic.example.com>")}
@@ -45,7 +44,6 @@ _authToken=<npm-packages.example.com>
 save-exact=true
 `);
     expect(npmrc(NPMRC, (secret) => (secret === "npm-old.example.com" ? "P" : undefined))).toBe(`registry=https://packages.example.com/
-; a comment
 //old.example.com:8443/:username=me
 //old.example.com:8443/:_password=${base64("P")}
 save-exact=true
@@ -139,6 +137,16 @@ https://you:second@git.example.com
 describe("cargo's credentials", () => {
   const text = `[registry]\ntoken = "crates-value"\n\n[registries.mine]\ntoken = 'mine-value'\n[registries."far"]\ntoken = "far-value" # there\n`;
   const config = `[registries.mine]\nindex = "sparse+https://cargo.example.com/index/"\n[build]\njobs = 2\n`;
+  test("have tokens in every form that TOML has", () => {
+    const forms =
+      'registry = { token = "crates-value" }\nregistries.mine.token = \'mine-value\' # old-value\n[registries.x.y]\ntoken = "no"\n';
+    expect(found("cargo", forms, "no TOML", 'registries.mine = { index = "https://cargo.example.com/i" }')).toEqual([
+      ["cargo-crates-io", "crates.io", "crates-value"],
+      ["cargo-mine", "cargo.example.com", "mine-value"],
+    ]);
+    expect(onlyStoodIn("cargo", forms, () => "P")).toBe('[registry]\ntoken = "P"\n[registries."mine"]\ntoken = "P"\n');
+  });
+
   test("have tokens, whose hosts stand in its config", () => {
     expect(found("cargo", text, config)).toEqual([
       ["cargo-crates-io", "crates.io", "crates-value"],
@@ -157,9 +165,9 @@ describe("cargo's credentials", () => {
 test("a line in which something else looks secret is not shown", () => {
   const token = `ghp_${"a1B2".repeat(9)}`;
   expect(onlyStoodIn("git", `https://me:pass@git.example.com/${token}\n`, standIn)).toBeUndefined();
-  expect(pipConf(`index-url = https://me:pass@pypi.example.com/${token}\n`, standIn)).toBe("");
+  expect(pipConf(`[global]\nindex-url = https://me:pass@pypi.example.com/${token}\n`, standIn)).toBe("[global]\n");
   expect(npmrc(`//r.example.com/:_authToken=abc ; ${token}\nfund=false`, standIn)).toBe(
-    "//r.example.com/:_authToken=<npm-r.example.com>\nfund=false",
+    "//r.example.com/:_authToken=<npm-r.example.com>\nfund=false\n",
   );
 });
 
@@ -178,9 +186,7 @@ describe("logins as people write them", () => {
   test("in single quotes, and with a comment behind, which is not shown", () => {
     const text = "//a.example.com/:_authToken='quoted-value'\n//b.example.com/:_authToken=new-value # was old-value\n";
     expect(found("npm", text).map(([, , value]) => value)).toEqual(["quoted-value", "new-value"]);
-    expect(npmrc(text, standIn)).toBe(
-      "//a.example.com/:_authToken='<npm-a.example.com>'\n//b.example.com/:_authToken=<npm-b.example.com>\n",
-    );
+    expect(npmrc(text, standIn)).toBe("//a.example.com/:_authToken=<npm-a.example.com>\n//b.example.com/:_authToken=<npm-b.example.com>\n");
   });
 
   test("SC-10: of a password with an @ no part is taken for the host and named", () => {

@@ -279,6 +279,12 @@ describe("a pyproject.toml", () => {
     expect(withOriginalRunners("[project]\n", '[project]\n[tool.coverage.run]\nomit = ["*"]\n')).toBe("[project]\n");
   });
 
+  test("EXP-2: what only looks like a runner's table is left as it is", () => {
+    expect(judge(old.replace('"p"', '"""\n[tool.pytest.ini_options]\naddopts = 1\n"""'))).toBeNull();
+    expect(judge(old.replace('"-q"', "'-q' # another comment"))).toBeNull();
+    expect(judge(`${old}[tool`)).toBe(old);
+  });
+
   test("EXP-2: a runner's table is found however it is written", () => {
     const bare = "[project]\nname = 'p'\n";
     for (const hidden of [
