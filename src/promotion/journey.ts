@@ -6,6 +6,7 @@ import { LIMITS } from "../schema/limits.ts";
 import type { PromotionPlan, StageResult } from "../schema/promotion.ts";
 import type { PromotionRow } from "../store/store.ts";
 import { runOutside } from "./outside.ts";
+import { keptSentence } from "./kept-edits.ts";
 import type { Prepared } from "./plan.ts";
 import type { Station } from "./stages.ts";
 import type { LateEdit } from "./transaction.ts";
@@ -47,15 +48,18 @@ export interface Road {
 class Moved extends Error {
   /** The plan that can't be carried out, with what stands in its way. */
   readonly plan: PromotionPlan | null;
+  readonly kept: readonly string[];
 
-  constructor(plan: PromotionPlan | null, late: readonly LateEdit[]) {
+  constructor(plan: PromotionPlan | null, late: readonly LateEdit[], kept: readonly string[]) {
     super("reality moved");
+    this.kept = kept;
     this.plan = plan === null ? null : { ...plan, conflicts: lateConflicts(late) };
   }
 
-  get reason(): string {
+  /** `kept` is what was edited once it was in place, in any try, and stays. */
+  reason(kept: readonly string[]): string {
     const { path, message } = this.plan?.conflicts[0] ?? { path: "The project", message: "It changes while it is written." };
-    return `${path} can't be written: ${message.charAt(0).toLowerCase()}${message.slice(1)} Nothing was applied.`;
+    return `${path} can't be written: ${message.charAt(0).toLowerCase()}${message.slice(1)} ${keptSentence(kept)}Nothing ${kept.length === 0 ? "" : "else "}was applied.`;
   }
 }
 
@@ -71,12 +75,14 @@ export class Journey {
   }
 
   async go(row: PromotionRow, road: Road): Promise<PromotionRow> {
+    const kept = new Set<string>();
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.#attempt(row, road);
       } catch (error) {
         if (!(error instanceof Moved)) throw error;
-        if (tries === LIMITS.promotionTries) return this.#end({ ...row, plan: error.plan }, road, error.reason);
+        for (const path of error.kept) kept.add(path);
+        if (tries === LIMITS.promotionTries) return this.#end({ ...row, plan: error.plan, kept: [...kept] }, road, error.reason([...kept]));
         row = {
           ...row,
           plan: null,
@@ -157,8 +163,8 @@ export class Journey {
     if (prepared === undefined) return { row, checks: [] };
     if (apply === "verify") return this.#verify(row, station, prepared, road);
     if (apply === "folder") {
-      const late = await this.#writing.write(row, { ...prepared, changes: prepared.changes });
-      if (late.length > 0) throw new Moved(row.plan, late);
+      const { late, kept } = await this.#writing.write(row, { ...prepared, changes: prepared.changes });
+      if (late.length > 0) throw new Moved(row.plan, late, kept);
       return { row: { ...row, state: "applying", writing: false, written: true }, checks: [] };
     }
     return road.branch(row, prepared, station);

@@ -40,6 +40,7 @@ function entryOf(row: PromotionRow, action: Step, label: AuditLabel): Parameters
       undoes,
       experiment,
       branch: branch?.name ?? null,
+      kept: [...(row.kept ?? [])],
     },
     label,
     rule: null,

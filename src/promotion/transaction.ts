@@ -10,6 +10,8 @@ import { type FieldList, type Fields, splitParts } from "../host/frames.ts";
 import { KeyedLocks } from "../host/locks.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { type ErrorCode, VivError } from "../schema/errors.ts";
+import { decodePath } from "../schema/path-bytes.ts";
+import { keptSentence } from "./kept-edits.ts";
 import { encodeList, type FileAttributes } from "./transaction-entries.ts";
 import { type Begun, TransactionJournal } from "./transaction-journal.ts";
 
@@ -47,15 +49,18 @@ export class Transactions {
     this.#reach = reach;
   }
 
-  /** No conflicts: applied, and durable. Otherwise nothing is, and an edit of the user is where the user made it. */
-  async apply(request: ApplyRequest): Promise<{ conflicts: LateEdit[] }> {
+  /**
+   * No conflicts: applied, and durable. Otherwise nothing is, and an edit of the user is where the user made it. `heard` is told of files
+   * that were edited once they were in place: these stay as they are.
+   */
+  async apply(request: ApplyRequest, heard: (late: LateEdit) => void = () => undefined): Promise<{ conflicts: LateEdit[] }> {
     const { id, project, contents } = request;
     return this.#locks.run(id, async () => {
       const { list, count } = encodeList(request.changes, request.restore ?? new Map());
       const begun = { project, contents };
       if ((await this.#journal.progress(id)) !== "none") throw new VivError("internal", `The transaction ${id} was begun before.`);
       await this.#journal.begin(id, begun, list);
-      const conflicts = await this.#tryToApply(id, begun, count);
+      const conflicts = await this.#tryToApply(id, begun, count, heard);
       if (conflicts.length === 0) await this.#finish(id, begun);
       return { conflicts };
     });
@@ -96,7 +101,7 @@ export class Transactions {
     await this.#locks.run(id, () => this.#journal.remove(id));
   }
 
-  async #tryToApply(id: string, begun: Begun, count: number): Promise<LateEdit[]> {
+  async #tryToApply(id: string, begun: Begun, count: number, heard: (late: LateEdit) => void): Promise<LateEdit[]> {
     let conflicts: readonly LateEdit[];
     try {
       conflicts = await this.#carryOut(id, begun, count);
@@ -105,10 +110,13 @@ export class Transactions {
         return [];
       }
     } catch (error) {
-      await this.#giveUp(id, begun, error);
-      throw asVivError(error, "Nothing was applied");
+      const stay = await this.#giveUp(id, begun, error);
+      stay.forEach(heard);
+      const names = keptSentence(stay.map(({ path }) => decodePath(path)));
+      throw asVivError(error, names === "" ? "Nothing was applied" : `${names}Nothing else was applied`);
     }
     const kept = await this.#giveUp(id, begun);
+    kept.forEach(heard);
     const told = new Set(conflicts.map(({ path }) => path.toString("latin1")));
     return [...conflicts, ...kept.filter(({ path }) => !told.has(path.toString("latin1")))];
   }
@@ -205,6 +213,8 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 };
 
 function asVivError(error: unknown, outcome: string): VivError {
+  if (error instanceof VivError && error.code === "cell_failed")
+    return new VivError(error.code, `${outcome}: ${error.message}`, { cause: error, remedy: error.remedy });
   if (!(error instanceof CellError)) return VivError.from(error);
   const code = CODES[error.errno] ?? "cell_failed";
   const remedy = code === "denied" ? { remedy: "Make the project's folder and files writable for you, then promote again." } : {};

@@ -8,6 +8,7 @@ import type { PromotionParts } from "./promotions.ts";
 import type { Records } from "./record.ts";
 import { EMPTY_PLAN, newUndo } from "./rows.ts";
 import { stationsOf } from "./stages.ts";
+import { keptSentence } from "./kept-edits.ts";
 import type { Writing } from "./writing.ts";
 
 export class Undoing {
@@ -82,7 +83,7 @@ export class Undoing {
     const row = await this.#all.parts.store.promotion(found.id);
     // The undo of a promotion is newer, comes first, and may have ended it.
     if (row === undefined || row.state === "undone") return;
-    const end = row.writing ? await this.#writing.recover(row) : "before";
+    const { end, kept } = row.writing ? await this.#writing.recover(row) : { end: "before" as const, kept: [] };
     const endedAt = new Date().toISOString();
     const open = row.stages.findIndex(({ state }) => state === "running");
     const interrupted = "The server ended while it was under way";
@@ -93,15 +94,16 @@ export class Undoing {
     );
     const written = row.written || (row.kind === "promotion" && end === "after");
     const stands = written || end === "after" || row.branch !== null || row.state === "applied";
-    const reason = `${interrupted}; ${whatStays(row, written || end === "after")}`;
+    const reason = `${interrupted}; ${whatStays(row, written || end === "after", kept)}`;
     await this.#all.parts.store.change(async (change) => {
-      await change.putPromotion({ ...row, stages, writing: false, written, state: stands ? "applied" : "failed", reason, endedAt });
+      await change.putPromotion({ ...row, stages, writing: false, written, kept, state: stands ? "applied" : "failed", reason, endedAt });
       const undone = row.undoes === null || end === "before" ? undefined : await change.promotion(row.undoes);
       if (undone !== undefined) await change.putPromotion(takenBack(undone));
       await change.event(stands ? "promotion.applied" : "promotion.failed", row.sandbox, {
         promotion: row.id,
         project: row.project,
         reason,
+        kept: [...kept],
       });
     });
   }
@@ -112,7 +114,8 @@ function takenBack(row: PromotionRow): PromotionRow {
   return { ...row, written: false, state: row.state === "applied" ? "undone" : row.state };
 }
 
-function whatStays({ branch }: PromotionRow, inFolder: boolean): string {
+function whatStays({ branch }: PromotionRow, inFolder: boolean, kept: readonly string[]): string {
   if (inFolder) return "the change is in the folder, its checks did not come to their end.";
+  if (kept.length > 0) return `${keptSentence(kept)}Nothing else stays of it.`;
   return branch === null ? "nothing stays of it." : `the branch ${branch.name} is there.`;
 }

@@ -15,6 +15,12 @@ interface WayBack {
   readonly conflicts: readonly PlanConflict[];
 }
 
+interface Written {
+  /** Where reality is not as expected; then nothing is written, but for what was edited once it was. */
+  readonly late: readonly LateEdit[];
+  readonly kept: readonly string[];
+}
+
 export class Writing {
   readonly #parts: Parts;
   readonly #transactions: Transactions;
@@ -28,18 +34,20 @@ export class Writing {
     this.#temporary = temporary;
   }
 
-  /** Applied and durable, or the places where reality is not as expected and nothing done. */
-  async write(row: PromotionRow, { changes, contents }: Recorded, restore?: ReadonlyMap<string, FileAttributes>): Promise<LateEdit[]> {
+  /** Applied and durable, or the places where reality is not as expected and nothing done; the row names what was edited meanwhile. */
+  async write(row: PromotionRow, { changes, contents }: Recorded, restore?: ReadonlyMap<string, FileAttributes>): Promise<Written> {
     await this.#mark(row, true);
+    const kept: string[] = [];
+    const heard = ({ path }: LateEdit): void => void kept.push(decodePath(path));
     const request = { id: row.id, project: row.project, changes, contents };
     try {
-      const { conflicts } = await this.#transactions.apply(restore === undefined ? request : { ...request, restore });
-      if (conflicts.length > 0) await this.#mark(row, false);
+      const { conflicts } = await this.#transactions.apply(restore === undefined ? request : { ...request, restore }, heard);
+      if (conflicts.length > 0) await this.#mark(row, false, false, kept);
       else if (row.kind === "promotion") await this.#mark(row, true, true);
-      return conflicts;
+      return { late: conflicts, kept };
     } catch (error) {
       // Where everything could be brought back, nothing is pending; else a recovery goes on with it.
-      if (!(await this.#transactions.pending()).includes(row.id)) await this.#mark(row, false);
+      if (!(await this.#transactions.pending()).includes(row.id)) await this.#mark(row, false, false, kept);
       throw error;
     }
   }
@@ -54,7 +62,7 @@ export class Writing {
     const touched = new Set<string>();
     for (let tries = 0; tries < TRIES; tries += 1) {
       if (way.conflicts.length > 0) return { changes: [], conflicts: [...way.conflicts] };
-      const late = await this.write(row, { ...recorded, changes: way.changes }, restore);
+      const { late } = await this.write(row, { ...recorded, changes: way.changes }, restore);
       if (late.length === 0) return { changes: way.changes, conflicts: [] };
       for (const { path } of late) touched.add(path.toString("latin1"));
       way = await this.#around(row.project, recorded, touched);
@@ -73,11 +81,10 @@ export class Writing {
   }
 
   /** Brings a write that was cut short to its end: before or after. */
-  async recover(row: PromotionRow): Promise<"before" | "after"> {
+  async recover(row: PromotionRow): Promise<{ readonly end: "before" | "after"; readonly kept: readonly string[] }> {
     const kept: string[] = [];
     const end = await this.#transactions.recover(row.id, ({ path }) => kept.push(decodePath(path)));
-    if (kept.length > 0) this.#parts.log.warn("edits made meanwhile were kept", { promotion: row.id, paths: kept });
-    return end;
+    return { end, kept };
   }
 
   async forget(id: string): Promise<void> {
@@ -85,10 +92,10 @@ export class Writing {
     await this.#records.remove(id);
   }
 
-  async #mark(row: PromotionRow, writing: boolean, written = false): Promise<void> {
+  async #mark(row: PromotionRow, writing: boolean, written = false, kept: readonly string[] = []): Promise<void> {
     await this.#parts.store.change(async (change) => {
       const now = (await change.promotion(row.id)) ?? row;
-      await change.putPromotion({ ...now, writing, written: now.written || written, state: writing ? "applying" : now.state });
+      await change.putPromotion({ ...now, writing, written: now.written || written, state: writing ? "applying" : now.state, kept });
     });
   }
 }

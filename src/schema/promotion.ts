@@ -80,7 +80,7 @@ export type BranchResult = z.infer<typeof BranchResult>;
 
 export const PromotionState = z
   .enum(["planning", "waiting", "applying", "applied", "failed", "undone"])
-  .describe("waiting is for an approval; failed has changed nothing that stays.");
+  .describe("waiting is for an approval; failed has changed nothing that stays, but for the files in kept.");
 
 export const Promotion = z
   .object({
@@ -97,6 +97,12 @@ export const Promotion = z
     plan: PromotionPlan.nullable(),
     stages: z.array(StageResult),
     branch: BranchResult.nullable(),
+    kept: z
+      .array(z.string())
+      .default([])
+      .describe(
+        "Files that were edited while it was written: they keep the edit and what was written before it, although the rest was taken back.",
+      ),
     pending: z.boolean().describe("Whether an interrupted write to the project is still to be brought to its end or back."),
     createdAt: z.string(),
     endedAt: z.string().nullable(),

@@ -70,7 +70,9 @@ export interface ExperimentRow extends Experiment {
 }
 
 /** A promotion as it is kept. */
-export interface PromotionRow extends Promotion {
+export interface PromotionRow extends Omit<Promotion, "kept"> {
+  /** Absent where there are none. */
+  readonly kept?: readonly string[];
   /** What was asked for, without the caller's environment. */
   readonly input: PromoteInput | null;
   /** Snapshot that holds the state being promoted. */

@@ -105,6 +105,14 @@ describe("a server killed while it promotes", needs("root"), () => {
       () => server.client.call("listPromotions", { project: server.project }),
       (answer) => answer.promotions.every(({ pending }) => !pending),
     );
-    expect(promotions[0]).toMatchObject({ state: "failed" });
+    expect(promotions[0]).toMatchObject({
+      state: "failed",
+      kept: [file],
+      reason: expect.stringContaining(`${file} was edited meanwhile`) as string,
+    });
+    expect(promotions[0]?.reason).not.toContain("nothing stays");
+    const { records } = await server.client.call("listAudit", { limit: 1000 });
+    const end = records.findLast(({ action }) => action === "promotion.end");
+    expect(end).toMatchObject({ arguments: { kept: [file] }, reason: promotions[0]?.reason });
   });
 });

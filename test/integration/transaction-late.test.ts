@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LateEdit } from "../../src/promotion/transaction.ts";
 import { needs } from "../support/skip.ts";
 import { rounds } from "../support/soak.ts";
-import { dyingHost, everyKind, TransactionLab, words } from "../support/transactions.ts";
+import { dyingHost, everyKind, FaultyHost, TransactionLab, words } from "../support/transactions.ts";
 
 const RACES = rounds(40, 1000);
 
@@ -107,6 +107,18 @@ describe("a transaction", needs("linux"), () => {
       for (const name of ["a.txt", "new/other", "file-to-folder/other"]) expect(lab.holds(name)).toBe("mine");
       expect(lab.holds("new/tool")).toBe("*mine");
       await lab.expectUnchanged(before, "a.txt", "new", "new/tool", "new/other", "file-to-folder", "file-to-folder/other");
+    });
+
+    test("of a file that was put in place is named when the change fails for another reason", async () => {
+      lab.change("a-created", null, "new");
+      lab.change("z-last", "old", "new");
+      // The second step does not come to its end.
+      await lab.restart(new FaultyHost({ "apply.carry": [["halt", "2"]] }));
+      lab.at.set("promote.half", () => writeFileSync(lab.path("a-created"), "mine"));
+      const heard: LateEdit[] = [];
+      await expect(lab.transactions.apply(lab.request(), (late) => heard.push(late))).rejects.toThrow("Nothing else was applied");
+      expect(words(heard)).toEqual(["a-created was edited meanwhile; the edit stays"]);
+      expect([lab.holds("a-created"), lab.holds("z-last")]).toEqual(["mine", "old"]);
     });
 
     test("that a kill hits right after the exchange is back after the recovery", async () => {

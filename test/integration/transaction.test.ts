@@ -136,7 +136,7 @@ describe("a transaction", needs("linux"), () => {
       const before = lab.seen();
       lab.applyInChild("promote.applied");
       await lab.restart(new FaultyHost({}, { after: "apply.back" }));
-      await expect(lab.transactions.recover("t1")).rejects.toThrow("cell host");
+      await expect(lab.transactions.recover("t1")).rejects.toThrow("native helper");
       await lab.restart();
       expect(await lab.transactions.recover("t1")).toBe("before");
       await lab.expectUnchanged(before);

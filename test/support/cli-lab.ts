@@ -83,6 +83,7 @@ export function promotionOf(more: Partial<Promotion> = {}): Promotion {
     reason: null,
     plan: plan(),
     stages: [],
+    kept: [],
     branch: null,
     pending: false,
     createdAt: at(),
