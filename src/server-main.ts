@@ -10,7 +10,7 @@ import { Server } from "./server.ts";
 
 const paths = findPaths();
 const log = jsonLogger((line) => process.stderr.write(line));
-const { values } = parseArgs({ options: { listen: { type: "string" } }, strict: true });
+const { values } = parseArgs({ options: { listen: { type: "string" }, repair: { type: "boolean" } }, strict: true });
 const [crashAt, crashTimes = "1"] = (process.env["VIV_CRASH_AT"] ?? "").split(":");
 let reached = 0;
 const stopping = Promise.withResolvers<string>();
@@ -37,6 +37,7 @@ async function main(): Promise<number> {
       paths,
       env: process.env,
       log,
+      repair: values.repair === true,
       reach,
       onShutdown: () => stopping.resolve("request"),
       onDisowned: disowned,

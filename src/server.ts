@@ -47,7 +47,8 @@ import { openNative, openUnwalled } from "./server-backends.ts";
 import type { UserConfig } from "./schema/config.ts";
 import type { ServerStatus } from "./schema/server.ts";
 import { holdExclusively } from "./store/exclusive.ts";
-import { openSqliteStore } from "./store/sqlite/sqlite.ts";
+import { backUpDaily } from "./store/sqlite/backups.ts";
+import { openStore } from "./store/sqlite/repair.ts";
 
 export interface ServerOptions {
   readonly paths: Paths;
@@ -55,6 +56,8 @@ export interface ServerOptions {
   readonly log: Logger;
   /** Also on this port of 127.0.0.1, with a token. */
   readonly tcp?: { readonly port: number; readonly token: string };
+  /** Bring a damaged database back from its newest backup. */
+  readonly repair?: boolean;
   /** Called at named points; tests kill the process there. */
   readonly reach?: (point: string) => void;
   /** Called when somebody asked the server to stop. */
@@ -118,7 +121,8 @@ export class Server {
     const machine = await examine(cell, paths.home);
     // Without it nothing is known about the sandboxes that run: they are left alone, and nothing is made without walls instead.
     if (machine.cellTrouble !== undefined) throw new VivError("cell_failed", machine.cellTrouble, { remedy: CELL_REMEDY });
-    const store = await openSqliteStore(join(paths.home, "vivarium.db"));
+    const database = join(paths.home, "vivarium.db");
+    const { store, restoration } = await openStore(database, this.#options.repair === true);
     this.#closers.push(() => store.close());
     const folder = await openUnwalled(paths.home, (close) => this.#closers.push(close));
     const backends = new Backends(
@@ -142,6 +146,7 @@ export class Server {
       home: homedir(),
       state: paths.home,
       log,
+      restoration,
       reserve: new Reserve(join(paths.home, "reserve")),
       locks: new KeyedLocks(),
       live: this.#live,
@@ -248,32 +253,21 @@ export class Server {
     this.#closers.push(() => rounds.close());
     const reaper = new Reaper(parts, sandboxes);
     rounds.every(
-      () => reaper.restMs,
       "reaper",
+      () => reaper.restMs,
       () => reaper.look(),
     );
     rounds.every(
-      () => recovery.retryMs,
       "finishing what broke off",
+      () => recovery.retryMs,
       () => recovery.retry(),
     );
     const mending = new Mending(parts, sandboxes);
-    rounds.every(
-      () => LIMITS.mendEveryMs,
-      "mending",
-      () => mending.look(),
-    );
+    rounds.every("mending", LIMITS.mendEveryMs, () => mending.look());
+    rounds.every("backing up the database", LIMITS.reconcileEveryMs, () => backUpDaily(join(this.#options.paths.home, "vivarium.db")));
     await parts.reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
-    rounds.every(
-      () => LIMITS.reconcileEveryMs,
-      "keeping space back",
-      () => parts.reserve.fill(),
-    );
-    rounds.every(
-      () => LIMITS.reconcileEveryMs,
-      "reconciler",
-      async () => this.#disowned() || recovery.reconcile(),
-    );
+    rounds.every("keeping space back", LIMITS.reconcileEveryMs, () => parts.reserve.fill());
+    rounds.every("reconciler", LIMITS.reconcileEveryMs, async () => this.#disowned() || recovery.reconcile());
     const events = new EventFeed(parts.store);
     this.#closers.push(() => events.close());
     const trouble = (error: unknown, lost: number): void => log.warn("trouble with the audit trail", { lost, error: describe(error) });
@@ -293,11 +287,7 @@ export class Server {
     const { verification } = experiments;
     const promotions = this.#promotions({ parts, audit, registry, sandboxes, verification, temporary }, cell);
     await promotions?.recover();
-    rounds.every(
-      () => LIMITS.reconcileEveryMs,
-      "finishing promotions",
-      async () => promotions?.retry(),
-    );
+    rounds.every("finishing promotions", LIMITS.reconcileEveryMs, async () => promotions?.retry());
     if (promotions !== undefined) {
       experiments.onWinner = (winner) => promotions.promoteWinner(winner);
       sandboxes.refreshing.common = promotions.common;
@@ -325,6 +315,7 @@ export class Server {
           storage: best?.volumes.name,
           limits,
           cell,
+          restored: parts.restoration.read(),
           groups: Cgroups.open(groupName(owner))?.version,
           ...(process.platform === "linux" ? { layout: layoutOf() } : {}),
         }),

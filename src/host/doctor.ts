@@ -10,6 +10,8 @@ export interface DoctorView {
   readonly limits: "hard" | "watched" | undefined;
   readonly cell: string | undefined;
   readonly groups: 1 | 2 | undefined;
+  /** Set when the database was brought back from a backup and nobody has cleared up since. */
+  readonly restored?: { readonly takenAt: string; readonly damaged: string } | undefined;
   /** Which cgroups the machine shows. */
   readonly layout?: CgroupLayout;
 }
@@ -25,7 +27,7 @@ export function diagnose(view: DoctorView): Doctor {
   return {
     wall: machine.mode === "none" ? "folder" : "native",
     mode: machine.mode,
-    findings: [platform(view), helper(view), walls(view), users(view), storage(view), limits(view)].filter(
+    findings: [platform(view), helper(view), walls(view), users(view), storage(view), limits(view), database(view)].filter(
       (finding) => finding !== undefined,
     ),
   };
@@ -131,5 +133,15 @@ function limits({ limits: held, groups, layout }: DoctorView): Finding | undefin
     "reduced",
     `${why}: memory and process limits are watched instead of being held by the kernel, and a CPU limit that is asked for is refused.`,
     remedy,
+  );
+}
+
+function database({ restored }: DoctorView): Finding | undefined {
+  if (restored === undefined) return undefined;
+  return finding(
+    "database",
+    "reduced",
+    `It was damaged, and brought back as it was at ${restored.takenAt}. Sandboxes made after that have no record and are left as they are.`,
+    `Take out of them what you need, then run \`viv prune\`, which removes them. The damaged files are kept as ${restored.damaged}.`,
   );
 }

@@ -11,11 +11,11 @@ export class Rounds {
     this.#log = log;
   }
 
-  every(restMs: () => number, what: string, work: () => Promise<unknown>): void {
+  every(what: string, restMs: number | (() => number), work: () => Promise<unknown>): void {
     const { signal } = this.#stopping;
     const again = async (): Promise<void> => {
       while (!signal.aborted) {
-        await rest(restMs(), undefined, { signal });
+        await rest(typeof restMs === "number" ? restMs : restMs(), undefined, { signal });
         await work().catch((error: unknown) => this.#log.warn(`${what} failed`, { error: describe(error) }));
       }
     };

@@ -250,7 +250,7 @@ async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["pr
   }
   await sandboxes.creation.spares.clear();
   const bases = (await parts.store.bases()).length;
-  const leftovers = await engine.recovery.reconcile();
+  const leftovers = await engine.recovery.reconcile("asked");
   return {
     sandboxes: rows.length,
     snapshots: before - (await parts.store.snapshots()).length,

@@ -8,6 +8,7 @@ import type { Egress } from "../network/egress.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import type { DriverName } from "../schema/sandbox.ts";
+import type { Restoration } from "../store/restoration.ts";
 import type { Store } from "../store/store.ts";
 import type { Gather } from "../volumes/gather.ts";
 import type { TakeOut } from "../volumes/take-out.ts";
@@ -81,6 +82,8 @@ export interface Parts {
   /** State folder of the server. */
   readonly state: string;
   readonly log: Logger;
+  /** Whether the store was brought back from a backup. */
+  readonly restoration: Restoration;
   /** Space for removals on a full disk. */
   readonly reserve: Reserve;
   /** One thing at a time per sandbox. */

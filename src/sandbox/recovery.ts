@@ -32,7 +32,7 @@ export class Recovery {
   /** Once, before the server answers anybody. */
   async recover(): Promise<void> {
     const rows = await this.#parts.store.sandboxes();
-    this.#registry.register(rows);
+    this.#registry.register(rows, this.#parts.restoration.isPending);
     for (const row of rows) {
       try {
         await this.#recoverOne(row);
@@ -161,11 +161,13 @@ export class Recovery {
     for (const command of await this.#parts.store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
   }
 
-  /** Removes what carries our prefix and belongs to nobody. At start and every minute. */
-  async reconcile(): Promise<string[]> {
-    const { store, backends, log } = this.#parts;
+  /** Removes what carries our prefix and belongs to nobody. At start, every minute, and when a person asked for it. */
+  async reconcile(asked?: "asked"): Promise<string[]> {
+    const { store, backends, log, restoration } = this.#parts;
     await this.#finishBroken();
     await this.#removeExpired();
+    if (asked === undefined && restoration.isPending) return [];
+    restoration.settle();
     const rows = await store.sandboxes();
     const snapshots = await store.snapshots();
     const bases = basesInUse(rows, snapshots);

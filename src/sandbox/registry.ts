@@ -32,14 +32,14 @@ export class Registry {
     this.#machine = machine;
   }
 
-  /** Takes the names and ranges of what is in the store. */
-  register(rows: readonly SandboxRow[]): void {
+  /** Takes the names and ranges of what is in the store. Sandboxes without a row have ranges, too, where `unknown` says so. */
+  register(rows: readonly SandboxRow[], unknown = false): void {
     for (const row of rows) {
       this.#names.add(row.name);
       this.#ranges.add(row.range);
       this.#machine.take(row.range);
     }
-    this.#machine.keepOnly(this.#ranges);
+    if (!unknown) this.#machine.keepOnly(this.#ranges);
   }
 
   reserve(name?: string): Reservation {

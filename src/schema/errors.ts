@@ -66,7 +66,11 @@ export const ERRORS = {
     remedy:
       "Run the command again: it starts a new server. Processes of the old sandboxes go on until they are ended by hand or the machine restarts.",
   },
-  store_corrupt: { status: 500, exit: 125, remedy: "Restore the database from the backup beside it; running sandboxes are left alone." },
+  store_corrupt: {
+    status: 500,
+    exit: 125,
+    remedy: "Run `viv doctor --repair`: it brings back the newest backup, if there is one; running sandboxes are left alone.",
+  },
   store_newer: { status: 500, exit: 125, remedy: "Use the version of viv that wrote this state folder, or a newer one." },
   store_busy: { status: 503, exit: 125, remedy: "Try again; something else holds the database." },
   audit_unavailable: {

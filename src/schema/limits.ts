@@ -168,6 +168,10 @@ export const LIMITS = {
   eventRetentionRows: 200_000,
   /** How long a change waits for a database that something else holds. */
   storeBusyMs: 5_000,
+  /** Backups of the database: how often, how many, and how large they may be together. */
+  backupEveryMs: 24 * 3_600_000,
+  backups: 3,
+  backupsBytes: 1024 ** 3,
   /** Pause before records of commands that could not be written are tried again, and how many wait for that. */
   recordAgainMs: 1_000,
   waitingCommandRecords: 10_000,

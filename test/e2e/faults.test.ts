@@ -1,12 +1,16 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isRunning } from "../../src/host/processes.ts";
 import { newId } from "../../src/schema/ids.ts";
 import type { Sandbox } from "../../src/schema/sandbox.ts";
+import { backUpDaily } from "../../src/store/sqlite/backups.ts";
 import { groupsOf, traces } from "../support/machine.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { SmallDisk } from "../support/small-disk.ts";
 import { needs } from "../support/skip.ts";
+import { PROGRAM, vivEnvironment } from "../support/viv.ts";
 
 describe("a server with much to do at once", needs("root"), () => {
   let server: TestServer;
@@ -179,9 +183,45 @@ describe("leftovers and damage", needs("root"), () => {
     writeFileSync(file, whole);
     await server.up();
     expect(refusals).toHaveLength(3);
-    for (const refusal of refusals) expect(refusal).toMatch(new RegExp(`^125 .*The database ${file} .*store_corrupt.*backup`));
+    for (const refusal of refusals) expect(refusal).toMatch(new RegExp(`^125 .*The database ${file} .*store_corrupt.*There is no backup`));
     expect((await server.client.call("listCommands", { sandbox: box.id })).commands).toMatchObject([{ id: command.id, running: true }]);
     expect(await pid()).toBe(process1);
+  });
+});
+
+describe("a database that is damaged after its backup", needs("root"), () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await TestServer.start({ config: { spares: false } });
+  });
+  afterAll(async () => server.remove());
+
+  test("F-43: comes back by viv doctor --repair: sandboxes of then work, later ones are left alone until viv prune", async () => {
+    const viv = (...words: string[]) => spawnSync(PROGRAM, words, { env: vivEnvironment(server), timeout: 30_000, encoding: "utf8" });
+    const file = join(server.paths.home, "vivarium.db");
+    const known = await server.create();
+    await backUpDaily(file);
+    const later = await server.create();
+    const { processId } = await server.client.call("inspectSandbox", { sandbox: later.id });
+    await server.down();
+    writeFileSync(file, Buffer.alloc(100_000, "x"));
+    for (const extra of ["-wal", "-shm"]) rmSync(file + extra, { force: true });
+    expect(viv("ls").stderr).toContain(`viv doctor --repair`);
+    const repaired = viv("doctor", "--repair");
+    expect(repaired.stdout).toMatch(/database: It was damaged.*have no record[^]*viv prune/);
+    expect((await server.sh(known.id, "cat hello.txt")).stdout).toBe("hello\n");
+    // Its reconciler has run twice by now, once at each start.
+    viv("down");
+    await server.up();
+    expect(isRunning(processId ?? 0)).toBe(true);
+    expect(traces(server).volumes).toContain(later.id);
+    await server.client.call("prune", {});
+    await eventually(
+      () => isRunning(processId ?? 0),
+      (running) => !running,
+    );
+    expect(traces(server)).toMatchObject({ volumes: [known.id], runs: [known.id] });
+    expect((await server.client.call("doctor", {})).findings.filter(({ check }) => check === "database")).toEqual([]);
   });
 });
 

@@ -20,6 +20,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { VivEvent } from "../../src/schema/event.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
+import { backupsOf } from "../../src/store/sqlite/backups.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { aCommand, aSandboxRow } from "../support/rows.ts";
@@ -290,7 +291,7 @@ describe("a migration (F-44)", () => {
     const child = spawn(process.execPath, [join(import.meta.dirname, "../support/store-migrator.ts"), path], { stdio: "inherit" });
     await once(child, "close");
     expect(child.signalCode).toBe("SIGKILL");
-    expect(existsSync(`${path}.backup-${MIGRATIONS.length}`)).toBe(true);
+    expect(backupsOf(path)).toMatchObject([{ version: MIGRATIONS.length }]);
     const store = await openSqliteStore(path, [...MIGRATIONS, addColumn]);
     expect(await store.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null, note: null }]);
     await store.close();
@@ -331,7 +332,7 @@ describe("a migration (F-44)", () => {
     await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
     await old.close();
     await (await openSqliteStore(path, [...MIGRATIONS, addColumn])).close();
-    const backup = `${path}.backup-${MIGRATIONS.length}`;
+    const backup = backupsOf(path)[0]?.file ?? "";
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     const restored = await openSqliteStore(backup);
     expect(await restored.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null }]);

@@ -1,11 +1,14 @@
 import { findCell } from "../../config/machine.ts";
-import { findPaths } from "../../config/paths.ts";
+import { findPaths, type Environment } from "../../config/paths.ts";
 import type { Client } from "../../client/client.ts";
 import { diagnose } from "../../host/doctor.ts";
 import { examine } from "../../host/machine.ts";
 import { VivError } from "../../schema/errors.ts";
 import type { Doctor } from "../../schema/server.ts";
 import { command } from "../command.ts";
+import { connectIfRunning } from "../connect.ts";
+import type { Screen } from "../screen.ts";
+import { shutDown } from "../shut-down.ts";
 import { clean } from "../text.ts";
 
 const MARKS = { good: ["✓", "green"], reduced: ["!", "yellow"], missing: ["✗", "red"] } as const;
@@ -33,14 +36,28 @@ async function look(client: () => Promise<Client>, env: Readonly<Record<string, 
   }
 }
 
+/** A server that runs has its database open: it ends first, and sandboxes go on. */
+async function repair(screen: Screen, env: Environment): Promise<void> {
+  const paths = findPaths(env);
+  const running = await connectIfRunning(env);
+  if (running !== undefined) await shutDown(running, paths.socket);
+  const { startServer } = await import("../start.ts");
+  await startServer(paths, { flags: ["--repair"], env, report: (line) => screen.say(`  server: ${clean(line)}`) });
+}
+
 export default command({
   name: "doctor",
   summary: "Say what this machine can do, and what would make it better",
-  details: "The exit code is 1 if no walls can be had, or if the server can't start.",
-  examples: [["viv doctor", "all findings, with what to do"]],
-  options: {},
+  details:
+    "The exit code is 1 if no walls can be had, or if the server can't start. `--repair` starts the server anew; if its database is damaged, the newest backup takes its place and the damaged files are kept beside it. Backups are made once a day and before a new version changes the database.",
+  examples: [
+    ["viv doctor", "all findings, with what to do"],
+    ["viv doctor --repair", "bring a damaged database back from its newest backup"],
+  ],
+  options: { repair: { type: "flag", summary: "Bring a damaged database back from its newest backup" } },
   positionals: [],
-  async run({ json, screen, env, client }) {
+  async run({ options, json, screen, env, client }) {
+    if (options.repair) await screen.during("Starting the server anew", repair(screen, env));
     const report = await screen.during("Looking at the machine", look(client, env));
     const code = report.wall === "native" && report.findings.every(({ check }) => check !== "server") ? 0 : 1;
     if (json) {

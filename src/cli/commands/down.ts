@@ -1,30 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { findPaths } from "../../config/paths.ts";
-import { isRunning } from "../../host/processes.ts";
-import { LIMITS } from "../../schema/limits.ts";
-import { VivError } from "../../schema/errors.ts";
-import type { Client } from "../../client/client.ts";
 import { command } from "../command.ts";
 import { connectIfRunning } from "../connect.ts";
-import { isListening } from "../../client/listening.ts";
-
-interface Stopped {
-  readonly pid: number;
-  /** Whether sandboxes outlive it. */
-  readonly leaves: boolean;
-}
-
-async function shutDown(client: Client, socket: string): Promise<Stopped> {
-  const { pid, sandboxes } = await client.call("status", {});
-  await client.call("shutdown", {});
-  client.close();
-  const deadline = performance.now() + LIMITS.shutdownMs;
-  while ((await isListening(socket)) || isRunning(pid)) {
-    if (performance.now() > deadline) throw new VivError("timeout", `The server (process ${pid}) has not ended yet.`);
-    await delay(10);
-  }
-  return { pid, leaves: (sandboxes["running"] ?? 0) + (sandboxes["paused"] ?? 0) > 0 };
-}
+import { shutDown } from "../shut-down.ts";
 
 export default command({
   name: "down",

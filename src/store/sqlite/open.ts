@@ -1,12 +1,13 @@
 /** Opens a database file, or refuses it with the reason. */
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { chmodSync, existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { Kysely } from "kysely";
 import { VivError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Migration } from "../migrations.ts";
+import { adviceFor, backupsOf, backUpNow, createPrivate, sync, versionOf } from "./backups.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { isBusy, storeError } from "./errors.ts";
 
@@ -39,11 +40,6 @@ function connect(path: string, readOnly: boolean): DatabaseSync {
   }
 }
 
-function versionOf(db: DatabaseSync): number {
-  const row = db.prepare("pragma user_version").get();
-  return Number(row?.["user_version"] ?? 0);
-}
-
 /** Each step and its version number are one transaction, so a killed migration starts again where it was. */
 async function migrate(db: DatabaseSync, migrations: readonly Migration[]): Promise<void> {
   const kysely = new Kysely<unknown>({ dialect: sqliteDialect(db) });
@@ -54,18 +50,6 @@ async function migrate(db: DatabaseSync, migrations: readonly Migration[]): Prom
       db.exec(`pragma user_version = ${index + 1}`);
     });
   }
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, "r");
-  fsyncSync(descriptor);
-  closeSync(descriptor);
-}
-
-/** SQLite gives its own files the mode of the database. */
-function createPrivate(path: string): void {
-  rmSync(path, { force: true });
-  closeSync(openSync(path, "wx", 0o600));
 }
 
 /** A new database is made aside and renamed, so an empty file of this name is always damage. */
@@ -84,21 +68,8 @@ async function create(path: string, migrations: readonly Migration[]): Promise<v
   sync(dirname(path));
 }
 
-function backups(path: string): string[] {
-  return existsSync(dirname(path)) ? readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}.backup-`)) : [];
-}
-
-function backUp(db: DatabaseSync, path: string): void {
-  const target = `${path}.backup-${versionOf(db)}`;
-  const aside = `${target}.new`;
-  createPrivate(aside);
-  db.prepare("vacuum into ?").run(aside);
-  sync(aside);
-  renameSync(aside, target);
-}
-
 function refuse(path: string, what: string): never {
-  throw new VivError("store_corrupt", `The database ${path} ${what}.`);
+  throw new VivError("store_corrupt", `The database ${path} ${what}.`, { remedy: adviceFor(path) });
 }
 
 /** Damage that SQLite itself would take for an empty or an older database. */
@@ -106,11 +77,11 @@ function checkFiles(path: string): void {
   const present = existsSync(path);
   const log = existsSync(`${path}-wal`);
   if (!present && log) refuse(path, "is gone, but its write-ahead log is there");
-  if (!present && backups(path).length > 0) refuse(path, `is gone, but a backup (${backups(path).join(", ")}) is there`);
+  if (!present && backupsOf(path).length > 0) refuse(path, "is gone, but a backup is there");
   if (present && statSync(path).size === 0) refuse(path, "is empty");
   if (present && !log && existsSync(`${path}-shm`)) {
     throw new VivError("store_corrupt", `The write-ahead log of the database ${path} was removed, and the last changes with it.`, {
-      remedy: `Restore the log or a backup; to go on without the last changes, remove ${path}-shm.`,
+      remedy: `Put the log back; to go on without the last changes, remove ${path}-shm.`,
     });
   }
 }
@@ -134,7 +105,7 @@ export interface Opened {
 function named(path: string, error: unknown): unknown {
   if (!(error instanceof VivError) || error.code !== "store_corrupt" || error.message.includes(path)) return error;
   const said = error.cause instanceof Error ? error.cause.message : error.message;
-  return new VivError("store_corrupt", `The database ${path} cannot be read: ${said}.`, { cause: error });
+  return new VivError("store_corrupt", `The database ${path} cannot be read: ${said}.`, { cause: error, remedy: adviceFor(path) });
 }
 
 async function openExisting(path: string, migrations: readonly Migration[]): Promise<DatabaseSync> {
@@ -144,7 +115,7 @@ async function openExisting(path: string, migrations: readonly Migration[]): Pro
   try {
     await retryBusy(() => checkContent(db, path, migrations.length));
     if (versionOf(db) < migrations.length) {
-      backUp(db, path);
+      await backUpNow(db, path);
       await retryBusy(() => migrate(db, migrations));
     }
     return db;
