@@ -1,11 +1,9 @@
 /** Addresses with logins in them, taken apart as URLs are. What can be read in more than one way is not shown at all. */
-import { looksLikeToken } from "./environment.ts";
+import { looksLikeToken } from "./secret-values.ts";
 import type { Login, Read, Unusable } from "./logins.ts";
 
 /** Those of the web also with one slash, or with others: some programs take that for the usual two. */
-const ADDRESS = /(?:[a-z][a-z0-9+.-]*:\/\/|(?:https?|ftps?|wss?):[\\/])[^\s"'`<>]*/gi;
-/** `user:password@host` without a scheme. */
-const BARE_LOGIN = /\S:\S*@/;
+const ADDRESS = /(?:(?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/|(?:https?|ftps?|wss?):[\\/])[^\s"'`<>]*/gi;
 /** Schemes whose user is the name of an account of a machine. */
 const NAMED_USER = /^(ssh|sftp|rsync|git\+ssh|svn\+ssh|ssh\+git)$/;
 /** Stands where a token is the user. */
@@ -36,8 +34,8 @@ function takeApart(text: string): Address | undefined {
   const url = URL.parse(text);
   const isFile = scheme.toLowerCase() === "file" && authority === "";
   if (url === null || (place === "" && !isFile)) return undefined;
-  // A password with a slash in it, which no program reads as one, looks like a port or a host, and a path.
-  if (rest.includes("@") && authority.includes(":")) return undefined;
+  // A password with a slash in it, which no program reads as one, looks like a port or a host, and a path. `/@scope` is a path.
+  if (rest.replaceAll("/@", "/").includes("@") && authority.includes(":")) return undefined;
   const login = authority.slice(0, Math.max(at, 0));
   const colon = login.indexOf(":");
   return {
@@ -52,6 +50,27 @@ function takeApart(text: string): Address | undefined {
 /** A text without the logins in its addresses; undefined where one can't be told apart. ssh's user is no secret. */
 export function withoutLogin(text: string): string | undefined {
   return readAddresses(text).shown([]);
+}
+
+/** Whether a text has an address with a password in it, or one in which that can't be told; or is one without its scheme. */
+export function holdsLogin(text: string): boolean {
+  const addresses = text.match(ADDRESS) ?? [];
+  const isSecret = (address: string): boolean => {
+    const found = takeApart(address);
+    return found === undefined ? address.includes("@") : (found.password ?? "") !== "";
+  };
+  return addresses.some(isSecret) || WHOLE_LOGIN.test(text);
+}
+
+/** `user:password@host` without a scheme, also as Go writes it, `user:password@tcp(host)`. */
+const WHOLE_LOGIN = /^[^\s:/@]{1,128}:[^\s/@][^\s@]{0,256}@(?:[a-z]+\(|[A-Za-z0-9.-]+(?::\d+)?(?:\/|$))/;
+
+/** The same among other words. */
+function hasBareLogin(text: string): boolean {
+  return text.split(/\s+/).some((word) => {
+    const colon = word.indexOf(":", 1);
+    return colon > 0 && word.lastIndexOf("@") > colon;
+  });
 }
 
 interface Piece {
@@ -80,7 +99,7 @@ export function readAddresses(text: string): Read {
 }
 
 function put(pieces: readonly (string | Piece | undefined)[], placeholders: readonly (string | undefined)[]): string | undefined {
-  const isReadable = pieces.every((piece) => piece !== undefined && (typeof piece !== "string" || !BARE_LOGIN.test(piece)));
+  const isReadable = pieces.every((piece) => piece !== undefined && (typeof piece !== "string" || !hasBareLogin(piece)));
   if (!isReadable) return undefined;
   const given = placeholders[Symbol.iterator]();
   const stripped: string[] = [];

@@ -1,4 +1,6 @@
-/** Which of the caller's environment variables a sandbox gets: all but what looks like a secret or like a door to reality. */
+/** Which of the caller's environment variables a sandbox gets: all but what looks like a secret, by its name or its value, or like a door to reality. */
+import { holdsLogin } from "./addresses.ts";
+import { looksLikeToken, namesLogin } from "./secret-values.ts";
 
 export interface EnvironmentRules {
   /** Names passed although they look secret. */
@@ -15,7 +17,8 @@ export interface FilteredEnvironment {
 
 const SECRET_NAMES = [
   /TOKEN|SECRET|PASSW(OR)?D|PASSPHRASE|CREDENTIAL|COOKIE|PRIVATE|BEARER|WEBHOOK/i,
-  /(^|_)(PASS|PWD|PAT|AUTH|JWT|PIN|DSN|SALT|SIGNATURE)(_|$)/i,
+  /(^|_)(PASS|PWD|PW|PAT|AUTH|JWT|PIN|DSN|SALT|SIGNATURE|CREDS?|OTP)(_|$)/i,
+  /(?<!COM|BY|SUR|TRES)PASS$|(PWD|PSWD|PASSWRD|CREDS|PW)$/i,
   /AUTH(ORI[SZ]ATION)?$/i,
   /(API|ACCESS|SIGNING|ENCRYPTION|DEPLOY|SSH|GPG|MASTER|ACCOUNT|SERVICE|LICEN[SC]E|STORAGE|APP|SHARED|SUBSCRIPTION)_?KEY/i,
   /(^|_)KEY(S)?$/i,
@@ -44,19 +47,6 @@ const HARMLESS = new Set([
   "PASSENGER_APP_ENV",
 ]);
 
-const SECRET_VALUES = [
-  /^(sk|rk|pk)[-_](ant-|proj-|live_|test_)?[A-Za-z0-9_-]{16,}/,
-  /(^|[^A-Za-z0-9])(gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})/,
-  /(^|[^A-Za-z0-9])xox[abeoprs]-[A-Za-z0-9-]{10,}/,
-  /(^|[^A-Z0-9])(AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}([^A-Z0-9]|$)/,
-  /(^|[^A-Za-z0-9])AIza[A-Za-z0-9_-]{30,}/,
-  /(^|[^A-Za-z0-9])(npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{40,}|hvs\.[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,})/,
-  /eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\./,
-  /-----BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)/,
-  /[a-z][a-z0-9+.-]*:\/\/[^/\s:@]*:[^/\s@]+@/i,
-  /^(Basic|Bearer)\s+[A-Za-z0-9+/=._-]{12,}/i,
-];
-
 const SUSPICIOUS_NAME = /KEY|ID|CODE|CERT|HASH|SEED|LOGIN|USER|ACCOUNT|TENANT|CLIENT/i;
 
 export function filterEnvironment(env: Readonly<Record<string, string>>, rules: EnvironmentRules): FilteredEnvironment {
@@ -74,15 +64,10 @@ export function filterEnvironment(env: Readonly<Record<string, string>>, rules: 
 
 export function looksSecret(name: string, value: string): boolean {
   if (DOORS.test(name)) return true;
-  if (looksLikeToken(value)) return true;
+  if (looksLikeToken(value) || namesLogin(value) || holdsLogin(value)) return true;
   if (HARMLESS.has(name)) return false;
   if (SECRET_FAMILIES.test(name) || SECRET_NAMES.some((pattern) => pattern.test(name))) return true;
   return SUSPICIOUS_NAME.test(name) && looksRandom(value);
-}
-
-/** Whether a text holds something that is known to be a key, a login or a certificate. */
-export function looksLikeToken(value: string): boolean {
-  return SECRET_VALUES.some((pattern) => pattern.test(value));
 }
 
 /** Long and without the repetition of words: more than 4 bits a character. */

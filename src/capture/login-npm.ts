@@ -1,7 +1,7 @@
 /** An .npmrc, read by npm's own parser. */
 import { decode, safe } from "ini";
 import { isLoginKey, readAddresses, withoutLogin } from "./addresses.ts";
-import { looksLikeToken } from "./environment.ts";
+import { looksLikeToken } from "./secret-values.ts";
 import type { Login, Read } from "./logins.ts";
 
 const NPM_REGISTRY = "registry.npmjs.org";

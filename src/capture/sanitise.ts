@@ -1,11 +1,12 @@
 /** Copies of settings files that keep where packages come from and lose every login, or have a placeholder in its place. */
 import { createHash } from "node:crypto";
 import { isLoginKey, withoutLogin } from "./addresses.ts";
-import { looksLikeToken, looksSecret } from "./environment.ts";
+import { looksSecret } from "./environment.ts";
 import { format, runsOrLogsIn, withoutLogins } from "./gitconfig.ts";
 import { parseGitConfig } from "./gitconfig-parser.ts";
 import { cargoSettings } from "./login-cargo.ts";
 import { onlyStoodIn, withStandIns, type LoginFormat, type StandIn } from "./logins.ts";
+import { looksLikeToken } from "./secret-values.ts";
 
 /** Undefined where nothing is left of it, or it can't be read. */
 export type Sanitiser = (text: string, standIn: StandIn) => string | undefined;

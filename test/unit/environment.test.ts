@@ -23,6 +23,18 @@ describe("the environment of a sandbox", () => {
     ["npm_config_registry", "https://registry.example.org"],
     ["PORT", "8080"],
     ["COMPASS", "north"],
+    ["BYPASS", "1"],
+    ["PATH", "/opt/homebrew/opt/openssl@3/bin:/home/me/.nvm/v20@lts/bin:/usr/bin"],
+    ["MANPATH", ":/opt/x@1/man"],
+    ["LS_COLORS", "rs=0:di=01;34:ln=01;36:*.tar=01;31:*.key=00;36"],
+    ["GIT_COMMIT", "4f3c2b1a9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a"],
+    ["REPO", "ssh://git@git.example.org/team/x.git"],
+    ["REMOTE", "git@git.example.org:team/x.git"],
+    ["DOCS", "http://localhost:8080/packages/@scope/name"],
+    ["HOMEPAGE", "https://example.org/@me"],
+    ["CFLAGS", "-O2 -DNAME=value -I/usr/include"],
+    ["JAVA_OPTS", "-Xmx1g -Dfile.encoding=UTF-8"],
+    ["MESSAGE", "the password is asked for"],
   ])("keeps %s", (name, value) => {
     expect(filterEnvironment({ [name]: value }, NO_RULES)).toEqual({ env: { [name]: value }, leftOut: [] });
   });
@@ -57,8 +69,42 @@ describe("the environment of a sandbox", () => {
     ["CERTIFICATE", "-----BEGIN RSA PRIVATE KEY-----\nx"],
     ["CLIENT_ID", "aZ3kP9qLmN7vXc2bT8wYrE5u"],
     ["HEADER", "Bearer abcdefghijklmnop"],
+    ["PGPASS", "x"],
+    ["dbpass", "x"],
+    ["MYAPP_PW", "x"],
+    ["DBPW", "x"],
+    ["MYSQLPWD", "x"],
+    ["DB_CREDS", "x"],
+    ["DB", "Server=db;Database=x;User Id=sa;Password=x y;"],
+    ["DB", "server=db;uid=sa;pwd=x"],
+    ["DB", "host=db user=me password=x sslmode=require"],
+    ["DB", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=eHh4eA==;EndpointSuffix=core.windows.net"],
+    ["BUS", "Endpoint=sb://x.example.org/;SharedAccessKeyName=n;SharedAccessKey=eHh4eA="],
+    ["DB", "me:word@tcp(127.0.0.1:3306)/db"],
+    ["DB", "me:word@db.example.org:5432/x"],
+    ["DB", "jdbc:postgresql://db/x?user=me&password=x"],
+    ["DB", "postgres://me:wo/rd@db/x"],
+    ["DB", "postgres://me:wo@rd@db/x"],
+    ["DB", "mongodb://me:word@one:27017,two:27017/x"],
+    ["CACHE", "redis://:word@localhost:6379/0"],
+    ["SETTINGS", '{"user":"me","password":"x"}'],
+    ["SETTINGS", "client_secret: x"],
+    ["BLOB", "https://x.example.org/y?sv=1&sig=abc%3D"],
+    ["JAVA_OPTS", "-Djavax.net.ssl.trustStorePassword=changeit"],
+    ["HOOK", `SG.${"a".repeat(22)}.${"b".repeat(40)}`],
+    ["BOT", `123456789:AA${"b".repeat(33)}`],
+    ["GL", `glrt-${"a1".repeat(10)}`],
+    ["REGISTRY", `x=dckr_pat_${"a1".repeat(14)}`],
   ])("leaves %s out", (name, value) => {
     expect(filterEnvironment({ [name]: value }, NO_RULES)).toEqual({ env: {}, leftOut: [name] });
+  });
+
+  test("a value is looked at in a time that follows its length", () => {
+    const began = performance.now();
+    for (const part of ["a", ":", "eyJ", "a:", "://", "a@", "password", "x=", "http:/", "sk-", "1"]) {
+      filterEnvironment({ X: part.repeat(100_000) }, NO_RULES);
+    }
+    expect(performance.now() - began).toBeLessThan(5_000);
   });
 
   test("the config passes, sets and drops by name, and drop wins", () => {

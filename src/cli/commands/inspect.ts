@@ -39,7 +39,7 @@ function base(detail: SandboxDetail): (readonly [string, string])[] {
     ["read-only", list(capture.readOnly)],
     ["torn", list(capture.torn)],
     ["hidden", list(detail.masked)],
-    ["env left out", list(detail.environmentLeftOut)],
+    ["env left out", detail.environmentLeftOut.map(clean).join(", ") || "-"],
     ["untrusted", detail.untrusted.length === 0 ? "-" : `${list(detail.untrusted)} (see \`viv trust\`)`],
     ...capture.notes.map((note) => ["note", clean(note)] as const),
   ];
