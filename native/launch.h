@@ -12,9 +12,16 @@
 #define MOUNTS_MOST 1024
 #define LAYERS_MOST 64
 #define CGROUPS_MOST 16
+#define IDS_MOST 128 /* of each kind; the kernel takes a page of text at most */
 
 /* Any folder every system has. Mounts are stacked on it in a private namespace; the top of the stack is the new root. */
 #define STACK "/tmp"
+
+/* Ids inside that are not in the usual range, with those they have outside. */
+struct id_pairs {
+  struct { uint32_t inside, outside; } list[IDS_MOST];
+  size_t count;
+};
 
 struct tree {
   const char *name, *path;
@@ -30,6 +37,7 @@ struct mount_entry {
 struct launch {
   bool root_mode, keep_privileges, tmpfs_root;
   uid_t uid_base, uid_count, map_uid, map_gid;
+  struct id_pairs more_uids, more_gids;
   const char *hostname, *socket, *logs, *run, *memory_cgroup;
   const char *init_cgroups[CGROUPS_MOST], *work_cgroups[CGROUPS_MOST];
   size_t init_cgroup_count, work_cgroup_count;

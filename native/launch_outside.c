@@ -106,21 +106,23 @@ static int write_file(pid_t child, const char *name, const char *text, int lengt
   return written == length ? 0 : -1;
 }
 
-static int write_map(pid_t child, const char *name, uid_t inside, uid_t outside, uid_t count) {
-  char text[64];
+static int write_map(pid_t child, const char *name, uid_t inside, uid_t outside, uid_t count, const struct id_pairs *more) {
+  char text[4096];
   int length = snprintf(text, sizeof text, "%u %u %u\n", inside, outside, count);
+  for (size_t i = 0; i < more->count; i++)
+    length += snprintf(text + length, sizeof text - (size_t)length, "%u %u 1\n", more->list[i].inside, more->list[i].outside);
   return write_file(child, name, text, length);
 }
 
 int write_maps(struct launch *launch, pid_t child) {
   if (launch->root_mode) {
-    if (write_map(child, "uid_map", 0, launch->uid_base, launch->uid_count) != 0) return failed(launch, "uid_map");
-    if (write_map(child, "gid_map", 0, launch->uid_base, launch->uid_count) != 0) return failed(launch, "gid_map");
+    if (write_map(child, "uid_map", 0, launch->uid_base, launch->uid_count, &launch->more_uids) != 0) return failed(launch, "uid_map");
+    if (write_map(child, "gid_map", 0, launch->uid_base, launch->uid_count, &launch->more_gids) != 0) return failed(launch, "gid_map");
     return 0;
   }
   if (write_file(child, "setgroups", "deny", 4) != 0) return failed(launch, "setgroups");
-  if (write_map(child, "uid_map", launch->map_uid, geteuid(), 1) != 0) return failed(launch, "uid_map");
-  if (write_map(child, "gid_map", launch->map_gid, getegid(), 1) != 0) return failed(launch, "gid_map");
+  if (write_map(child, "uid_map", launch->map_uid, geteuid(), 1, &launch->more_uids) != 0) return failed(launch, "uid_map");
+  if (write_map(child, "gid_map", launch->map_gid, getegid(), 1, &launch->more_gids) != 0) return failed(launch, "gid_map");
   return 0;
 }
 

@@ -38,6 +38,22 @@ static int parse_identity(struct launch *launch, const struct fields *request) {
   return 0;
 }
 
+/* What is mapped outside must be nobody's, as the whole range. That no id is mapped twice is for the kernel to see. */
+static int parse_pair(struct launch *launch, struct id_pairs *pairs, char *value) {
+  char *parts[2], *end[2];
+  if (!launch->root_mode || pairs->count == IDS_MOST || split_parts(value, parts, 2) != 2) return refuse(launch, "more ids", "too many ids, or not a pair");
+  unsigned long long inside = strtoull(parts[0], &end[0], 10), outside = strtoull(parts[1], &end[1], 10);
+  bool numbers = end[0] != parts[0] && *end[0] == '\0' && end[1] != parts[1] && *end[1] == '\0';
+  if (!numbers || inside < launch->uid_count || inside >= UINT32_MAX || outside < 65536 || outside >= UINT32_MAX)
+    return refuse(launch, "more ids", "an id is not usable");
+  pairs->list[pairs->count].inside = (uint32_t)inside;
+  pairs->list[pairs->count++].outside = (uint32_t)outside;
+  return 0;
+}
+
+static int parse_more_uid(struct launch *launch, char *value) { return parse_pair(launch, &launch->more_uids, value); }
+static int parse_more_gid(struct launch *launch, char *value) { return parse_pair(launch, &launch->more_gids, value); }
+
 static int parse_list(struct launch *launch, const struct fields *request, const char *key, const char **list, size_t *count) {
   for (const char *value = field(request, key); value != NULL; value = field_next(request, key, value)) {
     if (*count == CGROUPS_MOST) return refuse(launch, key, "too many cgroups");
@@ -192,6 +208,7 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
   if (parse_each(launch, request, copy, "forward", parse_forward) != 0) return -1;
   if (parse_direct(launch, request) != 0 || parse_limits(launch, request) != 0) return -1;
   if (parse_each(launch, request, copy, "cgroup_view", parse_view) != 0) return -1;
+  if (parse_each(launch, request, copy, "more_uid", parse_more_uid) != 0 || parse_each(launch, request, copy, "more_gid", parse_more_gid) != 0) return -1;
   if (parse_each(launch, request, copy, "tree", parse_tree) != 0) return -1;
   if (parse_each(launch, request, copy, "mount", parse_mount) != 0) return -1;
   return parse_root(launch, request);

@@ -33,8 +33,19 @@ bool enter_cgroups(struct failure *failure) {
   return true;
 }
 
+/* A group that does not exist in this sandbox is left out: the kernel takes all or none. */
+static bool take_groups(const struct identity *identity) {
+  gid_t known[sizeof identity->groups / sizeof identity->groups[0]];
+  size_t count = 0;
+  if (setgroups(identity->group_count, identity->groups) == 0) return true;
+  if (errno != EINVAL) return false;
+  for (size_t at = 0; at < identity->group_count; at++)
+    if (setgroups(1, &identity->groups[at]) == 0) known[count++] = identity->groups[at];
+  return setgroups(count, known) == 0;
+}
+
 static bool take_ids(const struct identity *identity, struct failure *failure) {
-  if (setgroups(identity->group_count, identity->groups) != 0) return fail(failure, "user", NULL);
+  if (!take_groups(identity)) return fail(failure, "user", NULL);
   /* EINVAL means an id that is not mapped: it does not exist in this sandbox. */
   if (setresgid(identity->gid, identity->gid, identity->gid) != 0) return fail(failure, "user", errno == EINVAL ? "no-user" : NULL);
   if (setresuid(identity->uid, identity->uid, identity->uid) != 0) return fail(failure, "user", errno == EINVAL ? "no-user" : NULL);

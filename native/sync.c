@@ -186,6 +186,7 @@ static void answer_sync(struct sync *sync) {
   put(fields, "generation", "%llu", (unsigned long long)sync->manifest.generation);
   put(fields, "ignore", "%d", sync->ignore_changed);
   put(fields, "cut", "%d", sync->cut);
+  put_owners(sync);
 }
 
 void sync_request(const struct fields *request, struct answer *answer) {

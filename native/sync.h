@@ -26,6 +26,11 @@ struct mate { /* a name of a file in the manifest */
   const struct entry *entry;
 };
 
+struct large_ids {
+  uint32_t list[LIST_MOST];
+  size_t count;
+};
+
 struct sync {
   int source, target;
   bool writes; /* false: compare */
@@ -49,6 +54,7 @@ struct sync {
   size_t mate_count;
   bool mates_known;
 
+  struct large_ids owners, groups;
   uint64_t files, added, changed, removed, bytes, total_bytes, special;
   size_t touched_rows, torn_rows, big_rows, config_rows, same_config_rows, unreadable_rows, mount_rows, rows;
   bool ignore_changed, cut; /* cut: a list was longer than it may be */
@@ -83,6 +89,10 @@ bool target_matches(struct sync *sync, struct folder *folder, const char *name, 
 void link_place(struct sync *sync, const struct stat *status, const char *path);
 bool link_to_captured(struct sync *sync, struct folder *folder, const char *name, const struct stat *status);
 void link_visit_mates(struct sync *sync, uint64_t key, const char *folder);
+
+/* sync_owners.c */
+void note_owner(struct sync *sync, const struct stat *status);
+void put_owners(struct sync *sync);
 
 /* sync_git.c */
 bool is_git_folder(const struct sync *sync, const char *path);

@@ -98,6 +98,7 @@ static void examine_file(struct sync *sync, struct folder *folder, const char *n
   if (folder->git_folder && is_git_config(name)) next.flags = FOREIGN;
   else if (S_ISREG(status->st_mode) && sync->file_limit > 0 && status->st_size > sync->file_limit) next.flags = BIG;
   describe(&next, status);
+  note_owner(sync, status);
   bool same = old != NULL && old->print == next.print && (old->flags & ~UNREADABLE) == next.flags;
   if (same && sync->verify && is_captured(old)) same = target_matches(sync, folder, name, status);
   if (same) next.flags = old->flags;
@@ -184,6 +185,7 @@ static bool open_source(struct sync *sync, const struct visit *visit, const stru
 
 static void record(struct sync *sync, struct folder *folder, const struct block *old, const struct stat *self) {
   struct block *block = (void *)sync->block.data;
+  note_owner(sync, self);
   block->empty = folder->empty;
   block->print = print_of_folder(self);
   block->times = times_of(self);

@@ -237,7 +237,8 @@ export class Server {
 
   async #engine(parts: Parts, machine: Machine, cell: string | undefined, temporary: string, owner: string): Promise<Engine> {
     const { log } = this.#options;
-    const isFree = freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize);
+    const places = [freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize), freeRanges(LIMITS.largeIdsStart, LIMITS.largeIds)];
+    const isFree = (range: number): boolean => places.every((isFreeThere) => isFreeThere(range));
     const registry = new Registry(new IdRanges({ owner, isFree, shared: machine.mode === "root" }));
     const sandboxes = new Sandboxes(parts, registry);
     this.#closers.push(() => sandboxes.commands.close());

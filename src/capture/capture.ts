@@ -27,6 +27,12 @@ export interface LiveRoot extends LiveFolder {
   readonly slot: number;
 }
 
+/** Ids that are larger than those every sandbox has. */
+export interface LargeIds {
+  readonly uids: readonly number[];
+  readonly gids: readonly number[];
+}
+
 /** A frozen view of a project. Kept in the store as JSON. */
 export interface Base {
   readonly id: string;
@@ -37,6 +43,8 @@ export interface Base {
   readonly live: readonly LiveRoot[];
   /** Files too large to capture, shown read-only: absolute paths. */
   readonly readOnly: readonly string[];
+  /** What owns files in it; absent in bases that were taken before this was looked for. */
+  readonly owners?: LargeIds;
   readonly report: CaptureReport;
 }
 

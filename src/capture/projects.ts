@@ -21,6 +21,7 @@ import { isWithin } from "./project.ts";
 import { findRoots, type Root, type Roots } from "./roots.ts";
 import { WatchedFolders } from "./shared.ts";
 import { compareWithReality } from "./staleness.ts";
+import { allIds } from "./large-ids.ts";
 import { type Synced, syncRoot } from "./syncing.ts";
 import { type Dirty, Watching } from "./watching.ts";
 
@@ -84,7 +85,7 @@ export class ProjectCapture implements Capture {
     try {
       const tip = await this.#volumes.openTip(request.project, false);
       const now = await this.#sync(request, tip, followed, dirty);
-      const synced = now.map((found, index) => found ?? followed.synced[index]).filter((found) => found !== undefined);
+      const synced = now.map((found, index) => withKnown(found, followed.synced[index])).filter((found) => found !== undefined);
       if (needsNewChoice(request, now, synced)) return await this.#begin(request);
       const before = followed.base;
       const changed = now.some((found) => found !== undefined && found.changed + found.removed > 0);
@@ -204,6 +205,7 @@ export class ProjectCapture implements Capture {
       roots,
       live: parts.live.map((folder, slot) => ({ ...folder, slot })),
       readOnly: report.readOnly,
+      owners: allIds(parts.synced.map(({ owners }) => owners)),
       report,
     };
   }
@@ -244,6 +246,12 @@ export class ProjectCapture implements Capture {
   async close(): Promise<void> {
     for (const project of this.#followed.keys()) await this.#locks.run(project, () => this.#stop(project));
   }
+}
+
+/** A sync of some folders tells of the owners in those alone; the others are the ones from before. */
+function withKnown(found: Synced | undefined, before: Synced | undefined): Synced | undefined {
+  if (found === undefined || before === undefined) return found ?? before;
+  return { ...found, owners: allIds([found.owners, before.owners]) };
 }
 
 /** Trying again from the start would end in the same. */

@@ -6,6 +6,7 @@ import type { CellHost } from "../host/cell-host.ts";
 import { type Fields, splitParts } from "../host/frames.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Tip } from "../volumes/volumes.ts";
+import type { LargeIds } from "./capture.ts";
 import { likeReality, writeGitConfig } from "./gitconfig.ts";
 import { gitFolderConfigs } from "./gitfolder.ts";
 import type { Root } from "./roots.ts";
@@ -27,6 +28,7 @@ export interface Synced {
   readonly ignoreChanged: boolean;
   /** Data that would not stand still. */
   readonly restless: boolean;
+  readonly owners: LargeIds;
 }
 
 export interface SyncRequest {
@@ -128,5 +130,6 @@ function summary(reply: Fields, restless: boolean): Synced {
     mounts: reply.all("mount"),
     ignoreChanged: reply.flag("ignore"),
     restless,
+    owners: { uids: reply.all("owner").map(Number), gids: reply.all("group").map(Number) },
   };
 }

@@ -2,7 +2,7 @@
 import type { Duplex, Readable } from "node:stream";
 import type { FileChange, FileEntry } from "../schema/files.ts";
 import type { Limits } from "../schema/sandbox.ts";
-import type { Base } from "../capture/capture.ts";
+import type { Base, LargeIds } from "../capture/capture.ts";
 import type { VolumePaths } from "../volumes/volumes.ts";
 
 export interface DriverCapabilities {
@@ -27,6 +27,8 @@ export interface LaunchRequest {
   readonly limits: Limits;
   /** Number of the id range, for drivers that map ids. */
   readonly range: number;
+  /** Ids beyond the range that exist inside, for drivers that map ids. */
+  readonly largeIds: LargeIds;
   /** Absolute paths that do not exist inside, and those that do although they would not. */
   readonly mask: readonly string[];
   readonly expose: readonly string[];

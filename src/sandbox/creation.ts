@@ -16,6 +16,7 @@ import { Admission, effectiveLimits } from "./admission.ts";
 import { chosenLimits } from "./limiting.ts";
 import { changedAutonomy } from "./autonomy.ts";
 import { openBase } from "./bases.ts";
+import { mappedIds, unmappedNotes } from "./owners.ts";
 import { narrowedFork } from "./narrowing.ts";
 import { chosenNetwork } from "./network-narrowing.ts";
 import { Networks, refuseWider } from "./networks.ts";
@@ -117,6 +118,7 @@ export class Creation {
     const { driver, volumes } = backend;
     const { env, leftOut } = filterEnvironment(input.env ?? {}, view.config.env);
     const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
+    const [user, home] = [input.user ?? String(this.#parts.uid), this.#home(env["HOME"])];
     return {
       ...beginning(idleMs),
       driver: driver.name,
@@ -132,10 +134,11 @@ export class Creation {
       labels: input.labels ?? {},
       autonomy: changedAutonomy(undefined, input),
       base: base.id,
-      user: input.user ?? String(this.#parts.uid),
+      user,
       env,
       environmentLeftOut: leftOut,
       environmentSet: Object.keys(view.config.env.set),
+      notes: driver.capabilities.allUsers ? unmappedNotes({ user, home }, base) : [],
       untrusted: [...view.untrusted],
       masked: [...this.#parts.user.mask, ...hiddenPaths(view)],
       exposed: [...this.#parts.user.expose, ...shownPaths(view)],
@@ -143,7 +146,7 @@ export class Creation {
       network: networkRules(view.config.network, this.#parts.user.network, input.network),
       networkChosen: chosenNetwork({}, { mode: input.network }),
       services: view.config.services,
-      home: this.#home(env["HOME"]),
+      home,
       idempotencyKey: input.idempotencyKey ?? null,
     };
   }
@@ -245,6 +248,7 @@ export class Creation {
       project: row.project,
       limits: row.limits,
       range: row.range,
+      largeIds: mappedIds(row, base),
       mask: row.masked,
       expose: row.exposed,
       sudo: row.sudo,

@@ -5,6 +5,7 @@
  * server. It has no row: after a crash the reconciler clears it like any leftover.
  */
 import type { Base } from "../capture/capture.ts";
+import { idsOfUser } from "../capture/large-ids.ts";
 import type { Walls } from "../drivers/drivers.ts";
 import { describe, type Logger } from "../host/log.ts";
 import { isRunning } from "../host/processes.ts";
@@ -14,7 +15,7 @@ import type { Backend } from "./parts.ts";
 import type { Registry, Reservation } from "./registry.ts";
 
 /** What two sandboxes must share for one to stand in for the other; of the network, only how it is likely to be. */
-export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
+export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
 
 export interface Spare extends Reservation {
   readonly walls: Walls;
@@ -183,7 +184,8 @@ export class Spares {
   }
 }
 
-function keyOf({ driver, project, base, home, masked, exposed, sudo, limits }: Kind): string {
+function keyOf({ driver, project, base, user, home, masked, exposed, sudo, limits }: Kind): string {
   const ordered: Limits = { cpus: limits.cpus, memoryBytes: limits.memoryBytes, diskBytes: limits.diskBytes, processes: limits.processes };
-  return JSON.stringify({ driver, project, base, home, masked, exposed, sudo, limits: ordered });
+  // Users whose ids every sandbox has share their spares.
+  return JSON.stringify({ driver, project, base, ids: idsOfUser(user), home, masked, exposed, sudo, limits: ordered });
 }

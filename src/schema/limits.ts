@@ -25,6 +25,9 @@ export const LIMITS = {
   /** Uid ranges of sandboxes, one each. */
   uidRangeStart: 0x70000000,
   uidRangeSize: 65_536,
+  /** Larger ids, as directories of companies give them, are mapped one by one: so many of each kind, apart from the ranges. */
+  largeIdsStart: 0x6f000000,
+  largeIds: 128,
 
   /** Commands. */
   maxArgumentBytes: 512 * 1024,

@@ -83,6 +83,7 @@ export const Sandbox = z
       .describe("What keeps it from being idle now: commands that were asked for, callers attached to commands, open ports."),
     labels: z.record(z.string(), z.string()).describe("Free labels of the caller."),
     autonomy: Autonomy.default(NO_CHOICE),
+    notes: z.array(z.string()).default([]).describe("What its caller should know of this clone, a sentence each."),
     untrusted: z.array(z.string()).describe("Config keys that wait for `viv trust`."),
   })
   .describe("A sandbox: one isolated clone.")

@@ -16,7 +16,7 @@ import type { UsageRow } from "../schema/model.ts";
 import type { Secret } from "../schema/secret.ts";
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
-export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses"> {
+export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes"> {
   /** Nobody chose where this is missing, as in rows of earlier versions. */
   readonly autonomy?: Autonomy | undefined;
   /** What a person chose for it of what its agents may ask more of; rows of earlier versions don't say. */
@@ -32,6 +32,8 @@ export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses"> {
   readonly environmentLeftOut: string[];
   /** Names of variables that its config set; rows of earlier versions don't say. */
   readonly environmentSet?: readonly string[] | undefined;
+  /** Rows of earlier versions have none. */
+  readonly notes?: string[] | undefined;
   readonly untrusted: string[];
   readonly masked: string[];
   readonly exposed: string[];

@@ -45,6 +45,7 @@ export function sandbox(name: string, project = "/tmp"): SandboxDetail {
     limitsSeen: ["memory"],
     environmentLeftOut: ["GITHUB_TOKEN"],
     masked: ["/root/.ssh"],
+    notes: [],
     untrusted: [],
     use: { memoryBytes: 12_000_000, cpuMs: 512, processes: 4, diskBytes: 40_000 },
     processId: 4242,

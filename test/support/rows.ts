@@ -27,15 +27,16 @@ export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
     uses: [],
     labels: {},
     autonomy: { level: null, yolo: null, role: "worker" },
+    notes: [],
     untrusted: [],
     ...changes,
   };
 }
 
 export function aSandboxRow(changes: Partial<SandboxRow> = {}): SandboxRow {
-  const { autonomy, ...rest } = changes;
+  const { autonomy, notes, ...rest } = changes;
   return {
-    ...aSandbox(autonomy === undefined ? rest : { ...rest, autonomy }),
+    ...aSandbox({ ...rest, ...(autonomy === undefined ? {} : { autonomy }), ...(notes === undefined ? {} : { notes }) }),
     base: newId("base"),
     range: 1,
     launched: { pid: 4711, start: "123456", boot: "b" },

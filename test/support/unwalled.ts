@@ -65,6 +65,7 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
       project,
       limits,
       range: 0,
+      largeIds: { uids: [], gids: [] },
       mask: [],
       expose: [],
       sudo: false,

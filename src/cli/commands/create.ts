@@ -5,7 +5,7 @@ import type { NetworkMode } from "../../schema/network.ts";
 import type { Sandbox } from "../../schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
 import { AUTONOMY_OPTIONS, autonomy } from "../policy-options.ts";
-import { duration } from "../text.ts";
+import { clean, duration } from "../text.ts";
 import { parsePairs, usageError } from "../values.ts";
 
 const SMALLEST_BYTES = 1024 ** 2;
@@ -77,7 +77,8 @@ export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
 }
 
 /** What a config asked for and did not get would be missed without a word. */
-export function sayIfUntrusted(screen: Screen, { untrusted }: Sandbox): void {
+export function sayWhatIsMissing(screen: Screen, { untrusted, notes }: Sandbox): void {
+  for (const note of notes) screen.say(clean(note));
   if (untrusted.length > 0)
     screen.say(`vivarium.json is not trusted; without effect until then: ${untrusted.join(", ")}. Read it, then run \`viv trust\`.`);
 }
@@ -102,7 +103,7 @@ export default command({
     const started = performance.now();
     const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", input));
     warnIfUnwalled(screen, sandbox);
-    sayIfUntrusted(screen, sandbox);
+    sayWhatIsMissing(screen, sandbox);
     if (json) screen.json(sandbox);
     else if (!screen.terminal) screen.print(sandbox.name);
     else {

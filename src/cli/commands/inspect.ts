@@ -41,7 +41,7 @@ function base(detail: SandboxDetail): (readonly [string, string])[] {
     ["hidden", list(detail.masked)],
     ["env left out", detail.environmentLeftOut.map(clean).join(", ") || "-"],
     ["untrusted", detail.untrusted.length === 0 ? "-" : `${list(detail.untrusted)} (see \`viv trust\`)`],
-    ...capture.notes.map((note) => ["note", clean(note)] as const),
+    ...[...detail.notes, ...capture.notes].map((note) => ["note", clean(note)] as const),
   ];
 }
 

@@ -2,7 +2,7 @@ import { VivError } from "../../schema/errors.ts";
 import { command } from "../command.ts";
 import { commandSpec, RUN_OPTIONS, runInside } from "../run-inside.ts";
 import { usageError } from "../values.ts";
-import { CREATE_OPTIONS, createInput, sayIfUntrusted, warnIfUnwalled } from "./create.ts";
+import { CREATE_OPTIONS, createInput, sayWhatIsMissing, warnIfUnwalled } from "./create.ts";
 
 /** `viv run debian:12 bash` is a habit, too. */
 function withoutImages(error: unknown): unknown {
@@ -30,7 +30,7 @@ export default command({
     const server = await client();
     const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", createInput(options, { cwd, env })));
     warnIfUnwalled(screen, sandbox);
-    sayIfUntrusted(screen, sandbox);
+    sayWhatIsMissing(screen, sandbox);
     try {
       const spec = commandSpec(sandbox, rest, options, { cwd, env });
       return await runInside(server, sandbox.id, spec, options, { screen, json, env }).catch((error: unknown) => {

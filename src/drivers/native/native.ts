@@ -133,6 +133,7 @@ export class NativeDriver implements Driver {
         ? [
             ["uid_base", String(LIMITS.uidRangeStart + request.range * LIMITS.uidRangeSize)],
             ["uid_count", String(LIMITS.uidRangeSize)],
+            ...largeIdFields(request),
           ]
         : [
             ["map_uid", String(uid)],
@@ -341,6 +342,13 @@ export class NativeDriver implements Driver {
   #socket(sandbox: string): string {
     return join(this.#runFolder(sandbox), "cell.sock");
   }
+}
+
+/** Each of these gets an id outside that belongs to no one, as the whole range does. */
+function largeIdFields({ range, largeIds }: LaunchRequest): Field[] {
+  const first = LIMITS.largeIdsStart + range * LIMITS.largeIds;
+  const pairs = (key: string, ids: readonly number[]): Field[] => ids.map((id, index): Field => [key, `${id}\x1f${first + index}`]);
+  return [...pairs("more_uid", largeIds.uids), ...pairs("more_gid", largeIds.gids)];
 }
 
 /** Also what only others may look at. */
