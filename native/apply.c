@@ -178,7 +178,7 @@ static void sync_project(struct apply *apply) {
 
 void apply_stage(const struct fields *request, struct answer *answer) {
   struct apply apply;
-  if (!begin(request, answer, &apply, true) || !apply_read_list(&apply) || !make_staging(&apply)) return;
+  if (!begin(request, answer, &apply, true) || !apply_read_list(&apply) || !apply_read_twins(&apply) || !make_staging(&apply)) return;
   apply_stage_entries(&apply);
   if (answer->failed || answer->fields.length > 0) return;
   sync_project(&apply);

@@ -24,6 +24,10 @@ struct apply_entry {
   struct apply_side old, new;
   const char *path;
   int64_t mode, mtime; /* that a file coming back once had; mode -1: none is asked for */
+  /* While it is staged: the entry before it that is the same file, or a name in the project that this file still has. NULL: none. */
+  const struct apply_entry *like;
+  const char *beside;
+  uint64_t beside_inode;
   /* What was staged; inode 0: nothing was */
   uint64_t inode;
   int64_t staged_size, staged_mtime;
@@ -42,7 +46,7 @@ struct apply {
   size_t place_count;
   const char *id;
   uint64_t project_inode, staging_inode;
-  char *text; /* what the entries point into */
+  char *text, *twins; /* what the entries point into */
   struct apply_entry *entries;
   size_t count;
   size_t halt; /* tests: the process ends after the first rename from the entry with this number on, counted from 1 */
@@ -70,6 +74,10 @@ int apply_read_place(const struct apply *apply, const struct apply_place *place,
 enum match { SAME, OTHER, MISSING, FOLDER, FAILED }; /* FAILED leaves errno */
 enum match apply_compare(const struct apply *apply, int folder, const char *name, const struct apply_side *side);
 int apply_copy(const struct apply *apply, const struct apply_place *place, int target); /* all bytes; 0 or -1 */
+
+/* apply_twins.c */
+bool apply_read_twins(struct apply *apply); /* false: refused */
+bool apply_stage_twin(const struct apply *apply, const struct apply_entry *entry, const char *slot); /* as another name; false: it has none */
 
 /* apply_stage.c */
 void apply_stage_entries(struct apply *apply);

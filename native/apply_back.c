@@ -91,6 +91,12 @@ static void return_edit(struct apply *apply, const struct apply_entry *entry, in
   if (apply_move(apply->staging, slot, parent, name, there ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) refuse_errno(apply->answer, "back", entry->path);
 }
 
+/* What was written to a staged file that has other names was written through one of those. */
+static bool has_other_names(const struct apply *apply, const char *slot) {
+  struct stat status;
+  return fstatat(apply->staging, slot, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_nlink > 1;
+}
+
 static void bring_back(struct apply *apply, const struct apply_entry *entry) {
   char slot[SLOT_MAX];
   const char *name;
@@ -98,7 +104,7 @@ static void bring_back(struct apply *apply, const struct apply_entry *entry) {
   uint64_t staged = apply_inode(apply->staging, slot);
   bool taken = entry->kind == TAKE_FILE || entry->kind == TAKE_FOLDER;
   bool done = taken ? staged != 0 : entry->inode != 0 && staged != entry->inode;
-  bool edited = !done && entry->new.mode != 0 && !untouched(apply, entry, slot);
+  bool edited = !done && entry->new.mode != 0 && !untouched(apply, entry, slot) && !has_other_names(apply, slot);
   if (!done && !edited) return;
   int parent = apply_parent(apply, entry->path, &name);
   if (parent < 0) {

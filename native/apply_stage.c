@@ -193,8 +193,9 @@ static void stage_entry(struct apply *apply, struct apply_entry *entry) {
   apply_slot(entry, apply, slot);
   entry->inode = 0;
   if (entry->kind == TAKE_FILE || entry->kind == TAKE_FOLDER || (entry->kind == MAKE_FOLDER && is_folder(apply, entry->path))) return;
-  int result = entry->kind == MAKE_FOLDER ? stage_folder(apply, entry, slot) : stage_content(apply, entry, slot);
-  if (result == 0) result = set_times(apply->staging, slot, entry);
+  bool twin = entry->kind != MAKE_FOLDER && apply_stage_twin(apply, entry, slot);
+  int result = twin ? 0 : entry->kind == MAKE_FOLDER ? stage_folder(apply, entry, slot) : stage_content(apply, entry, slot);
+  if (result == 0 && !twin) result = set_times(apply->staging, slot, entry);
   if (result == 0) result = fstatat(apply->staging, slot, &status, AT_SYMLINK_NOFOLLOW);
   if (result != 0) {
     refuse_errno(apply->answer, "stage", entry->path);

@@ -4,6 +4,7 @@ import type { StoredFile } from "../merge/merge.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { VivError } from "../schema/errors.ts";
 import { decodePath } from "../schema/path-bytes.ts";
+import type { LinkedFiles } from "./hard-links.ts";
 
 /** How a file was that a change replaced or deleted. */
 export interface FileAttributes {
@@ -60,20 +61,49 @@ function depth(path: Buffer): number {
   return path.reduce((count, byte) => (byte === SLASH ? count + 1 : count), 0);
 }
 
+/** How files were that a change brings back. */
+export interface Before {
+  /** By path, as latin1. */
+  readonly attributes: ReadonlyMap<string, FileAttributes>;
+  readonly linked: LinkedFiles;
+}
+
+export const NOTHING_BEFORE: Before = { attributes: new Map(), linked: new Map() };
+
 /** Records ended by NUL; native/PROTOCOL.md says what their parts are. */
-export function encodeList(
-  changes: readonly MergedChange[],
-  restore: ReadonlyMap<string, FileAttributes>,
-): { readonly list: Buffer; readonly count: number } {
+export interface EncodedList {
+  readonly list: Buffer;
+  readonly count: number;
+  /** Which entries become names of one file again. */
+  readonly twins: Buffer;
+}
+
+/** `names` are names that linked files still have in the project, by inode. */
+export function encodeList(changes: readonly MergedChange[], before: Before, names: ReadonlyMap<bigint, Buffer>): EncodedList {
   const entries = entriesOf(changes);
   const pieces = entries.flatMap((entry) => {
     if (entry.path.includes(0)) throw new VivError("invalid_input", "A path holds a NUL byte.");
-    const wanted = entry.kind === "C" || entry.kind === "X" ? restore.get(entry.path.toString("latin1")) : undefined;
+    const wanted = entry.kind === "C" || entry.kind === "X" ? before.attributes.get(entry.path.toString("latin1")) : undefined;
     const numbers = [wanted?.mode ?? -1, wanted?.mtimeNs ?? 0, 0, 0, 0];
     const head = [entry.kind, sideText(entry.old), sideText(entry.new), ...numbers, ""].join(PART);
     return [Buffer.from(head), entry.path, Buffer.of(0)];
   });
-  return { list: Buffer.concat(pieces), count: entries.length };
+  return { list: Buffer.concat(pieces), count: entries.length, twins: encodeTwins(entries, before.linked, names) };
+}
+
+/** The first entry of a file stands beside a name that it still has, the others are like the first. */
+function encodeTwins(entries: readonly Entry[], linked: LinkedFiles, names: ReadonlyMap<bigint, Buffer>): Buffer {
+  const first = new Map<bigint, number>();
+  const pieces = entries.flatMap((entry, index) => {
+    const file = entry.kind === "C" || entry.kind === "X" ? linked.get(entry.path.toString("latin1")) : undefined;
+    if (file === undefined) return [];
+    const like = first.get(file.inode);
+    const beside = like === undefined ? names.get(file.inode) : undefined;
+    if (like === undefined) first.set(file.inode, index);
+    if (like === undefined && beside === undefined) return [];
+    return [Buffer.from([index, like ?? -1, file.inode, ""].join(PART)), beside ?? Buffer.alloc(0), Buffer.of(0)];
+  });
+  return Buffer.concat(pieces);
 }
 
 function sideText(side: StoredFile | null | undefined): string {

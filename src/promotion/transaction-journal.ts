@@ -3,7 +3,8 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "nod
 import { join } from "node:path";
 import { splitParts } from "../host/frames.ts";
 import { VivError } from "../schema/errors.ts";
-import type { FileAttributes } from "./transaction-entries.ts";
+import type { LinkedFiles } from "./hard-links.ts";
+import type { EncodedList, FileAttributes } from "./transaction-entries.ts";
 
 /**
  * How far a transaction got. `begun`: at most a staging folder is in the project. `journalled`: files may have been exchanged.
@@ -40,11 +41,12 @@ export class TransactionJournal {
     }
   }
 
-  async begin(id: string, begun: Begun, list: Buffer): Promise<void> {
+  async begin(id: string, begun: Begun, { list, twins }: Pick<EncodedList, "list" | "twins">): Promise<void> {
     const place = this.place(id);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await mkdir(place, { mode: 0o700 });
     await writeFile(join(place, "list"), list, { mode: 0o600 });
+    if (twins.length > 0) await writeFile(join(place, "twins"), twins, { mode: 0o600 });
     await writeDurably(join(place, "begun"), Buffer.from(JSON.stringify(begun)));
     await syncFolder(place);
     await syncFolder(this.#folder);
@@ -90,16 +92,19 @@ export class TransactionJournal {
 
   /** Of every file that was replaced or deleted, by its path as latin1. */
   async taken(id: string): Promise<Map<string, FileAttributes>> {
-    const text = await readFile(join(this.place(id), "taken"));
-    const found = new Map<string, FileAttributes>();
-    for (let at = 0; at < text.length;) {
-      const end = text.indexOf(0, at);
-      const [mode, mtime, path] = splitParts(text.subarray(at, end), 3);
-      if (mode !== undefined && mtime !== undefined && path !== undefined)
-        found.set(path.toString("latin1"), { mode: Number.parseInt(mode.toString(), 8), mtimeNs: BigInt(mtime.toString()) });
-      at = end + 1;
+    const rows = threeParts(await readFile(join(this.place(id), "taken")));
+    return new Map(rows.map(([mode, mtime, path]) => [path, { mode: Number.parseInt(mode, 8), mtimeNs: BigInt(mtime) }]));
+  }
+
+  /** Of those that had other names; none where nothing was written down about that. */
+  async links(id: string): Promise<LinkedFiles> {
+    try {
+      const rows = threeParts(await readFile(join(this.place(id), "links")));
+      return new Map(rows.map(([inode, names, path]) => [path, { inode: BigInt(inode), names: Number(names) }]));
+    } catch (error) {
+      if (isMissing(error)) return new Map();
+      throw error;
     }
-    return found;
   }
 
   /** The journal goes first: what is left of a removal that was cut short has nothing to carry out. */
@@ -108,6 +113,19 @@ export class TransactionJournal {
     for (const name of ["journal", "committed", "finished"]) await rm(join(place, name), { force: true });
     await rm(place, { recursive: true, force: true });
   }
+}
+
+/** Records ended by NUL; the last part is a path, as latin1. */
+function threeParts(text: Buffer): [string, string, string][] {
+  const rows: [string, string, string][] = [];
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf(0, at);
+    const [first, second, path] = splitParts(text.subarray(at, end), 3);
+    if (first !== undefined && second !== undefined && path !== undefined)
+      rows.push([first.toString(), second.toString(), path.toString("latin1")]);
+    at = end + 1;
+  }
+  return rows;
 }
 
 async function writeDurably(path: string, content: Buffer): Promise<void> {

@@ -11,11 +11,12 @@ import { KeyedLocks } from "../host/locks.ts";
 import type { MergedChange } from "../merge/three-way.ts";
 import { type ErrorCode, VivError } from "../schema/errors.ts";
 import { decodePath } from "../schema/path-bytes.ts";
+import { otherNames } from "./hard-links.ts";
 import { keptSentence } from "./kept-edits.ts";
-import { encodeList, type FileAttributes } from "./transaction-entries.ts";
+import { encodeList, NOTHING_BEFORE, type Before } from "./transaction-entries.ts";
 import { type Begun, TransactionJournal } from "./transaction-journal.ts";
 
-export type { FileAttributes } from "./transaction-entries.ts";
+export type { Before } from "./transaction-entries.ts";
 
 export interface ApplyRequest {
   readonly id: string;
@@ -25,8 +26,8 @@ export interface ApplyRequest {
   readonly changes: readonly MergedChange[];
   /** Folder of ours with every content of both sides. It must stay until the transaction is finished. */
   readonly contents: string;
-  /** Mode and time that files coming back once had, by path as latin1. */
-  readonly restore?: ReadonlyMap<string, FileAttributes>;
+  /** How files coming back once were. */
+  readonly restore?: Before;
 }
 
 /** A path that is not as the change expects it, such as one the user edited meanwhile. */
@@ -56,11 +57,12 @@ export class Transactions {
   async apply(request: ApplyRequest, heard: (late: LateEdit) => void = () => undefined): Promise<{ conflicts: LateEdit[] }> {
     const { id, project, contents } = request;
     return this.#locks.run(id, async () => {
-      const { list, count } = encodeList(request.changes, request.restore ?? new Map());
+      const before = request.restore ?? NOTHING_BEFORE;
+      const list = encodeList(request.changes, before, await otherNames(project, before.linked));
       const begun = { project, contents };
       if ((await this.#journal.progress(id)) !== "none") throw new VivError("internal", `The transaction ${id} was begun before.`);
       await this.#journal.begin(id, begun, list);
-      const conflicts = await this.#tryToApply(id, begun, count, heard);
+      const conflicts = await this.#tryToApply(id, begun, list.count, heard);
       if (conflicts.length === 0) await this.#finish(id, begun);
       return { conflicts };
     });
@@ -91,9 +93,9 @@ export class Transactions {
     return ids.filter((_, index) => unfinished[index]);
   }
 
-  /** Of every file that a finished transaction replaced or deleted, by path as latin1. */
-  async attributes(id: string): Promise<Map<string, FileAttributes>> {
-    return this.#journal.taken(id);
+  /** How the files were that a finished transaction replaced or deleted. */
+  async before(id: string): Promise<Before> {
+    return { attributes: await this.#journal.taken(id), linked: await this.#journal.links(id) };
   }
 
   /** Nobody will ask about a transaction any more; one that was cut short stays as it is. */

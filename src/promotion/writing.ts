@@ -7,7 +7,7 @@ import type { PlanConflict } from "../schema/promotion.ts";
 import type { PromotionRow } from "../store/store.ts";
 import { describeConflict } from "./plan.ts";
 import type { Recorded, Records } from "./record.ts";
-import type { FileAttributes, LateEdit, Transactions } from "./transaction.ts";
+import type { Before, LateEdit, Transactions } from "./transaction.ts";
 import { mergeBack, turned } from "./undo.ts";
 
 interface WayBack {
@@ -35,7 +35,7 @@ export class Writing {
   }
 
   /** Applied and durable, or the places where reality is not as expected and nothing done; the row names what was edited meanwhile. */
-  async write(row: PromotionRow, { changes, contents }: Recorded, restore?: ReadonlyMap<string, FileAttributes>): Promise<Written> {
+  async write(row: PromotionRow, { changes, contents }: Recorded, restore?: Before): Promise<Written> {
     await this.#mark(row, true);
     const kept: string[] = [];
     const heard = ({ path }: LateEdit): void => void kept.push(decodePath(path));
@@ -57,7 +57,7 @@ export class Writing {
     const recorded = await this.#records.load(written.id);
     if (recorded === undefined)
       throw new VivError("not_found", `What ${written.id} replaced is no longer kept.`, { remedy: "Take it back by hand, or with git." });
-    const restore = await this.#transactions.attributes(written.id);
+    const restore = await this.#transactions.before(written.id);
     let way: WayBack = { changes: turned(recorded.changes), conflicts: [] };
     const touched = new Set<string>();
     for (let tries = 0; tries < TRIES; tries += 1) {

@@ -1,6 +1,6 @@
 /** The main job as a user does it: try, compare, promote, undo. */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { linkSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
@@ -27,6 +27,7 @@ describe("trying, promoting and undoing at the command line", needs("root"), () 
   afterAll(async () => server?.remove());
 
   test("EXP-1 PROM-4 PROM-5: the winner of three lands in the project, and one command takes it back", () => {
+    linkSync(join(server.project, "count.sh"), join(server.project, "same.sh"));
     const attempts = ["-a", "fix=sed -i 's/ + 1//' count.sh", "-a", "worse=sed -i 's/ + 1/ + 2/' count.sh", "-a", "fails=exit 3"];
     const tried = run(["try", ...attempts, "--check", "sh test.sh"]);
     expect(tried).toMatchObject({ code: 0, out: expect.stringMatching(/^1 +fix +0 +1\/1 +1 file \+1 -1 /m) });
@@ -42,6 +43,7 @@ describe("trying, promoting and undoing at the command line", needs("root"), () 
     expect(run(["promotions"]).out).toMatch(/ 1 +dev +applied$/m);
     expect(run(["undo"])).toMatchObject({ code: 0, out: expect.stringContaining("count.sh is as it was\n") });
     expect(count()).toBe(FILES["count.sh"]);
+    expect(statSync(join(server.project, "count.sh")).ino).toBe(statSync(join(server.project, "same.sh")).ino);
   });
 
   test("EXP-1 PROM-4: attempts, their setup, measure and checks run in the folder they were typed in, also when the winner is promoted", () => {

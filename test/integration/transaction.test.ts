@@ -1,6 +1,6 @@
 /** A change in a project's real folder is there as a whole or not at all, whatever happens. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { needs } from "../support/skip.ts";
 import { dyingHost, everyKind, FaultyHost, TransactionLab, unmount, words } from "../support/transactions.ts";
@@ -39,12 +39,42 @@ describe("a transaction", needs("linux"), () => {
       const withoutInodes = (): string[] => [...lab.seen()].map(([name, what]) => `${name} ${what.replace(/ \d+ (?=\d{19} )/, " ")}`);
       const before = withoutInodes();
       await lab.transactions.apply(lab.request("one"));
-      const restore = await lab.transactions.attributes("one");
-      expect(restore.get("secret")).toEqual({ mode: 0o600, mtimeNs: MTIME });
+      const restore = await lab.transactions.before("one");
+      expect(restore.attributes.get("secret")).toEqual({ mode: 0o600, mtimeNs: MTIME });
       expect(await lab.transactions.apply({ ...lab.reversed("two"), restore })).toEqual({ conflicts: [] });
       expect(withoutInodes()).toEqual(before);
       await lab.transactions.forget("one");
-      await expect(lab.transactions.attributes("one")).rejects.toThrow("ENOENT");
+      await expect(lab.transactions.before("one")).rejects.toThrow("ENOENT");
+    });
+
+    test("a change and its reverse of files with several names, which have them again", async () => {
+      const inode = (name: string): bigint => lstatSync(lab.path(name), { bigint: true }).ino;
+      // Both names change; one of two changes; both go; and one that is a copy by now, with and without the same content.
+      for (const name of ["both", "one", "gone", "edited"]) lab.put(`${name}-a`, `old ${name}`);
+      mkdirSync(lab.path("deep/er"), { recursive: true });
+      for (const name of ["both", "gone", "edited"]) linkSync(lab.path(`${name}-a`), lab.path(`${name}-b`));
+      linkSync(lab.path("one-a"), lab.path("deep/er/one-b"));
+      lab.change("both-a", "old both", "new a", true);
+      lab.change("both-b", "old both", "new b", true);
+      lab.change("one-a", "old one", "new one", true);
+      lab.change("gone-a", "old gone", null, true);
+      lab.change("gone-b", "old gone", null, true);
+      lab.change("edited-a", "old edited", "new edited", true);
+      const [before, old] = [lab.seen(), inode("one-a")];
+      expect(await lab.transactions.apply(lab.request("one"))).toEqual({ conflicts: [] });
+      expect(inode("one-a")).not.toBe(old);
+      writeFileSync(lab.path("edited-b"), "edited since");
+      const reversed = { ...lab.reversed("two"), restore: await lab.transactions.before("one") };
+      expect(await lab.transactions.apply(reversed)).toEqual({ conflicts: [] });
+      expect([inode("one-a"), inode("deep/er/one-b")]).toEqual([old, old]);
+      expect(inode("both-a")).toBe(inode("both-b"));
+      expect(inode("gone-a")).toBe(inode("gone-b"));
+      expect(inode("edited-a")).not.toBe(inode("edited-b"));
+      expect(readFileSync(lab.path("edited-a"), "utf8")).toBe("old edited");
+      // Mode, owner, time and content, whatever the inode.
+      const told = (seen: ReadonlyMap<string, string>): string[] =>
+        [...seen].filter(([name]) => name !== "edited-b").map(([name, what]) => `${name} ${what.replace(/(:\d+) \d+ /, "$1 ")}`);
+      expect(told(lab.seen())).toEqual(told(before));
     });
 
     test("where .git is a file, with the staging folder beside the files", async () => {
@@ -113,7 +143,7 @@ describe("a transaction", needs("linux"), () => {
       lab.expectHeld(after);
       expect(await lab.leftovers()).toEqual([]);
       expect(await lab.transactions.recover("t1")).toBe("after");
-      expect((await lab.transactions.attributes("t1")).get("a.txt")).toEqual({ mode: 0o644, mtimeNs: MTIME });
+      expect((await lab.transactions.before("t1")).attributes.get("a.txt")).toEqual({ mode: 0o644, mtimeNs: MTIME });
     });
 
     test("together with the cell host after any single rename, it is as before", async () => {
