@@ -19,7 +19,7 @@ export const SECRETS: readonly SecretPattern[] = [
   { pattern: /\b(?:sk|rk)_live_[0-9a-zA-Z]{20,}\b/, what: "a key of Stripe" },
   { pattern: /\bhf_[A-Za-z0-9]{30,}\b/, what: "a token of Hugging Face" },
   {
-    pattern: /\b[a-z][a-z0-9+.-]{0,31}:\/\/[^\s/:@'"<>]+:(?!\$|<|\*|x{3}|password@|pass@|secret@)[^\s/@'"<>]{6,}@[\w.-]+/i,
+    pattern: /\b[a-z][a-z0-9+.-]{0,31}:\/\/[^\s/:@'"<>]+:(?!\$|<|\*|x{3}|password@|pass@|secret@)[^\s/'"<>]{6,256}@[\w.-]+/i,
     what: "a login in an address",
   },
   {
@@ -43,6 +43,8 @@ const SIGNED = /\beyJ[\w-]{8,256}\.[\w-]{8,4096}\.[\w-]*/g;
 export const REDACTED = "[redacted]";
 
 const EVERYWHERE = SECRETS.map(({ pattern }) => new RegExp(pattern.source, `${pattern.flags.replace("g", "")}g`));
+/** A password that no reader of addresses would take for one: with a slash in it. */
+const ADDRESSES = /(\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/:@'"<>]{0,256}:(?!\d{1,5}\/|\$|<|\*)[^\s'"<>]{1,256}@/gi;
 /** `-u name:value` of curl and others, `sshpass -p value`. */
 const LOGINS = /((?:^|\s)(?:-u|--user|--proxy-user)[=\s]?["']?[^\s:"']+:|\bsshpass\s{1,64}-p\s{0,64}["']?)[^\s"']+/g;
 
@@ -50,7 +52,7 @@ const LOGINS = /((?:^|\s)(?:-u|--user|--proxy-user)[=\s]?["']?[^\s:"']+:|\bsshpa
 export function redact(text: string): string {
   if (text.length < 8) return text;
   const known = EVERYWHERE.reduce((rest, pattern) => rest.replace(pattern, REDACTED), text).replace(LOGINS, `$1${REDACTED}`);
-  const headless = known.replace(SIGNED, REDACTED).replace(HEADERS, `$1${REDACTED}`);
+  const headless = known.replace(ADDRESSES, `$1${REDACTED}@`).replace(SIGNED, REDACTED).replace(HEADERS, `$1${REDACTED}`);
   return headless.replace(ASSIGNED, (all, before: string) => (all.endsWith(REDACTED) ? all : `${before}${REDACTED}`));
 }
 

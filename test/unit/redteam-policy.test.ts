@@ -21,6 +21,7 @@ function milliseconds(work: () => void): number {
 describe("secrets in the trail", () => {
   test("AP-11, AU-08: looking for them takes no longer than the text is long, whatever a sandbox reports", () => {
     const texts = [`token${many(" ")}`, many("pass"), many("a."), many("\n"), many("a-"), many("eyJ-"), many("machine a "), many('token"')];
+    texts.push(many("a://a:"), many("a://a:b@"), many("://:@"));
     for (const text of texts) expect(milliseconds(() => redact(text))).toBeLessThan(1500);
   });
 
@@ -33,6 +34,13 @@ describe("secrets in the trail", () => {
     expect(found("use eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijk")).toBe("use [redacted]");
     expect(redactValue(["mysql", "--password", "hunter2secret"])).toEqual(["mysql", "--password", "[redacted]"]);
     expect(redactValue(["curl", "-u", "me:hunter2"])).toEqual(["curl", "-u", "[redacted]"]);
+  });
+
+  test("AU-08: are found in addresses whose password has an @ or a slash, and ports and paths are none", () => {
+    for (const address of ["https://me:hid@den@git.example.com/x", "https://me:hid/den@git.example.com/x", "redis://:hid@den/hidden@h/0"])
+      expect(redact(`git clone ${address} y`), address).not.toMatch(/hid|den/);
+    for (const address of ["http://localhost:8080/@scope/x", "https://me:$TOKEN@git.example.com/x", "ssh://git@git.example.com/x"])
+      expect(redact(`git clone ${address} y`)).toBe(`git clone ${address} y`);
   });
 
   test("AU-08: are in no rule that was allowed always, and no part that was cut", () => {
