@@ -276,7 +276,10 @@ export class Server {
     this.#closers.push(() => audit.close());
     const approvals = new Approvals(parts.store, audit, join(this.#options.paths.home, "approver-token"), parts.reach);
     const touch = (sandbox: string): void => parts.live.touch(sandbox);
-    const { secrets, models } = await openModels({ store: parts.store, audit, user: parts.user, log, touch }, this.#options.paths.home);
+    const { secrets, models } = await openModels(
+      { store: parts.store, audit, approvals, user: parts.user, log, touch },
+      this.#options.paths.home,
+    );
     this.#models = models;
     // Not before it knows which hosts have secrets.
     this.#wayOut?.serve(audit, approvals);

@@ -40,7 +40,7 @@ function takeApart(text: string): Address | undefined {
   const colon = login.indexOf(":");
   return {
     scheme: scheme.toLowerCase(),
-    host: url.hostname.toLowerCase(),
+    host: url.host.toLowerCase(),
     user: colon < 0 ? login : login.slice(0, colon),
     password: colon < 0 ? undefined : login.slice(colon + 1),
     with: (other) => `${scheme}://${other === "" ? "" : `${other}@`}${place}${rest}`,

@@ -86,5 +86,5 @@ function tablesOf(file: TomlTable): Map<string, TomlValue> {
 }
 
 function hostOf(index: TomlValue | undefined): string {
-  return typeof index === "string" ? (URL.parse(index.replace(/^(sparse|registry)\+/, ""))?.hostname ?? "") : "";
+  return typeof index === "string" ? (URL.parse(index.replace(/^(sparse|registry)\+/, ""))?.host ?? "") : "";
 }

@@ -25,7 +25,7 @@ interface Part extends Read {
 export function npm(text: string): Read {
   const entries = entriesOf(text);
   const registry = entries.find(({ key }) => key === "registry")?.value ?? "";
-  const own = URL.parse(registry)?.hostname || NPM_REGISTRY;
+  const own = URL.parse(registry)?.host || NPM_REGISTRY;
   const parts = entries.map((entry) => partOf(entry, own));
   return {
     logins: parts.flatMap(({ logins }) => logins),
@@ -72,7 +72,7 @@ function partOf(entry: Entry, own: string): Part {
 
 function loginOf(value: string, kind: string, place: string | undefined, own: string): Read {
   const url = place === undefined ? undefined : URL.parse(`https:${place}/`);
-  const host = url === undefined ? own : (url?.hostname ?? "");
+  const host = url === undefined ? own : (url?.host ?? "");
   const what = `${kind} of ${host}`;
   const at = { host, detail: (url?.pathname ?? "").replaceAll(/^\/+|\/+$/g, ""), what };
   const left = (reason: string): Read => ({ ...HIDDEN, unusable: [{ what, reason }] });

@@ -13,7 +13,7 @@ import { pip } from "./login-pip.ts";
 export type LoginFormat = "npm" | "pip" | "netrc" | "git" | "cargo";
 
 export interface Login {
-  /** Where it goes; empty where the file does not say. */
+  /** Where it goes, with the port where that is named; empty where the file does not say. */
   readonly host: string;
   /** Tells it from others of the same host; never a part of it that could be secret. */
   readonly detail: string;
@@ -68,7 +68,7 @@ export function readLogins(format: LoginFormat, text: string, beside: readonly s
 function named(format: LoginFormat, logins: readonly Login[]): NamedLogin[] {
   const taken = new Map<string, string>();
   return logins.map((login) => {
-    const short = nameOf([format, format === "cargo" ? "" : login.host, login.detail]);
+    const short = nameOf([format, format === "cargo" ? "" : login.host.replace(/:\d+$/, ""), login.detail]);
     let name = short;
     for (let more = 2; taken.has(name) && taken.get(name) !== login.value; more += 1) name = nameOf([short, String(more)]);
     taken.set(name, login.value);

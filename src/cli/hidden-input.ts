@@ -24,7 +24,8 @@ function ask(terminal: ReadStream, question: string): Promise<string> {
       typed = character === BACKSPACE || character === DELETE ? typed.slice(0, -1) : typed + character;
     }
   };
-  terminal.on("data", hear);
+  // A question before this one has left it paused.
+  terminal.on("data", hear).resume();
   return promise.finally(() => {
     terminal.off("data", hear);
     terminal.setRawMode(false);

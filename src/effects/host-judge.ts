@@ -1,5 +1,6 @@
 /** The policy's say in the proxy. What it denies is refused; what it asks about waits for a person, and a yes is used once. */
 import type { Approvals, Question as Asking } from "../approvals/approvals.ts";
+import { askPerson } from "../approvals/asking.ts";
 import { describe } from "../host/log.ts";
 import type { Judge, Question } from "../network/gate.ts";
 import { deny, isNamed, type Allowed, type Denied, type Ruling } from "../network/rules.ts";
@@ -79,19 +80,15 @@ export class HostJudge implements Judge {
   async #ask(asking: Asking, patience: AbortSignal, signal: AbortSignal | undefined): Promise<string | Denied | undefined> {
     const { approvals } = this;
     if (approvals === undefined) return deny("host_held", "Nobody can be asked now.", "Try again in a moment.");
-    const no = await approvals.denial(asking);
-    if (no !== undefined) return refused(no.id, asking);
-    const waiting = (await this.#store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === asking.sandbox);
-    if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "host" && target === asking.target))
-      return deny("host_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
-    const asked = await approvals.ask(asking);
-    this.#reach("network.asked");
-    const { state } = await approvals.wait(asked.id, patience);
-    // A yes that nobody is there to use stays for the next one.
-    if (signal?.aborted !== true && (await approvals.use(asking))) return asked.id;
-    if (state === "denied" || state === "expired") return refused(asked.id, asking);
-    if (!patience.aborted) return undefined;
-    return deny("host_held", `${asking.target} waits for a person: ${asked.id}.`, `Ask for \`viv approve ${asked.id}\`, then try again.`);
+    const told = { patience, signal, asked: () => this.#reach("network.asked") };
+    const asked = await askPerson({ approvals, store: this.#store }, asking, told);
+    if (asked.answer === "again") return undefined;
+    if (asked.answer === "too many")
+      return deny("host_held", `${asked.waiting} questions of this sandbox wait already.`, "Wait until some are answered.");
+    const { answer, approval } = asked;
+    if (answer === "yes") return approval;
+    if (answer === "no") return refused(approval, asking);
+    return deny("host_held", `${asking.target} waits for a person: ${approval}.`, `Ask for \`viv approve ${approval}\`, then try again.`);
   }
 }
 

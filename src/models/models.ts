@@ -115,12 +115,14 @@ export class Models {
     this.#parts.touch(sandbox);
     const to = destinationOf(provider, request);
     const target = this.#target(provider, to);
-    const { billed, hideUsage } = request;
-    const booking = billed === undefined ? undefined : await this.#book(row, provider, billed);
-    const usage = new UsageReader(provider.shape);
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     if (response.destroyed) gone.abort();
+    const refused = await this.#parts.secrets.permitNamed(sandbox, provider.secret, gone.signal);
+    if (refused !== undefined) throw new VivError("denied", refused.reason, { remedy: refused.remedy });
+    const { billed, hideUsage } = request;
+    const booking = billed === undefined ? undefined : await this.#book(row, provider, billed);
+    const usage = new UsageReader(provider.shape);
     const began = performance.now();
     let sent = false;
     let status: number | undefined;
@@ -187,5 +189,7 @@ export class Models {
 }
 
 function destinationOf({ url }: KnownProvider, { method, path }: ModelRequest): Destination {
-  return { host: url.hostname.replace(/^\[|\]$/g, ""), method, path: pathOf(url, path).replace(/\?.*$/s, "") };
+  const protocol = url.protocol === "https:" ? "https" : "http";
+  const port = url.port === "" ? { http: 80, https: 443 }[protocol] : Number(url.port);
+  return { protocol, host: url.hostname.replace(/^\[|\]$/g, ""), port, method, path: pathOf(url, path).replace(/\?.*$/s, "") };
 }

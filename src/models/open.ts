@@ -1,16 +1,20 @@
 /** Makes the model gateway and the secrets it takes keys from. */
 import { join } from "node:path";
+import type { Approvals } from "../approvals/approvals.ts";
 import { SecretInterceptor } from "../secrets/interceptor.ts";
 import { Sealing } from "../secrets/sealing.ts";
 import { Secrets } from "../secrets/secrets.ts";
 import { Models, type ModelParts } from "./models.ts";
 
 export async function openModels(
-  parts: Omit<ModelParts, "secrets" | "interceptor">,
+  parts: Omit<ModelParts, "secrets" | "interceptor"> & { readonly approvals: Approvals },
   home: string,
 ): Promise<{ secrets: Secrets; models: Models }> {
   // Their use is counted here: no other way may send them.
   const reserved = new Set(Object.values(parts.user.models).map(({ secret }) => secret));
-  const secrets = await Secrets.open(parts.store, parts.audit, new Sealing(join(home, "secrets-key")), reserved);
+  const secrets = await Secrets.open(parts.store, parts.audit, new Sealing(join(home, "secrets-key")), {
+    reserved,
+    approvals: parts.approvals,
+  });
   return { secrets, models: new Models({ ...parts, secrets, interceptor: new SecretInterceptor(secrets, home) }) };
 }

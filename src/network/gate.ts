@@ -121,10 +121,10 @@ export class Gate {
     return { ruling, outside };
   }
 
-  /** What opens TLS to this host, if anything does. */
-  interceptor(host: string): Interceptor | undefined {
+  /** What opens TLS to this host and port, if anything does. */
+  interceptor(host: string, port: number): Interceptor | undefined {
     const found = this.#options.interceptor?.();
-    return found?.wants(host) === true ? found : undefined;
+    return found?.wants(host, port) === true ? found : undefined;
   }
 
   /** What the rules say now, without asking or telling anybody. */

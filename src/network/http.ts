@@ -123,6 +123,8 @@ export class HttpProxy {
     if (unfit !== undefined) return answer(response, await this.#gate.refuse(session, question, unfit));
     const ruling = await this.#ruling(guest, question, gone.signal);
     if (ruling.verdict === "deny") return answer(response, ruling);
+    const unasked = await permitted(interceptor, session, request, question, gone.signal);
+    if (unasked !== undefined) return answer(response, await this.#gate.refuse(session, question, unasked));
     const body = await this.#effect(session, question, { request, response, signal: gone.signal });
     if ("verdict" in body) return answer(response, body);
     const opened = await this.#gate.connect(session, question, ruling, gone.signal);
@@ -225,6 +227,25 @@ export class HttpProxy {
   }
 }
 
+/** Before anything is dialled: a person may take their time. */
+async function permitted(
+  interceptor: Interceptor | undefined,
+  { sandbox }: Session,
+  request: IncomingMessage,
+  to: Question & { readonly method: string; readonly path: string },
+  signal: AbortSignal,
+): Promise<Denied | undefined> {
+  try {
+    return await interceptor?.permit(sandbox, destinationOf(to), endToEnd(request.rawHeaders), signal);
+  } catch (error) {
+    return deny(
+      "secret_held",
+      `Whether its secret may be used can't be told: ${describe(error)}`,
+      "What can't be told is not sent; try again.",
+    );
+  }
+}
+
 /** Headers as they are sent. A secret that can't be opened is not sent as something else. */
 function filled(
   interceptor: Interceptor | undefined,
@@ -239,8 +260,8 @@ function filled(
   }
 }
 
-function destinationOf({ host, method, path }: Question & { readonly method: string; readonly path: string }): InterceptedRequest {
-  return { host, method, path: path.replace(/\?.*$/s, "") };
+function destinationOf({ host, port, method, path }: Question & { readonly method: string; readonly path: string }): InterceptedRequest {
+  return { protocol: "https", host, port, method, path: path.replace(/\?.*$/s, "") };
 }
 
 const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");

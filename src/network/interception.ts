@@ -6,9 +6,12 @@ import type { Socket } from "node:net";
 import { connect, createSecureContext, TLSSocket } from "node:tls";
 import { LIMITS } from "../schema/limits.ts";
 import type { Way } from "./exchange.ts";
+import type { Denied } from "./rules.ts";
 
 export interface InterceptedRequest {
+  readonly protocol: "https";
   readonly host: string;
+  readonly port: number;
   readonly method: string;
   /** Without the query. */
   readonly path: string;
@@ -23,9 +26,11 @@ export interface Filled {
 }
 
 export interface Interceptor {
-  /** Whether a secret is put into requests to this host. */
-  wants(host: string): boolean;
+  /** Whether a secret is put into requests to this host and port. */
+  wants(host: string, port: number): boolean;
   credentials(host: string): { readonly key: string; readonly cert: string };
+  /** Nothing if the sandbox may use the secrets that the headers ask for, or why not; a person may be asked. */
+  permit(sandbox: string, request: InterceptedRequest, headers: readonly string[], signal: AbortSignal): Promise<Denied | undefined>;
   /** Headers, names and values in turn, with secrets in place of placeholders. */
   fill(request: InterceptedRequest, headers: readonly string[]): Filled;
   /** Resolves once it is recorded that these secrets are used; what can't be recorded is not sent. */

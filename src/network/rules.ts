@@ -24,7 +24,9 @@ export type DenialCode =
   | "not_resolved"
   | "unreachable"
   | "effect_held"
-  | "effect_denied";
+  | "effect_denied"
+  | "secret_held"
+  | "secret_denied";
 
 export interface Allowed {
   readonly verdict: "allow";

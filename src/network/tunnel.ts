@@ -75,7 +75,7 @@ async function open(gate: Gate, session: Session, { host, port, protocol }: Tunn
   const question = { host, port, protocol };
   const ruling = await gate.permit(session, question, signal);
   if (ruling.verdict === "deny") return ruling;
-  const isDialled = ruling.tcp || gate.interceptor(host) === undefined;
+  const isDialled = ruling.tcp || gate.interceptor(host, port) === undefined;
   return isDialled ? gate.connect(session, question, ruling, signal) : { ruling, outside: undefined };
 }
 
@@ -113,7 +113,7 @@ async function inspect(
     return;
   }
   if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
-    const interceptor = gate.interceptor(host);
+    const interceptor = gate.interceptor(host, port);
     if (interceptor === undefined && outside !== undefined) return join(session, client, outside, request, data);
     outside?.socket.destroy();
     // Its secret was removed a moment ago: the next connection goes through as it is.

@@ -179,7 +179,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       always: (project) => alwaysIn(engine.approvals, project),
     }),
     ...effectHandlers(parts.store, sandboxes),
-    ...secretHandlers(engine.secrets, () => sandboxes.creation.spares.clear()),
+    ...secretHandlers(engine.secrets, engine.parts.state, () => sandboxes.creation.spares.clear()),
     ...modelHandlers(parts.store, sandboxes, parts.user.budgets),
     ...promotionHandlers(() => required(engine.promotions), engine.approvals),
 

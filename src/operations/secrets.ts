@@ -1,4 +1,6 @@
 /** Use cases of secrets. */
+import { findProject } from "../capture/project.ts";
+import type { Secret } from "../schema/secret.ts";
 import { importLogins } from "../secrets/importing.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { Handlers } from "./operations.ts";
@@ -6,11 +8,13 @@ import type { Handlers } from "./operations.ts";
 type Own = "setSecret" | "importSecrets" | "listSecrets" | "removeSecret";
 
 /** `changed` is told when files of new sandboxes look different from now on. */
-export function secretHandlers(secrets: Secrets, changed: () => Promise<void>): Pick<Handlers, Own> {
+export function secretHandlers(secrets: Secrets, stateFolder: string, changed: () => Promise<void>): Pick<Handlers, Own> {
+  const folders = (given: Secret["projects"] | undefined): Secret["projects"] | undefined =>
+    given === undefined || given === null ? given : [...new Set(given.map((path) => findProject(path, stateFolder)))];
   return {
-    setSecret: ({ secret, value, ...binding }) => secrets.set(secret, value, binding),
-    importSecrets: async ({ files, dryRun }) => {
-      const logins = await importLogins(secrets, files, dryRun);
+    setSecret: async ({ secret, value, projects, ...binding }) => secrets.set(secret, value, binding, folders(projects)),
+    importSecrets: async ({ files, projects, dryRun }) => {
+      const logins = await importLogins(secrets, files, { dryRun, projects: folders(projects) });
       if (logins.some(({ state }) => state === "new")) await changed();
       return { logins };
     },

@@ -1,7 +1,8 @@
 /** Secrets that requests get outside the sandbox. Values go in and never come out. */
 import { z } from "zod";
-import { contract, Done } from "./contract.ts";
+import { contract, Done, ProjectPath } from "./contract.ts";
 import { HostPattern } from "./network.ts";
+import { portNumber } from "./numbers.ts";
 import { ROUTES } from "./routes.ts";
 
 const SecretName = z
@@ -9,9 +10,25 @@ const SecretName = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "a name is 1 to 64 letters, digits, and inner . _ -")
   .describe("Name of the secret.");
 
+/** With a port where it is not the usual one of TLS, 443, or of plain HTTP to this machine, 80. */
+const SecretHost = z
+  .string()
+  .max(262)
+  .refine((text) => {
+    const { host, port } = boundHost(text);
+    return HostPattern.safeParse(host).success && (port === undefined || portNumber(port) !== undefined);
+  }, "a host is a name in lower case, *.name for all below it, or an address, with :PORT if it is not the usual one")
+  .describe("A host: `example.com`, `example.com:8443`, `*.example.com` for all below it, or an address.");
+
+/** `host`, `host:port` or `[address]:port`. */
+export function boundHost(text: string): { readonly host: string; readonly port: string | undefined } {
+  const [, address, name, port] = /^(?:\[([^\]]*)\]|([^:[]*))(?::([^:]*))?$/.exec(text) ?? [];
+  return { host: address ?? name ?? text, port };
+}
+
 /** Where it may go; everything else gets the placeholder as it stands. */
 export const SecretBinding = z.strictObject({
-  hosts: z.array(HostPattern).min(1).max(64).describe("Hosts it is sent to."),
+  hosts: z.array(SecretHost).min(1).max(64).describe("Hosts it is sent to."),
   methods: z
     .array(z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]))
     .max(6)
@@ -28,10 +45,17 @@ export const SecretBinding = z.strictObject({
 });
 export type SecretBinding = z.infer<typeof SecretBinding>;
 
+const SecretProjects = z
+  .array(ProjectPath)
+  .max(256)
+  .nullable()
+  .describe("Projects whose sandboxes use it, all if null. Any other asks a person at its first use.");
+
 export const Secret = z
   .object({
     name: SecretName,
     ...SecretBinding.shape,
+    projects: SecretProjects,
     placeholder: z.string().describe("What stands for it inside: worthless anywhere else."),
     createdAt: z.string().describe("ISO time."),
     changedAt: z.string().describe("ISO time of the last change of its value or binding."),
@@ -69,6 +93,7 @@ export const SECRET_CONTRACTS = {
       secret: SecretName,
       value: SecretValue,
       ...SecretBinding.shape,
+      projects: SecretProjects.optional().describe("As they are if left out; none of a new secret."),
     }),
     Secret,
   ),
@@ -85,6 +110,7 @@ export const SECRET_CONTRACTS = {
         )
         .max(32)
         .describe("The files: .npmrc, .netrc, pip.conf, cargo's credentials.toml with its config.toml, .git-credentials."),
+      projects: SecretProjects.optional().describe("Of those that are new; none if left out."),
       dryRun: z.boolean().default(false).describe("Only tells what would be kept."),
     }),
     z.object({ logins: z.array(ImportedLogin) }),

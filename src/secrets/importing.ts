@@ -4,7 +4,7 @@ import { formatOf, readLogins, type NamedLogin } from "../capture/logins.ts";
 import { isAddress } from "../network/host.ts";
 import { VivError } from "../schema/errors.ts";
 import { HostPattern } from "../schema/network.ts";
-import { SecretValue, type ImportedLogin, type SecretBinding } from "../schema/secret.ts";
+import { boundHost, SecretValue, type ImportedLogin, type Secret, type SecretBinding } from "../schema/secret.ts";
 import type { Secrets } from "./secrets.ts";
 
 interface GivenFile {
@@ -12,7 +12,13 @@ interface GivenFile {
   readonly text: string;
 }
 
-export async function importLogins(secrets: Secrets, files: readonly GivenFile[], dryRun: boolean): Promise<ImportedLogin[]> {
+interface Importing {
+  readonly dryRun: boolean;
+  /** Of those that are new. */
+  readonly projects?: Secret["projects"] | undefined;
+}
+
+export async function importLogins(secrets: Secrets, files: readonly GivenFile[], how: Importing): Promise<ImportedLogin[]> {
   const result: ImportedLogin[] = [];
   for (const { path, text } of files) {
     const format = formatOf(path);
@@ -23,25 +29,33 @@ export async function importLogins(secrets: Secrets, files: readonly GivenFile[]
       });
     }
     const { logins, unusable } = readLogins(format, text, format === "cargo" ? besideOf(path, files) : []);
-    for (const login of logins) result.push(await keep(secrets, path, login, dryRun));
+    for (const login of logins) result.push(await keep(secrets, path, login, how));
     for (const { what, reason } of unusable) result.push({ file: path, what, secret: null, host: null, state: "left out", reason });
   }
   return result;
 }
 
-async function keep(secrets: Secrets, file: string, login: NamedLogin, dryRun: boolean): Promise<ImportedLogin> {
+async function keep(secrets: Secrets, file: string, login: NamedLogin, { dryRun, projects }: Importing): Promise<ImportedLogin> {
   const { name, host, what, value } = login;
   const reason = obstacle(login);
   if (reason !== undefined) return { file, what, secret: null, host: null, state: "left out", reason };
-  const binding: SecretBinding = { hosts: [host], methods: [], path: null, header: "Authorization: {}" };
-  const kept = { file, what, secret: name, host, reason: null };
-  if (secrets.has(name, value, binding)) return { ...kept, state: "unchanged" };
+  const binding = kept(secrets.find(name), host) ?? { hosts: [host], methods: [], path: null, header: "Authorization: {}" };
+  const found = { file, what, secret: name, host: binding.hosts.join(", "), reason: null };
+  if (secrets.has(name, value, binding)) return { ...found, state: "unchanged" };
   const state = secrets.find(name) === undefined ? "new" : "replaced";
-  if (!dryRun) await secrets.set(name, value, binding);
-  return { ...kept, state };
+  if (!dryRun) await secrets.set(name, value, binding, state === "new" ? projects : undefined);
+  return { ...found, state };
 }
 
-function obstacle({ host, value }: NamedLogin): string | undefined {
+/** A person who has bound it to a port, methods or a path knows more than a file that names the host alone. */
+function kept(before: Secret | undefined, host: string): SecretBinding | undefined {
+  if (before === undefined || boundHost(host).port !== undefined) return undefined;
+  const { hosts, methods, path, header } = before;
+  return hosts.every((text) => boundHost(text).host === host) ? { hosts, methods, path, header } : undefined;
+}
+
+function obstacle({ host: place, value }: NamedLogin): string | undefined {
+  const { host } = boundHost(place);
   if (host === "") return "the file does not say which host it is for";
   if (isAddress(host) || host === "localhost" || !HostPattern.safeParse(host).success || host.startsWith("*."))
     return "its host has no name that a certificate could be for";

@@ -6,6 +6,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, lstatSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import type { Filled, InterceptedRequest, Interceptor } from "../network/interception.ts";
+import type { Denied } from "../network/rules.ts";
 import { VivError } from "../schema/errors.ts";
 import { makeAuthority, makeLeaf, type Certified } from "./certificates.ts";
 import type { Secrets } from "./secrets.ts";
@@ -49,8 +50,8 @@ export class SecretInterceptor implements Interceptor {
     this.#folder = folder;
   }
 
-  wants(host: string): boolean {
-    return this.#secrets.isInjected(host);
+  wants(host: string, port: number): boolean {
+    return this.#secrets.isInjected({ protocol: "https", host, port });
   }
 
   credentials(host: string): Certified {
@@ -62,6 +63,10 @@ export class SecretInterceptor implements Interceptor {
     if (oldest !== undefined && this.#leaves.size >= MOST_LEAVES) this.#leaves.delete(oldest);
     this.#leaves.set(host, leaf);
     return leaf;
+  }
+
+  permit(sandbox: string, request: InterceptedRequest, headers: readonly string[], signal: AbortSignal): Promise<Denied | undefined> {
+    return this.#secrets.permit(sandbox, request, headers, signal);
   }
 
   fill(request: InterceptedRequest, headers: readonly string[]): Filled {

@@ -3,21 +3,33 @@
  * sends it to a host that the secret is bound to. Changes count from the next request on.
  */
 import { randomBytes } from "node:crypto";
+import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import type { Filled } from "../network/interception.ts";
-import { matches } from "../network/rules.ts";
+import { matches, type Denied } from "../network/rules.ts";
 import { OWNER, type AuditEntry } from "../schema/audit.ts";
 import { VivError } from "../schema/errors.ts";
-import type { Secret, SecretBinding } from "../schema/secret.ts";
+import { boundHost, type Secret, type SecretBinding } from "../schema/secret.ts";
 import type { SecretRow, Store } from "../store/store.ts";
+import { SecretScope } from "./scope.ts";
 import type { Sealing } from "./sealing.ts";
 
 /** Where a request goes, as the one who sends it knows. */
 export interface Destination {
+  readonly protocol: "http" | "https";
   readonly host: string;
+  readonly port: number;
   readonly method: string;
   /** Without the query. */
   readonly path: string;
+}
+
+export interface SecretsOptions {
+  /** Used by a part of the server that counts what they cost: nobody else sends them. */
+  readonly reserved?: ReadonlySet<string>;
+  /** Asks a person about projects that a secret was not kept for; without it they don't get it. */
+  readonly approvals?: Approvals;
+  readonly holdMs?: number;
 }
 
 /** Random letters are all there is in it: nobody can tell from it what it stands for. */
@@ -32,18 +44,19 @@ export class Secrets {
   /** Counts up with every change of them. */
   #version = 0;
 
-  /** Used by a part of the server that counts what they cost: nobody else sends them. */
   readonly #reserved: ReadonlySet<string>;
+  readonly #scope: SecretScope;
 
-  private constructor(store: Store, audit: Audit, sealing: Sealing, reserved: ReadonlySet<string>) {
+  private constructor(store: Store, audit: Audit, sealing: Sealing, { reserved, approvals, holdMs }: SecretsOptions) {
     this.#store = store;
     this.#audit = audit;
     this.#sealing = sealing;
-    this.#reserved = reserved;
+    this.#reserved = reserved ?? new Set();
+    this.#scope = new SecretScope(store, approvals, holdMs);
   }
 
-  static async open(store: Store, audit: Audit, sealing: Sealing, reserved: ReadonlySet<string> = new Set()): Promise<Secrets> {
-    const secrets = new Secrets(store, audit, sealing, reserved);
+  static async open(store: Store, audit: Audit, sealing: Sealing, options: SecretsOptions = {}): Promise<Secrets> {
+    const secrets = new Secrets(store, audit, sealing, options);
     for (const row of await store.secrets()) secrets.#rows.set(row.name, row);
     return secrets;
   }
@@ -53,13 +66,14 @@ export class Secrets {
   }
 
   /** The same name keeps its placeholder: what holds it inside goes on working with the new value. */
-  async set(name: string, value: string, binding: SecretBinding): Promise<Secret> {
+  async set(name: string, value: string, binding: SecretBinding, given?: Secret["projects"]): Promise<Secret> {
     const before = this.#rows.get(name);
+    const projects = given === undefined ? (before === undefined ? [] : before.projects) : given;
     const now = new Date().toISOString();
     const placeholder = before?.placeholder ?? `viv-secret-${randomBytes(PLACEHOLDER_BYTES).toString("base64url")}`;
-    const known: Secret = { name, ...binding, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
+    const known: Secret = { name, ...bindingOf(binding), projects, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
     const row: SecretRow = { ...known, sealed: this.#sealing.seal(value, contextOf(known)) };
-    await this.#audit.record(this.#entry(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts));
+    await this.#audit.record(this.#entry(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts, projects));
     await this.#store.change((change) => change.putSecret(row));
     this.#rows.set(name, row);
     this.#version += 1;
@@ -85,7 +99,7 @@ export class Secrets {
     this.#version += 1;
     await this.#store.change((change) => change.removeSecret(name));
     // It is gone: whether that can be recorded changes nothing any more.
-    this.#audit.note(this.#entry("secret.remove", name, []));
+    this.#audit.note(this.#entry("secret.remove", name, [], []));
   }
 
   find(name: string): Secret | undefined {
@@ -99,15 +113,34 @@ export class Secrets {
     if (row === undefined)
       throw new VivError("not_found", `There is no secret ${name}.`, { remedy: `Keep one with \`viv secret set ${name} --host HOST\`.` });
     if (!isBound(row, destination))
-      throw new VivError("denied", `The secret ${name} is not bound to ${destination.method} ${destination.host}${destination.path}.`, {
-        remedy: "`viv secret ls` shows where it may go; set it again to change that.",
-      });
+      throw new VivError(
+        "denied",
+        `The secret ${name} is not bound to ${destination.method} ${destination.host}:${destination.port}${destination.path}.`,
+        {
+          remedy: "`viv secret ls` shows where it may go; set it again to change that.",
+        },
+      );
     return this.#sealing.open(row.sealed, contextOf(row));
   }
 
   /** Whether a secret is put into requests to this host. */
-  isInjected(host: string): boolean {
-    return this.#injected().some(({ hosts }) => hosts.some((pattern) => matches(pattern, host)));
+  isInjected(place: Pick<Destination, "protocol" | "host" | "port">): boolean {
+    return this.#injected().some((row) => isFor(row, place));
+  }
+
+  /** Nothing if the sandbox's project may use the secrets that headers ask for by their placeholders, or why not. */
+  async permit(sandbox: string, to: Destination, headers: readonly string[], signal: AbortSignal): Promise<Denied | undefined> {
+    const usable = this.#usable(to).map((row) => ({ row, value: "" }));
+    const asked = new Set<string>();
+    for (const [index, text] of headers.entries()) if (index % 2 === 1) fillValue(headers[index - 1] ?? "", text, usable, asked);
+    const rows = usable.flatMap(({ row }) => (asked.has(row.name) ? [row] : []));
+    return this.#scope.permit(sandbox, rows, signal);
+  }
+
+  /** The same for one that is asked for by its name. */
+  async permitNamed(sandbox: string, name: string, signal: AbortSignal): Promise<Denied | undefined> {
+    const row = this.#rows.get(name);
+    return row === undefined ? undefined : this.#scope.permit(sandbox, [row], signal);
   }
 
   /** What stands for secrets that are put into requests, by name. */
@@ -120,10 +153,10 @@ export class Secrets {
    * them what an answer of that host must not bring back.
    */
   fill(to: Destination, headers: readonly string[]): Filled {
-    const known = this.#injected().filter(({ hosts }) => hosts.some((pattern) => matches(pattern, to.host)));
+    const known = this.#injected().filter((row) => isFor(row, to));
     const opened = known.map((row) => ({ row, value: this.#sealing.open(row.sealed, contextOf(row)) }));
-    // Nobody logs in with it; it only asks what could be asked.
-    const usable = to.method === "OPTIONS" ? [] : opened.filter(({ row }) => isBound(row, to));
+    const bound = new Set(this.#usable(to));
+    const usable = opened.filter(({ row }) => bound.has(row));
     const used = new Set<string>();
     const filled = headers.map((text, index) => (index % 2 === 0 ? text : fillValue(headers[index - 1] ?? "", text, usable, used)));
     const put = filled.filter((text, index) => text !== headers[index]);
@@ -142,14 +175,14 @@ export class Secrets {
   /** Resolves once it is durable that these go to a host; without that they must not. */
   async recordUse(
     sandbox: { readonly id: string; readonly name: string },
-    { host, method, path }: Destination,
+    { host, port, method, path }: Destination,
     names: readonly string[],
   ): Promise<void> {
     await this.#audit.record({
       actor: { kind: "agent", name: sandbox.name },
       action: "secret.use",
       target: names.join(", "),
-      arguments: { host, method, path: path.slice(0, 1024) },
+      arguments: { host, port, method, path: path.slice(0, 1024) },
       label: "AUTONOMOUS (whitelisted)",
       rule: `bound to ${host}`,
       reason: null,
@@ -158,16 +191,21 @@ export class Secrets {
     });
   }
 
+  #usable(to: Destination): SecretRow[] {
+    // Nobody logs in with OPTIONS; it only asks what could be asked.
+    return to.method === "OPTIONS" ? [] : this.#injected().filter((row) => isBound(row, to));
+  }
+
   #injected(): SecretRow[] {
     return [...this.#rows.values()].filter(({ name }) => !this.#reserved.has(name));
   }
 
-  #entry(action: string, name: string, hosts: readonly string[]): AuditEntry {
+  #entry(action: string, name: string, hosts: readonly string[], projects: Secret["projects"]): AuditEntry {
     return {
       actor: OWNER,
       action,
       target: name,
-      arguments: { hosts: [...hosts] },
+      arguments: { hosts: [...hosts], projects },
       label: "RECORDED",
       rule: null,
       reason: null,
@@ -205,8 +243,19 @@ function fillValue(
   return basic === undefined ? filled : `Basic ${Buffer.from(filled, "latin1").toString("base64")}`;
 }
 
-export function isBound({ hosts, methods, path }: SecretBinding, to: Destination): boolean {
-  if (!hosts.some((pattern) => matches(pattern, to.host))) return false;
+const USUAL_PORTS = { http: 80, https: 443 } as const;
+
+/** By host and port. */
+function isFor({ hosts }: Pick<SecretBinding, "hosts">, to: Pick<Destination, "protocol" | "host" | "port">): boolean {
+  return hosts.some((text) => {
+    const { host, port } = boundHost(text);
+    return matches(host, to.host) && to.port === (port === undefined ? USUAL_PORTS[to.protocol] : Number(port));
+  });
+}
+
+export function isBound(binding: SecretBinding, to: Destination): boolean {
+  const { methods, path } = binding;
+  if (!isFor(binding, to)) return false;
   if (methods.length > 0 && !methods.some((method) => method === to.method)) return false;
   return path === null || isBelow(path, to.path);
 }
@@ -217,15 +266,15 @@ function isBelow(prefix: string, path: string): boolean {
   return path === prefix || path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
 }
 
-/** A row whose binding was edited behind our back does not open any more. */
-function contextOf({ name, hosts, methods, path, header, placeholder }: Secret): string {
-  return JSON.stringify([name, hosts, methods, path, header, placeholder]);
+/** A row whose binding or scope was edited behind our back does not open any more. One for no project has the same as before there were scopes. */
+function contextOf({ name, hosts, methods, path, header, projects, placeholder }: Secret): string {
+  return JSON.stringify([name, hosts, methods, path, header, placeholder, ...(projects?.length === 0 ? [] : [projects])]);
 }
 
 function bindingOf({ hosts, methods, path, header }: SecretBinding): SecretBinding {
   return { hosts, methods, path, header };
 }
 
-function shown({ name, hosts, methods, path, header, placeholder, createdAt, changedAt }: SecretRow): Secret {
-  return { name, hosts, methods, path, header, placeholder, createdAt, changedAt };
+function shown({ name, hosts, methods, path, header, projects, placeholder, createdAt, changedAt }: SecretRow): Secret {
+  return { name, hosts, methods, path, header, projects, placeholder, createdAt, changedAt };
 }

@@ -143,6 +143,15 @@ async function needs(db: Kysely<unknown>): Promise<void> {
   }
 }
 
+/** Secrets of before have no projects: whichever uses one next, a person is asked. */
+async function projectsOfSecrets(db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{ name: string; body: string }>`select name, body from secrets`.execute(db);
+  for (const { name, body } of rows) {
+    const scoped = JSON.stringify({ ...(JSON.parse(body) as object), projects: [] });
+    await sql`update secrets set body = ${scoped} where name = ${name}`.execute(db);
+  }
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   firstTables,
   experimentsAndPromotions,
@@ -150,4 +159,5 @@ export const MIGRATIONS: readonly Migration[] = [
   approvals,
   secretsUsageAndEffects,
   needs,
+  projectsOfSecrets,
 ];

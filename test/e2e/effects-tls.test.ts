@@ -42,7 +42,7 @@ describe("the ledger of effects over TLS", needs("root", "openssl", "curl"), () 
       config: { network: { mode: "allow-list", private: [{ host: "bound.test", ports: [port] }], resolvers: [resolver.address] } },
       env: { NODE_EXTRA_CA_CERTS: own.file },
     });
-    viv(server, ["secret", "set", "shop", "--host", "bound.test"], { input: CANARY });
+    viv(server, ["secret", "set", "shop", "--host", `bound.test:${port}`, "--all-projects"], { input: CANARY });
     box = (await server.create()).id;
   });
   beforeEach(() => {

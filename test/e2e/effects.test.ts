@@ -67,7 +67,7 @@ describe("the ledger of effects", needs("root", "curl"), () => {
 
   test("SC-02, SC-06: a placeholder arrives as it is: over plain HTTP at the host of its secret, and anywhere else", async () => {
     for (const host of ["shop.test", "api.example.com"]) {
-      const kept = viv(server, ["secret", "set", "shop", "--host", host, "--json"], { input: "the-real-value" });
+      const kept = viv(server, ["secret", "set", "shop", "--host", host, "--all-projects", "--json"], { input: "the-real-value" });
       const { placeholder } = JSON.parse(kept.out) as { placeholder: string };
       expect((await server.sh(box, curl(`-H 'Authorization: Bearer ${placeholder}'`))).stdout).toBe("done\n200");
       expect(carried.at(-1)).toBe(`Bearer ${placeholder}`);

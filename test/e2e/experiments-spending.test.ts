@@ -34,7 +34,9 @@ describe("an attempt that uses network and models", needs("root", "curl"), () =>
       files: { "vivarium.json": JSON.stringify({ network: { mode: "allow-list" } }) },
     });
     await server.client.call("trust", { project: server.project });
-    expect(viv(server, ["secret", "set", "anthropic", "--host", "127.0.0.1"], { input: "a-key\n" }).code).toBe(0);
+    expect(viv(server, ["secret", "set", "anthropic", "--host", new URL(api.url).host, "--all-projects"], { input: "a-key\n" }).code).toBe(
+      0,
+    );
   });
   afterAll(async () => {
     web.close();

@@ -1,6 +1,7 @@
 /** NET-4: a secret of any HTTPS host is put into requests outside, and into no others. */
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,8 +10,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CANARY, scanFor } from "../support/canaries.ts";
 import { certificate } from "../support/certificates.ts";
 import { TestResolver } from "../support/origins.ts";
-import { TestServer } from "../support/server.ts";
+import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { Terminal } from "../support/terminal.ts";
 import { viv } from "../support/viv.ts";
 
 describe("secrets in requests over TLS", needs("root", "openssl", "curl"), () => {
@@ -41,7 +43,9 @@ describe("secrets in requests over TLS", needs("root", "openssl", "curl"), () =>
       env: { NODE_EXTRA_CA_CERTS: own.file },
     });
     for (const host of ["bound.test", "wrong.test"])
-      viv(server, ["secret", "set", host.slice(0, 5), "--host", host, "--path", "/v1"], { input: `${CANARY}-${host}` });
+      viv(server, ["secret", "set", host.slice(0, 5), "--host", `${host}:${port}`, "--path", "/v1", "--all-projects"], {
+        input: `${CANARY}-${host}`,
+      });
     box = (await server.create()).id;
   });
   afterAll(async () => {
@@ -81,6 +85,45 @@ describe("secrets in requests over TLS", needs("root", "openssl", "curl"), () =>
     expect(wrong.stdout).toMatch(/ERR_TLS_CERT_ALTNAME_INVALID.*502$/s);
     expect((await server.sh(box, curl("bound.test", "-X TRACE"))).stdout).toMatch(/400$/);
     expect(heard.length).toBe(before);
+  });
+
+  test("SC-14: another project than the one it was kept for has a person asked, and gets nothing before", async () => {
+    const set = (...words: string[]) => viv(server, ["secret", "set", "mine", "--host", `bound.test:${port}`, ...words], { input: CANARY });
+    expect(set()).toMatchObject({ code: 2, err: expect.stringMatching(/Which projects.*--project PATH.*--all-projects/s) });
+    expect(set("--project", server.project)).toMatchObject({ code: 0, out: expect.stringContaining(server.project) });
+    const other = join(server.place, "other");
+    mkdirSync(other);
+    execFileSync("git", ["init", "-q", other]);
+    const [own, stranger] = [(await server.create()).id, (await server.create({ project: other })).id];
+    const line = curl("bound.test", '-H "Authorization: Bearer $VIV_SECRET_MINE"');
+    expect((await server.sh(own, line)).stdout).toBe("done\n200");
+    for (const answer of ["deny", "once"] as const) {
+      const before = heard.length;
+      const used = server.sh(stranger, line);
+      const [asked] = await eventually(
+        async () => (await server.client.call("listApprovals", {})).approvals,
+        (waiting) => waiting.length > 0,
+      );
+      expect(asked).toMatchObject({ kind: "secret", project: other, target: `mine, which goes to bound.test:${port}` });
+      expect(heard.length).toBe(before);
+      await server.client.call("answerApproval", { approval: asked?.id ?? "", answer, approver: server.approver() });
+      expect((await used).stdout).toMatch(answer === "deny" ? /the answer is no.*403$/s : /^done\n200$/);
+      // What was denied stays so for this secret; kept anew, it is another one.
+      if (answer === "deny") viv(server, ["secret", "rm", "mine"]);
+      if (answer === "deny") set("--project", server.project);
+    }
+    expect(heard.at(-1)?.authorization).toBe(`Bearer ${CANARY}`);
+  });
+
+  test("NET-4: which projects use it is asked on a terminal", async () => {
+    const terminal = new Terminal(server, ["secret", "set", "asked", "--host", "asked.test"], server.project);
+    await terminal.until("Which projects may use asked?");
+    // This one; and then the value.
+    await terminal.until("is kept for asked.test and projects:", "t\n");
+    expect(await terminal.end()).toBe(0);
+    const { secrets } = await server.client.call("listSecrets", {});
+    expect(secrets.find(({ name }) => name === "asked")?.projects).toEqual([server.project]);
+    expect(viv(server, ["secret", "ls"]).out).toMatch(/PROJECTS(.|\n)*asked +asked\.test +\S*project/);
   });
 
   test("SC-12: the authority's key is not inside, and only hosts with a secret are opened", async () => {

@@ -53,9 +53,15 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
         budgets: { sandbox: 0.05 },
       },
     });
-    expect(viv(server, ["secret", "set", "anthropic", "--host", "127.0.0.1"], { input: `${CANARY}-a\n` }).code).toBe(0);
-    expect(viv(server, ["secret", "set", "openai", "--host", "127.0.0.1"], { input: `${CANARY}-o` }).code).toBe(0);
-    expect(viv(server, ["secret", "set", "elsewhere", "--host", "api.example.com"], { input: `${CANARY}-e` }).code).toBe(0);
+    expect(
+      viv(server, ["secret", "set", "anthropic", "--host", new URL(api.url).host, "--all-projects"], { input: `${CANARY}-a\n` }).code,
+    ).toBe(0);
+    expect(viv(server, ["secret", "set", "openai", "--host", new URL(api.url).host, "--all-projects"], { input: `${CANARY}-o` }).code).toBe(
+      0,
+    );
+    expect(viv(server, ["secret", "set", "elsewhere", "--host", "api.example.com", "--all-projects"], { input: `${CANARY}-e` }).code).toBe(
+      0,
+    );
     box = (await server.create()).id;
   });
   afterAll(async () => {
@@ -141,12 +147,12 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
       viv(server, ["secret", "ls", "--json"]),
       viv(server, ["secret", "ls"]),
       viv(server, ["audit", "--json"]),
-      viv(server, ["secret", "set", "bad", "--host", "127.0.0.1"], { input: `${CANARY}-\u0001\n` }),
-      viv(server, ["secret", "set", "bad", "--host", "no host"], { input: `${CANARY}-` }),
+      viv(server, ["secret", "set", "bad", "--host", "127.0.0.1", "--all-projects"], { input: `${CANARY}-\u0001\n` }),
+      viv(server, ["secret", "set", "bad", "--host", "no host", "--all-projects"], { input: `${CANARY}-` }),
     ];
     expect(answers.map(({ code }) => code)).toEqual([0, 0, 0, 2, 2]);
     for (const { out, err } of answers) expect(out + err).not.toContain(`${CANARY}-`);
-    expect(answers[0]?.out).toContain('"hosts":["127.0.0.1"]');
+    expect(answers[0]?.out).toContain(`"hosts":["${new URL(api.url).host}"]`);
     expect(answers[2]?.out).toContain("secret.set");
   });
 
@@ -223,7 +229,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     const url = `https://127.0.0.1:${(tls.address() as AddressInfo).port}`;
     const own = await TestServer.start({ config: { models: { anthropic: { url, secret: "key" } } } });
     try {
-      viv(own, ["secret", "set", "key", "--host", "127.0.0.1"], { input: CANARY });
+      viv(own, ["secret", "set", "key", "--host", new URL(url).host, "--all-projects"], { input: CANARY });
       const sandbox = (await own.create()).id;
       expect((await own.sh(sandbox, anthropic(ASK))).stdout).toMatch(/SELF_SIGNED.*\n502$/s);
       expect(heard).toEqual([]);
@@ -290,7 +296,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
   });
 
   test("SC-13: a replaced key is used at once, a removed one never again, and programs inside are told", async () => {
-    viv(server, ["secret", "set", "anthropic", "--host", "127.0.0.1"], { input: `${CANARY}-second` });
+    viv(server, ["secret", "set", "anthropic", "--host", new URL(api.url).host], { input: `${CANARY}-second` });
     const own = (await server.create()).id;
     await server.sh(own, anthropic(ASK));
     expect(api.last.headers["x-api-key"]).toBe(`${CANARY}-second`);

@@ -119,7 +119,7 @@ describe("imported logins", needs("root", "openssl", "git", "curl", "wget", "pip
     const env = { HOME: home };
     const looked = viv(server, ["secret", "import", "--dry-run"], { env });
     expect(viv(server, ["secret", "ls"]).out).toContain("No secrets");
-    const kept = viv(server, ["secret", "import", "--json"], { env });
+    const kept = viv(server, ["secret", "import", "--all-projects", "--json"], { env });
     const again = viv(server, ["secret", "import"], { env });
     const listed = viv(server, ["secret", "ls"]);
     const bad = viv(server, ["secret", "import", join(home, ".gitconfig")], { env });
@@ -133,18 +133,21 @@ describe("imported logins", needs("root", "openssl", "git", "curl", "wget", "pip
     };
     expect(logins.map(({ secret, host, state }) => `${secret} ${host} ${state}`).toSorted()).toEqual(
       [
-        "npm-npm.test npm.test new",
-        "npm-npm-user.test npm-user.test new",
+        `npm-npm.test npm.test:${port} new`,
+        `npm-npm-user.test npm-user.test:${port} new`,
         "netrc-api.test api.test new",
-        "pip-pypi.test pypi.test new",
-        "git-git.test git.test new",
-        "cargo-mine crates.test new",
+        `pip-pypi.test pypi.test:${port} new`,
+        `git-git.test git.test:${port} new`,
+        `cargo-mine crates.test:${port} new`,
         "null null left out",
         "null null left out",
         "null null left out",
       ].toSorted(),
     );
     expect(again.out).toContain("unchanged");
+    // The file names no port, and this host has another one than usual; an import leaves that as it is.
+    viv(server, ["secret", "set", "netrc-api.test", "--host", `api.test:${port}`], { input: value("api.test") });
+    expect(viv(server, ["secret", "import"], { env }).out).not.toContain("replaced");
     expect(listed.out).toContain("npm-user.test");
     box = (await server.create({ env: { HOME: home, PATH: "/usr/bin:/bin", SSL_CERT_FILE: join(home, "authorities.pem") } })).id;
   });

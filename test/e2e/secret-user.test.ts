@@ -50,7 +50,9 @@ describe("secrets under an ordinary user's server", needs("root", "user-namespac
   });
 
   test("NET-4: an imported login is a placeholder inside, and the host gets the value", async () => {
-    expect(viv(server, ["secret", "import"]).out).toContain("netrc-bound.test");
+    expect(viv(server, ["secret", "import", "--project", server.project]).out).toContain("netrc-bound.test");
+    // The file names no port, and this host has another one than usual.
+    viv(server, ["secret", "set", "netrc-bound.test", "--host", `bound.test:${port}`], { input: `${CANARY}-user` });
     const box = (await server.create({ env: { HOME: server.place, PATH: "/usr/bin:/bin" } })).id;
     const { stdout, stderr } = await server.sh(box, `cat ~/.netrc; curl -sS --netrc https://bound.test:${port}/`);
     expect(stdout, stderr).toMatch(/^machine bound\.test login me password viv-secret-[\w-]+\nhello$/);

@@ -180,6 +180,7 @@ describe("tunnels through the proxy", () => {
       lab.interceptor = {
         wants: (host) => host === "bound.test",
         credentials: () => ({ key: own.key.toString(), cert: own.cert.toString() }),
+        permit: async () => undefined,
         fill: (_, headers) => ({ headers, hidden: [], used: [] }),
         record: async () => undefined,
       };

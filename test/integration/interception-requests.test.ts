@@ -22,7 +22,7 @@ describe("requests in TLS to a host with a secret", needs("openssl"), () => {
 
   beforeAll(async () => {
     host = await BoundHost.open();
-    ({ placeholder } = await host.secrets.set("key", VALUE, BINDING));
+    ({ placeholder } = await host.keep("key", VALUE, BINDING));
   });
   beforeEach(() => {
     host.heard.length = host.lab.records.length = 0;
@@ -154,7 +154,7 @@ describe("effects over TLS that are held", needs("openssl"), () => {
       if (ledger !== undefined) ledger.approvals = approvals;
       await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
       await host.lab.set({ effects: "hold" });
-      const { placeholder } = await host.secrets.set("key", VALUE, BINDING);
+      const { placeholder } = await host.keep("key", VALUE, BINDING);
       const post = (): Promise<string> => host.ask("POST /orders", [`Authorization: Bearer ${placeholder}`, "Content-Length: 3"], "a=1");
       const first = await post();
       const [asked] = await approvals.list(false);
@@ -181,7 +181,7 @@ describe("receipts of effects", needs("openssl"), () => {
   test("NET-6: are the host's own answers: of a request that the proxy refused there is none", async () => {
     const host = await BoundHost.open((store) => new Ledger(store, { info: () => undefined, warn: () => undefined }));
     try {
-      await host.secrets.set("key", VALUE, { ...BINDING, hosts: ["bound.test", "self.test"] });
+      await host.keep("key", VALUE, { ...BINDING, hosts: ["bound.test", "self.test"] });
       const own = host.certificate("self", ["self.test"]);
       const port = await host.serve(own.key, own.cert, ["self.test"]);
       expect(await host.ask("POST /refused", ["Content-Length: 0"], "", "self.test", port)).toMatch(/^HTTP\/1.1 502 /);
@@ -208,7 +208,7 @@ describe("the policy's say in TLS that is opened", needs("openssl"), () => {
     host.lab.judge = async (_, __, ruling) => ({ ...ruling, approval: `question-${(asked += 1)}` });
     host.lab.standing = async () => () => stands;
     try {
-      await host.secrets.set("key", VALUE, BINDING);
+      await host.keep("key", VALUE, BINDING);
       const tls = await host.secured();
       const next = async (): Promise<string> => {
         tls.write("GET /x HTTP/1.1\r\nHost: bound.test\r\n\r\n");

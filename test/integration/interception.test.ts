@@ -26,8 +26,13 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
 
   beforeAll(async () => {
     host = await BoundHost.open();
-    const binding = { hosts: ["bound.test", "expired.test", "self.test", "wrong.test"], methods: [], path: null, header: null };
-    ({ placeholder } = await host.secrets.set("key", VALUE, binding));
+    const binding = {
+      hosts: ["bound.test", "expired.test", "self.test", `wrong.test:${host.port}`],
+      methods: [],
+      path: null,
+      header: null,
+    };
+    ({ placeholder } = await host.keep("key", VALUE, binding));
   });
   beforeEach(() => {
     host.heard.length = host.lab.records.length = 0;
@@ -52,8 +57,8 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     await host.ask("POST /b", [bearer(), "Content-Length: 0"]);
     const found = (await uses()).slice(before);
     expect(found.map(({ target, arguments: details, label }) => [target, details, label])).toEqual([
-      ["key", { host: "bound.test", method: "GET", path: "/a" }, "AUTONOMOUS (whitelisted)"],
-      ["key", { host: "bound.test", method: "POST", path: "/b" }, "AUTONOMOUS (whitelisted)"],
+      ["key", { host: "bound.test", port: host.port, method: "GET", path: "/a" }, "AUTONOMOUS (whitelisted)"],
+      ["key", { host: "bound.test", port: host.port, method: "POST", path: "/b" }, "AUTONOMOUS (whitelisted)"],
     ]);
     host.heard.length = 0;
     const full = vi.spyOn(host.store, "change").mockRejectedValue(new Error("The disk is full."));
@@ -91,7 +96,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
   });
 
   test("SC-03: where the rule names a header, method or path, nowhere else", async () => {
-    const { placeholder: narrow } = await host.secrets.set("narrow", "narrow-value-5512", {
+    const { placeholder: narrow } = await host.keep("narrow", "narrow-value-5512", {
       hosts: ["bound.test"],
       methods: ["POST"],
       path: "/v1",
@@ -215,7 +220,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
   });
 
   test("SC-13: a replaced secret is used by the next request of a connection that is open, a removed one by none", async () => {
-    const { placeholder: own } = await host.secrets.set("turning", "first-value-1111", {
+    const { placeholder: own } = await host.keep("turning", "first-value-1111", {
       hosts: ["bound.test"],
       methods: [],
       path: null,
@@ -232,7 +237,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
       return String(host.last.headers["x-key"]);
     };
     expect(await next()).toBe("first-value-1111");
-    await host.secrets.set("turning", "second-value-2222", { hosts: ["bound.test"], methods: [], path: null, header: null });
+    await host.keep("turning", "second-value-2222", { hosts: ["bound.test"], methods: [], path: null, header: null });
     expect(await next()).toBe("second-value-2222");
     await host.secrets.remove("turning");
     expect(await next()).toBe(own);
@@ -242,7 +247,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
   test("SC-10: a secret that does not open any more is sent to nobody, and the answer says so without it", async () => {
     const lost = await BoundHost.open();
     try {
-      const { placeholder: own } = await lost.secrets.set("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null });
+      const { placeholder: own } = await lost.keep("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null });
       writeFileSync(join(lost.place, "secrets-key"), `${"0".repeat(64)}\n`);
       const audit = new Audit(lost.store, join(lost.place, "anchor"), () => undefined);
       const secrets = await Secrets.open(lost.store, audit, new Sealing(join(lost.place, "secrets-key")));

@@ -60,8 +60,8 @@ describe("budgets of models", () => {
   async function up(budgets: BudgetsConfig): Promise<void> {
     store = await openSqliteStore(join(place, "vivarium.db"));
     const audit = new Audit(store, join(place, "anchor"), () => undefined);
-    const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), new Set(["key"]));
-    await secrets.set("key", "the-key-of-the-api", { hosts: ["127.0.0.1"], methods: [], path: null, header: null });
+    const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { reserved: new Set(["key"]) });
+    await secrets.set("key", "the-key-of-the-api", { hosts: [new URL(api.url).host], methods: [], path: null, header: null }, null);
     await store.change(async (change) => {
       for (const row of Object.values(BOXES)) await change.putSandbox(row);
     });

@@ -50,8 +50,8 @@ describe("the model gateway under attack", () => {
     );
     store = await openSqliteStore(join(place, "vivarium.db"));
     audit = new Audit(store, join(place, "anchor"), () => undefined);
-    const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), new Set(["key"]));
-    await secrets.set("key", "the-key-of-the-api", { hosts: ["127.0.0.1"], methods: [], path: null, header: null });
+    const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { reserved: new Set(["key"]) });
+    await secrets.set("key", "the-key-of-the-api", { hosts: [`127.0.0.1:${api}`], methods: [], path: null, header: null }, null);
     await store.change((change) => change.putSandbox(ROW));
     const models = new Models({
       store,

@@ -214,7 +214,7 @@ describe("secrets that come back", needs("openssl"), () => {
 
   beforeEach(async () => {
     host = await BoundHost.open();
-    ({ placeholder } = await host.secrets.set("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null }));
+    ({ placeholder } = await host.keep("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null }));
   });
   afterEach(() => host.close());
 
@@ -245,7 +245,7 @@ describe("secrets that come back", needs("openssl"), () => {
   });
 
   test("SC-02: a path that some servers take for a climbing one is below nothing", async () => {
-    const narrow = await host.secrets.set("narrow", "narrow-value-1234", { hosts: ["bound.test"], methods: [], path: "/v1", header: null });
+    const narrow = await host.keep("narrow", "narrow-value-1234", { hosts: ["bound.test"], methods: [], path: "/v1", header: null });
     for (const path of ["/v1/..;/admin", "/v1/..;a=b/admin", "/v1/%2e%2e;/admin", "/v1/%252e%252e/admin", "/v1/..%252fadmin"]) {
       await host.ask(`GET ${path}`, [`X-Key: ${narrow.placeholder}`]);
       expect(host.last.headers["x-key"], path).toBe(narrow.placeholder);

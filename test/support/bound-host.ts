@@ -13,6 +13,7 @@ import { Audit } from "../../src/audit/audit.ts";
 import type { EffectDesk } from "../../src/network/effects.ts";
 import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
 import { Sealing } from "../../src/secrets/sealing.ts";
+import type { Secret, SecretBinding } from "../../src/schema/secret.ts";
 import { Secrets } from "../../src/secrets/secrets.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -39,6 +40,7 @@ export class BoundHost {
   readonly interceptor: SecretInterceptor;
   readonly lab: ProxyLab;
   readonly #known = getCACertificates("default");
+  readonly #kept = new Map<string, { readonly value: string; readonly binding: SecretBinding }>();
   /** Of the host that shows a good certificate for bound.test and other.test. */
   port = 0;
   answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void = (_, response) => response.end("done");
@@ -79,7 +81,18 @@ export class BoundHost {
       this.lab.names.set(name, [ADDRESS]);
       this.lab.opened.push({ host: name, ports: [port], tcp: false });
     }
+    for (const [name, { value, binding }] of this.#kept) if (this.secrets.find(name) !== undefined) await this.keep(name, value, binding);
     return port;
+  }
+
+  /** A secret for every project, bound to the ports that its hosts have here, also to those they get later. */
+  async keep(name: string, value: string, binding: SecretBinding): Promise<Secret> {
+    this.#kept.set(name, { value, binding });
+    const hosts = binding.hosts.flatMap((host) => {
+      const ports = this.lab.opened.flatMap((rule) => (rule.host === host ? rule.ports : []));
+      return ports.length === 0 ? [host] : ports.map((port) => `${host}:${port}`);
+    });
+    return this.secrets.set(name, value, { ...binding, hosts }, null);
   }
 
   /** The same host without TLS and without the proxy: what it does when nothing protects it. */

@@ -26,7 +26,7 @@ describe("an .npmrc", () => {
     expect(found("npm", NPMRC)).toEqual([
       ["npm-registry.npmjs.org", "registry.npmjs.org", "npm-value"],
       ["npm-packages.example.com-npm-team", "packages.example.com", "team-value"],
-      ["npm-old.example.com", "old.example.com", "pass-value"],
+      ["npm-old.example.com", "old.example.com:8443", "pass-value"],
       ["npm-basic.example.com", "basic.example.com", "basic-value"],
       ["npm-packages.example.com", "packages.example.com", "plain-value"],
     ]);

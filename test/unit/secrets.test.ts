@@ -4,17 +4,23 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { DatabaseSync } from "node:sqlite";
+import { Approvals } from "../../src/approvals/approvals.ts";
 import { Audit } from "../../src/audit/audit.ts";
-import type { SecretBinding } from "../../src/schema/secret.ts";
+import type { Approval } from "../../src/schema/approval.ts";
+import { SecretBinding, type Secret } from "../../src/schema/secret.ts";
 import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
 import { Sealing } from "../../src/secrets/sealing.ts";
-import { isBound, Secrets } from "../../src/secrets/secrets.ts";
+import { isBound, Secrets, type Destination } from "../../src/secrets/secrets.ts";
+import { MIGRATIONS } from "../../src/store/migrations.ts";
 import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
+import { aSandboxRow } from "../support/rows.ts";
+import { eventually } from "../support/server.ts";
 
 const CANARY = "sk-canary-5b1f0a77c2";
 const BINDING: SecretBinding = { hosts: ["api.example.com"], methods: [], path: null, header: null };
-const THERE = { host: "api.example.com", method: "POST", path: "/v1/messages" };
+const THERE = { protocol: "https", host: "api.example.com", port: 443, method: "POST", path: "/v1/messages" } as const;
 
 let place: string;
 let store: Store;
@@ -91,7 +97,7 @@ describe("a secret", () => {
   });
 
   test("SC-02: goes nowhere but to its hosts, methods and paths", () => {
-    const bound = (binding: Partial<SecretBinding>, to: Partial<typeof THERE>): boolean =>
+    const bound = (binding: Partial<SecretBinding>, to: Partial<Destination>): boolean =>
       isBound({ ...BINDING, ...binding }, { ...THERE, ...to });
     expect(bound({}, {})).toBe(true);
     expect(bound({}, { host: "api.example.com.evil.test" })).toBe(false);
@@ -103,6 +109,20 @@ describe("a secret", () => {
     expect(bound({ path: "/v1" }, { path: "/v1/../admin" })).toBe(false);
     expect(bound({ path: "/v1" }, { path: "/v1/%2E%2e/admin" })).toBe(false);
     expect(bound({ path: "/v1" }, { path: "/v1/..%2fadmin" })).toBe(false);
+  });
+
+  test("SC-02: goes to the usual port of its host, or to the one that is named", () => {
+    const bound = (host: string, to: Partial<Destination>): boolean => isBound({ ...BINDING, hosts: [host] }, { ...THERE, ...to });
+    expect([bound("api.example.com", { port: 8443 }), bound("api.example.com:8443", { port: 8443 })]).toEqual([false, true]);
+    expect([bound("api.example.com:8443", {}), bound("api.example.com:443", {})]).toEqual([false, true]);
+    expect(bound("*.example.com:8443", { port: 8443 })).toBe(true);
+    expect([bound("::1", { host: "::1" }), bound("[::1]:8443", { host: "::1", port: 8443 })]).toEqual([true, true]);
+    expect([bound("127.0.0.1", { protocol: "http", host: "127.0.0.1", port: 80 }), bound("127.0.0.1", { protocol: "http", host: "127.0.0.1" })]).toEqual([true, false]); // prettier-ignore
+    const hosts = (text: string): boolean => SecretBinding.safeParse({ hosts: [text] }).success;
+    expect(["a.test", "*.a.test:1", "::1", "[::1]:65535", "1.2.3.4:80"].map(hosts)).toEqual([true, true, true, true, true]);
+    expect(["a.test:", "a.test:0", "a.test:080", "a.test:65536", "a.test:1:2", "a.test:*", "[a.test"].map(hosts)).toEqual(
+      Array(7).fill(false),
+    );
   });
 });
 
@@ -153,5 +173,96 @@ describe("the authority of this install", () => {
     expect(bundle).toContain("\nb3du\n");
     expect(bundle).not.toContain(CANARY);
     expect(bundle.endsWith(certOf(interceptor))).toBe(true);
+  });
+});
+
+describe("the projects of a secret", () => {
+  const bearer = (placeholder: string): string[] => ["Authorization", `Bearer ${placeholder}`];
+  const still = new AbortController().signal;
+  let approvals: Approvals;
+
+  beforeEach(async () => {
+    const audit = new Audit(store, join(place, "anchor"), () => undefined);
+    approvals = new Approvals(store, audit, join(place, "token"));
+    secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { approvals, holdMs: 20_000 });
+    for (const [id, project] of [
+      ["in-a", "/srv/a"],
+      ["also-in-a", "/srv/a"],
+      ["in-b", "/srv/b"],
+    ] as const)
+      // prettier-ignore
+      await store.change((change) => change.putSandbox(aSandboxRow({ id, name: id, project, idempotencyKey: null })));
+  });
+
+  const use = (sandbox: string, { placeholder }: Secret) => secrets.permit(sandbox, THERE, bearer(placeholder), still);
+  async function answer(given: "once" | "always" | "deny"): Promise<Approval> {
+    const [asked] = await eventually(
+      () => approvals.list(false),
+      (waiting) => waiting.length > 0,
+    );
+    return approvals.answer(asked?.id ?? "", given, readFileSync(join(place, "token"), "utf8").trim());
+  }
+
+  test("SC-14: use it without a question; another one has a person asked, and a yes is for that sandbox", async () => {
+    const key = await secrets.set("key", CANARY, BINDING, ["/srv/a"]);
+    expect([await use("in-a", key), await secrets.permit("in-b", THERE, ["Authorization", "none"], still)]).toEqual([undefined, undefined]);
+    const both = Promise.all([use("in-b", key), use("in-b", key)]);
+    const asked = await answer("once");
+    expect(asked).toMatchObject({ kind: "secret", project: "/srv/b", target: "key, which goes to api.example.com" });
+    expect(await both).toEqual([undefined, undefined]);
+    expect(await use("in-b", key)).toBeUndefined();
+    expect(await approvals.list(false)).toEqual([]);
+  });
+
+  test("SC-14: are none of a new secret; always is for the project, and for this secret alone", async () => {
+    const key = await secrets.set("key", CANARY, BINDING);
+    expect(key.projects).toEqual([]);
+    const first = use("in-a", key);
+    await answer("always");
+    expect([await first, await use("also-in-a", key)]).toEqual([undefined, undefined]);
+    const other = use("in-b", key);
+    await answer("deny");
+    expect(await other).toMatchObject({ code: "secret_denied" });
+    // Another one that gets its name.
+    await secrets.remove("key");
+    const another = await secrets.set("key", CANARY, BINDING);
+    const again = use("also-in-a", another);
+    await answer("deny");
+    expect(await again).toMatchObject({ code: "secret_denied" });
+  });
+
+  test("SC-14: a model's key is asked about, too", async () => {
+    await secrets.set("key", CANARY, BINDING, ["/srv/a"]);
+    expect(await secrets.permitNamed("in-a", "key", still)).toBeUndefined();
+    const other = secrets.permitNamed("in-b", "key", still);
+    await answer("deny");
+    expect(await other).toMatchObject({ code: "secret_denied" });
+  });
+
+  test("SC-14: stay when the value is replaced, and can't be widened in the database", async () => {
+    await secrets.set("key", CANARY, BINDING, ["/srv/a"]);
+    expect((await secrets.set("key", "another", BINDING)).projects).toEqual(["/srv/a"]);
+    await secrets.set("wide", CANARY, BINDING, null);
+    expect((await secrets.set("wide", "another", BINDING)).projects).toBe(null);
+    const row = (await store.secrets()).find(({ name }) => name === "key");
+    if (row === undefined) throw new Error("no row");
+    for (const projects of [null, ["/srv/a", "/srv/b"]]) {
+      await store.change((change) => change.putSecret({ ...row, projects }));
+      await store.close();
+      await open();
+      expect(() => secrets.valueFor("key", THERE)).toThrow(expect.objectContaining({ code: "secret_unreadable" }));
+    }
+  });
+
+  test("SC-14: of a secret of an earlier version are none, and its value opens as before", async () => {
+    await secrets.set("key", CANARY, BINDING);
+    await store.close();
+    const database = new DatabaseSync(join(place, "vivarium.db"));
+    database.exec("update secrets set body = json_remove(body, '$.projects')");
+    database.exec(`pragma user_version = ${MIGRATIONS.findIndex(({ name }) => name === "projectsOfSecrets")}`);
+    database.close();
+    await open();
+    expect(secrets.list()).toMatchObject([{ name: "key", projects: [] }]);
+    expect(secrets.valueFor("key", THERE)).toBe(CANARY);
   });
 });

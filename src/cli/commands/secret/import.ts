@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { VivError } from "../../../schema/errors.ts";
 import { command } from "../../command.ts";
+import { askProjects, givenProjects, PROJECT_OPTIONS } from "../../secret-projects.ts";
 
 /** In a home folder; sandboxes find placeholders in these. */
 const PLACES = [
@@ -21,13 +22,13 @@ export default command({
   name: "secret import",
   summary: "Keep the logins of package managers and git, each for its own host",
   details:
-    "Reads .npmrc, .netrc, pip.conf, cargo's credentials and .git-credentials: the files named, or those of your home folder. Sandboxes made from then on find the same files with placeholders in them. Values are never shown.",
+    "Reads .npmrc, .netrc, pip.conf, cargo's credentials and .git-credentials: the files named, or those of your home folder. Sandboxes made from then on find the same files with placeholders in them. Values are never shown. Which projects use those that are new is asked, or said by an option.",
   examples: [
     ["viv secret import --dry-run", "what would be kept"],
     ["viv secret import", "those of your home folder"],
-    ["viv secret import ~/.npmrc", "one file"],
+    ["viv secret import --all-projects ~/.npmrc", "one file, for every project"],
   ],
-  options: { "dry-run": { type: "flag", summary: "Only show what was found" } },
+  options: { "dry-run": { type: "flag", summary: "Only show what was found" }, ...PROJECT_OPTIONS },
   positionals: [{ name: "FILE", summary: "A file with logins", optional: true, rest: "values", completes: "path" }],
   async run({ options, rest, json, screen, env, cwd, client }) {
     const dryRun = options["dry-run"];
@@ -37,7 +38,15 @@ export default command({
     const paths = named.length > 0 ? named : known.filter((path) => existsSync(path));
     const beside = paths.filter((path) => dirname(path).endsWith("/.cargo")).flatMap((path) => configs(dirname(path)));
     const files = [...new Set([...paths, ...beside])].map((path) => ({ path, text: read(path) }));
-    const answer = await (await client()).call("importSecrets", { files, dryRun });
+    const server = await client();
+    const given = givenProjects(options, cwd);
+    const found = dryRun || given === undefined ? await server.call("importSecrets", { files, dryRun: true }) : undefined;
+    const isNew = found?.logins.some(({ state }) => state === "new") === true;
+    const projects = given === undefined && isNew && !dryRun ? await askProjects("what is new", cwd) : given;
+    const answer =
+      dryRun && found !== undefined
+        ? found
+        : await server.call("importSecrets", { files, ...(projects === undefined ? {} : { projects }) });
     if (json) return screen.json(answer);
     if (answer.logins.length === 0) return screen.print("No logins were found.");
     screen.table(answer.logins, [

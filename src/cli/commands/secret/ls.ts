@@ -1,4 +1,5 @@
 import { command } from "../../command.ts";
+import { shownProjects } from "../../secret-projects.ts";
 import { ago } from "../../text.ts";
 
 export default command({
@@ -17,6 +18,7 @@ export default command({
     screen.table(answer.secrets, [
       { title: "NAME", value: ({ name }) => name },
       { title: "HOSTS", value: ({ hosts }) => hosts.join(", "), shrinks: true },
+      { title: "PROJECTS", value: ({ projects }) => shownProjects(projects), shrinks: true },
       { title: "METHODS", value: ({ methods }) => (methods.length === 0 ? "any" : methods.join(", ")) },
       { title: "PATH", value: ({ path }) => path ?? "any" },
       { title: "PLACEHOLDER", value: ({ placeholder }) => placeholder },
