@@ -1,5 +1,5 @@
 /** A btrfs file system in a sparse file, mounted through a loop device. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { open, rename, rm, truncate } from "node:fs/promises";
 import { basename } from "node:path";
 import { readMounts, type Mount } from "./mounts.ts";
@@ -7,6 +7,9 @@ import { runChecked } from "./run.ts";
 
 /** nosuid and nodev because a volume holds files that look like root's and like devices. */
 const MOUNT_OPTIONS = "nosuid,nodev,noatime,discard=async";
+
+/** What is not taken apart by then is given back when the pool is mounted again. */
+const SETTLE_MS = 5_000;
 
 /** The file is complete or absent: it is made aside and renamed. */
 export async function makePoolFile(file: string, bytes: number): Promise<void> {
@@ -58,4 +61,25 @@ export async function growPool(file: string, folder: string, bytes: number): Pro
   await truncate(file, bytes);
   await runChecked("losetup", ["-c", device]);
   await runChecked("btrfs", ["filesystem", "resize", "max", folder]);
+}
+
+/** Bytes of the host's disk that a mounted pool holds and does not use. */
+export function unusedBytes(file: string, folder: string): number {
+  const { blocks, bfree, bsize } = statfsSync(folder);
+  return statSync(file).blocks * 512 - (blocks - bfree) * bsize;
+}
+
+/** Gives them back. The kernel does so by itself, but late, and forgets what it has not done when the pool is unmounted. */
+export async function trimPool(folder: string): Promise<void> {
+  await runChecked("fstrim", [folder]);
+}
+
+/** Makes what was removed free now: a deleted subvolume is taken apart after one commit, and its space is free after the next. */
+export async function settlePool(folder: string): Promise<void> {
+  for (const what of [
+    ["filesystem", "sync"],
+    ["subvolume", "sync"],
+    ["filesystem", "sync"],
+  ])
+    await runChecked("btrfs", [...what, folder], { timeoutMs: SETTLE_MS });
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -72,4 +72,34 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
     resize(2400);
     await volumes.create(id, { base, project }, MIB);
   });
+
+  test("the host gets back what removals leave, soon after they are written, and all of it before the pool is closed", async () => {
+    const heldMib = (): number => (statSync(join(home, "pool.img")).blocks * 512) / MIB;
+    const fill = async (): Promise<void> => {
+      const { folder } = await volumes.create(newId("sandbox"), { base, project }, 1024 * MIB);
+      execFileSync("dd", ["if=/dev/urandom", `of=${join(folder, "system/upper/data")}`, "bs=1M", "count=100", "conv=fsync"], {
+        stdio: "pipe",
+      });
+    };
+    const keep = { volumes: new Set<string>(), snapshots: new Set<string>(), bases: new Set([base]), projects: new Set([project]) };
+    const removeAll = async (): Promise<void> => {
+      for (const id of readdirSync(join(home, "pool/volumes"))) await volumes.remove("volume", id);
+    };
+    await fill();
+    expect(heldMib()).toBeGreaterThan(400);
+    await removeAll();
+    await vi.waitFor(
+      async () => {
+        // The kernel does this by itself every half a minute.
+        execFileSync("btrfs", ["filesystem", "sync", join(home, "pool")], { stdio: "ignore" });
+        await volumes.reconcile(keep);
+        expect(heldMib()).toBeLessThan(60);
+      },
+      { timeout: 40_000, interval: 300 },
+    );
+    await fill();
+    await removeAll();
+    await volumes.close(true);
+    expect(heldMib()).toBeLessThan(60);
+  }, 60_000);
 });

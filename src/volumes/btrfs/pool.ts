@@ -6,7 +6,17 @@ import { mkdir, stat } from "node:fs/promises";
 import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { growPool, isPoolOf, makePoolFile, mountPool, poolMount, unmountPool } from "../../host/pool-file.ts";
+import {
+  growPool,
+  isPoolOf,
+  makePoolFile,
+  mountPool,
+  poolMount,
+  settlePool,
+  trimPool,
+  unmountPool,
+  unusedBytes,
+} from "../../host/pool-file.ts";
 import { describe } from "../../host/log.ts";
 import { mountOf, readMounts } from "../../host/mounts.ts";
 import { VivError } from "../../schema/errors.ts";
@@ -18,6 +28,8 @@ const FIRST_BYTES = 8 * GIB;
 const SMALLEST_BYTES = 256 * 1024 ** 2;
 /** The share of the pool that is kept free by growing it. */
 const FREE_SHARE = 0.25;
+/** Less than this is not worth the work of giving it back. */
+const UNUSED_BYTES = 32 * 1024 ** 2;
 const MEND_MS = 10_000;
 const MEND_AGAIN_MS = 50;
 
@@ -36,6 +48,9 @@ export class Pool {
   readonly #file: string | undefined;
   readonly #limit: number;
   #growing: Promise<void> | undefined;
+  #givingBack: Promise<void> | undefined;
+  /** What stayed unused although it was given back: the file system keeps some for itself. */
+  #stuckBytes = 0;
   /** Where the kernel tells about it; its name stays the same over mounts. */
   #system: string | undefined;
 
@@ -160,15 +175,41 @@ export class Pool {
     if (bytes >= found.size + 64 * 1024 ** 2) await growPool(this.#file, this.path, bytes);
   }
 
-  /** Waits for growing; the pool stays mounted because sandboxes outlive the server. */
+  /** Gives the host back what removals left in the file, if that is much. Never rejects: nobody waits for it, and it is tried again. */
+  startGivingBack(): void {
+    this.#givingBack ??= this.#giveBack()
+      .catch(() => undefined)
+      .finally(() => (this.#givingBack = undefined));
+  }
+
+  async #giveBack(): Promise<void> {
+    if (this.#file === undefined || this.isStopped()) return;
+    const unused = unusedBytes(this.#file, this.path);
+    this.#stuckBytes = Math.min(this.#stuckBytes, Math.max(0, unused));
+    if (unused - this.#stuckBytes < UNUSED_BYTES) return;
+    await trimPool(this.path);
+    this.#stuckBytes = Math.max(0, unusedBytes(this.#file, this.path));
+  }
+
+  /** Waits for what is under way; the pool stays mounted because sandboxes outlive the server. */
   async close(): Promise<void> {
     await this.#growing;
+    await this.#givingBack;
   }
 
   /** Nothing may be in use. */
   async unmount(): Promise<void> {
     await this.close();
-    if (this.#file !== undefined && poolMount(this.path) !== undefined) await unmountPool(this.path);
+    if (this.#file === undefined || poolMount(this.path) === undefined) return;
+    await this.#shrink(this.#file).catch(() => undefined);
+    await unmountPool(this.path);
+  }
+
+  /** A small one is left as it is: whoever waits for the end of the server would wait for this, too. */
+  async #shrink(file: string): Promise<void> {
+    if (this.isStopped() || (await stat(file)).blocks * 512 < UNUSED_BYTES) return;
+    await settlePool(this.path);
+    await this.#giveBack();
   }
 }
 

@@ -204,6 +204,7 @@ export class BtrfsVolumes implements Volumes {
   async reconcile(keep: VolumeKeep): Promise<string[]> {
     const removed = await this.#shelves.reconcile(keep);
     await this.#quotas.removeOthers([...(await this.#shelves.charged()), ...this.#creating]);
+    this.pool.startGivingBack();
     return removed;
   }
 
