@@ -1,13 +1,15 @@
 /** Questions answered on the terminal as they come: one key each. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
-import type { Approval } from "../schema/approval.ts";
+import type { Question } from "../schema/question.ts";
 import type { InputOf } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import { follow } from "./follow.ts";
 import { Keys } from "./keys.ts";
+import { definedOnly } from "./defined-only.ts";
 import { paintVerdict } from "./policy-options.ts";
+import { riskText } from "./promotion-view.ts";
 import { shortId } from "./references.ts";
 import type { Screen } from "./screen.ts";
 import type { Watching } from "./watch-experiment.ts";
@@ -26,7 +28,7 @@ export async function answerAsTheyCome(around: Watching, approver: string): Prom
   const { signal } = quitting;
   const keys = new Keys(process.stdin, () => quitting.abort());
   const seen = new Set<string>();
-  const look = async (): Promise<Approval[]> => (await client.call("listApprovals", { all: false })).approvals;
+  const look = async (): Promise<Question[]> => (await client.call("listApprovals", { all: false })).approvals;
   const concerns = ({ type }: VivEvent): boolean => type === "approval.asked";
   const states = follow({ ...around, say: (line) => screen.say(line) }, { look, concerns, isOver: () => false, signal });
   screen.say(screen.paintRemark("dim", "Questions are shown as they come; q ends it."));
@@ -47,7 +49,7 @@ export async function answerAsTheyCome(around: Watching, approver: string): Prom
 async function answerOne(
   around: Watching,
   keys: Keys,
-  question: Approval,
+  question: Question,
   { approver, signal }: { readonly approver: string; readonly signal: AbortSignal },
 ): Promise<void> {
   const { client, screen } = around;
@@ -86,26 +88,29 @@ async function goneMeanwhile(client: Client, approval: string, over: AbortContro
 type Say = (line: string) => void;
 type Painter = Pick<Screen, "paint">;
 
-export function showQuestion(say: Say, screen: Painter, { id, sandboxName, kind, target, reason, deadline }: Approval): void {
+export function showQuestion(say: Say, screen: Painter, { id, sandboxName, kind, target, reason, deadline, risks = [] }: Question): void {
   say(`${screen.paint("bold", shortId(id))}  ${sandboxName ?? "this machine"} asks about a ${kind}:`);
   say(`  ${screen.paint("cyan", cleanPath(target))}`);
-  say(`  ${clean(reason)} Denied ${until(deadline)} if nobody answers.`);
+  say(
+    `  ${clean(reason)} ${deadline === null ? "It waits as long as the sandbox is there." : `Denied ${until(deadline)} if nobody answers.`}`,
+  );
+  for (const risk of risks) say(`  ${screen.paint("yellow", riskText(risk))}`);
 }
 
-export function choices({ always }: Approval): string {
+export function choices({ always }: Question): string {
   const rule = always === null ? "" : `[a]lways, by the rule \`${cleanPath(always)}\`   `;
   return `  [o]nce   ${rule}[d]eny   [e]xplain   [s]kip`;
 }
 
 /** What a key answers. */
-export function answerTo({ always }: Approval, key: string): Answer | undefined {
+export function answerTo({ always }: Question, key: string): Answer | undefined {
   if (key === "a") return always === null ? undefined : "always";
   return key === "o" ? "once" : key === "d" ? "deny" : undefined;
 }
 
 export async function explain(
   { client, screen }: { client: Client; screen: Painter },
-  { sandbox, action, rule, reason }: Approval,
+  { sandbox, action, rule, reason }: Question,
   say: Say,
 ): Promise<void> {
   if (sandbox === null || action === undefined) return say(`  ${clean(rule ?? "no rule")}: ${clean(reason)}`);
@@ -118,9 +123,12 @@ export async function explain(
     say(`  ${paintVerdict(screen, verdict.padEnd(5), verdict)}  ${clean(command)}  (${clean(decided)}) ${clean(why)}`);
 }
 
-export async function send({ client }: Watching, { id }: Approval, answer: Answer, approver: string, say: Say): Promise<void> {
+export async function send({ client, env }: Watching, { id, kind }: Question, answer: Answer, approver: string, say: Say): Promise<void> {
   try {
-    await client.call("answerApproval", { approval: id, answer, approver });
+    // A promotion goes on with it, and its checks run in the environment of who says so.
+    const own = kind === "promotion" ? { env: definedOnly(env) } : {};
+    const { reason } = await client.call("answerApproval", { approval: id, answer, approver, ...own });
+    if (kind === "promotion" && answer !== "deny") say(clean(reason));
     say(`${shortId(id)} is ${answer === "deny" ? "denied" : `approved, ${answer}`}.`);
   } catch (error) {
     if (!(error instanceof VivError) || error.code !== "illegal_transition") throw error;

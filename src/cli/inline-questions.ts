@@ -3,7 +3,7 @@
  * that nothing else writes to, and there it is answered. Until then all keys are the command's: nobody says yes by typing.
  */
 import { VivError } from "../schema/errors.ts";
-import type { Approval } from "../schema/approval.ts";
+import type { Question } from "../schema/question.ts";
 import { answerTo, choices, explain, send, showQuestion } from "./answering.ts";
 import type { Stage } from "./held-output.ts";
 import { QuestionPage } from "./question-page.ts";
@@ -33,9 +33,9 @@ export class InlineQuestions {
   /** Said when the question has left the screen. */
   #unsaid: string[] = [];
   /** The one that was announced. */
-  #waiting: Approval | undefined;
+  #waiting: Question | undefined;
   /** The one that is on the screen, from the moment when it was called for. */
-  #shown: Approval | undefined;
+  #shown: Question | undefined;
 
   constructor(around: Asking, askers: Askers, approver: string) {
     this.#around = around;
@@ -99,7 +99,7 @@ export class InlineQuestions {
   }
 
   /** As the server tells it now. */
-  async #open(waiting: Approval): Promise<void> {
+  async #open(waiting: Question): Promise<void> {
     this.#shown = waiting;
     this.#around.stage.hold();
     const question = await this.#around.client.call("inspectApproval", { approval: waiting.id });
@@ -108,7 +108,7 @@ export class InlineQuestions {
     this.#draw(question, []);
   }
 
-  #draw(question: Approval, explained: readonly string[]): void {
+  #draw(question: Question, explained: readonly string[]): void {
     const lines: string[] = [];
     showQuestion((line) => lines.push(line), { paint: (_, text) => text }, question);
     this.#page.show([...lines, ...explained, "", choices(question)]);
@@ -126,7 +126,7 @@ export class InlineQuestions {
     else this.#unsaid.push(line);
   }
 
-  #press(question: Approval, key: string): void {
+  #press(question: Question, key: string): void {
     if (key === "s" || key === INTERRUPT) return this.#done(async () => this.#look());
     if (key === " " || key === "\r") this.#page.next();
     if (!this.#page.isSeen) return;
@@ -136,7 +136,7 @@ export class InlineQuestions {
     else if (key === "e") this.#explain(question).catch((error: unknown) => this.#fail(error));
   }
 
-  async #explain(question: Approval): Promise<void> {
+  async #explain(question: Question): Promise<void> {
     const lines: string[] = [];
     const plain = { client: this.#around.client, screen: { paint: (_: unknown, text: string) => text } };
     await explain(plain, question, (line) => lines.push(line));

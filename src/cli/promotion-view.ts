@@ -1,6 +1,6 @@
 /** Plans, stages and promotions, for people. */
 import type { CheckResult } from "../schema/check.ts";
-import type { PlannedChange, Promotion, PromotionPlan, StageResult } from "../schema/promotion.ts";
+import type { PlannedChange, Promotion, PromotionPlan, Risk, StageResult } from "../schema/promotion.ts";
 import { printOutput } from "./output-lines.ts";
 import { shortId } from "./references.ts";
 import type { Colour, Screen } from "./screen.ts";
@@ -35,8 +35,11 @@ function printConflicts(screen: Screen, plan: PromotionPlan): void {
 }
 
 function printRisks(screen: Screen, plan: PromotionPlan): void {
-  for (const { path, kind, why } of plan.risks)
-    screen.print(screen.paint("yellow", `risky  ${cleanPath(path)}: ${clean(why)} (${clean(kind)})`));
+  for (const risk of plan.risks) screen.print(screen.paint("yellow", riskText(risk)));
+}
+
+export function riskText({ path, kind, why }: Risk): string {
+  return `risky  ${cleanPath(path)}: ${clean(why)} (${clean(kind)})`;
 }
 
 export function printPlan(screen: Screen, plan: PromotionPlan): void {
@@ -97,8 +100,9 @@ export function printSettled(screen: Screen, promotion: Promotion): void {
   if (state === "waiting") {
     if (plan !== null) printRisks(screen, plan);
     screen.print(screen.paint("yellow", clean(`${id} waits: ${promotion.reason ?? "it needs an approval."}`)));
-    return screen.say(`\nLook at it with \`viv promotions\`, then: viv promote ${id} --approve`);
+    return screen.say(`\nLook at all of it with \`viv approvals ${id}\`, then: viv approve ${id}, or viv deny ${id}`);
   }
+  if (state === "discarded") return screen.print(clean(`${id} does not go on: ${promotion.reason ?? "it was discarded."}`));
   if (state === "undone") return screen.print(`${id} was undone.`);
   if (plan !== null) printConflicts(screen, plan);
   printFailedChecks(screen, promotion.stages);
@@ -123,7 +127,7 @@ function printApplied(screen: Screen, promotion: Promotion): void {
   const waiting = promotion.stages.find(({ state }) => state === "waiting");
   if (waiting !== undefined) {
     screen.print(screen.paint("yellow", clean(`${waiting.name} waits: ${waiting.reason ?? "it needs an approval."}`)));
-    screen.say(`Go on with \`viv promote ${shortId(promotion.id)} --approve\`.`);
+    screen.say(`Go on with \`viv approve ${shortId(promotion.id)}\`, or end it with \`viv deny ${shortId(promotion.id)}\`.`);
   }
   if (promotion.branch === null) screen.say(`Undo with \`viv undo ${shortId(promotion.id)}\`.`);
 }

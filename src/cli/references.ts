@@ -22,6 +22,11 @@ export async function findId(client: Client, kind: Kind, text: string): Promise<
   return findBeginning({ kind, ...KINDS[kind] }, text, () => idsOf(client, kind));
 }
 
+/** What waits for an answer: a question, or a promotion. */
+export async function findQuestion(client: Client, text: string): Promise<string> {
+  return findId(client, text.startsWith(KINDS.promotion.prefix) ? "promotion" : "approval", text);
+}
+
 /** A command of a sandbox, running or ended. */
 export async function findCommand(client: Client, sandbox: string, text: string): Promise<string> {
   return findBeginning({ kind: "command", prefix: "cmd", list: `viv ps --all ${sandbox}` }, text, async () =>

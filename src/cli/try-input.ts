@@ -6,7 +6,7 @@ import { VivError } from "../schema/errors.ts";
 import type { Rule } from "../schema/experiment.ts";
 import { wholeNumber } from "../schema/numbers.ts";
 import type { Invocation, OptionDeclarations } from "./command.ts";
-import { definedOnly } from "./commands/create.ts";
+import { definedOnly } from "./defined-only.ts";
 import { isWithin } from "./within.ts";
 import { usageError } from "./values.ts";
 

@@ -169,7 +169,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     },
 
     ...experimentHandlers(engine.experiments),
-    ...approvalHandlers(engine.approvals),
+    ...approvalHandlers(engine.approvals, engine.promotions),
     ...actionHandlers(engine),
     ...auditHandlers(engine.audit, sandboxes),
     ...networkHandlers(sandboxes),

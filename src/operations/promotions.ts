@@ -3,7 +3,7 @@ import type { Approvals } from "../approvals/approvals.ts";
 import type { Promotions } from "../promotion/promotions.ts";
 import type { Handlers } from "./operations.ts";
 
-type Own = "planPromotion" | "promote" | "listPromotions" | "inspectPromotion" | "continuePromotion" | "undoPromotion";
+type Own = "planPromotion" | "promote" | "listPromotions" | "inspectPromotion" | "continuePromotion" | "discardPromotion" | "undoPromotion";
 
 export function promotionHandlers(promotions: () => Promotions, approvals: Approvals): Pick<Handlers, Own> {
   return {
@@ -15,6 +15,7 @@ export function promotionHandlers(promotions: () => Promotions, approvals: Appro
       if (approve) approvals.requireApprover(approver);
       return promotions().continue(promotion, to, approve, env);
     },
+    discardPromotion: ({ promotion }) => promotions().discard(promotion, "It was taken back"),
     undoPromotion: ({ promotion, project }) => promotions().undo(promotion, project),
   };
 }

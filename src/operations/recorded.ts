@@ -166,6 +166,7 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   listPromotions: LOOKS,
   inspectPromotion: LOOKS,
   continuePromotion: itself("promotions"),
+  discardPromotion: itself("promotions"),
   undoPromotion: itself("promotions"),
   listApprovals: LOOKS,
   inspectApproval: LOOKS,

@@ -9,16 +9,19 @@ import type { Parts } from "../sandbox/parts.ts";
 import { openProject, type ProjectView } from "../sandbox/projects.ts";
 import type { CommonGround } from "../sandbox/refresh.ts";
 import type { Registry } from "../sandbox/registry.ts";
+import { discard, isWaiting } from "../sandbox/waiting-promotions.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { PromoteInput, Promotion, PromotionPlan } from "../schema/promotion.ts";
+import type { Question } from "../schema/question.ts";
 import type { ExperimentRow, PromotionRow } from "../store/store.ts";
 import { Branching } from "./branching.ts";
 import { sinceEarlier } from "./earlier.ts";
 import { approvalOf, Journey, type Road } from "./journey.ts";
 import { prepare, type Prepared } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
+import { asQuestion, targetOfQuestion } from "./questions.ts";
 import { Records } from "./record.ts";
 import { Recording } from "./recording.ts";
 import { asFound, newRow, shown } from "./rows.ts";
@@ -157,7 +160,11 @@ export class Promotions {
     env: Environment,
   ): Promise<PromotionRow> {
     const { parts } = this.#all;
-    await parts.store.change((change) => change.putPromotion(row));
+    await parts.store.change(async (change) => {
+      await change.putPromotion(row);
+      if (row.approved.length > 0)
+        await change.event("approval.answered", row.sandbox, { approval: row.id, state: "approved", scope: "once" });
+    });
     await this.#recording.before(row, "promotion.begin", row.approved.length > 0 ? "APPROVED" : "RECORDED");
     parts.reach("promotion.begun");
     const experiment = source?.experiment ?? null;
@@ -185,6 +192,8 @@ export class Promotions {
       save: (now, event) =>
         parts.store.change(async (change) => {
           await change.putPromotion(now);
+          if (event === "promotion.waiting")
+            await change.event("approval.asked", now.sandbox, { approval: now.id, kind: "promotion", target: targetOfQuestion(now) });
           await change.event(event, now.sandbox, {
             promotion: now.id,
             project: now.project,
@@ -259,6 +268,32 @@ export class Promotions {
     return rows.map(shown);
   }
 
+  /** Those that wait for a person. */
+  async questions(): Promise<Question[]> {
+    return (await this.#all.parts.store.promotions({ open: true })).filter(isWaiting).map(asQuestion);
+  }
+
+  async question(id: string): Promise<Question> {
+    return asQuestion(await this.#find(id));
+  }
+
+  /** Ends one that waits; what is in the folder stays there. */
+  async discard(id: string, why: string): Promise<Promotion> {
+    const found = await this.#find(id);
+    return this.#alone(found.project, async () => {
+      const ended = await this.#all.parts.store.change(async (change) => {
+        const row = await change.promotion(id);
+        if (row === undefined || !isWaiting(row))
+          throw new VivError("illegal_transition", `Promotion ${id} is ${row?.state ?? "gone"} and waits for nothing.`, {
+            remedy: "Look at `viv promotions`.",
+          });
+        return discard(change, row, why);
+      });
+      this.#recording.after(ended);
+      return shown(ended);
+    });
+  }
+
   async inspect(id: string): Promise<Promotion> {
     return shown(await this.#find(id));
   }
@@ -273,7 +308,7 @@ export class Promotions {
   async recover(): Promise<void> {
     const { store, log } = this.#all.parts;
     for (const row of await store.promotions({ open: true })) {
-      if ((row.state === "waiting" && !row.writing) || this.#all.parts.locks.busy(`promotion:${row.project}`)) continue;
+      if ((isWaiting(row) && !row.writing) || this.#all.parts.locks.busy(`promotion:${row.project}`)) continue;
       try {
         await this.#alone(row.project, () => this.#undoing.settle(row));
         this.#recording.after((await store.promotion(row.id)) ?? row);

@@ -19,7 +19,7 @@ export class Recording {
 
   /** What has happened is told, whether or not that can be written. */
   after(row: PromotionRow): void {
-    this.#audit.note(entryOf(row, "promotion.end", row.state === "failed" ? "DENIED" : "RECORDED"));
+    this.#audit.note(entryOf(row, "promotion.end", ["failed", "discarded"].includes(row.state) ? "DENIED" : "RECORDED"));
   }
 }
 

@@ -8,6 +8,7 @@ import type { Commands } from "./commands.ts";
 import type { Parts } from "./parts.ts";
 import type { Registry } from "./registry.ts";
 import { advance, isFinal } from "./state.ts";
+import { discardWith } from "./waiting-promotions.ts";
 
 /** Takes a snapshot of a sandbox; given by whoever has the snapshots. */
 type Keep = (row: SandboxRow, expiresAt: string) => Promise<unknown>;
@@ -95,6 +96,7 @@ export class Ending {
       const snapshots = await change.snapshots(row.id);
       for (const snapshot of snapshots) await change.removeSnapshot(snapshot.id);
       await change.removeSandbox(row.id);
+      await discardWith(change, row.id);
       await change.event("sandbox.removed", row.id, { name: row.name });
       const bases = [...basesOf(row), ...snapshots.flatMap(basesOf)];
       return {

@@ -1,9 +1,7 @@
 /** Questions that only a person may answer: bound to one exact action, with a deadline, used once. */
 import { z } from "zod";
-import { contract, flag } from "./contract.ts";
 import { ApprovalId } from "./ids.ts";
 import { PolicyAction } from "./policy.ts";
-import { ROUTES } from "./routes.ts";
 
 export const ApprovalState = z
   .enum(["waiting", "approved", "denied", "expired", "used"])
@@ -39,23 +37,3 @@ export const Answer = z
   .describe("once for this very action, always adds the rule shown, deny refuses it.");
 
 export const Approver = z.string().min(1).max(256).describe("The approver's token, which the command line reads on a terminal alone.");
-
-export const APPROVAL_CONTRACTS = {
-  listApprovals: contract(
-    ROUTES.listApprovals,
-    "Questions that wait for a person",
-    z.strictObject({ all: flag.default(false).describe("Also those that were answered.") }),
-    z.object({ approvals: z.array(Approval) }),
-  ),
-  inspectApproval: contract(ROUTES.inspectApproval, "One question", z.strictObject({ approval: ApprovalId }), Approval),
-  answerApproval: contract(
-    ROUTES.answerApproval,
-    "Answer a question, as a person",
-    z.strictObject({
-      approval: ApprovalId,
-      answer: Answer,
-      approver: Approver,
-    }),
-    Approval,
-  ),
-} as const;

@@ -59,7 +59,7 @@ const Stage = z
       .array(z.string().min(1))
       .optional()
       .describe("Lines that must succeed; in reality, but for verify. The project's checks if left out."),
-    approval: z.enum(["none", "ask"]).default("none").describe("ask waits for `viv promote --approve`."),
+    approval: z.enum(["none", "ask"]).default("none").describe("ask waits for `viv approve`."),
     rollback: z.string().min(1).optional().describe("Line run in reality when the stage fails after it was applied."),
   })
   .describe("A station of a change on its way into reality.");

@@ -1,7 +1,6 @@
 /** Every operation of the API once: HTTP routes, OpenAPI, client methods and CLI output derive from it. */
 import { z } from "zod";
 import { ACTION_CONTRACTS } from "./action.ts";
-import { APPROVAL_CONTRACTS } from "./approval.ts";
 import { AUDIT_CONTRACTS } from "./audit.ts";
 import { Command, CommandResult, CommandSpec, TerminalSize } from "./command.ts";
 import { Duration } from "./config.ts";
@@ -14,6 +13,7 @@ import { AUTONOMY_FIELDS, POLICY_CONTRACTS } from "./policy.ts";
 import { EFFECT_CONTRACTS } from "./effect.ts";
 import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
+import { QUESTION_CONTRACTS } from "./question.ts";
 import { SECRET_CONTRACTS } from "./secret.ts";
 import { ROUTES } from "./routes.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
@@ -219,7 +219,7 @@ export const CONTRACTS = {
   ...EXPERIMENT_CONTRACTS,
   ...PROMOTION_CONTRACTS,
   ...NETWORK_CONTRACTS,
-  ...APPROVAL_CONTRACTS,
+  ...QUESTION_CONTRACTS,
   ...AUDIT_CONTRACTS,
   ...POLICY_CONTRACTS,
   ...ACTION_CONTRACTS,

@@ -33,6 +33,7 @@ export const EventType = z
     "promotion.stage",
     "promotion.applied",
     "promotion.failed",
+    "promotion.discarded",
     "promotion.undone",
     "approval.asked",
     "approval.answered",

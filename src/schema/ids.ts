@@ -55,6 +55,9 @@ export const ApprovalId = z
   .string()
   .regex(pattern("approval"), "not the id of a question, as `viv approvals` shows it")
   .describe("Id of a question for a person.");
+export const QuestionId = z
+  .union([ApprovalId, PromotionId], "not the id of a question, as `viv approvals` shows it")
+  .describe("Id of a question for a person, or of a promotion that waits for one.");
 export const Name = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is 1 to 63 lower-case letters, digits and inner hyphens")

@@ -79,8 +79,10 @@ export const BranchResult = z
 export type BranchResult = z.infer<typeof BranchResult>;
 
 export const PromotionState = z
-  .enum(["planning", "waiting", "applying", "applied", "failed", "undone"])
-  .describe("waiting is for an approval; failed has changed nothing that stays, but for the files in kept.");
+  .enum(["planning", "waiting", "applying", "applied", "failed", "discarded", "undone"])
+  .describe(
+    "waiting is for an approval; failed has changed nothing that stays, but for the files in kept; discarded was denied, taken back, or lost its sandbox while it waited.",
+  );
 
 export const Promotion = z
   .object({
@@ -170,6 +172,7 @@ export const PROMOTION_CONTRACTS = {
     }),
     Promotion,
   ),
+  discardPromotion: contract(ROUTES.discardPromotion, "Take back a promotion that waits; nothing is applied", ofPromotion, Promotion),
   undoPromotion: contract(
     ROUTES.undoPromotion,
     "Take a promotion back",

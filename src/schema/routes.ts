@@ -56,6 +56,7 @@ export const ROUTES = {
   listPromotions: { method: "get", path: "/promotions" },
   inspectPromotion: { method: "get", path: "/promotions/{promotion}" },
   continuePromotion: { method: "post", path: "/promotions/{promotion}/continue" },
+  discardPromotion: { method: "post", path: "/promotions/{promotion}/discard" },
   undoPromotion: { method: "post", path: "/promotions/undo" },
   listApprovals: { method: "get", path: "/approvals" },
   inspectApproval: { method: "get", path: "/approvals/{approval}" },

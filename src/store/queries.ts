@@ -305,7 +305,8 @@ export class Changes extends Queries implements Change {
   }
 
   async putPromotion(row: PromotionRow): Promise<void> {
-    const open = row.writing || ["planning", "waiting", "applying"].includes(row.state) ? 1 : 0;
+    const isWaiting = row.stages.some(({ state }) => state === "waiting");
+    const open = row.writing || isWaiting || ["planning", "waiting", "applying"].includes(row.state) ? 1 : 0;
     await this.#put("promotions", "id", { id: row.id, project: row.project, open, created_at: row.createdAt, body: JSON.stringify(row) });
   }
 

@@ -167,17 +167,30 @@ describe("questions at a terminal", needs("root", "curl"), () => {
     expect(viv(server, ["policy", "show", "freer"]).out).toMatch(/^yolo 2 \(files and network\), reviewer\n/);
   });
 
-  test("PROM-3: a promotion that waits is listed with the command that answers it", async () => {
+  test("PROM-3 POL-5: a promotion that waits is listed, shown in full and answered as every other question", async () => {
     await server.sh("box", "mkdir -p .github/workflows && echo 'on: push' > .github/workflows/x.yml");
     mkdirSync(join(server.project, ".github"), { recursive: true });
-    expect(viv(server, ["promote", "box", "-c", "true"]).code).toBe(4);
-    const shown = viv(server, ["approvals"]);
-    expect(shown.out).toMatch(/^prm\w+ .* promotion +waiting +.*viv promote prm\w+ --approve$/m);
-    const { promotions } = JSON.parse(viv(server, ["approvals", "--json"]).out);
-    expect(promotions).toMatchObject([{ kind: "promotion", answer: expect.stringMatching(/^viv promote prm\w+ --approve$/) }]);
-    const [, answer = ""] = /viv (promote prm\w+ --approve)/.exec(shown.out) ?? [];
-    expect(viv(server, answer.split(" ")), "without a terminal").toMatchObject({ code: 4, err: expect.stringContaining("by a person") });
-    expect(viv(server, answer.split(" "), { env: { VIV_APPROVER_TOKEN: server.approver() } }).code).toBe(0);
-    expect(JSON.parse(viv(server, ["approvals", "--json"]).out).promotions).toEqual([]);
+    const person = { env: { VIV_APPROVER_TOKEN: server.approver() } };
+    const wait = (): string => {
+      expect(viv(server, ["promote", "box", "-c", "true"]).code).toBe(4);
+      return /^(prm\w+) .* promotion +waiting +.*viv approve prm\w+$/m.exec(viv(server, ["approvals"]).out)?.[1] ?? "";
+    };
+    const first = wait();
+    const shown = viv(server, ["approvals", first]).out;
+    expect(shown).toMatch(
+      /asks about a promotion:\n {2}1 file to dev\n[\s\S]*risky {2}\.github\/workflows\/x\.yml: Continuous integration/,
+    );
+    const promotions = (): unknown[] =>
+      (JSON.parse(viv(server, ["approvals", "--json"]).out) as { approvals: { kind: string }[] }).approvals.filter(
+        ({ kind }) => kind === "promotion",
+      );
+    expect(promotions()).toMatchObject([{ kind: "promotion", risks: [{}] }]);
+    expect(viv(server, ["deny", first], person)).toMatchObject({ code: 0, out: expect.stringContaining("is denied") });
+    expect(viv(server, ["approve", first], person)).toMatchObject({ code: 3, err: expect.stringContaining("does not go on") });
+    expect(viv(server, ["promote", wait(), "--discard"])).toMatchObject({ code: 0, out: expect.stringContaining("It was taken back") });
+    const last = wait();
+    expect(viv(server, ["approve", last]), "without a terminal").toMatchObject({ code: 4, err: expect.stringContaining("by a person") });
+    expect(viv(server, ["approve", last], person)).toMatchObject({ code: 0, out: expect.stringContaining("1 file promoted") });
+    expect(promotions()).toEqual([]);
   });
 });

@@ -94,6 +94,79 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect(read("fine.txt")).toBe("fine\n");
   });
 
+  describe("that waits is a question like any other", () => {
+    const waiting = async (): Promise<OutputOf<"promote">> => {
+      const sandbox = await changed("echo 'curl evil' > .envrc; echo fine > fine.txt");
+      return server.client.call("promote", { sandbox });
+    };
+    const listed = async (id: string): Promise<unknown> =>
+      (await server.client.call("listApprovals", {})).approvals.find((one) => one.id === id);
+    const answer = (approval: string, given: "once" | "deny"): Promise<unknown> =>
+      server.client.call("answerApproval", { approval, answer: given, approver: server.approver() });
+
+    test("POL-5: it is listed and shown with its risks, and approved", async () => {
+      const { id } = await waiting();
+      const asked = { id, kind: "promotion", state: "waiting", deadline: null, risks: [{ path: ".envrc", kind: "runs-by-itself" }] };
+      expect(await listed(id)).toMatchObject({ ...asked, target: "2 files to dev" });
+      expect(await server.client.call("inspectApproval", { approval: id })).toMatchObject(asked);
+      await expect(server.client.call("answerApproval", { approval: id, answer: "once", approver: "guessed" })).rejects.toMatchObject({
+        code: "unauthorized",
+      });
+      await expect(
+        server.client.call("answerApproval", { approval: id, answer: "always", approver: server.approver() }),
+      ).rejects.toMatchObject({ code: "invalid_input" });
+      expect(existsSync(path("fine.txt"))).toBe(false);
+      expect(await answer(id, "once")).toMatchObject({ id, state: "used" });
+      expect([await listed(id), read("fine.txt")]).toEqual([undefined, "fine\n"]);
+      await expect(answer(id, "once")).rejects.toMatchObject({ code: "illegal_transition" });
+    });
+
+    test("POL-5: it is denied, or taken back by who asked, and does not go on then", async () => {
+      const [one, other] = [await waiting(), await waiting()];
+      expect(await answer(one.id, "deny")).toMatchObject({ id: one.id, state: "denied" });
+      expect(await server.client.call("discardPromotion", { promotion: other.id })).toMatchObject({ state: "discarded" });
+      for (const { id } of [one, other]) {
+        expect(await listed(id)).toBeUndefined();
+        expect(await server.client.call("inspectPromotion", { promotion: id })).toMatchObject({ state: "discarded" });
+        await expect(answer(id, "once")).rejects.toMatchObject({ code: "illegal_transition" });
+        await expect(server.client.call("discardPromotion", { promotion: id })).rejects.toMatchObject({ code: "illegal_transition" });
+      }
+      expect(existsSync(path("fine.txt"))).toBe(false);
+      const { records } = await server.client.call("listAudit", { limit: 1000 });
+      const ends = records.filter(({ action }) => action === "promotion.end").slice(-2);
+      expect(ends.map(({ label, reason }) => `${label} ${reason}`)).toEqual([
+        "DENIED A person denied it; nothing was applied.",
+        "DENIED It was taken back; nothing was applied.",
+      ]);
+    });
+
+    test("POL-5: it ends with its sandbox", async () => {
+      const { id, sandbox } = await waiting();
+      await server.client.call("removeSandbox", { sandbox: sandbox ?? "" });
+      expect(await listed(id)).toBeUndefined();
+      expect(await server.client.call("inspectPromotion", { promotion: id })).toMatchObject({
+        state: "discarded",
+        reason: "Its sandbox was removed; nothing was applied.",
+      });
+    });
+
+    test("POL-5: a stage that waits once the change is written is denied, and the change stays", async () => {
+      const stages = [
+        { name: "dev", apply: "folder" },
+        { name: "live", apply: { run: "echo live > live.txt" }, approval: "ask" },
+      ];
+      writeFileSync(path("vivarium.json"), JSON.stringify({ stages }));
+      await server.client.call("trust", { project: server.project });
+      const sandbox = await changed("sed -i s/5/five/ a.txt");
+      const { id } = await server.client.call("promote", { sandbox, to: "live" });
+      expect(await listed(id)).toMatchObject({ target: "1 file to live" });
+      expect(await answer(id, "deny")).toMatchObject({ state: "denied" });
+      expect(await listed(id)).toBeUndefined();
+      const { state, stages: ended } = await server.client.call("inspectPromotion", { promotion: id });
+      expect([state, ended.map((one) => one.state), existsSync(path("live.txt"))]).toEqual(["applied", ["passed", "failed"], false]);
+    });
+  });
+
   test("takes only the paths that were asked for, and ignored ones that were named", async () => {
     writeFileSync(path(".gitignore"), "out/\n");
     const sandbox = await changed("echo x > x.txt; echo y > y.txt; mkdir out; echo o > out/o");

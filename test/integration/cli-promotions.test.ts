@@ -123,7 +123,7 @@ describe("viv promote", () => {
     lab.onPromote = async () => lab.keep(waiting);
     expect(await run("promote", "box")).toMatchObject({
       code: 4,
-      err: expect.stringContaining(`viv promote ${waiting.id.slice(0, 9)} --approve`),
+      err: expect.stringContaining(`viv approve ${waiting.id.slice(0, 9)}, or viv deny ${waiting.id.slice(0, 9)}`),
     });
     const conflicts = [{ path: "a", kind: "content", message: "Both changed it." }];
     lab.onPromote = async () => lab.keep(promotionOf({ state: "failed", reason: "Conflicts.", plan: plan({ conflicts }) }));

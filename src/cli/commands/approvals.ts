@@ -1,69 +1,44 @@
 import type { Client } from "../../client/client.ts";
-import type { Approval } from "../../schema/approval.ts";
-import { VivError } from "../../schema/errors.ts";
-import type { Promotion } from "../../schema/promotion.ts";
-import { answerAsTheyCome } from "../answering.ts";
+import type { Question } from "../../schema/question.ts";
+import { answerAsTheyCome, showQuestion } from "../answering.ts";
 import { approverToken } from "../approver.ts";
 import { command } from "../command.ts";
-import { shortId } from "../references.ts";
+import { printPlan } from "../promotion-view.ts";
+import { findQuestion, shortId } from "../references.ts";
+import type { Screen } from "../screen.ts";
 import { ago, clean, cleanPath } from "../text.ts";
 import { usageError } from "../values.ts";
 
-interface Row {
-  readonly id: string;
-  readonly askedAt: string;
-  readonly sandboxName: string | null;
-  readonly kind: string;
-  readonly state: string;
-  readonly what: string;
-  readonly why: string;
-  readonly always: string | null;
-  readonly answer: string;
+/** A promotion says what is risky in it. */
+function whyText({ reason, risks = [] }: Question): string {
+  const [first] = risks;
+  if (first === undefined) return clean(reason);
+  const more = risks.length > 1 ? ` and ${risks.length - 1} more` : "";
+  return `${cleanPath(first.path)} (${first.kind})${more}: ${clean(reason)}`;
 }
 
-function questionRow({ id, askedAt, sandboxName, kind, state, target, reason, always }: Approval): Row {
-  const answer = state === "waiting" ? `viv approve ${shortId(id)}` : "";
-  return { id, askedAt, sandboxName, kind, state, what: target, why: reason, always, answer };
-}
-
-/** A promotion waits as a whole, or for the approval of its next stage. */
-function isWaiting({ state, stages }: Promotion): boolean {
-  return state === "waiting" || (state === "applied" && stages.some((stage) => stage.state === "waiting"));
-}
-
-function promotionRow({ id, createdAt, sandboxName, plan, stages, reason }: Promotion): Row {
-  const stage = stages.find(({ state }) => state === "waiting");
-  const files = plan?.files ?? 0;
-  return {
-    id,
-    askedAt: createdAt,
-    sandboxName,
-    kind: "promotion",
-    state: "waiting",
-    what: `${files} ${files === 1 ? "file" : "files"}${stage === undefined ? "" : ` to ${stage.name}`}`,
-    why: reason ?? stage?.reason ?? "It needs an approval.",
-    always: null,
-    answer: `viv promote ${shortId(id)} --approve`,
-  };
-}
-
-/** A machine that can't promote anything has none. */
-async function promotionsOf(client: Client): Promise<Promotion[]> {
-  try {
-    return (await client.call("listPromotions", { all: true })).promotions;
-  } catch (error) {
-    if (error instanceof VivError && error.code === "unsupported") return [];
-    throw error;
-  }
+/** Everything that there is to see before an answer. */
+async function show(client: Client, screen: Screen, reference: string, json: boolean): Promise<void> {
+  const question = await client.call("inspectApproval", { approval: await findQuestion(client, reference) });
+  const isPromotion = question.kind === "promotion";
+  const plan = isPromotion ? (await client.call("inspectPromotion", { promotion: question.id })).plan : null;
+  if (json) return screen.json({ ...question, ...(plan === null ? {} : { plan }) });
+  // Its plan has the risks, too.
+  showQuestion((line) => screen.print(line), screen, { ...question, ...(plan === null ? {} : { risks: [] }) });
+  if (plan !== null) printPlan(screen, plan);
+  if (question.state !== "waiting") return screen.say(`It is ${question.state}.`);
+  const id = shortId(question.id);
+  screen.say(`\nAnswer with: viv approve ${id}, or viv deny ${id}`);
 }
 
 export default command({
   name: "approvals",
   summary: "Show what waits for a person's answer, or answer it as it comes",
   details:
-    "Answer with the command shown, or with one key each with --watch. What nobody answers by its deadline is denied; the action can be tried again.",
+    "Promotions that wait are among them. Answer with the command shown, or with one key each with --watch. What nobody answers by its deadline is denied; the action can be tried again. A promotion waits as long as its sandbox is there.",
   examples: [
     ["viv approvals", "what waits, promotions too"],
+    ["viv approvals prm4d5e6f", "one of them in full: of a promotion every file and risk"],
     ["viv approvals --watch", "answer each question as it comes: once, always, deny, explain"],
     ["viv approvals --all", "what was answered, too"],
   ],
@@ -72,8 +47,8 @@ export default command({
     watch: { type: "flag", short: "w", summary: "Stay, and answer questions on this terminal with a key each" },
     quiet: { type: "flag", short: "q", summary: "Print ids only" },
   },
-  positionals: [],
-  async run({ options, json, screen, env, client: connect }) {
+  positionals: [{ name: "APPROVAL", summary: "Show this one in full: its id, or the beginning", optional: true }],
+  async run({ options, positionals: [reference], json, screen, env, client: connect }) {
     if (options.watch) {
       if (json) throw usageError("--watch is for a person; `viv events --json` tells programs of questions.");
       const approver = approverToken(env);
@@ -81,25 +56,24 @@ export default command({
       return answerAsTheyCome({ client: await connect(), screen, env }, approver);
     }
     const client = await connect();
+    if (reference !== undefined) return show(client, screen, reference, json);
     const { approvals } = await client.call("listApprovals", { all: options.all });
-    const promotions = (await promotionsOf(client)).filter(isWaiting);
-    const rows = [...approvals.map(questionRow), ...promotions.map(promotionRow)];
-    if (json) return screen.json({ approvals, promotions: promotions.map(promotionRow) });
+    if (json) return screen.json({ approvals });
     if (options.quiet) {
-      for (const { id } of rows) screen.print(id);
+      for (const { id } of approvals) screen.print(id);
       return;
     }
-    if (rows.length === 0) return screen.say("Nothing waits for an answer.");
-    screen.table(rows, [
+    if (approvals.length === 0) return screen.say("Nothing waits for an answer.");
+    screen.table(approvals, [
       { title: "ID", value: ({ id }) => shortId(id) },
       { title: "ASKED", value: ({ askedAt }) => ago(askedAt) },
       { title: "SANDBOX", value: ({ sandboxName }) => sandboxName ?? "-" },
       { title: "KIND", value: ({ kind }) => kind },
       { title: "STATE", value: ({ state }) => state },
-      { title: "WHAT", value: ({ what }) => cleanPath(what), shrinks: true },
-      { title: "WHY", value: ({ why }) => clean(why), shrinks: true },
+      { title: "WHAT", value: ({ target }) => cleanPath(target), shrinks: true },
+      { title: "WHY", value: whyText, shrinks: true },
       { title: "ALWAYS", value: ({ always }) => (always === null ? "-" : cleanPath(always)), shrinks: true },
-      { title: "ANSWER", value: ({ answer }) => answer },
+      { title: "ANSWER", value: ({ id, state }) => (state === "waiting" ? `viv approve ${shortId(id)}` : "") },
     ]);
   },
 });

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { definedOnly } from "../defined-only.ts";
 import { command, type OptionDeclarations, type OptionValues } from "../command.ts";
 import type { CreateInput } from "../../schema/contracts.ts";
 import type { NetworkMode } from "../../schema/network.ts";
@@ -66,10 +67,6 @@ function refusePorts(project: string | undefined): void {
 }
 
 /** An environment as the API takes it. */
-export function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined));
-}
-
 /** Whoever uses a sandbox without walls sees that at once. */
 export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
   if (!sandbox.walled)

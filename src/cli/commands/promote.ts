@@ -9,7 +9,7 @@ import { printPlan, printSettled } from "../promotion-view.ts";
 import { findSource, type Source } from "../references.ts";
 import { isWithin } from "../within.ts";
 import { usageError } from "../values.ts";
-import { definedOnly } from "./create.ts";
+import { definedOnly } from "../defined-only.ts";
 
 const CONFLICT = 3;
 const KINDS = ["fix", "feat", "chore", "docs", "refactor", "test", "perf"] as const;
@@ -34,7 +34,8 @@ const options = {
   setup: { type: "text", value: "COMMAND", summary: "Prepares a fresh clone before its checks, such as `npm ci`" },
   hash: { type: "text", value: "HASH", summary: "Refuse if the plan is not the one that --dry-run showed with this hash" },
   "allow-risky": { type: "flag", summary: "Accept everything risky that the plan lists" },
-  approve: { type: "flag", summary: "Approve what a promotion waits for" },
+  approve: { type: "flag", summary: "Approve what a promotion waits for, as `viv approve` does" },
+  discard: { type: "flag", summary: "Take back a promotion that waits; nothing of it is applied" },
   branch: {
     type: "flag",
     short: "b",
@@ -108,13 +109,17 @@ function promoteInput(source: Source, chosen: Options, env: Invocation["env"]): 
 
 /** What `viv promote PROMOTION` does: on from an approval, or to a later stage. */
 function goOn(server: Client, promotion: string, chosen: Options, env: Invocation["env"]): () => Promise<Promotion> {
-  if (!chosen.approve && chosen.to === undefined)
-    throw usageError("A promotion goes on with --approve or --to STAGE.", "`viv promotions` shows where each one stands.");
-  const own = new Set(["approve", "to"]);
+  if (!chosen.approve && !chosen.discard && chosen.to === undefined)
+    throw usageError(
+      "A promotion goes on with --approve or --to STAGE, and ends with --discard.",
+      "`viv promotions` shows where each one stands.",
+    );
+  const own = new Set(chosen.discard ? ["discard"] : ["approve", "to"]);
   const other = Object.entries(chosen).find(
     ([name, value]) => !own.has(name) && value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0),
   );
   if (other !== undefined) throw usageError(`--${other[0]} is for a new promotion; this one has its plan already.`);
+  if (chosen.discard) return () => server.call("discardPromotion", { promotion });
   const to = chosen.to === undefined ? {} : { to: chosen.to };
   const approval = chosen.approve ? { approve: true, approver: approverToken(env) } : {};
   return () => server.call("continuePromotion", { promotion, ...approval, ...to, env: definedOnly(env) });
@@ -144,9 +149,9 @@ async function run(invocation: Invocation<typeof options>): Promise<number> {
   branchInput(chosen);
   const server = await client();
   const source = await findSource(server, text);
-  if (chosen.approve && source.kind !== "promotion")
+  if ((chosen.approve || chosen.discard) && source.kind !== "promotion")
     throw usageError(
-      "--approve is for a promotion that waits.",
+      `--${chosen.approve ? "approve" : "discard"} is for a promotion that waits.`,
       "`viv promotions` shows them; --allow-risky accepts what is risky from the start.",
     );
   if (chosen["dry-run"] && source.kind !== "promotion") return showPlan(server, source, invocation);
@@ -183,7 +188,8 @@ export default command({
     ["viv promote try", "write it into the project"],
     ["viv promote exp1a2b3c", "the winner of an experiment; the beginning of its id is enough"],
     ["viv promote try --branch --kind fix --ticket T-12 -m 'Count from zero' --push origin --pr", "as a branch with a pull request"],
-    ["viv promote prm4d5e6f --approve", "go on with one that waits"],
+    ["viv promote prm4d5e6f --to staging", "on to a later stage; `viv approve` answers one that waits"],
+    ["viv promote prm4d5e6f --discard", "take one back that waits"],
   ],
   options,
   positionals: [{ name: "SOURCE", summary: "A sandbox, an experiment, or a promotion that waits", completes: "source" }],
