@@ -58,7 +58,7 @@ function makeTypescriptProject(project: string): { files: number; packages: numb
   mkdirSync(modules);
   // The pinned Node is one large file that no compiler reads.
   const packages = readdirSync(join(ROOT, "node_modules")).filter(
-    (name) => !/^(node-linux-.*|\.cache|\.vite.*|\.package-lock\.json)$/.test(name),
+    (name) => !/^(vivarium|\.cache|\.vite.*|\.package-lock\.json)$/.test(name),
   );
   for (const name of packages) cpSync(join(ROOT, "node_modules", name), join(modules, name), { recursive: true, verbatimSymlinks: true });
   cpSync(join(ROOT, "tsconfig.json"), join(project, "base.json"));

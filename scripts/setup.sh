@@ -59,8 +59,8 @@ fetch_pinned() {
   rm -rf "$work" && mkdir -p "$work"
   archive=$(cd "$work" && run_npm "$own" pack --silent --ignore-scripts "$pinned_package@$pinned_version" | tail -n 1) ||
     drop_and_fail "$work" "npm could not fetch $pinned_package@$pinned_version; install Node 22.18 or newer, or look at the registry that npm is set to."
-  matches_lock "$own" "$work/$archive" ||
-    drop_and_fail "$work" "The Node that was fetched is not the one package-lock.json names; nothing was installed."
+  is_pinned "$own" "$work/$archive" ||
+    drop_and_fail "$work" "The Node that was fetched is not the one package.json names; nothing was installed."
   tar -xzf "$work/$archive" -C "$work" package/bin/node
   rm -rf "$pinned_cache"
   mv "$work/package" "$pinned_cache"
@@ -72,14 +72,13 @@ drop_and_fail() {
   fail "$2"
 }
 
-matches_lock() {
+is_pinned() {
   "$1" -e '
     const { readFileSync } = require("fs");
-    const [archive, name] = process.argv.slice(1);
-    const { integrity } = JSON.parse(readFileSync("package-lock.json", "utf8")).packages[`node_modules/${name}`];
-    const hash = require("crypto").createHash("sha512").update(readFileSync(archive)).digest("base64");
-    process.exit(integrity === `sha512-${hash}` ? 0 : 1);
-  ' "$2" "$pinned_package"
+    const { integrity } = JSON.parse(readFileSync("package.json", "utf8")).pinnedNode;
+    const hash = require("crypto").createHash("sha512").update(readFileSync(process.argv[1])).digest("base64");
+    process.exit(integrity[process.arch] === `sha512-${hash}` ? 0 : 1);
+  ' "$2"
 }
 
 # Sets $node to one that npm ci and everything after it can run on.

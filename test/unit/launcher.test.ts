@@ -1,5 +1,6 @@
 /** bin/viv, in a package of its own with a small program behind it. */
 import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +8,8 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const project = join(import.meta.dirname, "..", "..");
-const pinned = `node-linux-${process.arch}`;
+/** The pinned Node has the package's own name. */
+const pinned = "vivarium";
 
 const program = `
 export async function main([verb, ...rest]: string[]): Promise<number> {
@@ -35,7 +37,6 @@ beforeAll(() => {
   writeFileSync(join(root, "src", "cli", "main.ts"), program);
   writeFileSync(join(root, "package.json"), `{ "type": "module" }`);
   mkdirSync(join(root, "node_modules", pinned, "bin"), { recursive: true });
-  writeFileSync(join(root, "node_modules", pinned, "package.json"), "{}");
   symlinkSync(process.execPath, join(root, "node_modules", pinned, "bin", "node"));
   mkdirSync(join(folder, "bin"));
   viv = join(folder, "bin", "viv");
@@ -113,6 +114,40 @@ describe("bin/viv", () => {
     expect(start("exit 127")).toBe(process.execPath);
   });
 
+  test("fetches the pinned Node once where a Node that is too old is all there is, and takes none but the tested one", () => {
+    const own = join(folder, "fetching");
+    cpSync(join(folder, "lib", "vivarium"), own, { recursive: true });
+    rmSync(join(own, "node_modules", pinned), { recursive: true });
+    // An npm that has one Node to hand out.
+    const archive = join(folder, "archive.tgz");
+    mkdirSync(join(folder, "made", "package", "bin"), { recursive: true });
+    symlinkSync(process.execPath, join(folder, "made", "package", "bin", "node"));
+    spawnSync("tar", ["-czf", archive, "-C", join(folder, "made"), "package"]);
+    const tools = join(folder, "npm");
+    mkdirSync(tools);
+    writeFileSync(join(tools, "npm"), `#!/bin/sh\necho "$*" >>'${tools}/asked'\ncp '${archive}' node-linux-${process.arch}-1.2.3.tgz\n`, {
+      mode: 0o755,
+    });
+    const start = (integrity: string) => {
+      writeFileSync(
+        join(own, "package.json"),
+        JSON.stringify({ type: "module", pinnedNode: { version: "1.2.3", integrity: { [process.arch]: integrity } } }),
+      );
+      const [command = "", ...before] = oldNode;
+      const env = { PATH: `${tools}:${process.env["PATH"] ?? ""}`, XDG_CACHE_HOME: join(own, "cache") };
+      return spawnSync(command, [...before, join(own, "bin", "viv"), "show"], { encoding: "utf8", env });
+    };
+    expect(start("sha512-another")).toMatchObject({ status: 125, stderr: expect.stringContaining("is not the one that was tested") });
+    const right = `sha512-${createHash("sha512").update(readFileSync(archive)).digest("base64")}`;
+    const first = start(right);
+    expect(first.stderr).toBe("viv: Node v20.1.0 is older than 22.18: fetching Node 1.2.3, once.\n");
+    expect(JSON.parse(first.stdout)).toMatchObject({ node: process.execPath });
+    expect(start(right)).toMatchObject({ status: 0, stderr: "" });
+    const line = `pack --silent --ignore-scripts node-linux-${process.arch}@1.2.3\n`;
+    expect(readFileSync(join(tools, "asked"), "utf8")).toBe(line + line);
+    expect(readdirSync(join(own, "cache", "vivarium")).filter((name) => name.startsWith("node-"))).toEqual(["node-1.2.3"]);
+  });
+
   test("says in one sentence that Node is too old where the pinned one does not run", () => {
     const bare = join(folder, "bare");
     cpSync(join(project, "bin"), join(bare, "bin"), { recursive: true });
@@ -124,7 +159,7 @@ describe("bin/viv", () => {
 });
 
 function readMark(cache: string): string {
-  const mark = readdirSync(cache).find((name) => name.startsWith("node-"));
+  const mark = readdirSync(cache).find((name) => name.startsWith("runs-"));
   if (mark === undefined) throw new Error("nothing was written down");
   return mark;
 }
