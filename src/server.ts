@@ -243,6 +243,7 @@ export class Server {
     const sandboxes = new Sandboxes(parts, registry);
     this.#closers.push(() => sandboxes.commands.close());
     this.#closers.push(() => sandboxes.creation.spares.close());
+    this.#closers.push(async () => sandboxes.holds.close());
     const recovery = new Recovery(parts, sandboxes, registry);
     for (const { driver } of parts.backends.all()) {
       driver.onExit((sandbox) => {

@@ -262,13 +262,11 @@ async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["pr
 function streams(engine: EngineParts, inside: Inside): Streams {
   const { sandboxes, parts, events } = engine;
   return {
-    exec: async (sandbox, { terminal, stdin, onDisconnect, ...spec }) =>
-      sandboxes.commands.start(await sandboxes.find(sandbox), {
-        ...spec,
-        terminal,
-        stdin,
-        onDisconnect,
-      }),
+    exec: async (sandbox, { terminal, stdin, onDisconnect, ...spec }) => {
+      const row = await sandboxes.find(sandbox);
+      const stream = await sandboxes.commands.start(row, { ...spec, terminal, stdin, onDisconnect });
+      return onDisconnect === "kill" ? sandboxes.holds.during(row.id, stream) : stream;
+    },
     attach: async (sandbox, command, stdin) => sandboxes.commands.attach(await sandboxes.find(sandbox), command, stdin),
     dial: async (sandbox, port) => {
       const row = await sandboxes.find(sandbox);

@@ -148,6 +148,7 @@ export class Creation {
       services: view.config.services,
       home,
       idempotencyKey: input.idempotencyKey ?? null,
+      held: input.held,
     };
   }
 
@@ -164,7 +165,16 @@ export class Creation {
     const { refreshedTo } = (await this.#parts.store.snapshot(snapshot)) ?? from;
     const like = await narrowedFork(this.#parts, from);
     const own = await this.#reserve(this.#parts.backends.of(from), name);
-    const row: SandboxRow = { ...like, ...beginning(from.idleMs), refreshedTo, labels, parent: from.id, idempotencyKey: null, ...own };
+    const row: SandboxRow = {
+      ...like,
+      ...beginning(from.idleMs),
+      refreshedTo,
+      labels,
+      parent: from.id,
+      idempotencyKey: null,
+      held: undefined,
+      ...own,
+    };
     return this.#bring(row, base, { snapshot });
   }
 

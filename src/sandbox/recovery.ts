@@ -62,7 +62,8 @@ export class Recovery {
       this.#parts.log.warn("the driver of a sandbox is not available", { sandbox: row.id, driver: row.driver });
       return;
     }
-    if (row.removing || row.state === "creating" || row.state === "pending") {
+    // The caller of one that is held was connected to a server that is no more.
+    if (row.removing || row.state === "creating" || row.state === "pending" || row.held === true) {
       await this.#adopt(row);
       await ending.remove(row);
       return;

@@ -18,6 +18,7 @@ import { Commands } from "./commands.ts";
 import { Damage } from "./damage.ts";
 import { Creation } from "./creation.ts";
 import { Ending } from "./ending.ts";
+import { Holds } from "./holds.ts";
 import { Limiting, type LimitChange } from "./limiting.ts";
 import { Networks, type NetworkChange } from "./networks.ts";
 import type { Parts } from "./parts.ts";
@@ -33,6 +34,7 @@ export class Sandboxes {
   readonly damage: Damage;
   readonly commands: Commands;
   readonly creation: Creation;
+  readonly holds: Holds;
   readonly ending: Ending;
   readonly networks: Networks;
   readonly limiting: Limiting;
@@ -45,6 +47,7 @@ export class Sandboxes {
     this.damage = new Damage(parts);
     this.commands = new Commands(parts, this.damage);
     this.creation = new Creation(parts, registry);
+    this.holds = new Holds(parts.log, (id) => this.remove(id));
     this.networks = new Networks(parts);
     this.limiting = new Limiting(parts);
     this.ending = new Ending(parts, registry, this.commands);
@@ -84,6 +87,7 @@ export class Sandboxes {
 
   async #make(input: CreateInput): Promise<SandboxRow> {
     const row = await this.creation.create(input);
+    if (row.held === true) this.holds.expect(row.id);
     await startServices(this.#parts, this.commands, row);
     return row;
   }

@@ -39,6 +39,12 @@ export const CreateInput = z.strictObject({
     .refine((labels) => Object.keys(labels).length <= LIMITS.maxLabels, `at most ${LIMITS.maxLabels} labels`)
     .optional()
     .describe(`Free labels, at most ${LIMITS.maxLabels}.`),
+  held: z
+    .boolean()
+    .optional()
+    .describe(
+      "It is there for this caller alone: it is removed when the commands that the caller runs in it through a connection have ended, also when the caller was killed, and when the server starts again.",
+    ),
   idempotencyKey: z.string().min(1).max(128).optional().describe("The same key gives the same sandbox."),
   run: CommandSpec.optional().describe("A command to run at once; its result is in the answer."),
 });

@@ -181,6 +181,9 @@ export const LIMITS = {
   reconcileEveryMs: 60_000,
   /** How often a server looks whether its state folder is still there. */
   ownershipEveryMs: 500,
+  /** How long a sandbox that is there for one caller waits for its first command, and stays once that caller has gone. */
+  expectedCallerMs: 30_000,
+  goneCallerMs: 2_000,
   /** First pause before an end that broke off is tried again. */
   retryEveryMs: 2_000,
   /** How often storage that a full disk stopped is looked for. */

@@ -47,6 +47,8 @@ export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes">
   readonly home: string;
   readonly currentSnapshot: string | null;
   readonly idempotencyKey: string | null;
+  /** Whether it goes with the caller that made it. */
+  readonly held?: boolean | undefined;
   /** Set while a rollback is under way: a crash ends in the snapshot's state. */
   readonly restoring: string | null;
   /** Set once removal has begun: a crash ends in it being gone. */

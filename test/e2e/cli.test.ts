@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS, type ErrorBody } from "../../src/schema/errors.ts";
 import { PROGRAM, viv, vivEnvironment, type Answer, type VivOptions } from "../support/viv.ts";
-import { TestServer } from "../support/server.ts";
+import { eventually, TestServer } from "../support/server.ts";
 import { Terminal } from "../support/terminal.ts";
 import { needs } from "../support/skip.ts";
 
@@ -200,6 +200,36 @@ describe("the command line", needs("root"), () => {
     expect(run(["diff", "apart", "--promotable", "--stat"]).out).toContain("2 paths changed, 3 lines added");
     expect(run(["diff", "apart", "--promotable", "--patch"]).out).not.toContain("out/o");
     run(["rm", "apart"]);
+  });
+
+  test("BOX-8: the clone of viv run goes when viv is killed, also together with the server", async () => {
+    const runs = async (name: string): Promise<ChildProcess> => {
+      const child = spawn(PROGRAM, ["run", "--name", name, "--", "sh", "-c", "exec sleep 1000"], {
+        cwd: server.project,
+        env: vivEnvironment(server),
+        stdio: "ignore",
+      });
+      await eventually(
+        () => run(["ps", name]).out,
+        (out) => out.includes("sleep 1000"),
+        30_000,
+      );
+      return child;
+    };
+    const gone = (name: string): Promise<string> =>
+      eventually(
+        () => run(["ls"]).out,
+        (out) => !out.includes(name),
+        30_000,
+      );
+    // Positive control: one that is not killed stays.
+    const [first, second] = [await runs("held-one"), await runs("held-two")];
+    first.kill("SIGKILL");
+    expect(await gone("held-one")).toContain("held-two");
+    second.kill("SIGKILL");
+    await server.kill();
+    await server.up();
+    expect(run(["ls"]).out).not.toContain("held-two");
   });
 
   test("CLI-1: exec -d leaves a command running that ps, logs and kill know", () => {

@@ -1,3 +1,4 @@
+import type { Client } from "../../client/client.ts";
 import { VivError } from "../../schema/errors.ts";
 import { command } from "../command.ts";
 import { commandSpec, RUN_OPTIONS, runInside } from "../run-inside.ts";
@@ -11,9 +12,19 @@ function withoutImages(error: unknown): unknown {
   return new VivError(error.code, error.message, { cause: error, remedy });
 }
 
+/** The server may have done it by itself, where this program was held up. */
+async function remove(server: Client, sandbox: string): Promise<void> {
+  try {
+    await server.call("removeSandbox", { sandbox });
+  } catch (error) {
+    if (!(error instanceof VivError) || error.code !== "not_found") throw error;
+  }
+}
+
 export default command({
   name: "run",
   summary: "Run one command in a fresh clone and throw the clone away",
+  details: "The clone goes when the command has ended; should viv itself be killed, the server ends the command and removes the clone.",
   examples: [
     ["viv run -- make test", "does it build from what is here? Nothing is left behind"],
     ["viv run --keep --name try -- npm install left-pad", "keep the clone to look at it"],
@@ -28,7 +39,10 @@ export default command({
   async run({ options, rest, json, screen, cwd, env, client }) {
     if (options.rm && options.keep) throw usageError("--rm and --keep are opposites.", "Leave one of them out.");
     const server = await client();
-    const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", createInput(options, { cwd, env })));
+    const sandbox = await screen.during(
+      "Cloning the machine",
+      server.call("createSandbox", { ...createInput(options, { cwd, env }), held: !options.keep }),
+    );
     warnIfUnwalled(screen, sandbox);
     sayWhatIsMissing(screen, sandbox);
     try {
@@ -38,7 +52,7 @@ export default command({
       });
     } finally {
       if (options.keep) screen.say(`viv: kept as ${sandbox.name}.`);
-      else await server.call("removeSandbox", { sandbox: sandbox.id });
+      else await remove(server, sandbox.id);
     }
   },
 });
