@@ -14,6 +14,7 @@
 #define PUMP_MAX (256u << 10)            /* bytes moved at once between two sockets */
 #define FORWARDS_MAX 256                 /* connections from inside to forwarded ports */
 #define NAMES_MAX 1024                   /* names that have an address; the oldest makes room */
+#define NAME_ASKS_MAX 64                 /* names that the server is asked for at once; further datagrams wait */
 #define NAME_STREAMS_MAX 16              /* TCP connections to the resolver */
 #define DIRECT_LISTENERS_MAX 1024        /* addresses and ports of names that are listened on */
 #define MEMORY_TOLD_MS 1000
@@ -225,9 +226,15 @@ const char *resolve_user(const char *text, bool single_user, struct identity *id
 /* pump.c */
 void dial_start(struct connection *connection, uint16_t port, bool six);
 void forwards_listen(void);
+int dial_outside(const char *name);    /* a socket in the folder of forwarded ones, -1 if there is none */
 void forward_start(int inside, const char *name, const char *preface, size_t length); /* takes the descriptor, whatever comes of it */
 
-/* names.c: a resolver that asks nobody */
+/* ask.c: what the server knows of a name; `told` is called once, maybe at once */
+enum { NAME_EXISTS = '+', NAME_MISSING = '-', NAME_UNKNOWN = '?' };
+bool ask_room(void);
+void ask_name(const char *name, void (*told)(void *context, char answer), void *context);
+
+/* names.c: a resolver that knows what exists, and no address of it */
 void names_listen(void);
 const char *name_of(uint32_t address); /* the name an address stands for, NULL if none */
 

@@ -1,5 +1,5 @@
-/* Names for programs that know no proxy. Every name gets an address of 198.18.0.0/15, which a route makes this machine's
-   own, and nobody is asked: what a program then dials is told to the proxy by its name. */
+/* Names for programs that know no proxy. A name that the server takes for one gets an address of 198.18.0.0/15, which a
+   route makes this machine's own: what a program then dials is told to the proxy by its name. */
 #include "init.h"
 
 #include <arpa/inet.h>
@@ -16,12 +16,24 @@
 #define QUESTION_MAX 512
 #define HEADER 12
 
-enum { TYPE_A = 1, TYPE_ANY = 255, CLASS_IN = 1, RCODE_OK = 0, RCODE_FORMAT = 1, RCODE_NO_NAME = 3, RCODE_REFUSED = 5 };
+enum { TYPE_A = 1, TYPE_ANY = 255, CLASS_IN = 1, RCODE_OK = 0, RCODE_FORMAT = 1, RCODE_FAILED = 2, RCODE_NO_NAME = 3, RCODE_REFUSED = 5 };
 
 struct stream {
   struct source source;
+  struct question *question; /* the one that waits for its answer; the next one is read after it */
   size_t length;
   uint8_t data[2 + QUESTION_MAX];
+};
+
+/* One name that somebody inside asks for. */
+struct question {
+  struct stream *stream;   /* NULL: a datagram */
+  bool gone;               /* nobody waits for the answer any more */
+  struct sockaddr_in from;
+  char name[256];
+  int type, class;
+  size_t end;              /* of the question, in the message */
+  uint8_t message[2 + QUESTION_MAX + 32]; /* the length of a stream's comes first */
 };
 
 static struct source datagrams, streams;
@@ -48,9 +60,8 @@ static uint32_t address_of(const char *name) {
 
 static bool is_local(const char *name) {
   char own[65] = "";
-  size_t length = strlen(name);
   gethostname(own, sizeof own - 1);
-  return strcmp(name, "localhost") == 0 || strcasecmp(name, own) == 0 || (length > 10 && strcmp(name + length - 10, ".localhost") == 0);
+  return strcmp(name, "localhost") == 0 || strcasecmp(name, own) == 0;
 }
 
 /* The name of a question in lower case, empty if no host can have it, and where it ends. NULL: it does not. */
@@ -87,63 +98,125 @@ static size_t answer_with(uint8_t *message, size_t question_end, int rcode, uint
   return question_end + sizeof record;
 }
 
-/* Turns a question into its answer, in place; room for one record must be behind it. 0: not worth one. */
-static size_t answer(uint8_t *message, size_t length) {
-  char name[256];
+static size_t answer_told(struct question *question, char told) {
+  uint8_t *message = question->message + 2;
+  if (told == NAME_MISSING) return answer_with(message, question->end, RCODE_NO_NAME, 0);
+  if (told != NAME_EXISTS) return answer_with(message, question->end, RCODE_FAILED, 0);
+  bool wanted = question->class == CLASS_IN && (question->type == TYPE_A || question->type == TYPE_ANY);
+  uint32_t address = wanted ? address_of(question->name) : 0;
+  direct_listen(address);
+  return answer_with(message, question->end, RCODE_OK, address);
+}
+
+/* Turns what can be answered at once into its answer, in place. 0: not worth one, or `ask` is set. */
+static size_t answer_at_once(struct question *question, size_t length, bool *ask) {
+  uint8_t *message = question->message + 2;
+  char *name = question->name;
+  *ask = false;
   if (length < HEADER || (message[2] & 0x80) != 0) return 0;
   bool one = (message[2] & 0x78) == 0 && message[4] == 0 && message[5] == 1;
   const uint8_t *end = message + length, *after = one ? read_name(message + HEADER, end, name) : NULL;
   if (after == NULL || end - after < 4) return answer_with(message, HEADER, RCODE_FORMAT, 0);
-  size_t question_end = (size_t)(after + 4 - message);
-  int type = after[0] << 8 | after[1], class = after[2] << 8 | after[3];
-  if (name[0] == '\0') return answer_with(message, question_end, RCODE_NO_NAME, 0);
-  if (is_local(name)) return answer_with(message, question_end, RCODE_OK, type == TYPE_A ? INADDR_LOOPBACK : 0);
-  if (!direct_allowed()) return answer_with(message, question_end, RCODE_REFUSED, 0);
-  bool wanted = class == CLASS_IN && (type == TYPE_A || type == TYPE_ANY);
-  uint32_t address = wanted ? address_of(name) : 0;
-  direct_listen(address);
-  return answer_with(message, question_end, RCODE_OK, address);
+  question->end = (size_t)(after + 4 - message);
+  question->type = after[0] << 8 | after[1];
+  question->class = after[2] << 8 | after[3];
+  if (name[0] == '\0') return answer_with(message, question->end, RCODE_NO_NAME, 0);
+  if (is_local(name)) return answer_with(message, question->end, RCODE_OK, question->type == TYPE_A ? INADDR_LOOPBACK : 0);
+  if (!direct_allowed()) return answer_with(message, question->end, RCODE_REFUSED, 0);
+  *ask = true;
+  return 0;
+}
+
+static void send_datagram(const struct question *question, size_t length) {
+  sendto(datagrams.fd, question->message + 2, length, MSG_NOSIGNAL, (const struct sockaddr *)&question->from, sizeof question->from);
+}
+
+static void datagram_told(void *context, char told) {
+  struct question *question = context;
+  send_datagram(question, answer_told(question, told));
+  free(question);
+  source_watch(&datagrams, EPOLLIN);
 }
 
 static void datagram_ready(struct source *source, uint32_t events) {
   (void)events;
-  uint8_t message[QUESTION_MAX + 32];
-  struct sockaddr_in from;
   for (int round = 0; round < 16; round++) {
-    socklen_t size = sizeof from;
-    ssize_t count = recvfrom(source->fd, message, QUESTION_MAX, 0, (struct sockaddr *)&from, &size);
+    if (!ask_room()) return (void)source_watch(source, 0); /* until one of those under way is answered */
+    struct question question = {0};
+    socklen_t size = sizeof question.from;
+    ssize_t count = recvfrom(source->fd, question.message + 2, QUESTION_MAX, 0, (struct sockaddr *)&question.from, &size);
     if (count < 0) return;
-    size_t length = answer(message, (size_t)count);
-    if (length > 0) sendto(source->fd, message, length, MSG_NOSIGNAL, (struct sockaddr *)&from, size);
+    bool ask;
+    size_t length = answer_at_once(&question, (size_t)count, &ask);
+    if (length > 0) send_datagram(&question, length);
+    struct question *kept = ask ? malloc(sizeof *kept) : NULL;
+    if (kept == NULL) continue;
+    *kept = question;
+    ask_name(kept->name, datagram_told, kept);
   }
 }
 
 static void stream_close(struct stream *stream) {
+  if (stream->question != NULL) stream->question->gone = true;
   source_close(&stream->source);
   stream_count--;
   retire(&stream->source);
 }
 
+static bool send_to_stream(struct stream *stream, struct question *question, size_t length) {
+  question->message[0] = (uint8_t)(length >> 8);
+  question->message[1] = (uint8_t)length;
+  return length > 0 && send(stream->source.fd, question->message, 2 + length, MSG_NOSIGNAL) == (ssize_t)(2 + length);
+}
+
+static void stream_take(struct stream *stream);
+
+static void stream_told(void *context, char told) {
+  struct question *question = context;
+  struct stream *stream = question->stream;
+  bool sent = !question->gone && send_to_stream(stream, question, answer_told(question, told));
+  if (!question->gone) {
+    stream->question = NULL;
+    if (sent) stream_take(stream);
+    else stream_close(stream);
+  }
+  free(question);
+}
+
+/* The complete questions of what was read, until one has to wait. */
+static void stream_take(struct stream *stream) {
+  while (stream->question == NULL && stream->length >= 2) {
+    size_t length = (size_t)(stream->data[0] << 8 | stream->data[1]);
+    if (length > QUESTION_MAX) return stream_close(stream);
+    if (stream->length < 2 + length) break;
+    struct question *question = calloc(1, sizeof *question);
+    if (question == NULL) return stream_close(stream);
+    memcpy(question->message + 2, stream->data + 2, length);
+    stream->length -= 2 + length;
+    memmove(stream->data, stream->data + 2 + length, stream->length);
+    bool ask;
+    size_t answered = answer_at_once(question, length, &ask);
+    if (ask && source_idle(&stream->source) == 0) {
+      question->stream = stream;
+      stream->question = question;
+      return ask_name(question->name, stream_told, question);
+    }
+    bool sent = !ask && send_to_stream(stream, question, answered);
+    free(question);
+    if (!sent) return stream_close(stream);
+  }
+  if (stream->question == NULL && source_watch(&stream->source, EPOLLIN) != 0) stream_close(stream);
+}
+
 static void stream_ready(struct source *source, uint32_t events) {
   (void)events;
   struct stream *stream = container(source, struct stream, source);
+  if (stream->question != NULL) return stream_close(stream); /* who asked is gone */
   ssize_t count = read(source->fd, stream->data + stream->length, sizeof stream->data - stream->length);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) return stream_close(stream);
   stream->length += (size_t)count;
-  while (stream->length >= 2) {
-    size_t length = (size_t)(stream->data[0] << 8 | stream->data[1]);
-    if (length > QUESTION_MAX) return stream_close(stream);
-    if (stream->length < 2 + length) return;
-    uint8_t message[2 + QUESTION_MAX + 32];
-    memcpy(message + 2, stream->data + 2, length);
-    size_t answered = answer(message + 2, length);
-    message[0] = (uint8_t)(answered >> 8);
-    message[1] = (uint8_t)answered;
-    if (answered == 0 || send(source->fd, message, 2 + answered, MSG_NOSIGNAL) != (ssize_t)(2 + answered)) return stream_close(stream);
-    stream->length -= 2 + length;
-    memmove(stream->data, stream->data + 2 + length, stream->length);
-  }
+  stream_take(stream);
 }
 
 static void streams_ready(struct source *source, uint32_t events) {

@@ -167,7 +167,7 @@ void dial_start(struct connection *connection, uint16_t port, bool six) {
 }
 
 /* The folder of the sockets lies outside this root: only its descriptor leads there, and only for a moment. */
-static int connect_outside(const char *name) {
+int dial_outside(const char *name) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "./%s", name);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -180,7 +180,7 @@ static int connect_outside(const char *name) {
 }
 
 void forward_start(int inside, const char *name, const char *preface, size_t length) {
-  int outside = pumps_forwarded < FORWARDS_MAX ? connect_outside(name) : -1;
+  int outside = pumps_forwarded < FORWARDS_MAX ? dial_outside(name) : -1;
   struct pump *pump = outside < 0 ? NULL : pump_make(inside, outside, false);
   if (pump == NULL) {
     reset_on_close(inside);

@@ -51,7 +51,7 @@ export interface MaskFacts {
 }
 
 /** Process 1 answers, or refuses at once where there is no network; reality's servers are out of reach. */
-const RESOLVER = `nameserver ${NAME_SERVER}\noptions timeout:2 attempts:1\n`;
+const RESOLVER = `nameserver ${NAME_SERVER}\noptions timeout:5 attempts:1\n`;
 const LARGEST_COPY_BYTES = 64 * 1024;
 
 export class MaskPlan {

@@ -35,6 +35,15 @@ export class HostJudge implements Judge {
     }
   }
 
+  async lets(session: Session, host: string, ruling: Allowed): Promise<boolean> {
+    try {
+      return (await this.#policy(await this.#row(session)))(host, isNamed(ruling)).verdict === "allow";
+    } catch {
+      // What can't be judged is not let out.
+      return false;
+    }
+  }
+
   async standing(session: Session): Promise<(host: string, port: number, ruling: Allowed) => boolean> {
     const policy = await this.#policy(await this.#row(session)).catch((error: unknown) => {
       if (error instanceof VivError && error.code === "config_invalid") return undefined;

@@ -21,7 +21,7 @@ export function auditEntry({
   const details = { protocol, method, path: path?.slice(0, 1024), code, approval, address, ...ended };
   return {
     actor: { kind: "agent", name: sandbox },
-    action: ended === undefined ? "network.request" : "network.ended",
+    action: protocol === "dns" ? "network.lookup" : ended === undefined ? "network.request" : "network.ended",
     target: `${shownHost(host)}:${port}`,
     arguments: Object.fromEntries(Object.entries(details).filter((entry): entry is [string, string | number] => entry[1] !== undefined)),
     label: verdict === "deny" ? "DENIED" : approval === undefined ? "AUTONOMOUS (whitelisted)" : "APPROVED",

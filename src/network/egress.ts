@@ -10,8 +10,9 @@ import { LIMITS } from "../schema/limits.ts";
 import { PORTS_FILE, PROXY_SOCKET, type NetworkRules } from "../schema/network.ts";
 import type { EffectDesk } from "./effects.ts";
 import { Gate, type GateOptions } from "./gate.ts";
-import { parseAuthority } from "./host.ts";
+import { parseAuthority, parseHost } from "./host.ts";
 import { HttpProxy } from "./http.ts";
+import { Names, type Existence } from "./names.ts";
 import { deny } from "./rules.ts";
 import { rawAnswer } from "./answers.ts";
 import { Session } from "./session.ts";
@@ -43,7 +44,10 @@ export interface SessionUse {
 const SOCKS_VERSION = 5;
 /** What the cell begins with for a program that dialled by itself: this byte, host and port, a line feed. */
 const DIRECT = 2;
-const MAX_DIRECT_BYTES = 300;
+/** What it begins with to ask whether a name exists: this byte, the name, a line feed. */
+const NAME = 3;
+const ANSWER: Readonly<Record<Existence, string>> = { exists: "+", missing: "-", unknown: "?" };
+const MAX_LINE_BYTES = 300;
 /** That process 1 listens on for each name. */
 const MOST_PORTS = 16;
 const UNUSED: SessionUse = { connections: 0, sentBytes: 0, receivedBytes: 0, allowed: 0, denied: 0 };
@@ -52,6 +56,7 @@ export class Egress {
   readonly #log: Logger;
   readonly #gate: Gate;
   readonly #http: HttpProxy;
+  readonly #names: Names;
   readonly #opened: EgressOptions["opened"];
   readonly #doors = new Map<string, Door>();
   readonly #watch: NodeJS.Timeout;
@@ -62,6 +67,7 @@ export class Egress {
     this.#opened = options.opened;
     this.#gate = new Gate(options);
     this.#http = new HttpProxy(this.#gate, options.effects);
+    this.#names = new Names(options);
     this.#watch = setInterval(() => void this.#look(), LIMITS.egressWatchMs).unref();
   }
 
@@ -144,6 +150,7 @@ export class Egress {
     if (data === undefined) return void client.destroy();
     if (data[0] === SOCKS_VERSION) return this.#socks(session, client, data);
     if (data[0] === DIRECT) return this.#direct(session, client, data);
+    if (data[0] === NAME) return this.#name(session, client, data);
     this.#http.take(session, client, data);
   }
 
@@ -157,16 +164,21 @@ export class Egress {
     });
   }
 
+  async #name(session: Session, client: Socket, start: Buffer): Promise<void> {
+    const { line } = await firstLine(client, start);
+    const host = line === undefined ? undefined : parseHost(line, false);
+    lastWord(client, ANSWER[host === undefined ? "missing" : await this.#names.look(session, host)]);
+  }
+
   async #direct(session: Session, client: Socket, start: Buffer): Promise<void> {
-    const whole = await firstBytes(client, start, (got) => got.includes("\n") || got.length > MAX_DIRECT_BYTES, LIMITS.egressHeadMs);
-    const end = whole?.indexOf("\n") ?? -1;
-    const target = whole === undefined || end < 0 ? undefined : parseAuthority(whole.subarray(1, end).toString("latin1"));
-    if (whole === undefined || target === undefined) return void client.destroy();
+    const { line, rest } = await firstLine(client, start);
+    const target = line === undefined ? undefined : parseAuthority(line);
+    if (target === undefined) return void client.destroy();
     await this.#tunnel(
       session,
       client,
       "direct",
-      { ...target, head: whole.subarray(end + 1) },
+      { ...target, head: rest },
       {
         accept: () => undefined,
         // It believes to speak with the host itself: only plain HTTP has room for an answer.
@@ -201,6 +213,14 @@ export class Egress {
     }
     this.#looking = false;
   }
+}
+
+/** What stands between the first byte and a line feed, and what comes behind. */
+async function firstLine(client: Socket, start: Buffer): Promise<{ line: string | undefined; rest: Buffer }> {
+  const whole = await firstBytes(client, start, (got) => got.includes("\n") || got.length > MAX_LINE_BYTES, LIMITS.egressHeadMs);
+  const end = whole?.indexOf("\n") ?? -1;
+  if (whole === undefined || end < 0) return { line: undefined, rest: Buffer.alloc(0) };
+  return { line: whole.subarray(1, end).toString("latin1"), rest: whole.subarray(end + 1) };
 }
 
 /** Read by process 1 whenever a name is asked for. */

@@ -1,25 +1,33 @@
 /** Variables that send programs inside through the proxy. */
-import { PROXY_PORT, type NetworkRules } from "../schema/network.ts";
+import { PROXY_PORT, type NetworkRules, type PrivateHost } from "../schema/network.ts";
 
 const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
 /** 0.0.0.0 is what many servers say they listen on. */
 const LOCAL = "localhost,127.0.0.1,::1,0.0.0.0";
+/** Names under these exist nowhere outside: asked for directly, they fail as names that don't exist, and not with an answer of the proxy. */
+const NOWHERE = ["invalid", "localhost", "local", "test"];
 /** Where people have remotes by SSH, which has no way out: the same repositories are there by HTTPS. */
 const FORGES = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
 
 export function proxyEnvironment(
   rules: NetworkRules | undefined,
   present: Readonly<Record<string, string>>,
+  opened: readonly PrivateHost[] = [],
 ): Readonly<Record<string, string>> {
   if (rules === undefined || rules.mode === "off") return {};
-  const isUsual = rules.allow.length === 0 && present["JAVA_TOOL_OPTIONS"] === undefined && present["GIT_CONFIG_COUNT"] === undefined;
+  const nowhere = namesOfNowhere(rules, opened);
+  const isUsual =
+    nowhere.length === NOWHERE.length &&
+    rules.allow.length === 0 &&
+    present["JAVA_TOOL_OPTIONS"] === undefined &&
+    present["GIT_CONFIG_COUNT"] === undefined;
   // Every command gets them, and most get the same.
-  return isUsual ? (usual ??= made(rules, present)) : made(rules, present);
+  return isUsual ? (usual ??= made(rules, present, nowhere)) : made(rules, present, nowhere);
 }
 
 let usual: Record<string, string> | undefined;
 
-function made(rules: NetworkRules, present: Readonly<Record<string, string>>): Record<string, string> {
+function made(rules: NetworkRules, present: Readonly<Record<string, string>>, nowhere: readonly string[]): Record<string, string> {
   const variables: Record<string, string> = {
     NODE_USE_ENV_PROXY: "1",
     YARN_HTTP_PROXY: PROXY,
@@ -27,14 +35,21 @@ function made(rules: NetworkRules, present: Readonly<Record<string, string>>): R
     CARGO_HTTP_PROXY: PROXY,
   };
   for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]) variables[name] = variables[name.toLowerCase()] = PROXY;
-  variables["NO_PROXY"] = variables["no_proxy"] = LOCAL;
-  return { ...variables, ...java(present), ...git(rules, present) };
+  variables["NO_PROXY"] = variables["no_proxy"] = [LOCAL, ...nowhere.map((name) => `.${name}`)].join(",");
+  return { ...variables, ...java(present, nowhere), ...git(rules, present) };
 }
 
-function java(present: Readonly<Record<string, string>>): Record<string, string> {
+/** Those of which no rule speaks. With a list of hosts, the proxy says that they are not on it. */
+function namesOfNowhere({ mode, allow, production }: NetworkRules, opened: readonly PrivateHost[]): string[] {
+  const named = [...allow.map(({ host }) => host), ...opened.map(({ host }) => host), ...production];
+  return mode === "public" ? NOWHERE.filter((name) => !named.some((host) => host.endsWith(`.${name}`))) : [];
+}
+
+function java(present: Readonly<Record<string, string>>, nowhere: readonly string[]): Record<string, string> {
+  const direct = ["localhost", "127.*", "[::1]", ...nowhere.map((name) => `*.${name}`)].join("|");
   const options = ["http", "https"].flatMap((scheme) => [`-D${scheme}.proxyHost=127.0.0.1`, `-D${scheme}.proxyPort=${PROXY_PORT}`]);
   return {
-    JAVA_TOOL_OPTIONS: [present["JAVA_TOOL_OPTIONS"] ?? "", ...options, "-Dhttp.nonProxyHosts=localhost|127.*|[::1]"].join(" ").trim(),
+    JAVA_TOOL_OPTIONS: [present["JAVA_TOOL_OPTIONS"] ?? "", ...options, `-Dhttp.nonProxyHosts=${direct}`].join(" ").trim(),
   };
 }
 

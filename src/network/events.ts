@@ -20,7 +20,8 @@ export class NetworkEvents {
   }
 
   tell(record: NetworkRecord): void {
-    if (record.ended !== undefined) return;
+    // What a name was asked for, its connection tells.
+    if (record.ended !== undefined || record.protocol === "dns") return;
     const teller = this.#teller(record.sandbox);
     const key = `${record.verdict} ${record.code ?? ""} ${record.host}:${record.port}`;
     if (teller.told.has(key) || teller.told.size >= LIMITS.networkEvents) return;

@@ -3,6 +3,7 @@
  * resolution, every address checked, and only a checked address is dialled.
  */
 import { describe } from "../host/log.ts";
+import { within } from "../host/within.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
 import { addressKind, isLoopback, plainAddress } from "./addresses.ts";
@@ -10,10 +11,11 @@ import { isAddress } from "./host.ts";
 import type { Interceptor } from "./interception.ts";
 import { Outside } from "./outside.ts";
 import type { Resolve } from "./resolver.ts";
-import { decide, deny, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
+import { decide, deny, isLocalhost, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 
-export type Protocol = "http" | "https" | "connect" | "socks5" | "direct";
+/** `dns` is a name that was asked for and not dialled yet. */
+export type Protocol = "http" | "https" | "connect" | "socks5" | "direct" | "dns";
 
 export interface Question {
   readonly host: string;
@@ -44,6 +46,8 @@ export interface NetworkRecord extends Question {
 export interface Judge {
   /** Undefined leaves it at the ruling. A person may be asked, which takes as long as that takes. */
   judge(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined>;
+  /** Whether it lets a host through by itself; nobody is asked. */
+  lets(session: Session, host: string, ruling: Allowed): Promise<boolean>;
   /** Which open connections may stay, as things are now; nobody is asked. */
   standing(session: Session): Promise<(host: string, port: number, ruling: Allowed) => boolean>;
 }
@@ -203,11 +207,8 @@ export class Gate {
   }
 
   async #resolved(session: Session, host: string): Promise<string[]> {
-    const late = new Promise<never>((_, reject) =>
-      setTimeout(() => reject(new Error("no answer in time")), LIMITS.egressResolveMs).unref(),
-    );
     try {
-      return [...new Set(await Promise.race([session.lookups.find(host, this.#options.resolve), late]))];
+      return [...new Set(await within(session.lookups.find(host, this.#options.resolve), LIMITS.egressResolveMs, "Looking up a name"))];
     } catch {
       // Whatever went wrong, the name has no address now, and the client is told so.
       return [];
@@ -216,7 +217,7 @@ export class Gate {
 
   /** Who asks for a port of this machine mostly wants a service of the project. */
   #explained(denied: Denied, { host, port }: { host: string; port: number }): Denied {
-    const local = host === "localhost" || host.endsWith(".localhost") || (isAddress(host) && isLoopback(host));
+    const local = isLocalhost(host) || (isAddress(host) && isLoopback(host));
     if (denied.code !== "private_address" || !local || !this.#options.listens(port)) return denied;
     return {
       ...denied,

@@ -2,7 +2,7 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { LIMITS } from "../schema/limits.ts";
 
-/** All addresses of a name; an empty list or an error if it has none. */
+/** All addresses of a name. An empty list, or an error with ENOTFOUND or ENODATA, if it has none; any other error if nobody knows. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** As programs of this machine resolve: hosts file, and the machine's DNS servers. */
@@ -14,8 +14,16 @@ export function askServers(servers: readonly string[]): Resolve {
     const resolver = new Resolver({ timeout: LIMITS.egressResolveMs / 2, tries: 2 });
     resolver.setServers(servers);
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-    return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    const failure = answers.find((answer) => answer.status === "rejected" && !isMissing(answer.reason));
+    if (addresses.length === 0 && failure?.status === "rejected") throw failure.reason;
+    return addresses;
   };
+}
+
+/** Whether a server said that there is no such address, rather than none said anything. */
+export function isMissing(error: unknown): boolean {
+  return ["ENOTFOUND", "ENODATA"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 /** Names that one sandbox asks for: so many at once, and each once. The others wait for their turn. */

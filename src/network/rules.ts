@@ -63,8 +63,16 @@ const METADATA_NAMES = new Set([
 
 const PUBLIC = "public";
 
+/** Last labels that no server of the public DNS knows: what is found under them is of one machine or network. */
+const RESERVED = new Set(["alt", "arpa", "invalid", "local", "localhost", "onion", "test"]);
+
 export function matches(pattern: string, host: string): boolean {
   return pattern.startsWith("*.") ? host.length > pattern.length - 1 && host.endsWith(pattern.slice(1)) : pattern === host;
+}
+
+/** Whether only a rule that names it can make it a host. */
+export function isReserved(host: string): boolean {
+  return !isAddress(host) && (!host.includes(".") || RESERVED.has(host.slice(host.lastIndexOf(".") + 1)));
 }
 
 export function decide(rules: NetworkRules, opened: readonly PrivateHost[], host: string, port: number): Ruling {
@@ -113,6 +121,7 @@ function open(rules: NetworkRules, opened: readonly PrivateHost[], host: string,
       `Add it to network.allow in vivarium.json, or run \`viv network SANDBOX --allow ${host}\` outside.`,
     );
   if (!rules.ports.includes(port) || rules.mode === "allow-list") return portClosed(host, port, named);
+  if (isReserved(host) && !isLocalhost(host)) return reserved(host);
   return { verdict: "allow", rule: PUBLIC, tcp: false, private: false };
 }
 
@@ -137,6 +146,19 @@ const NEVER_PUBLIC = /^[^.]+$|(^|\.)(localhost|local|internal|home\.arpa)$/;
 /** Whether a host, or all that a pattern stands for, has no public address, as far as its name tells. */
 export function isNeverPublic(host: string): boolean {
   return isAddress(host) ? addressKind(host) !== "public" : NEVER_PUBLIC.test(host);
+}
+
+/** It has an address everywhere, and what is said of that says more. */
+export function isLocalhost(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost");
+}
+
+function reserved(host: string): Denied {
+  return deny(
+    "not_resolved",
+    `${host} has no address: no public name is like it.`,
+    `If it is a host of your own network, the user's own config can open it: network.private with host ${host}.`,
+  );
 }
 
 export function privateAddress(host: string, port: number, address = host): Denied {

@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
 import type { NetworkRules } from "../schema/network.ts";
+import { KnownNames } from "./names.ts";
 import { Lookups } from "./resolver.ts";
 import { matches } from "./rules.ts";
 
@@ -25,6 +26,7 @@ export class Session {
   /** Hosts and ports that a person let through; what is open to them may stay. */
   readonly approved = new Set<string>();
   readonly lookups = new Lookups();
+  readonly names = new KnownNames();
   readonly #flows = new Set<Flow>();
   readonly #clients = new Set<Socket>();
   /** Of flows that have ended. */

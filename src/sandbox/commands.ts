@@ -13,7 +13,7 @@ import { commandEnd, endedWithSandbox, NOTHING_SEEN, signalNumber, type Circumst
 import type { Damage } from "./damage.ts";
 import type { LiveSandbox } from "./live.ts";
 import { OutputTail } from "./output-tail.ts";
-import type { ModelVariables, Parts } from "./parts.ts";
+import type { Parts } from "./parts.ts";
 import { requireLive } from "./state.ts";
 import type { CommandStream } from "./stream.ts";
 
@@ -55,7 +55,7 @@ export class Commands {
   async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
     requireLive(row);
     const live = this.#live(row);
-    const request = execRequest(row, options, this.#parts.models);
+    const request = execRequest(row, options, this.#parts);
     if (row.walled) await this.#provided.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
     const leave = live.seats.commands.take();
     const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
@@ -345,7 +345,7 @@ async function drain(output: AsyncIterable<OutputChunk>, end: Promise<CommandEnd
   }
 }
 
-function execRequest(row: SandboxRow, options: StartOptions, models: ModelVariables): ExecRequest {
+function execRequest(row: SandboxRow, options: StartOptions, { models, user: config }: Pick<Parts, "models" | "user">): ExecRequest {
   const bytes = options.command.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
   if (bytes > LIMITS.maxArgumentBytes)
     throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
@@ -363,7 +363,7 @@ function execRequest(row: SandboxRow, options: StartOptions, models: ModelVariab
   // Another user's home, name and shell come from the sandbox's own /etc/passwd.
   const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
   const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
-  const proxied = row.walled ? proxyEnvironment(row.network, row.env) : {};
+  const proxied = row.walled ? proxyEnvironment(row.network, row.env, config.network.private) : {};
   // Tools of agents name themselves by it at the gateway, which goes by the socket all the same.
   const identity = row.walled ? { SANDBOX_ID: row.id } : {};
   // Only walls have a door to the gateway.

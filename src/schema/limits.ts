@@ -148,6 +148,11 @@ export const LIMITS = {
   egressRequestsMs: 10_000,
   /** How often bytes are looked at. */
   egressWatchMs: 1_000,
+  /** Until the resolver inside is told whether a name exists; libc inside waits for 5 seconds. */
+  egressNameMs: 4_000,
+  /** Names whose existence is remembered, and for how long. */
+  egressNamesKept: 512,
+  egressNameKeptMs: { exists: 60_000, missing: 10_000, unknown: 2_000 },
   /** Different names below one pattern within the time. */
   egressNames: 120,
   egressNamesMs: 60_000,

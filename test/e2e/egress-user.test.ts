@@ -38,10 +38,10 @@ describe("the way out under an ordinary user's server", needs("root", "user-name
   test("NET-1: allowed hosts are reached, by the proxy and by name, and no others", async () => {
     const plain = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY;";
     for (const before of ["", plain]) {
-      const { stdout, stderr } = await server.sh(box, `${before} curl -sS ${url}; curl -sS http://other.test/`);
+      const { stdout, stderr } = await server.sh(box, `${before} curl -sS ${url}; curl -sS http://other.example/`);
       expect(stdout, stderr).toMatch(/^hello.*host_not_allowed/s);
     }
-    expect(resolver.asked).not.toContain("other.test");
+    expect(resolver.asked).not.toContain("other.example");
   });
 
   test("NET-1: nobody goes over the ceiling of the user's config, neither by asking nor later", async () => {

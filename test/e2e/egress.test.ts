@@ -77,10 +77,30 @@ describe("the way out of a sandbox", needs("root", "curl"), () => {
 
   test("programs that know no proxy reach the same hosts, and no others (NW-06)", async () => {
     expect((await server.sh(box, `${PLAIN} curl -sS ${url("allowed.test", "/direct")}`)).stdout).toBe(`hello allowed.test:${port} /direct`);
-    expect((await server.sh(box, `${PLAIN} curl -sS http://other.test/`)).stdout).toContain("host_not_allowed");
-    expect((await server.sh(box, `${PLAIN} curl -sS -m 5 https://other.test/`)).end?.exitCode).not.toBe(0);
-    expect((await server.sh(box, "getent ahostsv4 never.asked.test")).stdout).toMatch(/^198\.1[89]\./);
+    expect((await server.sh(box, `${PLAIN} curl -sS http://other.example/`)).stdout).toContain("host_not_allowed");
+    expect((await server.sh(box, `${PLAIN} curl -sS -m 5 https://other.example/`)).end?.exitCode).not.toBe(0);
+    expect((await server.sh(box, "getent ahostsv4 never.asked.example")).stdout).toMatch(/^198\.1[89]\./);
     expect(new Set(resolver.asked)).toEqual(new Set(["allowed.test"]));
+  });
+
+  test("names that do not exist outside, or anywhere, do not exist inside, and none that is denied is asked for", async () => {
+    resolver.names.set("there.example", ["93.184.215.14"]);
+    const made = (await server.create()).id;
+    await server.client.call("changeNetwork", { sandbox: made, mode: "public" });
+    const nowhere = ["nosuch.invalid", "some.test", "printer.local", "app.localhost", "db", "nosuch.example"];
+    const line = (name: string): string => `getent ahostsv4 ${name} | head -1 | cut -d' ' -f1; getent ahosts ${name} >/dev/null; echo $?`;
+    const results = await server.sh(made, [...nowhere, "there.example", "allowed.test"].map(line).join(";"));
+    const found = expect.stringMatching(/^198\.1[89]\./);
+    expect(results.stdout.trim().split("\n")).toEqual([...nowhere.map(() => "2"), found, "0", found, "0"]);
+    expect(new Set(resolver.asked)).toEqual(new Set(["nosuch.example", "there.example", "allowed.test"]));
+    // Also with the variables of the proxy, which would answer in its own words.
+    expect((await curl(made, "http://nosuch.invalid/")).end?.exitCode).toBe(6);
+    expect((await curl(made, "http://db/")).stdout).toMatch(/"not_resolved".* 502$/s);
+    expect((await server.sh(made, "getent ahostsv4 localhost $(hostname) | grep -vc 127.0")).stdout).toBe("0\n");
+    const { records } = await server.client.call("listAudit", { sandbox: made });
+    const looked = records.filter(({ action }) => action === "network.lookup").map(({ target }) => target);
+    expect(looked.toSorted()).toEqual(["allowed.test:53", "nosuch.example:53", "there.example:53"]);
+    await server.client.call("removeSandbox", { sandbox: made });
   });
 
   test("NW-01, NW-06: with an open network no packet leaves but through the proxy", async () => {

@@ -75,6 +75,8 @@ describe(`bytes of all kinds (seed ${SEED})`, () => {
       [bytes(`CONNECT 127.0.0.3:${evil.port} HTTP/1.1\r\nHost: x\r\n\r\n`, hello), "HTTP/1.1 403 "],
       [bytes([5, 1, 0], [5, 1, 0, 1, 127, 0, 0, 3], two(evil.port), hello), "\x05\x00\x05\x02"],
       [bytes([5, 1, 0], [5, 1, 0, 4, ...Array.from({ length: 10 }, () => 0), 255, 255, 127, 0, 0, 3], two(evil.port)), "\x05\x00\x05\x02"],
+      [bytes("\x03allowed.test\n"), "+"],
+      [bytes("\x03evil.test\n"), "-"],
     ];
   }
 

@@ -97,8 +97,8 @@ describe("requests through the proxy", () => {
       ["169.254.169.254", "metadata"],
       ["::ffff:169.254.169.254", "metadata"],
     ] as const) {
-      lab.names.set("sly.test", [address]);
-      expect(await lab.say(get("sly.test")), address).toContain(`(${code})`);
+      lab.names.set("sly.example", [address]);
+      expect(await lab.say(get("sly.example")), address).toContain(`(${code})`);
     }
     expect(allowed.heard).toEqual([]);
     // Opened by the user it is reached, so the address is what was refused.
@@ -114,8 +114,8 @@ describe("requests through the proxy", () => {
 
   test("PX-04: one bad address among good ones spoils them all, and a name is asked for once", async () => {
     await lab.set({ mode: "public", ports: [80, allowed.port] });
-    lab.names.set("mixed.test", ["8.8.8.8", "127.0.0.2"]);
-    expect(await lab.say(get(at("mixed.test")))).toContain("(private_address)");
+    lab.names.set("mixed.example", ["8.8.8.8", "127.0.0.2"]);
+    expect(await lab.say(get(at("mixed.example")))).toContain("(private_address)");
     let turn = 0;
     lab.names.set("rebind.test", () => [turn++ === 0 ? "192.0.2.1" : "127.0.0.2"]);
     lab.opened.push({ host: "rebind.test", ports: [allowed.port], tcp: false });

@@ -88,13 +88,13 @@ describe("a sandbox against the server", () => {
     let waiting = 0;
     const never = Promise.withResolvers<readonly string[]>();
     for (let index = 0; index < 40; index += 1)
-      lab.names.set(`never${index}.test`, () => {
+      lab.names.set(`never${index}.example`, () => {
         waiting += 1;
         return never.promise as never;
       });
     const clients = Array.from({ length: 40 }, (_, index) => {
       const client = lab.dial();
-      client.write(get(`never${index}.test`));
+      client.write(get(`never${index}.example`));
       return client;
     });
     await eventually(
@@ -137,9 +137,9 @@ describe("a sandbox against the server", () => {
 
   test("NW-03: a public address of this machine is no way to what listens on it", async () => {
     await lab.set({ mode: "public" });
-    lab.names.set("mine.test", ["93.184.215.14"]);
+    lab.names.set("mine.example", ["93.184.215.14"]);
     lab.ownAddresses.push("93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c");
-    for (const host of ["mine.test", "93.184.215.14", "[2606:2800:21f:cb07:6820:80da:af6b:8b2c]", "[::ffff:93.184.215.14]"]) {
+    for (const host of ["mine.example", "93.184.215.14", "[2606:2800:21f:cb07:6820:80da:af6b:8b2c]", "[::ffff:93.184.215.14]"]) {
       const said = await lab.say(`GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
       expect(said, host).toMatch(/^HTTP\/1.1 403 .*private_address/s);
     }
@@ -147,9 +147,9 @@ describe("a sandbox against the server", () => {
     // The same address is fine where it is somebody else's.
     lab.ownAddresses.length = 0;
     const client = lab.dial();
-    client.write(get("mine.test"));
+    client.write(get("mine.example"));
     await eventually(
-      async () => lab.records.some(({ verdict, host }) => verdict === "allow" && host === "mine.test"),
+      async () => lab.records.some(({ verdict, host }) => verdict === "allow" && host === "mine.example"),
       (allowed) => allowed,
     );
     client.destroy();

@@ -1,4 +1,5 @@
 /** Names inside a sandbox, under the sanitizers: what the resolver in process 1 answers, and where dialled names lead. */
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
@@ -53,6 +54,14 @@ describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
   let cell: CellProcess;
   let proxy: Server;
   const heard: string[] = [];
+  /** Names that the server was asked for, and what it says of some of them; of the others, that they exist. */
+  const asked: string[] = [];
+  const known = new Map([
+    ["missing.example", "-"],
+    ["broken.example", "?"],
+    ["slow.example", ""],
+    ["odd.example", "HTTP/1.1 400 Bad Request"],
+  ]);
   const ports = (): string => join(cell.run, "ports");
 
   beforeAll(async () => {
@@ -62,11 +71,17 @@ describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
       let text = "";
       socket.on("data", (data) => {
         text += data.toString("latin1");
+        if (text.startsWith("\x03")) {
+          const name = text.slice(1, -1);
+          asked.push(name);
+          const answer = known.get(name) ?? "+";
+          return answer === "" ? setTimeout(() => socket.end("?"), 500) : socket.end(answer);
+        }
         if (!text.endsWith("inside")) return;
         heard.push(text);
         socket.end("from outside");
       });
-    }).listen(join(cell.run, "egress.sock"));
+    }).listen({ path: join(cell.run, "egress.sock"), backlog: 512 });
     await once(proxy, "listening");
   }, 60_000);
   afterAll(async () => {
@@ -96,6 +111,43 @@ describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
     for (const name of [`${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.${"d".repeat(61)}`])
       expect(await run(ASK, name)).toMatch(/^198\.18\.1\./);
     for (const name of ["a b.test", "a@b.test", "a-.test"]) expect(await run(ASK, name), name).toMatch(/^(ENOTFOUND|EBADNAME|EBADQUERY)$/);
+  });
+
+  test("exist as far as the server says so, which is asked for all but the sandbox's own", async () => {
+    asked.length = 0;
+    const own = execFileSync("hostname", { encoding: "utf8" }).trim();
+    const names = ["missing.example", "broken.example", "odd.example", "localhost", own, "below.localhost", "there.example"];
+    const answers = (await run(ASK, ...names)).split("\n");
+    expect(answers.slice(0, 5)).toEqual(["ENOTFOUND", "ESERVFAIL", "ESERVFAIL", "127.0.0.1", "127.0.0.1"]);
+    expect(answers.slice(5).join()).toMatch(/^198\.18\.\d+\.\d+,198\.18\.\d+\.\d+$/);
+    expect(asked).toEqual(["missing.example", "broken.example", "odd.example", "below.localhost", "there.example"]);
+  });
+
+  test("are answered while others wait, also where one connection asks for many", async () => {
+    const crowd = `
+      const { createSocket } = require("node:dgram");
+      const { connect } = require("node:net");
+      const question = (id, name) => Buffer.concat([Buffer.from([0, id, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), ...name.split(".").map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)])), Buffer.from([0, 0, 1, 0, 1])]);
+      const udp = createSocket("udp4"); const codes = {};
+      udp.on("message", (message) => { codes[message[3] & 15] = (codes[message[3] & 15] ?? 0) + 1; });
+      (async () => {
+        for (let id = 0; id < 100; id += 1) udp.send(question(id, "slow.example"), 53, "198.18.0.1");
+        const tcp = connect(53, "198.18.0.1");
+        const all = ["missing.example", "there.example", "localhost", "missing.example"].map((name, id) => question(id, name)).flatMap((each) => [Buffer.from([0, each.length]), each]);
+        tcp.write(Buffer.concat(all));
+        const left = connect(53, "198.18.0.1", () => { const each = question(9, "slow.example"); left.write(Buffer.concat([Buffer.from([0, each.length]), each]), () => left.resetAndDestroy()); });
+        let got = Buffer.alloc(0); const seen = [];
+        for await (const chunk of tcp) {
+          got = Buffer.concat([got, chunk]);
+          while (got.length >= 2 && got.length >= 2 + got.readUInt16BE()) { seen.push(got[3] + ":" + (got[5] & 15)); got = got.subarray(2 + got.readUInt16BE()); }
+          if (seen.length === 4) break;
+        }
+        console.log(seen.join(" "), codes[2] ?? 0);
+        while (codes[2] !== 100) await new Promise((resolve) => udp.once("message", resolve));
+        udp.close();
+      })();`;
+    expect(await run(crowd)).toBe("0:3 1:0 2:0 3:3 0");
+    expect(await run(ASK, "missing.example", "there.example")).toMatch(/^ENOTFOUND\n198\.18\./);
   });
 
   test("lead to the proxy, which is told name and port", async () => {

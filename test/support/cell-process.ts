@@ -34,6 +34,7 @@ const inside = [
   "names",
   "direct",
   "aio",
+  "ask",
   "files",
   "filedata",
   "filetree",

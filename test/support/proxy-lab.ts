@@ -32,6 +32,8 @@ export class ProxyLab {
   failing = false;
   /** Has a say where it is set. */
   judge: Judge["judge"] | undefined;
+  /** What it says of names that are asked for. */
+  lets: Judge["lets"] = async () => true;
   /** What it says of open connections. */
   standing: Judge["standing"] = async () => () => true;
   /** Opens TLS where it is set. */
@@ -49,7 +51,11 @@ export class ProxyLab {
       },
       opened: this.opened,
       interceptor: () => this.interceptor,
-      judge: { judge: async (...given) => this.judge?.(...given), standing: (session) => this.standing(session) },
+      judge: {
+        judge: async (...given) => this.judge?.(...given),
+        lets: (...given) => this.lets(...given),
+        standing: (session) => this.standing(session),
+      },
       ...more,
       ownPorts: () => this.ownPorts,
       ownAddresses: () => this.ownAddresses,

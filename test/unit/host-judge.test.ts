@@ -136,10 +136,13 @@ describe("what the policy says of hosts in the proxy", () => {
     writeFileSync(join(project, "vivarium.json"), "{ broken");
     for (const host of ["evil.test", "fine.test"])
       expect(await ask(host)).toMatchObject({ code: "policy", reason: expect.stringContaining("vivarium.json") });
+    expect(await judge.lets(session, "fine.test", PUBLIC)).toBe(false);
     // What is open stays until it can be read.
     expect((await judge.standing(session))("fine.test", 443, PUBLIC)).toBe(true);
     await config({ policy: { host: { "fine.test": "deny" } } });
     expect(await ask("evil.test")).toBeUndefined();
+    expect(await judge.lets(session, "evil.test", PUBLIC)).toBe(true);
+    expect(await judge.lets(session, "fine.test", PUBLIC)).toBe(false);
     expect((await judge.standing(session))("fine.test", 443, PUBLIC)).toBe(false);
   });
 });

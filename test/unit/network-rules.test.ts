@@ -157,6 +157,21 @@ describe("variables inside", () => {
     expect(proxyEnvironment(undefined, {})).toEqual({});
   });
 
+  test("names that exist nowhere are asked for without the proxy, but those of which a rule speaks", () => {
+    const direct = (rules: NetworkRules, opened: readonly string[] = []): string =>
+      proxyEnvironment(
+        rules,
+        {},
+        opened.map((host) => ({ host, ports: [80], tcp: false })),
+      )["NO_PROXY"] ?? "";
+    const local = "localhost,127.0.0.1,::1,0.0.0.0";
+    const open = { ...NO_NETWORK, mode: "public" } as const;
+    expect(direct(open)).toBe(`${local},.invalid,.localhost,.local,.test`);
+    expect(direct({ ...open, allow: [{ host: "*.lab.test", tcp: false }] }, ["nas.local"])).toBe(`${local},.invalid,.localhost`);
+    expect(direct({ ...open, production: ["prod.test"] })).toBe(`${local},.invalid,.localhost,.local`);
+    expect(direct({ ...open, mode: "allow-list" })).toBe(local);
+  });
+
   test("settings that are there already stay", () => {
     const present = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "x", JAVA_TOOL_OPTIONS: "-Xmx1g" };
     const variables = proxyEnvironment(LIST, present);
