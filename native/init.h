@@ -208,6 +208,7 @@ pid_t nursery_take(uint32_t work, const struct fields *request, const char *earl
 /* spawn.c: the child's side of exec */
 void spawn(const struct fields *request, const struct exec_request *exec, const int streams[3], int status) __attribute__((noreturn));
 bool enter_cgroups(struct failure *failure);
+bool take_cpus(struct failure *failure);
 bool find_identity(const char *user, struct identity *identity, struct failure *failure);
 bool become(const struct identity *identity, struct failure *failure);
 

@@ -38,25 +38,23 @@ static void link_controllers(int folder, const char *name) {
   }
 }
 
-/* Each group holds what this sandbox uses and may use, and of processes only those inside have a number there. */
+/* Each group holds what this sandbox uses and may use, and of processes only those inside have a number there. A group that
+   can't be shown is left out: it holds its limit all the same. */
 static int show_groups(struct launch *launch, int sys) {
   if (launch->view_count == 0) return 0;
   if (mkdirat(sys, "fs", 0755) != 0 || mkdirat(sys, "fs/cgroup", 0755) != 0) return -1;
   int folder = openat(sys, "fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return -1;
-  int result = 0;
-  for (size_t i = 0; i < launch->view_count && result == 0; i++) {
+  for (size_t i = 0; i < launch->view_count; i++) {
     const char *name = launch->views[i].name;
-    if (*name == '\0') result = show(AT_FDCWD, launch->views[i].path, sys, "fs/cgroup", READ_ONLY);
-    else if ((result = mkdirat(folder, name, 0755)) == 0) {
+    if (*name == '\0') show(AT_FDCWD, launch->views[i].path, sys, "fs/cgroup", READ_ONLY);
+    else if (mkdirat(folder, name, 0755) == 0) {
       link_controllers(folder, name);
-      result = show(AT_FDCWD, launch->views[i].path, folder, name, READ_ONLY);
+      show(AT_FDCWD, launch->views[i].path, folder, name, READ_ONLY);
     }
   }
-  int error = errno;
   close(folder);
-  errno = error;
-  return result;
+  return 0;
 }
 
 int make_limits(struct launch *launch, int sys) {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_MOST 8192
+#define TEXT_MOST 4096
 #define KIBIBYTE 1024
 #define WIDTH 24 /* where numbers end in the kernel's own file */
 

@@ -101,6 +101,7 @@ static void wait_for_order(int socket) {
   int received[DESCRIPTORS], descriptors[DESCRIPTORS];
   keep_descriptors(socket);
   enter_cgroups(&failure); /* tried again, and told, by whoever needs it */
+  take_cpus(&failure);
   log_prepare(plan->logs);
   close(plan->logs);
   memset(stack + sizeof stack - COMMAND_STACK_READY, 0, COMMAND_STACK_READY);

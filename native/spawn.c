@@ -96,10 +96,14 @@ static bool take_limits(struct failure *failure) {
 }
 
 /* Which processors a program may use is what most of them size themselves by. It may choose others. */
-static bool take_cpus(struct failure *failure) {
+bool take_cpus(struct failure *failure) {
+  static cpu_set_t taken; /* by this process or the one it was forked from */
   const struct shown_limits *limits = plan->limits;
-  if (limits == NULL || CPU_COUNT(&limits->chosen) == 0 || CPU_EQUAL(&limits->chosen, &limits->allowed)) return true;
-  return sched_setaffinity(0, sizeof limits->chosen, &limits->chosen) == 0 || fail(failure, "limits", NULL);
+  if (limits == NULL || CPU_COUNT(&limits->chosen) == 0) return true;
+  if (CPU_EQUAL(&limits->chosen, CPU_COUNT(&taken) == 0 ? &limits->allowed : &taken)) return true;
+  if (sched_setaffinity(0, sizeof limits->chosen, &limits->chosen) != 0) return fail(failure, "limits", NULL);
+  taken = limits->chosen;
+  return true;
 }
 
 /* While still privileged: without no_new_privs, only that may install a filter or shrink the bounding set. */
