@@ -239,7 +239,7 @@ export class Server {
     const { log } = this.#options;
     const places = [freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize), freeRanges(LIMITS.largeIdsStart, LIMITS.largeIds)];
     const isFree = (range: number): boolean => places.every((isFreeThere) => isFreeThere(range));
-    const registry = new Registry(new IdRanges({ owner, isFree, shared: machine.mode === "root" }));
+    const registry = new Registry(new IdRanges({ owner, home: parts.state, isFree, shared: machine.mode === "root" }));
     const sandboxes = new Sandboxes(parts, registry);
     this.#closers.push(() => sandboxes.commands.close());
     this.#closers.push(() => sandboxes.creation.spares.close());

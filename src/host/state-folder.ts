@@ -44,6 +44,12 @@ export class StateFolder {
   }
 }
 
+/** The id that a state folder has now; undefined where there is none. */
+export function idOfFolder(home: string): string | undefined {
+  const file = join(home, "id");
+  return existsSync(file) ? readFileSync(file, "utf8").split("\n")[0] : undefined;
+}
+
 /** A copy of a folder brings the id along, but what the id names belongs to the original. */
 function knownId(home: string, file: string): string | undefined {
   if (!existsSync(file)) return undefined;
