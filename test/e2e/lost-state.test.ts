@@ -1,8 +1,9 @@
 /** F-53 of the fault list: the state folder of a server is removed or replaced while it runs. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readFileSync, renameSync, rmdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findHierarchies } from "../../src/host/cgroups.ts";
 import { isRunning } from "../../src/host/processes.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { groupsOf } from "../support/machine.ts";
@@ -25,6 +26,9 @@ describe("a state folder that goes while its server runs", needs("root", "btrfs"
       (running) => !running,
     );
     for (const group of orphan.groups) for (const folder of [group, join(group, "../cells"), join(group, "..")]) rmdirSync(folder);
+    const { cpuset } = findHierarchies(readFileSync("/proc/self/mountinfo", "utf8")) ?? {};
+    const own = join(cpuset ?? "", basename(dirname(orphan.groups[0] ?? "")));
+    if (cpuset !== undefined) for (const folder of [join(own, "cells"), own]) rmdirSync(folder);
     rmSync(orphan.note);
     await server.client.call("prune", { all: true });
     await server.down();
