@@ -59,6 +59,10 @@ function typeName(node: Node): string {
   if (node.enum !== undefined) return node.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (node.anyOf !== undefined) return UNITS.get(JSON.stringify(node.anyOf)) ?? node.anyOf.map(typeName).join(" or ");
   if (node.type === "array") return `list of ${node.items?.type ?? "value"}s`;
+  if (node.properties !== undefined)
+    return `\`{ ${Object.keys(node.properties)
+      .map((name) => `"${name}": …`)
+      .join(", ")} }\``;
   if (node.type === "object") return `map of names to ${valueName(node.additionalProperties)}s`;
   const least = node.minimum === undefined ? "" : `, at least ${node.minimum}`;
   return `${node.type ?? "anything"}${least}`;
@@ -77,6 +81,8 @@ function rows(node: Node, prefix: string): string[] {
     if (child.properties !== undefined) return [own("group"), ...rows(child, `${key}.`)];
     const each = child.additionalProperties;
     if (typeof each === "object" && each.properties !== undefined) return [own(`map of names to ${name}`), ...rows(each, `${key}.NAME.`)];
+    if (child.items?.properties !== undefined)
+      return [own(`list of ${name.endsWith("s") ? name : "objects"}`), ...rows(child.items, `${key}[].`)];
     return [own(typeName(child))];
   });
 }

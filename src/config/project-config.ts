@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { findNodeAtLocation, parse, parseTree, printParseErrorCode, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
 import { untrustedPolicy, widenedBy } from "../policy/widening.ts";
+import { problemIn } from "./config-errors.ts";
 import { hostLines, type HostLines } from "./host-lines.ts";
 import { ProjectConfig, UserConfig, WIDENING_KEYS } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
@@ -167,10 +168,9 @@ export function parseConfig<Schema extends z.ZodType>(file: string, text: string
   const value = parseJsonc(file, text);
   const result = schema.safeParse(value ?? {});
   if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const place = [...(issue?.path ?? []), ...(issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [])];
-  const what = issue?.code === "unrecognized_keys" ? "there is no such key" : (issue?.message ?? "not valid");
-  throw new VivError("config_invalid", `${file}:${lineOf(text, place)}: ${place.map(String).join(".") || "the whole"}: ${what}.`);
+  const [issue] = result.error.issues;
+  const { path, what } = issue === undefined ? { path: [], what: "not valid" } : problemIn(schema, issue, value ?? {});
+  throw new VivError("config_invalid", `${file}:${lineOf(text, path)}: ${path.map(String).join(".") || "the whole"}: ${what}.`);
 }
 
 /** JSON with comments; an error names the line. */

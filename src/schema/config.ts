@@ -52,13 +52,15 @@ const Stage = z
         z.strictObject({ run: z.string().min(1).describe("Line that carries it out in reality, such as a deploy script.") }),
       ])
       .describe(
-        "verify runs the checks in a fresh clone; folder writes into the project; branch commits; push pushes; run runs a command.",
+        "none only runs its lines; verify runs the checks in a fresh clone; folder writes into the project; branch commits to a branch; push pushes that branch; run runs a line in reality.",
       ),
     after: z.array(z.string().min(1)).default([]).describe("Lines run in reality once it is applied, before its checks."),
     checks: z
       .array(z.string().min(1))
       .optional()
-      .describe("Lines that must succeed; in reality, but for verify. The project's checks if left out."),
+      .describe(
+        "Lines that must succeed: for verify and branch in a fresh clone, else in reality. For verify the project's checks if left out, else none.",
+      ),
     approval: z.enum(["none", "ask"]).default("none").describe("ask waits for `viv approve`."),
     rollback: z.string().min(1).optional().describe("Line run in reality when the stage fails after it was applied."),
   })
@@ -95,13 +97,18 @@ export const ProjectConfig = z
       .prefault({})
       .describe("Environment variables inside. pass and set widen."),
     services: z
-      .record(z.string().regex(/^[a-z0-9-]{1,63}$/), Service)
+      .record(z.string().regex(/^[a-z0-9-]{1,63}$/, "a name is lower-case letters, digits and hyphens"), Service)
       .default({})
       .describe("Services started inside each clone. Widens."),
     checks: z.array(z.string().min(1)).max(32).default([]).describe("Lines that judge a state of the project, run inside."),
     setup: z.string().min(1).optional().describe("Prepares a fresh clone before its checks, such as `npm ci`; run inside."),
     protect: z.array(z.string().min(1)).optional().describe("Files the checks depend on; tests and their configuration if left out."),
-    stages: z.array(Stage).max(16).optional().describe("Stations of a promotion, in order. Widens."),
+    stages: z
+      .array(Stage)
+      .max(16)
+      .refine((stages) => new Set(stages.map(({ name }) => name)).size === stages.length, "two stages have the same name")
+      .optional()
+      .describe("Stations of a promotion, in order. Widens."),
     capture: z
       .strictObject({
         exclude: z.array(z.string()).default([]).describe("Project paths left out of the clone."),

@@ -211,7 +211,7 @@ describe("vivarium.json", needs("root"), () => {
     const file = join(server.project, "vivarium.json");
     const wrong = [
       [`{\n  "limits": {\n    "cpus": "many"\n  }\n}`, `${file}:3: limits.cpus`],
-      [`{\n\n  "surprise": 1\n}`, `${file}:3: surprise: there is no such key.`],
+      [`{\n\n  "surprise": 1\n}`, `${file}:3: surprise: there is no such key; there are $schema, limits, `],
       [`{\n  "mask": ["a"\n`, `${file}:3: `],
       [`[]`, `${file}:1: `],
     ] as const;

@@ -229,6 +229,33 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect(readFileSync(ran, "utf8")).toBe("evil\nevil\n");
   });
 
+  test("PROM-3: the example of stages in docs/CONFIG.md runs as it says there", async () => {
+    const page = readFileSync(join(import.meta.dirname, "../../docs/CONFIG.md"), "utf8");
+    const [, example = ""] = /### Stages[^]*?```jsonc\n([^]*?)```/.exec(page) ?? [];
+    const log = join(server.place, "stages.log");
+    for (const script of ["migrate", "deploy", "smoke"]) writeFileSync(path(`${script}.sh`), `echo "$VIV_STAGE: ${script} $*" >> ${log}\n`);
+    writeFileSync(path("test.sh"), "grep -q five a.txt\n");
+    writeFileSync(path("vivarium.json"), example);
+    await server.client.call("trust", { project: server.project });
+    const sandbox = await changed("sed -i s/5/five/ a.txt");
+    const first = await server.client.call("promote", { sandbox, to: "production" });
+    expect(first.stages.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      "verified passed",
+      "dev passed",
+      "staging passed",
+      "production waiting",
+    ]);
+    await server.client.call("answerApproval", { approval: first.id, answer: "once", approver: server.approver() });
+    const lines = ["dev: migrate ", "staging: deploy staging", "staging: smoke staging", "production: deploy production"];
+    expect(readFileSync(log, "utf8").trimEnd().split("\n")).toEqual(lines);
+    await server.client.call("undoPromotion", { promotion: first.id });
+    expect(readFileSync(log, "utf8").trimEnd().split("\n").slice(lines.length)).toEqual([
+      "production: deploy production --back",
+      "staging: deploy staging --back",
+    ]);
+    expect(read("a.txt")).toBe(LINES);
+  });
+
   test("PROM-3: stages of a trusted config deploy, wait for approvals and roll back", async () => {
     const stages = [
       { name: "dev", apply: "folder", after: ["echo after > after.txt"] },
