@@ -26,6 +26,7 @@ import { freeRanges } from "./host/subids.ts";
 import { FrontDesk } from "./gateway/desk.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { WayOut } from "./effects/way-out.ts";
+import { PrivateHosts } from "./network/private-hosts.ts";
 import type { Models } from "./models/models.ts";
 import { openModels } from "./models/open.ts";
 import { Experiments } from "./experiments/experiments.ts";
@@ -138,8 +139,10 @@ export class Server {
       reach,
     }));
     this.#closers.push(() => wayOut.egress.closeAll());
+    const privateHosts = await PrivateHosts.open(store);
     const parts: Parts = {
       store,
+      privateHosts,
       backends,
       user,
       uid: machine.uid,
@@ -241,6 +244,8 @@ export class Server {
     const isFree = (range: number): boolean => places.every((isFreeThere) => isFreeThere(range));
     const registry = new Registry(new IdRanges({ owner, home: parts.state, isFree, shared: machine.mode === "root" }));
     const sandboxes = new Sandboxes(parts, registry);
+    const failed = (error: unknown): void => parts.log.warn("hosts that people opened could not be read", { error: describe(error) });
+    this.#closers.push(parts.privateHosts.watch(() => sandboxes.networks.renew(), failed));
     this.#closers.push(() => sandboxes.commands.close());
     this.#closers.push(() => sandboxes.creation.spares.close());
     this.#closers.push(async () => sandboxes.holds.close());

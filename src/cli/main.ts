@@ -57,6 +57,8 @@ async function find(argv: readonly string[], screen: Screen): Promise<{ declarat
   const [first, second] = argv;
   if (first === undefined || first === "--help" || first === "-h") return { declaration: await known("help"), words: argv.slice(1) };
   if (first === "--version" || first === "-V") return { declaration: await known("version"), words: argv.slice(1) };
+  const longer = second === undefined ? undefined : await loadCommand(`${first} ${second}`);
+  if (longer) return { declaration: longer, words: argv.slice(2) };
   const declaration = await loadCommand(first);
   if (declaration) return { declaration, words: argv.slice(1) };
   const below = commandNames().filter((name) => name.startsWith(`${first} `));
@@ -70,8 +72,7 @@ async function find(argv: readonly string[], screen: Screen): Promise<{ declarat
     printGroup(screen, first, await Promise.all(below.map(known)));
     return { words: [] };
   }
-  if (!below.includes(`${first} ${second}`)) throw unknownCommand(`${first} ${second}`, below);
-  return { declaration: await known(`${first} ${second}`), words: argv.slice(2) };
+  throw unknownCommand(`${first} ${second}`, below);
 }
 
 async function known(name: string): Promise<CommandDeclaration> {

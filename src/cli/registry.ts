@@ -16,6 +16,7 @@ export const GROUPS = [
       start: () => import("./commands/start.ts"),
       stop: () => import("./commands/stop.ts"),
       network: () => import("./commands/network.ts"),
+      "network allow-private": () => import("./commands/network-allow-private.ts"),
       extend: () => import("./commands/extend.ts"),
       limits: () => import("./commands/limits.ts"),
       rm: () => import("./commands/rm.ts"),

@@ -20,9 +20,12 @@ const PHRASE: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
+/** Clients read status lines into buffers of a few hundred bytes, some of them. */
+const MOST_PHRASE = 300;
+
 export interface Answer {
   readonly status: number;
-  /** Holds the code: many clients show nothing else of a refused CONNECT. */
+  /** Holds the code and the sentence: apt and pip show nothing else, and many clients nothing else of a refused CONNECT. */
   readonly phrase: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -30,10 +33,12 @@ export interface Answer {
 
 export function answerTo({ code, reason, remedy }: Denied): Answer {
   const status = STATUS[code] ?? 403;
-  const body = `${JSON.stringify({ error: { code, message: reason, remedy } })}\n`;
+  const sentence = `${reason} ${remedy}`;
+  // npm shows `error` as it is, and takes it for a text.
+  const body = `${JSON.stringify({ error: sentence, code })}\n`;
   return {
     status,
-    phrase: `${PHRASE[status] ?? "Refused"} (${code})`,
+    phrase: `${PHRASE[status] ?? "Refused"} (${code}): ${onOneLine(sentence)}`,
     headers: {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
@@ -42,6 +47,11 @@ export function answerTo({ code, reason, remedy }: Denied): Answer {
     },
     body,
   };
+}
+
+/** What a status line can hold. */
+function onOneLine(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, MOST_PHRASE);
 }
 
 /** The same as bytes. */

@@ -125,8 +125,8 @@ export class Egress {
     writePorts(folder, ports);
   }
 
-  #portsOf({ ports, allow }: NetworkRules): string {
-    const open = new Set([...ports, ...[...allow, ...this.#opened].flatMap((rule) => rule.ports ?? [])]);
+  #portsOf({ ports, allow, private: own = [] }: NetworkRules): string {
+    const open = new Set([...ports, ...[...allow, ...this.#opened, ...own].flatMap((rule) => rule.ports ?? [])]);
     return `${[...open].slice(0, MOST_PORTS).join(" ")}\n`;
   }
 

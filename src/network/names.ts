@@ -50,7 +50,7 @@ export class Names {
   async look(session: Session, host: string): Promise<Existence> {
     const { rules } = session;
     if (isAddress(host)) return "missing";
-    const opening = [...rules.allow, ...this.#options.opened].filter((rule) => matches(rule.host, host));
+    const opening = [...rules.allow, ...(rules.private ?? []), ...this.#options.opened].filter((rule) => matches(rule.host, host));
     const isSpokenOf = opening.length > 0 || rules.production.some((pattern) => matches(pattern, host));
     if (isReserved(host) && !isSpokenOf) return "missing";
     const ports = new Set([...rules.ports, ...opening.flatMap((rule) => rule.ports ?? [])]);

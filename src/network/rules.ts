@@ -1,7 +1,7 @@
 /** What a sandbox's rules say of a host and port. Pure: nothing is asked of anybody, so a denied name causes no query. */
 import type { HostRule, NetworkRules, PrivateHost } from "../schema/network.ts";
 import { addressKind } from "./addresses.ts";
-import { isAddress } from "./host.ts";
+import { isAddress, shownHost } from "./host.ts";
 
 export type DenialCode =
   | "network_off"
@@ -75,6 +75,11 @@ export function isReserved(host: string): boolean {
   return !isAddress(host) && (!host.includes(".") || RESERVED.has(host.slice(host.lastIndexOf(".") + 1)));
 }
 
+/** Whether a host is a metadata service by its name or address alone. */
+export function isMetadata(host: string): boolean {
+  return METADATA_NAMES.has(host) || (isAddress(host) && addressKind(host) === "metadata");
+}
+
 export function decide(rules: NetworkRules, opened: readonly PrivateHost[], host: string, port: number): Ruling {
   return closed(rules, host) ?? open(rules, opened, host, port);
 }
@@ -91,7 +96,7 @@ function closed(rules: NetworkRules, host: string): Denied | undefined {
       "This sandbox has no network.",
       "Set `network` in vivarium.json, or run `viv network SANDBOX --mode public` outside.",
     );
-  if (METADATA_NAMES.has(host) || (isAddress(host) && addressKind(host) === "metadata"))
+  if (isMetadata(host))
     return deny(
       "metadata",
       `${host} is a metadata service, which no sandbox reaches.`,
@@ -108,7 +113,7 @@ function closed(rules: NetworkRules, host: string): Denied | undefined {
 }
 
 function open(rules: NetworkRules, opened: readonly PrivateHost[], host: string, port: number): Ruling {
-  const own = opened.find((rule) => matches(rule.host, host) && rule.ports.includes(port));
+  const own = [...opened, ...(rules.private ?? [])].find((rule) => matches(rule.host, host) && rule.ports.includes(port));
   if (own !== undefined) return { verdict: "allow", rule: `private ${own.host}`, tcp: own.tcp, private: true };
   const named = rules.allow.filter((rule) => matches(rule.host, host));
   const rule = named.find(({ ports }) => (ports ?? rules.ports).includes(port));
@@ -166,6 +171,6 @@ export function privateAddress(host: string, port: number, address = host): Deni
   return deny(
     "private_address",
     `${where} not a public address.`,
-    `The user's own config can open it: network.private with host ${host} and port ${port}.`,
+    `Outside, \`viv network allow-private ${shownHost(host)}:${port}\` opens it for this project.`,
   );
 }

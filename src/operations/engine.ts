@@ -172,7 +172,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...approvalHandlers(engine.approvals, engine.promotions),
     ...actionHandlers(engine),
     ...auditHandlers(engine.audit, sandboxes),
-    ...networkHandlers(sandboxes),
+    ...networkHandlers(engine),
     ...policyHandlers({
       open: (path) => openProject(parts.store, path, parts.state),
       ofSandbox: async (sandbox) => engine.actions.policy(await sandboxes.find(sandbox)),

@@ -32,7 +32,7 @@ export class Networks {
   }
 
   /** For a sandbox whose process 1 was just launched or found again. */
-  async open(row: Pick<SandboxRow, "id" | "driver" | "network">): Promise<void> {
+  async open(row: Pick<SandboxRow, "id" | "driver" | "network" | "project">): Promise<void> {
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder !== undefined) this.#parts.gateway.open(row.id, folder);
     const rules = this.#rulesOf(row);
@@ -43,11 +43,19 @@ export class Networks {
   }
 
   /** For a spare that becomes a sandbox: what was opened ahead gets the rules of its own. */
-  async adopt(row: Pick<SandboxRow, "id" | "driver" | "network">): Promise<void> {
+  async adopt(row: Pick<SandboxRow, "id" | "driver" | "network" | "project">): Promise<void> {
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder === undefined) return;
     this.#parts.gateway.open(row.id, folder);
     await this.#parts.egress.set(row.id, folder, this.#rulesOf(row));
+  }
+
+  /** For sandboxes that run: what people opened or took back counts from now on. */
+  async renew(): Promise<void> {
+    for (const row of await this.#parts.store.sandboxes()) {
+      const folder = this.#parts.live.get(row.id) === undefined ? undefined : this.#parts.backends.of(row).driver.sockets(row.id);
+      if (folder !== undefined) await this.#parts.egress.set(row.id, folder, this.#rulesOf(row));
+    }
   }
 
   close(sandbox: string): void {
@@ -77,9 +85,16 @@ export class Networks {
   }
 
   /** Rows of earlier versions have none, and the user's config may be stricter than when the row was written. */
-  #rulesOf({ network = NO_NETWORK }: Pick<SandboxRow, "network">): NetworkRules {
+  #rulesOf({ network = NO_NETWORK, project }: Pick<SandboxRow, "network" | "project">): NetworkRules {
     const { ceiling = "public", production } = this.#parts.user.network;
-    return { ...network, mode: narrower(network.mode, ceiling), production: [...new Set([...network.production, ...production])] };
+    const opened = this.#parts.privateHosts.of(project);
+    const { private: _before, ...own } = network;
+    return {
+      ...own,
+      ...(opened.length === 0 ? {} : { private: [...opened] }),
+      mode: narrower(network.mode, ceiling),
+      production: [...new Set([...network.production, ...production])],
+    };
   }
 }
 
@@ -95,7 +110,7 @@ function refusePrivate(allow: readonly HostRule[], { private: opened }: Pick<Use
   if (closed === undefined) return;
   const { host, ports = [443] } = closed;
   throw new VivError("invalid_input", `${host} has no public address, and allowed hosts are reached at public addresses alone.`, {
-    remedy: `Open it in the user's own config and start the server again: "network": ${JSON.stringify({ private: [{ host, ports }] })} (network.private in docs/CONFIG.md).`,
+    remedy: `Open it for the project: \`viv network allow-private ${host}:${ports[0] ?? 443}\`.`,
   });
 }
 

@@ -5,6 +5,7 @@ import type { Logger } from "../host/log.ts";
 import type { Reserve } from "../host/reserve.ts";
 import type { Tool } from "../host/tool.ts";
 import type { Egress } from "../network/egress.ts";
+import type { PrivateHosts } from "../network/private-hosts.ts";
 import type { UserConfig } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import type { DriverName } from "../schema/sandbox.ts";
@@ -90,6 +91,8 @@ export interface Parts {
   readonly locks: KeyedLocks;
   /** The way out of sandboxes. */
   readonly egress: Egress;
+  /** What people opened beside the user's config. */
+  readonly privateHosts: PrivateHosts;
   readonly gateway: Doors;
   readonly models: ModelVariables;
   /** Sandboxes with processes. */

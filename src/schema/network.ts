@@ -1,6 +1,7 @@
 /** Which way out a sandbox has: the modes, the rules for hosts, and the operations that show and change them. */
 import { z } from "zod";
-import { contract } from "./contract.ts";
+import { Approver } from "./approval.ts";
+import { contract, ProjectPath } from "./contract.ts";
 import { SandboxRef } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -103,6 +104,7 @@ export const NetworkRules = z
     allow: z.array(HostRuleObject).describe("Hosts that are reached."),
     ports: z.array(Port).describe("Open ports."),
     production: z.array(HostPattern).describe("Hosts that are never reached."),
+    private: z.array(PrivateHost).optional().describe("Hosts with private addresses that a person opened for the project."),
     effects: EffectsMode.optional(),
   })
   .describe("What a sandbox reaches.");
@@ -167,6 +169,20 @@ export type NetworkReport = z.infer<typeof NetworkReport>;
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 
 export const NETWORK_CONTRACTS = {
+  allowPrivate: contract(
+    ROUTES.allowPrivate,
+    "Open a host with a private address for a project's sandboxes, as a person; it counts at once",
+    z.strictObject({
+      project: ProjectPath,
+      host: HostPattern.refine((host) => !host.startsWith("*."), "one host, without *"),
+      port: Port.describe("Its port."),
+      approver: Approver,
+    }),
+    z.object({
+      project: z.string().describe("The project's folder."),
+      private: z.array(PrivateHost).describe("What its sandboxes reach so."),
+    }),
+  ),
   inspectNetwork: contract(ROUTES.inspectNetwork, "What a sandbox reaches", ofSandbox, NetworkReport),
   changeNetwork: contract(
     ROUTES.changeNetwork,

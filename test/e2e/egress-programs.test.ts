@@ -10,8 +10,9 @@ import type { CommandResult } from "../../src/schema/command.ts";
 import { GitHttp } from "../support/git-http.ts";
 import { TestResolver } from "../support/origins.ts";
 import { makeRepository, packDeb, publishCrate, publishNpm, publishWheel, serveFile, type Files } from "../support/packages.ts";
-import { TestServer } from "../support/server.ts";
+import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { viv } from "../support/viv.ts";
 
 const PLAIN = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY NODE_USE_ENV_PROXY;";
 
@@ -22,6 +23,9 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
   let place: string;
   let resolver: TestResolver;
   let web: Server;
+  /** Nobody has opened it. */
+  let corp: Server;
+  let ownPort: number;
   let git: GitHttp;
   let server: TestServer;
   let box: string;
@@ -40,6 +44,10 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
     web = createServer((request, response) => serveFile(files, request, response)).listen(0, "127.0.0.2");
     await once(web, "listening");
     port = (web.address() as AddressInfo).port;
+    resolver.names.set("corp.internal", ["127.0.0.3"]);
+    corp = createServer((request, response) => serveFile(files, request, response)).listen(0, "127.0.0.3");
+    await once(corp, "listening");
+    ownPort = (corp.address() as AddressInfo).port;
     files.set("web.test/file", "content of the file\n");
     makeRepository(place);
     git = await GitHttp.open(place);
@@ -60,6 +68,8 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
   afterAll(async () => {
     web.close();
     web.closeAllConnections();
+    corp.close();
+    corp.closeAllConnections();
     await git?.close();
     resolver.close();
     await server?.remove();
@@ -100,6 +110,50 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
     const line = `mkdir -p app && cd app && echo '{}' > package.json && npm install --no-audit --no-fund --registry http://npm.test:${port}/ demo 2>&1 && node -p 'require("demo")'`;
     const { stdout } = await run(line);
     expect(stdout.trim().split("\n").at(-1)).toBe("from the registry");
+  });
+
+  const SENTENCE = "10.255.255.1 is not a public address. Outside, `viv network allow-private 10.255.255.1:8080` opens it for this project";
+  test.each([
+    ["npm, plain", `npm view --fetch-retries=0 --registry http://10.255.255.1:8080/ demo`],
+    ["npm, over TLS", `npm view --fetch-retries=0 --registry https://10.255.255.1:8080/ demo`],
+    [
+      "pip, plain, which tells it with -vv alone",
+      "python3 -m pip download -vv --retries 0 --trusted-host 10.255.255.1 -i http://10.255.255.1:8080/simple demo",
+    ],
+    ["pip, over TLS", "python3 -m pip download --retries 1 -i https://10.255.255.1:8080/simple demo"],
+    [
+      "apt",
+      "echo 'deb [trusted=yes] http://10.255.255.1:8080/ ./' > one.list && apt-get -o Dir::Etc::SourceList=/tmp/one.list -o Dir::Etc::SourceParts=- update",
+    ],
+  ])("%s shows a denial as a sentence that says what to do", async (_, line) => {
+    const { stdout, stderr } = await run(line);
+    const shown = `${stdout}${stderr}`.replaceAll(/\s+/g, " ");
+    expect(shown).toContain(SENTENCE);
+    expect(shown).not.toContain("[object Object]");
+  });
+
+  test("npm installs from a private registry once a person has opened it, without a restart, until it is taken back", async () => {
+    publishNpm(files, place, `http://corp.internal:${ownPort}`);
+    const install = `rm -rf corp && mkdir corp && cd corp && echo '{}' > package.json && npm install --fetch-retries=0 --no-audit --no-fund --registry http://corp.internal:${ownPort}/ demo 2>&1 && node -p 'require("demo")'`;
+    const env = { VIV_APPROVER_TOKEN: server.approver() };
+    const allow = (where: string, as: Record<string, string> = env) =>
+      viv(server, ["network", "allow-private", where], { cwd: server.project, env: as });
+    expect((await run(install)).end?.exitCode).not.toBe(0);
+    expect(allow(`corp.internal:${ownPort}`, {})).toMatchObject({ code: 4, err: expect.stringContaining("by a person, on a terminal") });
+    for (const metadata of ["169.254.169.254:80", "metadata.google.internal:80"])
+      expect(allow(metadata)).toMatchObject({ code: 2, err: expect.stringContaining("no sandbox reaches") });
+    expect(allow(`corp.internal:${ownPort}`)).toMatchObject({ code: 0, out: expect.stringContaining(`reach corp.internal:${ownPort}`) });
+    const installed = await run(install);
+    expect(installed.end?.exitCode, installed.stdout).toBe(0);
+    const other = await run(`curl -sS http://corp.internal:${port}/`);
+    expect(other.stdout, "another port of it").toContain('"code"');
+    const { rules } = await server.client.call("listRules", {});
+    expect(rules).toMatchObject([{ project: server.project, rule: `private corp.internal:${ownPort}` }]);
+    await server.client.call("forgetRule", { rule: rules[0]?.id ?? "" });
+    await eventually(
+      async () => (await run(`curl -sS http://corp.internal:${ownPort}/demo`)).stdout,
+      (shown) => shown.includes('"code"'),
+    );
   });
 
   test("pip installs a package", async (context) => {

@@ -55,10 +55,9 @@ describe("requests through the proxy", () => {
 
   test("NW-06: a denied name is told why, and nobody is asked for it", async () => {
     const answer = await lab.say(get("evil.test"));
-    expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden \(host_not_allowed\)\r\n/);
-    const body = JSON.parse(answer.split("\r\n\r\n")[1] ?? "") as { error: Record<string, string> };
-    expect(body.error).toMatchObject({ code: "host_not_allowed" });
-    expect(body.error["remedy"]).toContain("network.allow");
+    expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden \(host_not_allowed\): [^\r]+\r\n/);
+    const body = JSON.parse(answer.split("\r\n\r\n")[1] ?? "") as unknown;
+    expect(body).toEqual({ code: "host_not_allowed", error: expect.stringContaining("network.allow") });
     expect(lab.asked).toEqual([]);
     expect(lab.records).toMatchObject([{ verdict: "deny", code: "host_not_allowed", host: "evil.test" }]);
   });
