@@ -4,7 +4,7 @@
  * a name that a program puts together while it runs is not found.
  */
 import { createHash } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, statSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, realpathSync, statSync, type Stats } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import type { ProjectConfig } from "../schema/config.ts";
 
@@ -18,6 +18,8 @@ export interface HostLines {
 }
 
 const MOST_FILES = 256;
+const MOST_LOOKS = 10_000;
+const MOST_FOLDERS = 16;
 const MOST_BYTES = 1024 ** 2;
 const MOST_CHARACTERS = 512;
 const MOST_WORDS = 2048;
@@ -75,6 +77,7 @@ class Search {
   /** Content by path. */
   readonly #found = new Map<string, string>();
   readonly #names = new Set<string>();
+  #looks = 0;
 
   constructor(project: string) {
     this.#project = project;
@@ -88,8 +91,9 @@ class Search {
 
   /** Every file that a line names, and what its programs read. */
   readLine(line: string, from: string): void {
-    const words = line.replace(WRITTEN, " ").split(BETWEEN).slice(0, MOST_WORDS);
-    const folders = [from, ...words.map((word) => resolve(from, word)).filter((path) => this.#isInside(path) && isFolder(path))];
+    const words = line.replace(WRITTEN, " ").split(BETWEEN, MOST_WORDS);
+    const named = words.map((word) => resolve(from, word)).filter((path) => this.#mayLook(path) && isFolder(path));
+    const folders = [from, ...named].slice(0, MOST_FOLDERS);
     for (const [index, word] of words.entries()) {
       const read = READ_BY[word] ?? [];
       const scripts = PACKAGE_RUNNERS.has(word) ? words.slice(index + 1, index + 4) : [];
@@ -104,7 +108,7 @@ class Search {
 
   /** A file that is run or could be; of a folder or a pattern, the programs. */
   #look(path: string, isRun: boolean): void {
-    if (!this.#isInside(path)) return;
+    if (!this.#mayLook(path)) return;
     const isPattern = /[*?[]/.test(path);
     const folder = isPattern ? dirname(path) : path;
     if (!isPattern && !isFolder(path)) {
@@ -118,7 +122,7 @@ class Search {
     const name = relative(this.#project, path);
     for (let at = name; at !== "." && !this.#names.has(at); at = dirname(at)) this.#names.add(at);
     if (this.#found.has(name) || this.#found.size >= MOST_FILES) return;
-    const content = contentOf(path);
+    const content = contentOf(path, this.#project);
     if (content === undefined) return;
     this.#found.set(name, content.digest);
     if (content.text !== undefined) this.#readProgram(content.text, path);
@@ -126,13 +130,15 @@ class Search {
 
   /** What a program names: other programs, from its own folder or the project's. */
   #readProgram(text: string, path: string): void {
-    const words = text.split(BETWEEN).slice(0, MOST_WORDS);
+    if (this.#looks >= MOST_LOOKS) return;
+    const words = text.split(BETWEEN, MOST_WORDS);
     for (const [index, word] of words.entries()) {
+      if (this.#looks >= MOST_LOOKS) return;
       if (!/[./]/.test(word) || word.length > MOST_CHARACTERS) continue;
       for (const folder of new Set([this.#project, dirname(path)]))
         for (const name of spellings(word, words[index - 1])) {
           const at = resolve(folder, name);
-          if (this.#isInside(at) && isProgram(at)) this.#add(at);
+          if (this.#mayLook(at) && isProgram(at)) this.#add(at);
         }
     }
   }
@@ -140,7 +146,7 @@ class Search {
   /** A script of package.json, as what comes before and after it; the rest of the file is not run. */
   #packageScript(folder: string, script: string): void {
     const path = join(folder, "package.json");
-    const content = this.#isInside(path) ? contentOf(path)?.text : undefined;
+    const content = this.#isInside(path) ? contentOf(path, this.#project)?.text : undefined;
     const scripts = content === undefined ? {} : scriptsIn(content);
     for (const name of [`pre${script}`, script, `post${script}`]) {
       const line = scripts[name];
@@ -149,6 +155,13 @@ class Search {
       this.#found.set(key, line);
       this.readLine(line, folder);
     }
+  }
+
+  /** So many places are looked at that hostile files can't keep the server from its work. */
+  #mayLook(path: string): boolean {
+    if (!this.#isInside(path)) return false;
+    this.#looks += 1;
+    return this.#looks <= MOST_LOOKS;
   }
 
   #isInside(path: string): boolean {
@@ -197,12 +210,15 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Links are followed, as the line would; what is no regular file is nothing. */
-function contentOf(path: string): { readonly digest: string; readonly text?: string } | undefined {
+/** Links within the project are followed, as the line would; what is no regular file is nothing. */
+function contentOf(path: string, project: string): { readonly digest: string; readonly text?: string } | undefined {
   if (statSafely(path)?.isFile() !== true) return undefined;
   let descriptor: number;
   try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const real = realpathSync(path);
+    // No promotion changes what is outside; only where the link leads counts.
+    if (!real.startsWith(`${realpathSync(project)}/`)) return { digest: `outside ${real}` };
+    descriptor = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   } catch {
     return { digest: "closed" };
   }

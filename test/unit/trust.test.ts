@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -116,6 +116,16 @@ describe("trust in lines that run on this machine", () => {
     expect(load(config, hash).trusted).toBe(true);
     files({ "other.txt": "x" });
     expect(load(config, hash).trusted).toBe(true);
+  });
+
+  test("looks at so much and no more, and never into what a link out of the project leads to", () => {
+    const many = Array.from({ length: 3000 }, (_, index) => `./x${index}/y`).join(" ");
+    files(Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`s${index}.sh`, `./s${index + 1}.sh ${many}`])));
+    symlinkSync("/proc/kmsg", join(project, "s100.sh"));
+    const began = performance.now();
+    const { runs } = load(staged("sh s100.sh; ./s0.sh"));
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect(runs.files).toEqual(expect.arrayContaining(["s0.sh", "s1.sh", "s100.sh"]));
   });
 
   test("is asked for again where it was given before files counted", () => {
