@@ -180,6 +180,7 @@ export class Server {
     const looking = setInterval(() => this.#disowned(), LIMITS.ownershipEveryMs).unref();
     this.#closers.push(() => {
       clearInterval(looking);
+      this.#folder = undefined;
       folder.close();
     });
     return folder;

@@ -7,19 +7,26 @@ import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
 export interface Stopped {
-  readonly pid: number;
+  /** Null where it could not be told any more, as with a damaged database. */
+  readonly pid: number | null;
   /** Whether sandboxes outlive it. */
   readonly leaves: boolean;
 }
 
 export async function shutDown(client: Client, socket: string): Promise<Stopped> {
-  const { pid, sandboxes } = await client.call("status", {});
+  const status = await client.call("status", {}).catch(() => undefined);
+  const pid = status?.pid ?? null;
   await client.call("shutdown", {});
   client.close();
   const deadline = performance.now() + LIMITS.shutdownMs;
-  while ((await isListening(socket)) || isRunning(pid)) {
-    if (performance.now() > deadline) throw new VivError("timeout", `The server (process ${pid}) has not ended yet.`);
+  while ((await isListening(socket)) || hasProcess(pid)) {
+    if (performance.now() > deadline)
+      throw new VivError("timeout", `The server${pid === null ? "" : ` (process ${pid})`} has not ended yet.`);
     await delay(10);
   }
-  return { pid, leaves: (sandboxes["running"] ?? 0) + (sandboxes["paused"] ?? 0) > 0 };
+  return { pid, leaves: status === undefined || (status.sandboxes["running"] ?? 0) + (status.sandboxes["paused"] ?? 0) > 0 };
+}
+
+function hasProcess(pid: number | null): boolean {
+  return pid !== null && isRunning(pid);
 }

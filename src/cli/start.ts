@@ -13,7 +13,7 @@ const START_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 4;
 const LONGEST_RETRY_MS = 100;
 const LOG_LINES = 8;
-/** A server that ends because another one got there first has done no harm: that one is waited for. */
+/** A server that ends because another one has the folder has done no harm: that one is about to listen, or about to end. */
 const ANOTHER_RUNS = `exit code ${ERRORS.server_running.exit}`;
 /** What a server needs of the caller's environment. The rest stays out of a process that lives for days. */
 const PASSED_ON = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TMPDIR|DBUS_SESSION_BUS_ADDRESS|LC_\w+|XDG_\w+|VIV_\w+|NODE_\w+)$/;
@@ -36,8 +36,8 @@ export async function startServer(paths: Paths, options: StartOptions): Promise<
   try {
     for (let wait = FIRST_RETRY_MS; performance.now() < deadline; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
       if (await isListening(paths.socket)) return;
-      if (!mine && takeLock(paths.startLock)) {
-        mine = true;
+      mine ||= takeLock(paths.startLock);
+      if (mine && exited === undefined) {
         // Whoever held the lock before may have finished between the look and the lock.
         if (await isListening(paths.socket)) return;
         exited = launch(paths, options);

@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { backUpDaily, backupsOf } from "../../src/store/sqlite/backups.ts";
@@ -39,6 +39,7 @@ describe("backups of the database (F-43)", () => {
     expect(kept).toHaveLength(LIMITS.backups);
     expect(kept.map(({ file }) => statSync(file).mode & 0o777)).toEqual(kept.map(() => 0o600));
     await store.close();
+    expect(readdirSync(folder).toSorted()).toEqual(["vivarium.db", ...kept.map(({ file }) => basename(file)).toSorted()]);
   });
 
   it("are named when the database is damaged, and the newest whole one is brought back with the damaged files kept", async () => {

@@ -15,6 +15,9 @@ export default command({
     const stopped = client === undefined ? null : await screen.during("Stopping the server", shutDown(client, findPaths(env).socket));
     if (json) screen.json({ stopped: stopped !== null, pid: stopped?.pid ?? null });
     else if (stopped === null) screen.print("No server runs.");
-    else screen.print(`The server (process ${stopped.pid}) has stopped.${stopped.leaves ? " Sandboxes go on." : ""}`);
+    else
+      screen.print(
+        `The server${stopped.pid === null ? "" : ` (process ${stopped.pid})`} has stopped.${stopped.leaves ? " Sandboxes go on." : ""}`,
+      );
   },
 });

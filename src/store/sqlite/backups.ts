@@ -98,14 +98,25 @@ async function make(path: string, version: number, now: Date, copy: (aside: stri
   createPrivate(aside);
   try {
     await copy(aside);
+    makeOneFile(aside);
     if (!isWhole(aside)) throw new VivError("store_corrupt", `The database ${path} can't be copied: its copy is damaged.`);
     sync(aside);
     renameSync(aside, file);
   } finally {
-    rmSync(aside, { force: true });
+    for (const part of PARTS) rmSync(aside + part, { force: true });
   }
   removeOld(path, version);
   return { file, version, takenAt: now.toISOString() };
+}
+
+/** Without a write-ahead log, of which whoever only reads it would leave files. */
+function makeOneFile(file: string): void {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec("pragma journal_mode = delete");
+  } finally {
+    db.close();
+  }
 }
 
 /** The newest few of this version, and the newest of the version before, as long as all together are small enough. */
