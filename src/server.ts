@@ -130,8 +130,10 @@ export class Server {
       cell === undefined || machine.mode === "none" ? [folder] : [await this.#native(cell, machine, user, state.id), folder],
     );
     const reach = this.#options.reach ?? (() => undefined);
+    const privateHosts = await PrivateHosts.open(store);
     const wayOut = (this.#wayOut = new WayOut({
       store,
+      privateHosts,
       log,
       user: user.network,
       ownPorts: () => (this.port === null ? [] : [this.port]),
@@ -139,7 +141,6 @@ export class Server {
       reach,
     }));
     this.#closers.push(() => wayOut.egress.closeAll());
-    const privateHosts = await PrivateHosts.open(store);
     const parts: Parts = {
       store,
       privateHosts,

@@ -3,6 +3,7 @@ import type { Approvals, Question as Asking } from "../approvals/approvals.ts";
 import { askPerson } from "../approvals/asking.ts";
 import { describe } from "../host/log.ts";
 import type { Judge, Question } from "../network/gate.ts";
+import { shownHost } from "../network/host.ts";
 import { deny, isNamed, type Allowed, type Denied, type Ruling } from "../network/rules.ts";
 import type { Session } from "../network/session.ts";
 import { alwaysRule, exactly, shownAction } from "../policy/always.ts";
@@ -11,20 +12,26 @@ import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
 import { HostPolicies, type HostPolicy } from "./host-policies.ts";
+import { registryFile } from "./registries.ts";
 
 export class HostJudge implements Judge {
   readonly #store: Store;
   readonly #policies: HostPolicies;
   readonly #holdMs: number;
   readonly #reach: (point: string) => void;
+  readonly #renew: () => Promise<void>;
   /** There once the server has it; until then nothing goes out. */
   approvals: Approvals | undefined;
 
-  constructor(store: Store, options: { readonly holdMs?: number; readonly reach?: (point: string) => void } = {}) {
+  constructor(
+    store: Store,
+    options: { readonly holdMs?: number; readonly reach?: (point: string) => void; readonly renew?: () => Promise<void> } = {},
+  ) {
     this.#store = store;
     this.#policies = new HostPolicies(store);
     this.#holdMs = options.holdMs ?? LIMITS.effectHoldMs;
     this.#reach = options.reach ?? (() => undefined);
+    this.#renew = options.renew ?? (async () => undefined);
   }
 
   async judge(session: Session, question: Question, ruling: Allowed, signal?: AbortSignal): Promise<Ruling | undefined> {
@@ -32,6 +39,33 @@ export class HostJudge implements Judge {
       return await this.#judged(session, question, ruling, signal);
     } catch (error) {
       return deny("policy", `The policy can't be asked: ${describe(error)}`, "What can't be judged is refused; try again.");
+    }
+  }
+
+  /** Registries that the settings of the machine name are worth a question. */
+  async opens(session: Session, { host, port }: Question, signal: AbortSignal | undefined): Promise<"opened" | Denied | undefined> {
+    const { approvals } = this;
+    const row = await this.#store.sandbox(session.sandbox);
+    const file = row === undefined ? undefined : await registryFile(row.project, row.home, host, port);
+    if (approvals === undefined || row === undefined || file === undefined) return undefined;
+    const asking = registryQuestion(row, { host, port }, file);
+    const patience = AbortSignal.any([AbortSignal.timeout(this.#holdMs), ...(signal === undefined ? [] : [signal])]);
+    for (;;) {
+      if (isOpened(session, host, port)) return "opened";
+      const asked = await askPerson({ approvals, store: this.#store }, asking, { patience, signal });
+      if (asked.answer === "again") continue;
+      if (asked.answer === "too many")
+        return deny("host_held", `${asked.waiting} questions of this sandbox wait already.`, "Wait until some are answered.");
+      const { answer, approval } = asked;
+      if (answer === "no") return refused(approval, asking);
+      if (answer === "none yet")
+        return deny(
+          "host_held",
+          `${asking.target} waits for a person: ${approval}.`,
+          `Ask for \`viv approve ${approval}\`, then try again.`,
+        );
+      if ((await approvals.inspect(approval)).scope === "always") await this.#renew();
+      else session.opened.push({ host, ports: [port], tcp: false });
     }
   }
 
@@ -99,6 +133,24 @@ export class HostJudge implements Judge {
     if (answer === "no") return refused(approval, asking);
     return deny("host_held", `${asking.target} waits for a person: ${approval}.`, `Ask for \`viv approve ${approval}\`, then try again.`);
   }
+}
+
+function isOpened({ opened, rules }: Session, host: string, port: number): boolean {
+  return [...opened, ...(rules.private ?? [])].some((rule) => rule.host === host && rule.ports.includes(port));
+}
+
+function registryQuestion({ id, name, project }: SandboxRow, { host, port }: { host: string; port: number }, file: string): Asking {
+  const place = `${shownHost(host)}:${port}`;
+  return {
+    sandbox: id,
+    sandboxName: name,
+    project,
+    kind: "private",
+    target: place,
+    rule: "private addresses",
+    reason: `${file} names it as a package registry, and it is closed: its address is private, or its port is not one of the web. Once is for this sandbox, always for the project.`,
+    always: `private ${place}`,
+  };
 }
 
 function refused(id: string, { rule }: Asking): Denied {

@@ -8,6 +8,7 @@ import { auditEntry } from "../network/audit-entry.ts";
 import { Egress } from "../network/egress.ts";
 import { NetworkEvents } from "../network/events.ts";
 import type { Interceptor } from "../network/interception.ts";
+import type { PrivateHosts } from "../network/private-hosts.ts";
 import { askServers, systemResolve } from "../network/resolver.ts";
 import { VivError } from "../schema/errors.ts";
 import type { UserNetwork } from "../schema/network.ts";
@@ -23,6 +24,7 @@ interface WayOutParts {
   readonly ownPorts: () => readonly number[];
   readonly interceptor: () => Interceptor | undefined;
   readonly reach: (point: string) => void;
+  readonly privateHosts: PrivateHosts;
 }
 
 export class WayOut {
@@ -31,10 +33,10 @@ export class WayOut {
   readonly #judge: HostJudge;
   #audit: Audit | undefined;
 
-  constructor({ store, log, user, ownPorts, interceptor, reach }: WayOutParts) {
+  constructor({ store, log, user, ownPorts, interceptor, reach, privateHosts }: WayOutParts) {
     const events = new NetworkEvents(store, log);
     this.#ledger = new Ledger(store, log, { reach });
-    this.#judge = new HostJudge(store, { reach });
+    this.#judge = new HostJudge(store, { reach, renew: () => privateHosts.renew() });
     this.egress = new Egress({
       effects: this.#ledger,
       judge: this.#judge,

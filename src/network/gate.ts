@@ -46,6 +46,8 @@ export interface NetworkRecord extends Question {
 export interface Judge {
   /** Undefined leaves it at the ruling. A person may be asked, which takes as long as that takes. */
   judge(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined>;
+  /** Whether a person opens it after all, where there is a reason to ask one: opened, the answer, or nothing where nobody is asked. */
+  opens(session: Session, question: Question, signal: AbortSignal | undefined): Promise<"opened" | Denied | undefined>;
   /** Whether it lets a host through by itself; nobody is asked. */
   lets(session: Session, host: string, ruling: Allowed): Promise<boolean>;
   /** Which open connections may stay, as things are now; nobody is asked. */
@@ -71,6 +73,8 @@ export interface GateOptions {
   readonly reach?: ((point: string) => void) | undefined;
 }
 
+/** Refusals that a person may lift for one host and port. */
+const OPENED_BY_PEOPLE: ReadonlySet<string> = new Set(["private_address", "port_closed"]);
 const TOO_MANY = deny("too_many_requests", "Too many requests came from this sandbox in a short time.", "Wait a few seconds.");
 
 export interface Dialled {
@@ -95,11 +99,18 @@ export class Gate {
   }
 
   /** The connection of a request that was permitted, to a checked address; or why there is none. */
-  async connect(session: Session, question: Question, ruling: Allowed, signal?: AbortSignal): Promise<Dialled | Denied> {
+  async connect(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<Dialled | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);
-    const addresses = now.verdict === "deny" ? now : await this.#addresses(session, question, ruling);
-    if (!Array.isArray(addresses)) return this.refuse(session, question, addresses);
+    let ruling = permitted;
+    let addresses = now.verdict === "deny" ? now : await this.#addresses(session, question, ruling);
+    if (!Array.isArray(addresses)) {
+      const opened = await this.#openedBy(session, question, addresses, signal);
+      if (opened.verdict === "deny") return this.refuse(session, question, opened);
+      ruling = opened;
+      addresses = await this.#addresses(session, question, ruling);
+      if (!Array.isArray(addresses)) return this.refuse(session, question, addresses);
+    }
     const { rule, approval } = ruling;
     const asked = approval === undefined ? {} : { approval };
     const allowed = { ...question, verdict: "allow", rule, address: addresses[0] ?? "", ...asked } as const;
@@ -133,7 +144,7 @@ export class Gate {
 
   /** What the rules say now, without asking or telling anybody. */
   ruling(session: Session, host: string, port: number): Ruling {
-    return decide(session.rules, this.#options.opened, host, port);
+    return decide(session.rules, [...this.#options.opened, ...session.opened], host, port);
   }
 
   /** Counts and records a denial, and gives it back. */
@@ -169,13 +180,21 @@ export class Gate {
   }
 
   async #rule(session: Session, question: Question, signal: AbortSignal | undefined): Promise<Ruling> {
-    const ruling = decide(session.rules, this.#options.opened, question.host, question.port);
+    const ruled = this.ruling(session, question.host, question.port);
+    const ruling = ruled.verdict === "deny" ? await this.#openedBy(session, question, ruled, signal) : ruled;
     if (ruling.verdict === "deny") return this.#explained(ruling, question);
     if (session.exhausted)
       return deny("too_many_bytes", "This sandbox has used up the bytes it may move.", "Make a new sandbox, or fork this one.");
     if (!session.admitName(question.host))
       return deny("too_many_names", `Too many names below ${ruling.rule} within a minute.`, "Wait a minute.", ruling.rule);
     return (await this.#options.judge?.judge(session, question, ruling, signal)) ?? ruling;
+  }
+
+  /** What a person opens, or the refusal as it is. */
+  async #openedBy(session: Session, question: Question, denied: Denied, signal: AbortSignal | undefined): Promise<Ruling> {
+    if (!OPENED_BY_PEOPLE.has(denied.code)) return denied;
+    const answer = await this.#options.judge?.opens(session, question, signal);
+    return answer === "opened" ? this.ruling(session, question.host, question.port) : (answer ?? denied);
   }
 
   async #recorded(session: Session, record: Omit<NetworkRecord, "sandbox">): Promise<Denied | undefined> {

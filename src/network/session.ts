@@ -1,7 +1,7 @@
 /** One sandbox as the proxy sees it: its rules, what it has open, and what it has used. */
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
-import type { NetworkRules } from "../schema/network.ts";
+import type { NetworkRules, PrivateHost } from "../schema/network.ts";
 import { KnownNames } from "./names.ts";
 import { Lookups } from "./resolver.ts";
 import { matches } from "./rules.ts";
@@ -25,6 +25,8 @@ export class Session {
   heldBytes = 0;
   /** Hosts and ports that a person let through; what is open to them may stay. */
   readonly approved = new Set<string>();
+  /** Hosts and ports with private addresses that a person opened for this sandbox. */
+  readonly opened: PrivateHost[] = [];
   readonly lookups = new Lookups();
   readonly names = new KnownNames();
   readonly #flows = new Set<Flow>();

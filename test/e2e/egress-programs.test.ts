@@ -1,6 +1,6 @@
 /** Real programs on their way out: each fetches from a server of the test, by the proxy's variables or without them. */
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
@@ -44,7 +44,7 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
     web = createServer((request, response) => serveFile(files, request, response)).listen(0, "127.0.0.2");
     await once(web, "listening");
     port = (web.address() as AddressInfo).port;
-    resolver.names.set("corp.internal", ["127.0.0.3"]);
+    for (const name of ["corp.internal", "asked.internal", "unnamed.internal"]) resolver.names.set(name, ["127.0.0.3"]);
     corp = createServer((request, response) => serveFile(files, request, response)).listen(0, "127.0.0.3");
     await once(corp, "listening");
     ownPort = (corp.address() as AddressInfo).port;
@@ -154,6 +154,28 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
       async () => (await run(`curl -sS http://corp.internal:${ownPort}/demo`)).stdout,
       (shown) => shown.includes('"code"'),
     );
+  });
+
+  test("a private registry that the project's .npmrc names is a question with its reason, and goes on with the answer", async () => {
+    publishNpm(files, place, `http://asked.internal:${ownPort}`);
+    const settings = join(server.project, ".npmrc");
+    writeFileSync(settings, `registry=http://asked.internal:${ownPort}/\n`);
+    const install = `rm -rf asked && mkdir asked && cd asked && echo '{}' > package.json && npm install --fetch-retries=0 --no-audit --no-fund --registry http://asked.internal:${ownPort}/ demo 2>&1`;
+    const { id } = await server.create({ network: "public" });
+    const inside = (line: string) => server.sh(id, `cd /tmp && PATH=${dirname(process.execPath)}:$PATH; ${line}`, { user: "root" });
+    const installing = inside(install);
+    const [asked] = await eventually(
+      async () => (await server.client.call("listApprovals", {})).approvals,
+      (waiting) => waiting.length > 0,
+    );
+    expect(asked).toMatchObject({ kind: "private", target: `asked.internal:${ownPort}`, reason: expect.stringContaining(settings) });
+    await server.client.call("answerApproval", { approval: asked?.id ?? "", answer: "always", approver: server.approver() });
+    const { end, stdout } = await installing;
+    expect(end?.exitCode, stdout).toBe(0);
+    expect((await server.client.call("inspectNetwork", { sandbox: id })).rules.private).toMatchObject([{ host: "asked.internal" }]);
+    // Nobody is asked about what no settings name.
+    expect((await inside(`curl -sS http://unnamed.internal:${ownPort}/`)).stdout).toContain('"code"');
+    expect((await server.client.call("listApprovals", {})).approvals).toEqual([]);
   });
 
   test("pip installs a package", async (context) => {

@@ -53,6 +53,7 @@ export class ProxyLab {
       interceptor: () => this.interceptor,
       judge: {
         judge: async (...given) => this.judge?.(...given),
+        opens: async () => undefined,
         lets: (...given) => this.lets(...given),
         standing: (session) => this.standing(session),
       },
