@@ -17,19 +17,39 @@ export interface ValueOption extends OptionBase {
   readonly type: "text" | "integer" | "number" | "size" | "duration";
   /** How the value is called in help. */
   readonly value: string;
+  /** What completion offers, where the name of the value does not say it. */
+  readonly completes?: Offered | readonly string[];
 }
 
 export interface ListOption extends OptionBase {
   /** May be given several times. */
   readonly type: "list";
   readonly value: string;
+  readonly completes?: Offered | readonly string[];
 }
 
 export type OptionDeclaration = FlagOption | ValueOption | ListOption;
 export type OptionDeclarations = Readonly<Record<string, OptionDeclaration>>;
 
-/** Paths, or what a server that runs knows: names and ids. A source is anything that can be promoted. */
-export type Offered = "path" | "sandbox" | "experiment" | "promotion" | "source";
+/**
+ * Paths of this machine, commands of viv, or what a server that runs knows. A source is anything that can be promoted, `copy` either end of
+ * a copy; commands and snapshots are those of the sandbox named first, attempts those of the experiment.
+ */
+export type Offered =
+  | "path"
+  | "viv-command"
+  | "sandbox"
+  | "copy"
+  | "command"
+  | "running-command"
+  | "snapshot"
+  | "experiment"
+  | "attempt"
+  | "undoable"
+  | "source"
+  | "question"
+  | "rule"
+  | "secret";
 
 export interface PositionalDeclaration {
   /** In capitals, as in usage. */

@@ -87,13 +87,22 @@ function splitCommandLine(
 }
 
 function takesNextWord(options: OptionDeclarations, word: string): boolean {
-  if (word.includes("=") && word.startsWith("--")) return false;
-  if (word.startsWith("--")) return isValued(options[word.slice(2)]);
+  return valuedBy(options, word) !== undefined;
+}
+
+/** The option that takes the word after this one as its value. */
+export function valuedBy(options: OptionDeclarations, word: string): [string, OptionDeclaration] | undefined {
+  if (word.startsWith("--")) {
+    const name = word.slice(2);
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    return option === undefined || !isValued(option) ? undefined : [name, option];
+  }
   // In a bundle such as -te, the first letter with a value takes what is left of the word, or the next word.
   for (let index = 1; index < word.length; index += 1) {
-    if (isValued(byLetter(options, word[index] ?? "")?.[1])) return index === word.length - 1;
+    const found = byLetter(options, word[index] ?? "");
+    if (isValued(found?.[1])) return index === word.length - 1 ? found : undefined;
   }
-  return false;
+  return undefined;
 }
 
 function isValued(option: OptionDeclaration | undefined): boolean {

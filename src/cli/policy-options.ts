@@ -7,15 +7,25 @@ import type { Screen } from "./screen.ts";
 import { usageError } from "./values.ts";
 
 export const AUTONOMY_OPTIONS = {
-  level: { type: "integer", value: "N", summary: "Autonomy level of its agents, 1 to 3" },
-  yolo: { type: "integer", value: "N", summary: "Auto-approval level instead, 1 to 4" },
-  role: { type: "text", value: "ROLE", summary: "Role of its agents: worker, reviewer or coordinator" },
+  level: { type: "integer", completes: ["1", "2", "3"], value: "N", summary: "Autonomy level of its agents, 1 to 3" },
+  yolo: { type: "integer", completes: ["1", "2", "3", "4"], value: "N", summary: "Auto-approval level instead, 1 to 4" },
+  role: {
+    type: "text",
+    completes: ["worker", "reviewer", "coordinator"],
+    value: "ROLE",
+    summary: "Role of its agents: worker, reviewer or coordinator",
+  },
 } as const satisfies OptionDeclarations;
 
 export const POLICY_OPTIONS = {
-  level: { type: "integer", value: "N", summary: "Autonomy level, 1 to 3" },
-  yolo: { type: "integer", value: "N", summary: "Auto-approval level, 1 to 4, instead" },
-  role: { type: "text", value: "ROLE", summary: "worker, reviewer or coordinator; worker if left out" },
+  level: { type: "integer", completes: ["1", "2", "3"], value: "N", summary: "Autonomy level, 1 to 3" },
+  yolo: { type: "integer", completes: ["1", "2", "3", "4"], value: "N", summary: "Auto-approval level, 1 to 4, instead" },
+  role: {
+    type: "text",
+    completes: ["worker", "reviewer", "coordinator"],
+    value: "ROLE",
+    summary: "worker, reviewer or coordinator; worker if left out",
+  },
   project: { type: "text", short: "p", value: "PATH", summary: "Project whose rules hold; that of the current folder if left out" },
   sandbox: { type: "text", short: "s", value: "SANDBOX", summary: "As it is enforced in this sandbox, instead of the four above" },
 } as const satisfies OptionDeclarations;

@@ -23,6 +23,7 @@ export const TRY_OPTIONS = {
   attempt: { type: "list", short: "a", value: "NAME=COMMAND", summary: "An approach with a name; may be given several times" },
   pick: {
     type: "text",
+    completes: PICKS,
     value: "WHO",
     summary: "Who chooses the winner: auto (the rules), ask (you), none; auto where there are checks, else none",
   },
@@ -32,9 +33,15 @@ export const TRY_OPTIONS = {
   "max-parallel": { type: "integer", value: "N", summary: "Attempts at once; by the machine if left out" },
   timeout: { type: "duration", value: "TIME", summary: "Time for one attempt's command, such as 90s; 10m if left out" },
   "check-timeout": { type: "duration", value: "TIME", summary: "Time for one check; as for the command if left out" },
-  keep: { type: "text", value: "WHICH", summary: "Sandboxes that stay when it is over: all, winner or none; all if left out" },
+  keep: {
+    type: "text",
+    completes: KEEPS,
+    value: "WHICH",
+    summary: "Sandboxes that stay when it is over: all, winner or none; all if left out",
+  },
   rank: {
     type: "text",
+    completes: RULES,
     value: "RULES",
     summary: `What is better, in this order, with commas: ${RULES.join(", ")}; checks,tests,protected,measure,diff,time if left out`,
   },

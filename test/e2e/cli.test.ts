@@ -266,13 +266,23 @@ describe("the command line", needs("root"), () => {
     expect(run(["kill", "try", "cmd"])).toMatchObject(failure(2, /is the beginning of \d+ ids/));
   });
 
-  test("CLI-1: the completion for bash is clean and offers commands and names", () => {
+  test("CLI-1: the completion for bash is clean and offers what fits each place", () => {
+    const id = run(["exec", "-d", "try", "--", "sleep", "100"]).out.trim();
     const script = run(["completion", "bash"]).out;
     const shell = `set -eu\nPATH=$(dirname ${PROGRAM}):$PATH\nsource /dev/stdin <<'END'\n${script}\nEND
       offer() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _viv; echo "\${COMPREPLY[*]}"; }
-      offer viv cre; offer viv exec tr; offer viv files pu; offer viv create --mem`;
-    const answer = spawnSync("bash", ["-c", shell], { env: vivEnvironment(server), encoding: "utf8" });
-    expect(answer).toMatchObject({ stderr: "", stdout: "create\ntry\nput\n--memory\n", status: 0 });
+      offer viv cre; offer viv exec tr; offer viv files pu; offer viv create --mem
+      offer viv inspect try ""; offer viv rm try ""; offer viv kill try cmd; offer viv try --pick ""; offer viv try --pick = as
+      cd "$HERE"; offer viv create --project s; offer viv exec try -- tru; offer viv cp tr`;
+    const answer = spawnSync("bash", ["-c", shell], { env: vivEnvironment(server, { HERE: server.project }), encoding: "utf8" });
+    run(["kill", "-s", "KILL", "try", id]);
+    expect(answer).toMatchObject({ stderr: "", status: 0 });
+    const [commands, values] = [
+      ["create", "try", "put", "--memory"],
+      ["auto ask none", "ask"],
+    ];
+    const lines = answer.stdout.split("\n");
+    expect(lines.slice(0, -1)).toEqual([...commands, "", "", id, ...values, "src", expect.stringMatching(/\btrue\b/), "try:"]);
   });
 });
 

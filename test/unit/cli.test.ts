@@ -119,30 +119,7 @@ describe("help and docs", () => {
   });
 
   test.each(SHELLS.filter((shell) => spawnSync(shell, ["-c", ":"]).status === 0))("give a completion script that %s reads", (shell) => {
-    const script = completionScript(shell, everything);
-    expect(spawnSync(shell, ["-n"], { input: script, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
-  });
-
-  test.each(SHELLS)("give %s every command to complete", (shell) => {
-    const script = completionScript(shell, everything);
-    expect(commandNames().filter((name) => !script.includes(name.split(" ").at(-1) ?? name))).toEqual([]);
-  });
-
-  test("let bash complete commands and options", () => {
-    const ask = (words: string): string[] =>
-      spawnSync(
-        "/bin/bash",
-        [
-          "-c",
-          `${completionScript("bash", everything)}\nCOMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _viv; printf '%s\\n' "\${COMPREPLY[@]}"`,
-        ],
-        { encoding: "utf8", env: { PATH: "/nowhere" } },
-      )
-        .stdout.trim()
-        .split("\n");
-    expect(ask("viv sn")).toEqual(["snapshot", "snapshots"]);
-    expect(ask("viv files m")).toEqual(["mv", "mkdir"]);
-    expect(ask("viv create --mem")).toEqual(["--memory"]);
+    expect(spawnSync(shell, ["-n"], { input: completionScript(shell), encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
   });
 });
 

@@ -21,7 +21,7 @@ export default command({
   options: {
     always: { type: "flag", summary: "Add the narrow rule that is shown, so that it is not asked again" },
   },
-  positionals: [{ name: "APPROVAL", summary: "Id, or its beginning" }],
+  positionals: [{ name: "APPROVAL", summary: "Id, or its beginning", completes: "question" }],
   async run({ options, positionals: [reference = ""], json, screen, env, client: connect }) {
     const approver = approverToken(env);
     const client = await connect();

@@ -15,6 +15,7 @@ export default command({
     {
       name: "COMMAND",
       summary: "Its id, or enough of its beginning, see `viv ps`",
+      completes: "running-command",
       without: "`viv ps SANDBOX` lists commands, `viv shell SANDBOX` opens a shell.",
     },
   ],

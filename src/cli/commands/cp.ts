@@ -124,8 +124,8 @@ export default command({
   ],
   options: { user: { type: "text", short: "u", value: "USER", summary: "User inside whose rights apply" } },
   positionals: [
-    { name: "FROM", summary: "SANDBOX:PATH, or a path here", completes: "path" },
-    { name: "TO", summary: "SANDBOX:PATH, or a path here", completes: "path" },
+    { name: "FROM", summary: "SANDBOX:PATH, or a path here", completes: "copy" },
+    { name: "TO", summary: "SANDBOX:PATH, or a path here", completes: "copy" },
   ],
   async run({ options, positionals: [source = "", target = ""], json, screen, cwd, client }) {
     const from = parseSide(source);

@@ -20,7 +20,12 @@ export const CREATE_OPTIONS = {
   processes: { type: "integer", value: "N", summary: "Processes and threads" },
   idle: { type: "duration", value: "TIME", summary: "Stop it after this idle time, such as 30m; 0 for never" },
   user: { type: "text", short: "u", value: "USER", summary: "User inside that commands run as; you if left out" },
-  network: { type: "text", value: "MODE", summary: "What it reaches: off, allow-list or public; as configured if left out" },
+  network: {
+    type: "text",
+    completes: ["off", "allow-list", "public"],
+    value: "MODE",
+    summary: "What it reaches: off, allow-list or public; as configured if left out",
+  },
   ...AUTONOMY_OPTIONS,
   label: { type: "list", short: "l", value: "KEY=VALUE", summary: "Label it; may be given several times" },
   unwalled: { type: "flag", summary: "Where no walls can be had: work on a copy of the folder WITHOUT isolation" },

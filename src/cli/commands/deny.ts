@@ -11,7 +11,7 @@ export default command({
     ["viv deny prm4d5e6f", "a promotion that waits does not go on"],
   ],
   options: {},
-  positionals: [{ name: "APPROVAL", summary: "Id, or its beginning" }],
+  positionals: [{ name: "APPROVAL", summary: "Id, or its beginning", completes: "question" }],
   async run({ positionals: [reference = ""], json, screen, env, client: connect }) {
     const approver = approverToken(env);
     const client = await connect();

@@ -133,7 +133,7 @@ export default command({
   positionals: [
     { name: "ID", summary: "Its id, or enough of its beginning", completes: "experiment" },
     { name: "ACTION", summary: `${ACTIONS.join(", ")}; show if left out`, optional: true, completes: ACTIONS },
-    { name: "ATTEMPT", summary: "pick and show: name or number of an attempt", optional: true },
+    { name: "ATTEMPT", summary: "pick and show: name or number of an attempt", optional: true, completes: "attempt" },
   ],
   run,
 });

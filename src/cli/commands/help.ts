@@ -13,7 +13,7 @@ export default command({
     ["viv help exit-codes", "what exit codes mean"],
   ],
   options: {},
-  positionals: [{ name: "COMMAND", summary: "A command, or exit-codes", optional: true, rest: "values" }],
+  positionals: [{ name: "COMMAND", summary: "A command, or exit-codes", optional: true, rest: "values", completes: "viv-command" }],
   async run({ rest, json, screen }) {
     const name = rest.join(" ");
     const all = await loadAll();

@@ -8,12 +8,21 @@ export default command({
     ["viv kill try cmd01hx", "ask it to end (TERM)"],
     ["viv kill -s KILL try cmd01hx", "make it end"],
   ],
-  options: { signal: { type: "text", short: "s", value: "SIGNAL", summary: "Signal by name or number; TERM if left out" } },
+  options: {
+    signal: {
+      type: "text",
+      completes: ["TERM", "INT", "HUP", "KILL", "QUIT", "USR1", "USR2", "STOP", "CONT"],
+      short: "s",
+      value: "SIGNAL",
+      summary: "Signal by name or number; TERM if left out",
+    },
+  },
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
     {
       name: "COMMAND",
       summary: "Ids of commands, or enough of their beginnings, see `viv ps`",
+      completes: "running-command",
       rest: "values",
       without: "`viv stop SANDBOX` ends a sandbox.",
     },

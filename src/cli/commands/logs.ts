@@ -21,7 +21,7 @@ export default command({
   options: { follow: { type: "flag", short: "f", summary: "Go on until the command ends" } },
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
-    { name: "COMMAND", summary: "Its id, or enough of its beginning, see `viv ps --all`", optional: true },
+    { name: "COMMAND", summary: "Its id, or enough of its beginning, see `viv ps --all`", optional: true, completes: "command" },
   ],
   async run({ options, positionals: [sandbox = "", given], json, screen, client }) {
     const server = await client();

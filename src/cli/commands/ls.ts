@@ -36,7 +36,13 @@ export default command({
     ["viv ls --project .", "only those of this project's folder"],
   ],
   options: {
-    state: { type: "text", short: "s", value: "STATE", summary: "Only those in this state, such as running, paused or failed" },
+    state: {
+      type: "text",
+      completes: ["running", "paused", "completed", "failed"],
+      short: "s",
+      value: "STATE",
+      summary: "Only those in this state, such as running, paused or failed",
+    },
     project: { type: "text", short: "p", value: "PATH", summary: "Only those of this project" },
     quiet: { type: "flag", short: "q", summary: "Print names only" },
   },

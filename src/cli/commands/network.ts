@@ -15,9 +15,14 @@ export default command({
     ["viv network try --mode off", "nothing"],
   ],
   options: {
-    mode: { type: "text", value: "MODE", summary: "off, allow-list or public" },
+    mode: { type: "text", completes: ["off", "allow-list", "public"], value: "MODE", summary: "off, allow-list or public" },
     allow: { type: "list", value: "HOST", summary: "One more host: example.com, *.example.com, example.com:8443, or a public address" },
-    effects: { type: "text", value: "MODE", summary: "record, or hold: requests that change something wait for a person" },
+    effects: {
+      type: "text",
+      completes: ["record", "hold"],
+      value: "MODE",
+      summary: "record, or hold: requests that change something wait for a person",
+    },
     deny: { type: "list", value: "HOST", summary: "One more host that is never reached" },
   },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],

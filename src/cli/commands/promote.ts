@@ -15,7 +15,7 @@ const CONFLICT = 3;
 const KINDS = ["fix", "feat", "chore", "docs", "refactor", "test", "perf"] as const;
 
 const BRANCH_OPTIONS = {
-  kind: { type: "text", value: "KIND", summary: `With --branch: ${KINDS.join(", ")}; fix if left out` },
+  kind: { type: "text", completes: KINDS, value: "KIND", summary: `With --branch: ${KINDS.join(", ")}; fix if left out` },
   ticket: { type: "text", value: "TICKET", summary: "With --branch: a ticket for the branch's name, such as T-12" },
   "branch-name": { type: "text", value: "NAME", summary: "With --branch: its whole name, instead of KIND/TICKET-words-of-the-message" },
   push: { type: "text", value: "REMOTE", summary: "With --branch: push it to this remote, never forced" },

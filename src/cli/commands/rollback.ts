@@ -8,7 +8,7 @@ export default command({
   options: {},
   positionals: [
     { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
-    { name: "SNAPSHOT", summary: "Id or name of the snapshot, see `viv snapshots`" },
+    { name: "SNAPSHOT", summary: "Id or name of the snapshot, see `viv snapshots`", completes: "snapshot" },
   ],
   async run({ positionals: [sandbox = "", snapshot = ""], json, screen, client }) {
     const server = await client();

@@ -6,7 +6,7 @@ export default command({
   summary: "Take back a rule that was added by answering `always`",
   examples: [["viv policy forget apv4k2m", "from the next action on it is asked again"]],
   options: {},
-  positionals: [{ name: "RULE", summary: "Id, or its beginning, as `viv policy rules` shows it" }],
+  positionals: [{ name: "RULE", summary: "Id, or its beginning, as `viv policy rules` shows it", completes: "rule" }],
   async run({ positionals: [reference = ""], json, screen, client: connect }) {
     const client = await connect();
     const rule = await findId(client, "rule", reference);

@@ -5,7 +5,7 @@ export default command({
   summary: "Forget a secret; the next request goes without it",
   examples: [["viv secret rm openai", "forget it"]],
   options: {},
-  positionals: [{ name: "NAME", summary: "Name of the secret" }],
+  positionals: [{ name: "NAME", summary: "Name of the secret", completes: "secret" }],
   async run({ positionals: [secret = ""], json, screen, client }) {
     const answer = await (await client()).call("removeSecret", { secret });
     if (json) screen.json(answer);
