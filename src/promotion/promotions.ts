@@ -123,9 +123,13 @@ export class Promotions {
     return this.#alone(found.project, async () => {
       const row = await this.#find(id);
       if (row.kind === "undo" || row.input === null || row.snapshot === null || !["waiting", "applied"].includes(row.state))
-        throw new VivError("illegal_transition", `Promotion ${id} is ${row.state} and does not go on.`, {
-          remedy: "Look at `viv promotions`.",
-        });
+        throw new VivError(
+          "illegal_transition",
+          `Promotion ${id} is ${row.state} and does not go on${row.reason === null ? "." : `: ${row.reason}`}`,
+          {
+            remedy: "Look at `viv promotions`.",
+          },
+        );
       await requireSettled(row.project);
       const source = await this.#sourceOf(row, row.snapshot);
       const stations = this.#stations(await openProject(parts.store, row.project, parts.state), row.input, source?.experiment ?? null);

@@ -209,7 +209,7 @@ describe("a promotion", needs("root", "btrfs"), () => {
     });
   });
 
-  test("PROM-3: goes on to later stages without its sandbox once it lies in the folder, and fails clearly before that", async () => {
+  test("PROM-3: goes on to later stages without its sandbox once it lies in the folder, and ends with it before that", async () => {
     writeFileSync(
       path("vivarium.json"),
       JSON.stringify({
@@ -232,8 +232,9 @@ describe("a promotion", needs("root", "btrfs"), () => {
     await expect(
       server.client.call("continuePromotion", { promotion: waiting.id, approve: true, approver: server.approver() }),
     ).rejects.toMatchObject({
-      code: "not_found",
+      code: "illegal_transition",
+      message: expect.stringContaining("Its sandbox was removed; nothing was applied.") as string,
     });
-    expect(await server.client.call("inspectPromotion", { promotion: waiting.id })).toMatchObject({ state: "failed" });
+    expect(await server.client.call("inspectPromotion", { promotion: waiting.id })).toMatchObject({ state: "discarded" });
   });
 });
