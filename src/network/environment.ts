@@ -1,4 +1,7 @@
-/** Variables that send programs inside through the proxy. */
+/**
+ * Variables that send programs inside through the proxy. None is needed to get out, since names lead there by themselves; a
+ * program that speaks to the proxy is told in words why it was refused. What has a price, as a line that each JVM prints, is left out.
+ */
 import { PROXY_PORT, type NetworkRules, type PrivateHost } from "../schema/network.ts";
 
 const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
@@ -14,13 +17,9 @@ export function proxyEnvironment(
   present: Readonly<Record<string, string>>,
   opened: readonly PrivateHost[] = [],
 ): Readonly<Record<string, string>> {
-  if (rules === undefined || rules.mode === "off") return {};
+  if (rules === undefined || rules.mode === "off" || rules.variables === false) return {};
   const nowhere = namesOfNowhere(rules, opened);
-  const isUsual =
-    nowhere.length === NOWHERE.length &&
-    rules.allow.length === 0 &&
-    present["JAVA_TOOL_OPTIONS"] === undefined &&
-    present["GIT_CONFIG_COUNT"] === undefined;
+  const isUsual = nowhere.length === NOWHERE.length && rules.allow.length === 0 && present["GIT_CONFIG_COUNT"] === undefined;
   // Every command gets them, and most get the same.
   return isUsual ? (usual ??= made(rules, present, nowhere)) : made(rules, present, nowhere);
 }
@@ -28,29 +27,16 @@ export function proxyEnvironment(
 let usual: Record<string, string> | undefined;
 
 function made(rules: NetworkRules, present: Readonly<Record<string, string>>, nowhere: readonly string[]): Record<string, string> {
-  const variables: Record<string, string> = {
-    NODE_USE_ENV_PROXY: "1",
-    YARN_HTTP_PROXY: PROXY,
-    YARN_HTTPS_PROXY: PROXY,
-    CARGO_HTTP_PROXY: PROXY,
-  };
+  const variables: Record<string, string> = { NODE_USE_ENV_PROXY: "1" };
   for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]) variables[name] = variables[name.toLowerCase()] = PROXY;
   variables["NO_PROXY"] = variables["no_proxy"] = [LOCAL, ...nowhere.map((name) => `.${name}`)].join(",");
-  return { ...variables, ...java(present, nowhere), ...git(rules, present) };
+  return { ...variables, ...git(rules, present) };
 }
 
 /** Those of which no rule speaks. With a list of hosts, the proxy says that they are not on it. */
 function namesOfNowhere({ mode, allow, production }: NetworkRules, opened: readonly PrivateHost[]): string[] {
   const named = [...allow.map(({ host }) => host), ...opened.map(({ host }) => host), ...production];
   return mode === "public" ? NOWHERE.filter((name) => !named.some((host) => host.endsWith(`.${name}`))) : [];
-}
-
-function java(present: Readonly<Record<string, string>>, nowhere: readonly string[]): Record<string, string> {
-  const direct = ["localhost", "127.*", "[::1]", ...nowhere.map((name) => `*.${name}`)].join("|");
-  const options = ["http", "https"].flatMap((scheme) => [`-D${scheme}.proxyHost=127.0.0.1`, `-D${scheme}.proxyPort=${PROXY_PORT}`]);
-  return {
-    JAVA_TOOL_OPTIONS: [present["JAVA_TOOL_OPTIONS"] ?? "", ...options, `-Dhttp.nonProxyHosts=${direct}`].join(" ").trim(),
-  };
 }
 
 /** Behind the settings that are there already. */

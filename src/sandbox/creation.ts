@@ -143,7 +143,7 @@ export class Creation {
       masked: [...this.#parts.user.mask, ...hiddenPaths(view)],
       exposed: [...this.#parts.user.expose, ...shownPaths(view)],
       sudo: view.config.sudo,
-      network: networkRules(view.config.network, this.#parts.user.network, input.network),
+      network: networkRules(view.config.network, this.#parts.user.network, { mode: input.network, variables: input.networkVariables }),
       networkChosen: chosenNetwork({}, { mode: input.network }),
       services: view.config.services,
       home,

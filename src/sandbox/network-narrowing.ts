@@ -31,7 +31,7 @@ export function narrowedNetwork(
   if (network === undefined) return undefined;
   // Rows of earlier versions don't tell what a person chose: all of it may be.
   const chosen = networkChosen ?? network;
-  const configured = networkRules(project, user, chosen.mode);
+  const configured = networkRules(project, user, { mode: chosen.mode });
   const now: NetworkRules = {
     ...configured,
     allow: [...configured.allow, ...(chosen.allow ?? [])],
@@ -44,6 +44,7 @@ export function narrowedNetwork(
     ports,
     production: [...new Set([...network.production, ...now.production])],
     effects: network.effects === "hold" || now.effects === "hold" ? "hold" : "record",
+    ...(network.variables === undefined ? {} : { variables: network.variables }),
   };
 }
 

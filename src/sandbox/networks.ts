@@ -117,6 +117,7 @@ function refusePrivate(allow: readonly HostRule[], { private: opened }: Pick<Use
 function changed(rules: NetworkRules, { mode, allow = [], deny = [], ports, effects }: NetworkChange): NetworkRules {
   const replaced = new Set([...deny, ...allow.map(({ host }) => host)]);
   return {
+    ...rules,
     mode: mode ?? rules.mode,
     allow: [...rules.allow.filter(({ host }) => !replaced.has(host)), ...allow],
     ports: [...(ports ?? rules.ports)],

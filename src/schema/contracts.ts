@@ -31,6 +31,7 @@ export const CreateInput = z.strictObject({
   idleMs: z.number().int().min(0).optional().describe("Idle time after which it ends, 0 for never."),
   env: CallerEnvironment,
   network: NetworkMode.optional().describe("What it reaches, instead of the config's mode."),
+  networkVariables: z.boolean().optional().describe("Whether its commands get variables that name the proxy, instead of the config's."),
   ...AUTONOMY_FIELDS,
   unwalled: z.boolean().optional().describe("Accept a copy of the folder without isolation where no walls can be had."),
   user: z.string().max(256).optional().describe("User inside that commands run as by default."),

@@ -65,6 +65,11 @@ export const EffectsMode = z
   );
 export type EffectsMode = z.infer<typeof EffectsMode>;
 
+const variables = z
+  .boolean()
+  .optional()
+  .describe("Whether commands get variables that name the proxy, and git settings for HTTPS; names work without them. On if left out.");
+
 /** `network` of a project. */
 export const ProjectNetwork = z
   .strictObject({
@@ -73,6 +78,7 @@ export const ProjectNetwork = z
     ports,
     production,
     effects: EffectsMode.optional(),
+    variables,
     tightenOnly: z.boolean().optional().describe("It only narrows the user's own rules; always so until the config is trusted."),
   })
   .describe("What sandboxes of this project reach. What is wider than the user's own rules widens.");
@@ -87,6 +93,7 @@ export const UserNetwork = z
     ports,
     production,
     effects: EffectsMode.optional(),
+    variables,
     private: z.array(PrivateHost).max(1000).default([]).describe("Hosts with private addresses that are reached; metadata services never."),
     resolvers: z
       .array(z.string().min(1))
@@ -106,6 +113,7 @@ export const NetworkRules = z
     production: z.array(HostPattern).describe("Hosts that are never reached."),
     private: z.array(PrivateHost).optional().describe("Hosts with private addresses that a person opened for the project."),
     effects: EffectsMode.optional(),
+    variables: z.boolean().optional().describe("False: commands get no variables that name the proxy."),
   })
   .describe("What a sandbox reaches.");
 export type NetworkRules = z.infer<typeof NetworkRules>;
@@ -125,19 +133,26 @@ export function narrower(one: NetworkMode, other: NetworkMode): NetworkMode {
   return WIDTH[one] <= WIDTH[other] ? one : other;
 }
 
-/** What a sandbox reaches by the two configs together, within the user's ceiling; `asked` is the mode its maker wants instead. */
-export function networkRules(project: ProjectNetwork, user: UserNetwork, asked?: NetworkMode): NetworkRules {
+/** What its maker wants for one sandbox instead of what the configs say. */
+interface AskedNetwork {
+  readonly mode?: NetworkMode | undefined;
+  readonly variables?: boolean | undefined;
+}
+
+/** What a sandbox reaches by the two configs together, within the user's ceiling. */
+export function networkRules(project: ProjectNetwork, user: UserNetwork, asked: AskedNetwork = {}): NetworkRules {
   const ceiling = user.ceiling ?? "public";
   const usual = narrower(user.mode ?? "public", ceiling);
   const open = user.ports ?? [...WEB_PORTS];
   const own = project.tightenOnly === true ? narrowed(project, usual, open) : project;
   return {
-    mode: narrower(asked ?? own.mode ?? usual, ceiling),
+    mode: narrower(asked.mode ?? own.mode ?? usual, ceiling),
     allow: [...user.allow, ...own.allow],
     ports: own.ports ?? open,
     production: [...new Set([...user.production, ...project.production])],
     // Whoever holds, holds.
     effects: project.effects === "hold" || user.effects === "hold" ? "hold" : "record",
+    variables: asked.variables ?? project.variables ?? user.variables ?? true,
   };
 }
 

@@ -83,6 +83,7 @@ describe("rules", () => {
     expect(both).toEqual({
       mode: "allow-list",
       effects: "record",
+      variables: true,
       allow: [
         { host: "a.test", tcp: false },
         { host: "b.test", ports: [22], tcp: false },
@@ -94,16 +95,16 @@ describe("rules", () => {
 
   test("NET-1: where nobody says anything it is the public web, on the ports of http and https", () => {
     const usual = networkRules(ProjectNetwork.parse({}), UserNetwork.parse({}));
-    expect(usual).toEqual({ mode: "public", allow: [], ports: [80, 443], production: [], effects: "record" });
+    expect(usual).toEqual({ mode: "public", allow: [], ports: [80, 443], production: [], effects: "record", variables: true });
     expect(networkRules(ProjectNetwork.parse({ mode: "off" }), UserNetwork.parse({})).mode).toBe("off");
     expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({ mode: "off" })).mode).toBe("off");
-    expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({}), "off").mode).toBe("off");
+    expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({}), { mode: "off" }).mode).toBe("off");
   });
 
   test("NET-1: nothing goes over the user's ceiling, whoever asks", () => {
     const user = UserNetwork.parse({ ceiling: "allow-list", allow: ["a.test"] });
     expect(networkRules(ProjectNetwork.parse({}), user)).toMatchObject({ mode: "allow-list", allow: [{ host: "a.test" }] });
-    expect(networkRules(ProjectNetwork.parse({ mode: "public" }), user, "public").mode).toBe("allow-list");
+    expect(networkRules(ProjectNetwork.parse({ mode: "public" }), user, { mode: "public" }).mode).toBe("allow-list");
     expect(networkRules(ProjectNetwork.parse({ mode: "off" }), user).mode).toBe("off");
     expect(networkRules(ProjectNetwork.parse({ mode: "public" }), UserNetwork.parse({ ceiling: "off" })).mode).toBe("off");
   });
@@ -172,11 +173,30 @@ describe("variables inside", () => {
     expect(direct({ ...open, mode: "allow-list" })).toBe(local);
   });
 
+  test("name the proxy and turn remotes by SSH into HTTPS, and nothing else: what makes a JVM speak at each start is not among them", () => {
+    const proxied = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
+    const names = Object.keys(proxyEnvironment(PUBLIC, {})).filter((name) => !/^GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)$/.test(name));
+    expect(names.toSorted()).toEqual([...proxied, "NODE_USE_ENV_PROXY"].toSorted());
+  });
+
+  test("are off by one switch of the user, the project, or the maker of the sandbox, the nearest one counts", () => {
+    const rules = (project: object, user: object, asked?: boolean): NetworkRules =>
+      networkRules(ProjectNetwork.parse(project), UserNetwork.parse(user), { variables: asked });
+    for (const off of [rules({ variables: false }, {}), rules({}, { variables: false }), rules({ variables: true }, {}, false)])
+      expect(proxyEnvironment(off, {})).toEqual({});
+    for (const on of [rules({}, {}), rules({ variables: true }, { variables: false }), rules({ variables: false }, {}, true)])
+      expect(proxyEnvironment(on, {})).toHaveProperty("HTTPS_PROXY");
+    expect(
+      narrowedNetwork({ network: rules({}, {}, false), networkChosen: {} }, ProjectNetwork.parse({}), UserNetwork.parse({})),
+    ).toMatchObject({
+      variables: false,
+    });
+  });
+
   test("settings that are there already stay", () => {
-    const present = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "x", JAVA_TOOL_OPTIONS: "-Xmx1g" };
+    const present = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "x" };
     const variables = proxyEnvironment(LIST, present);
     expect(variables["GIT_CONFIG_KEY_0"]).toBeUndefined();
-    expect(variables["JAVA_TOOL_OPTIONS"]).toMatch(/^-Xmx1g -Dhttp.proxyHost=127.0.0.1 /);
     const keys = Object.entries(variables).filter(([name]) => name.startsWith("GIT_CONFIG_VALUE_"));
     expect(Number(variables["GIT_CONFIG_COUNT"])).toBe(1 + keys.length);
     expect(keys.map(([, value]) => value)).toContain("git@example.com:");

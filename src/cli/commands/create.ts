@@ -26,6 +26,7 @@ export const CREATE_OPTIONS = {
     value: "MODE",
     summary: "What it reaches: off, allow-list or public; as configured if left out",
   },
+  "no-network-variables": { type: "flag", summary: "Give commands no variables that name the proxy; names work without them" },
   ...AUTONOMY_OPTIONS,
   label: { type: "list", short: "l", value: "KEY=VALUE", summary: "Label it; may be given several times" },
   unwalled: { type: "flag", summary: "Where no walls can be had: work on a copy of the folder WITHOUT isolation" },
@@ -56,6 +57,7 @@ export function createInput(
     ...(options.label.length === 0 ? {} : { labels: parsePairs("--label", options.label) }),
     // The server knows which modes there are.
     ...(options.network === undefined ? {} : { network: options.network as NetworkMode }),
+    ...(options["no-network-variables"] ? { networkVariables: false } : {}),
     ...autonomy(options),
     ...(options.unwalled ? { unwalled: true } : {}),
   };
