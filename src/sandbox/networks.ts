@@ -8,6 +8,7 @@ import {
   type NetworkMode,
   type NetworkReport,
   type NetworkRules,
+  type PrivateHost,
   type UserNetwork,
 } from "../schema/network.ts";
 import { isNeverPublic } from "../network/rules.ts";
@@ -69,8 +70,9 @@ export class Networks {
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder === undefined) throw new VivError("unsupported", `The driver ${row.driver} has no walls around the network.`);
     refuseWider(asked.mode, this.#parts.user.network);
-    refusePrivate(asked.allow ?? [], this.#parts.user.network);
-    const rules = changed(this.#rulesOf(row), asked);
+    const present = this.#rulesOf(row);
+    refusePrivate(asked.allow ?? [], [...this.#parts.user.network.private, ...(present.private ?? [])]);
+    const rules = changed(present, asked);
     const next: SandboxRow = { ...row, network: rules, networkChosen: chosenNetwork(row.networkChosen ?? row.network, asked) };
     await this.#parts.store.change(async (change) => {
       await change.putSandbox(next);
@@ -105,7 +107,7 @@ export function refuseWider(asked: NetworkMode | undefined, { ceiling }: Pick<Us
 }
 
 /** A rule for a host without a public address would open nothing. */
-function refusePrivate(allow: readonly HostRule[], { private: opened }: Pick<UserNetwork, "private">): void {
+function refusePrivate(allow: readonly HostRule[], opened: readonly PrivateHost[]): void {
   const closed = allow.find(({ host }) => isNeverPublic(host) && !opened.some((rule) => rule.host === host));
   if (closed === undefined) return;
   const { host, ports = [443] } = closed;

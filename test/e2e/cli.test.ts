@@ -106,8 +106,8 @@ describe("the command line", needs("root"), () => {
     expect(advice("snapshot", "try", "twice")).toContain("`viv snapshots --remove twice try`");
     expect(run(["snapshots", "--remove", "twice", "try"])).toMatchObject({ code: 0 });
     expect(advice("exec", "--user", "nobody-here", "try", "--", "true")).toContain("/etc/passwd");
-    expect(advice("network", "try", "--allow", "10.1.2.3")).toContain("network.private");
-    expect(advice("network", "try", "--allow", "printer.local:9100")).toContain("network.private");
+    expect(advice("network", "try", "--allow", "10.1.2.3")).toContain("`viv network allow-private 10.1.2.3:443`");
+    expect(advice("network", "try", "--allow", "printer.local:9100")).toContain("`viv network allow-private printer.local:9100`");
     expect(run(["network", "try", "--allow", "packages.example.com:8443"]).out).toContain("allowed: packages.example.com:8443\n");
     expect(advice("resume", "try")).toContain("viv inspect");
     expect(advice("run", "-p", "8080:80", "--", "true")).toContain("`viv port SANDBOX 80 8080`");
