@@ -15,6 +15,8 @@ export class LiveLines {
   #drawn = 0;
   /** What was said while something else had the terminal; undefined while nothing has. */
   #unsaid: string[] | undefined;
+  /** How they end once the terminal is theirs again. */
+  #ending: { readonly keep: boolean } | undefined;
   #frame = 0;
   #ended = false;
 
@@ -56,12 +58,17 @@ export class LiveLines {
     const unsaid = this.#unsaid ?? [];
     this.#unsaid = undefined;
     for (const line of unsaid) this.say(line);
-    this.redraw();
+    if (this.#ending !== undefined) this.end(this.#ending);
+    else this.redraw();
   }
 
   /** Ends the drawing; the lines go, or stay as they were last. */
   end(options: { readonly keep: boolean }): void {
     clearInterval(this.#timer);
+    if (this.#unsaid !== undefined) {
+      this.#ending = options;
+      return;
+    }
     if (options.keep) this.#draw(STILL);
     else if (this.#drawn > 0) this.#screen.draw([], this.#drawn);
     this.#drawn = 0;

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { act, line } from "../support/inside.ts";
-import { TestServer } from "../support/server.ts";
+import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { Terminal, TerminalScreen } from "../support/terminal.ts";
 import { viv } from "../support/viv.ts";
@@ -90,12 +90,13 @@ describe("questions at a terminal", needs("root", "curl"), () => {
       await screen.until(lie);
       const { approval } = await server.client.call("decideAction", { sandbox: painter, action: line("git push painted") });
       const look = async () => state(approval?.id ?? "");
-      await screen.until("git push painted", "C-]");
+      // The line that announces it names the command, too; the choices are on its own screen alone.
+      await screen.until("[o]nce", "C-]");
       for (let times = 0; times < 20; times += 1) expect(screen.shown).not.toContain("git status");
       expect(screen.shown).toMatch(/^apv\w+ +painter asks about a command:\n +git push painted\n(.|\n)*\[o\]nce/);
       expect(await look()).toBe("waiting");
       await screen.until(lie, "o");
-      expect(await look()).toBe("approved");
+      await eventually(look, (now) => now === "approved");
     } finally {
       screen.close();
     }

@@ -2,7 +2,9 @@
 import { Writable } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
 import { HeldOutput } from "../../src/cli/held-output.ts";
+import { LiveLines } from "../../src/cli/live-lines.ts";
 import { drawn, paginate } from "../../src/cli/question-page.ts";
+import { Screen } from "../../src/cli/screen.ts";
 import { TerminalModes } from "../../src/cli/terminal-modes.ts";
 import { width } from "../../src/cli/text.ts";
 
@@ -87,5 +89,27 @@ describe("output while a question is on the screen", () => {
     output.hold();
     output.release();
     expect(redraw).toHaveBeenCalledOnce();
+  });
+});
+
+describe("lines drawn in place while a question is on the screen", () => {
+  test("stay as they are, and end when it has left", () => {
+    let shown = "";
+    const stderr = Object.assign(new Writable({ write: (chunk: Buffer, _encoding, done) => ((shown += chunk.toString()), done()) }), {
+      isTTY: true,
+    });
+    const screen = new Screen({ stdout: stderr, stderr, env: {}, json: false });
+    const lines = new LiveLines(screen, () => ["under way"]);
+    lines.redraw();
+    lines.hold();
+    shown = "";
+    lines.redraw();
+    lines.say("a remark");
+    lines.end({ keep: false });
+    expect(shown).toBe("");
+    lines.release();
+    expect(shown).toContain("a remark\n");
+    expect(shown.split("under way").length).toBeLessThanOrEqual(2);
+    expect(shown.endsWith("\x1b[J\x1b[?7h"), "nothing is left of them").toBe(true);
   });
 });
