@@ -25,7 +25,10 @@ export const none = z.strictObject({});
 export const Done = z.object({ ok: z.literal(true).describe("Always true: failures are errors.") });
 export const flag = z.union([z.boolean(), z.enum(["true", "false", "1", "0"]).transform((text) => text === "true" || text === "1")]);
 /** A whole number of a query. */
-export const count = (least: number, most?: number) => textual(most === undefined ? z.int().min(least) : z.int().min(least).max(most));
+export const count = (least: number, most?: number) => {
+  const bounds = most === undefined ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`;
+  return textual(most === undefined ? z.int(bounds).min(least, bounds) : z.int(bounds).min(least, bounds).max(most, bounds));
+};
 export const ProjectPath = z.string().startsWith("/").max(4096).describe("Absolute path of a folder in the project, or of the project.");
 export const CallerFolder = z
   .string()
