@@ -78,6 +78,7 @@ async function check(
   paths: readonly Buffer[],
   timeoutMs?: number,
 ): Promise<ReadonlySet<string>> {
+  if (rules.isEmpty) return new Set();
   const here = Buffer.from(`./${rules.prefix}`);
   const { stdout } = await store.git(
     [
@@ -104,6 +105,11 @@ async function check(
   return new Set(answers.map((path) => path.slice(here.length)));
 }
 
+/** A new repository has a file of excludes with nothing but comments. */
+function saysSomething(rules: Buffer): boolean {
+  return /^[^#\r\n]/m.test(rules.toString("latin1"));
+}
+
 /** Every folder above one of the paths, the topmost as "". */
 function foldersOf(paths: readonly Buffer[]): Set<string> {
   const folders = new Set([""]);
@@ -128,6 +134,7 @@ class Rules {
   readonly #layers: readonly string[];
   readonly #outer: OuterRules;
   #taken = 0;
+  #isEmpty = true;
 
   constructor(top: string, takeOut: TakeOut, layers: readonly string[], outer: OuterRules) {
     this.top = top;
@@ -135,6 +142,11 @@ class Rules {
     this.#takeOut = takeOut;
     this.#layers = layers;
     this.#outer = outer;
+  }
+
+  /** Whether there is nothing that could ignore a path: then git need not be asked. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
   }
 
   get prefix(): string {
@@ -160,6 +172,7 @@ class Rules {
   }
 
   async #put(taken: ReadonlyMap<string, string>): Promise<void> {
+    if (taken.size > 0) this.#isEmpty = false;
     for (const [file, from] of taken) {
       await mkdir(join(this.folder, dirname(file)), { recursive: true, mode: 0o700 });
       await rename(from, join(this.folder, file));
@@ -169,6 +182,7 @@ class Rules {
   async #layAbove(): Promise<void> {
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
     const names = this.#outer.prefix.split("/");
+    if (this.#outer.above.some(saysSomething)) this.#isEmpty = false;
     for (const [depth, content] of this.#outer.above.entries())
       await writeFile(join(this.top, ...names.slice(0, depth), ".gitignore"), content);
   }
@@ -179,7 +193,9 @@ class Rules {
     const taken = (await this.#take([file])).get(file);
     const own = taken === undefined ? Buffer.alloc(0) : await readFile(taken);
     const all = `${this.top}-exclude`;
-    await writeFile(all, Buffer.concat([this.#outer.excludes, Buffer.from("\n"), own]));
+    const content = Buffer.concat([this.#outer.excludes, Buffer.from("\n"), own]);
+    if (saysSomething(content)) this.#isEmpty = false;
+    await writeFile(all, content);
     return all;
   }
 
