@@ -23,6 +23,14 @@ void retire(struct source *first_member) { (void)first_member; }
 void begin_stop(int64_t grace_ms) { if (grace_ms < 0 || grace_ms > GRACE_LARGEST_MS) abort(); }
 bool stopping(void) { return false; }
 
+static struct shown_limits the_limits = {.meminfo = -1, .online = -1};
+static const struct init_plan the_plan = {.limits = &the_limits};
+const struct init_plan *plan = &the_plan;
+void cpus_text(const cpu_set_t *set, char *text, size_t size) { (void)set, snprintf(text, size, "0-1"); }
+void limits_choose(struct shown_limits *limits) { if (limits != &the_limits) abort(); }
+int limits_tell_memory(const struct shown_limits *limits) { return (void)limits, 0; }
+int limits_tell_cpus(const struct shown_limits *limits) { return (void)limits, 0; }
+
 /* Reads every byte of what it is given, so that the sanitizer sees one too many. */
 static void touch(const char *text) {
   volatile size_t length = text == NULL ? 0 : strlen(text);
