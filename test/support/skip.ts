@@ -57,8 +57,13 @@ export function needs(...capabilities: readonly Capability[]): TestOptions {
 }
 
 function program(name: string): string | undefined {
+  return programPath(name) === undefined ? `${name} is not installed` : undefined;
+}
+
+/** Where a program of this machine is; the PATH inside a sandbox may have fewer folders. */
+export function programPath(name: string): string | undefined {
   const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"];
-  return folders.some((folder) => isExecutable(join(folder, name))) ? undefined : `${name} is not installed`;
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
 function isExecutable(path: string): boolean {
