@@ -44,6 +44,11 @@ export function homeFolders(people: readonly Person[], given: readonly string[] 
   return [...homes].toSorted();
 }
 
+/** The home that a caller claims, if it is a home folder of this machine; the server's own otherwise. */
+export function callersHome(claimed: string | undefined, own: string): string {
+  return claimed !== undefined && claimed !== own && homeFolders(readPeople()).includes(claimed) ? claimed : own;
+}
+
 /** Folders around homes. They hold more homes than /etc/passwd knows of: people may come from a directory service. */
 export function foldersOfHomes(homes: readonly string[]): string[] {
   return [...new Set(homes.map((home) => dirname(home)))].filter((folder) => NAMES_OF_HOMES.has(basename(folder)));

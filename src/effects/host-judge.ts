@@ -4,6 +4,7 @@ import { askPerson } from "../approvals/asking.ts";
 import { describe } from "../host/log.ts";
 import type { Judge, Question } from "../network/gate.ts";
 import { shownHost } from "../network/host.ts";
+import { registryFile } from "../network/registries.ts";
 import { deny, isNamed, type Allowed, type Denied, type Ruling } from "../network/rules.ts";
 import type { Session } from "../network/session.ts";
 import { alwaysRule, exactly, shownAction } from "../policy/always.ts";
@@ -12,7 +13,6 @@ import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { SandboxRow, Store } from "../store/store.ts";
 import { HostPolicies, type HostPolicy } from "./host-policies.ts";
-import { registryFile } from "./registries.ts";
 
 export class HostJudge implements Judge {
   readonly #store: Store;

@@ -1,15 +1,15 @@
 /** Makes the proxy with all who have a say in it. Until there is an audit trail, and whenever it can't be written, nothing is let out. */
-import { networkInterfaces } from "node:os";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import { listeningPorts } from "../host/listening.ts";
 import type { Logger } from "../host/log.ts";
+import { ownAddresses } from "../network/addresses.ts";
 import { auditEntry } from "../network/audit-entry.ts";
 import { Egress } from "../network/egress.ts";
 import { NetworkEvents } from "../network/events.ts";
 import type { Interceptor } from "../network/interception.ts";
 import type { PrivateHosts } from "../network/private-hosts.ts";
-import { askServers, systemResolve } from "../network/resolver.ts";
+import { resolverOf } from "../network/resolver.ts";
 import { VivError } from "../schema/errors.ts";
 import type { UserNetwork } from "../schema/network.ts";
 import type { Store } from "../store/store.ts";
@@ -42,10 +42,10 @@ export class WayOut {
       judge: this.#judge,
       interceptor,
       log,
-      resolve: user.resolvers.length === 0 ? systemResolve : askServers(user.resolvers),
+      resolve: resolverOf(user),
       opened: user.private,
       ownPorts,
-      ownAddresses: () => Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []),
+      ownAddresses,
       listens: (port) => listeningPorts().has(port),
       reach,
       record: async (record) => {

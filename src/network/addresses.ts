@@ -1,5 +1,6 @@
 /** Which addresses are the public internet. Everything else needs the user's own word; metadata services never get it. */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
+import { networkInterfaces } from "node:os";
 
 export type AddressKind = "public" | "private" | "metadata";
 
@@ -40,6 +41,16 @@ export function addressKind(address: string): AddressKind {
   if (embedded !== undefined) return sixAround(embedded);
   if (METADATA.check(address, "ipv6")) return "metadata";
   return GLOBAL.check(address, "ipv6") && !CLOSED.check(address, "ipv6") ? "public" : "private";
+}
+
+/** With the machine's own addresses: what listens there is no more public than what listens on loopback. */
+export function kindHere(address: string, own: readonly string[]): AddressKind {
+  const kind = addressKind(address);
+  return kind === "public" && own.includes(plainAddress(address)) ? "private" : kind;
+}
+
+export function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []);
 }
 
 /** Whether it is this machine's own loopback, however it is written. */

@@ -6,7 +6,7 @@ import { describe } from "../host/log.ts";
 import { within } from "../host/within.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { PrivateHost } from "../schema/network.ts";
-import { addressKind, isLoopback, plainAddress } from "./addresses.ts";
+import { isLoopback, kindHere } from "./addresses.ts";
 import { isAddress } from "./host.ts";
 import type { Interceptor } from "./interception.ts";
 import { Outside } from "./outside.ts";
@@ -216,7 +216,7 @@ export class Gate {
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
     const own = this.#options.ownAddresses?.() ?? [];
     for (const address of found) {
-      const kind = own.includes(plainAddress(address)) && addressKind(address) === "public" ? "private" : addressKind(address);
+      const kind = kindHere(address, own);
       if (kind === "metadata") return deny("metadata", `${host} leads to the metadata service ${address}.`, "No sandbox reaches it.");
       if (kind === "public") continue;
       if (!ruling.private) return this.#explained(privateAddress(host, port, address), { host, port });

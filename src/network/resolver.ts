@@ -1,12 +1,18 @@
 /** Names to addresses, once a request. */
 import { lookup, Resolver } from "node:dns/promises";
 import { LIMITS } from "../schema/limits.ts";
+import type { UserNetwork } from "../schema/network.ts";
 
 /** All addresses of a name. An empty list, or an error with ENOTFOUND or ENODATA, if it has none; any other error if nobody knows. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** As programs of this machine resolve: hosts file, and the machine's DNS servers. */
-export const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+const systemResolve: Resolve = async (host) => (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+
+/** As the user's config says. */
+export function resolverOf({ resolvers }: Pick<UserNetwork, "resolvers">): Resolve {
+  return resolvers.length === 0 ? systemResolve : askServers(resolvers);
+}
 
 /** Asks these servers alone. */
 export function askServers(servers: readonly string[]): Resolve {

@@ -1,12 +1,19 @@
 /** Use cases of the way out. */
 import type { Approvals } from "../approvals/approvals.ts";
+import { callersHome } from "../capture/people.ts";
 import { findProject } from "../capture/project.ts";
+import { loadProjectConfig } from "../config/project-config.ts";
+import { ownAddresses } from "../network/addresses.ts";
+import { closedRegistries } from "../network/closed-registries.ts";
 import { shownHost } from "../network/host.ts";
+import { namedRegistries } from "../network/registries.ts";
+import { Lookups, resolverOf, type Resolve } from "../network/resolver.ts";
 import { isMetadata } from "../network/rules.ts";
 import type { Parts } from "../sandbox/parts.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import type { ParsedOf } from "../schema/contracts.ts";
 import { VivError } from "../schema/errors.ts";
+import { networkRules, type ClosedRegistry } from "../schema/network.ts";
 import type { Handlers } from "./operations.ts";
 
 interface NetworkParts {
@@ -15,14 +22,31 @@ interface NetworkParts {
   readonly approvals: Approvals;
 }
 
-type Own = "inspectNetwork" | "changeNetwork" | "allowPrivate";
+type Own = "closedRegistries" | "inspectNetwork" | "changeNetwork" | "allowPrivate";
 
 export function networkHandlers({ parts, sandboxes, approvals }: NetworkParts): Pick<Handlers, Own> {
+  const lookups = new Lookups();
+  const resolve = resolverOf(parts.user.network);
   return {
+    closedRegistries: async (input) => ({ registries: await closed(parts, input, (host) => lookups.find(host, resolve)) }),
     inspectNetwork: async ({ sandbox }) => sandboxes.networks.report(await sandboxes.find(sandbox)),
     changeNetwork: ({ sandbox, ...change }) => sandboxes.changeNetwork(sandbox, change),
     allowPrivate: (input) => allowPrivate(parts, approvals, input),
   };
+}
+
+/** By the rules that a sandbox would have that is created now. */
+async function closed(
+  { store, state, home: own, user, privateHosts }: Parts,
+  { project: path, home, network }: ParsedOf<"closedRegistries">,
+  resolve: Resolve,
+): Promise<ClosedRegistry[]> {
+  const project = findProject(path, state);
+  const { config } = loadProjectConfig(project, (await store.projectByPath(project))?.trusted ?? null);
+  const rules = { ...networkRules(config.network, user.network, { mode: network }), private: [...privateHosts.of(project)] };
+  if (rules.mode === "off") return [];
+  const named = namedRegistries(project, callersHome(home, own));
+  return closedRegistries(named, { rules, opened: user.network.private, own: ownAddresses(), resolve });
 }
 
 /** A question that is answered at once: it is recorded, listed and taken back like one that a sandbox put. */

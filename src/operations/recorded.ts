@@ -171,6 +171,7 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   listApprovals: LOOKS,
   inspectApproval: LOOKS,
   answerApproval: itself("approvals"),
+  closedRegistries: LOOKS,
   allowPrivate: itself("approvals"),
   explainPolicy: LOOKS,
   testPolicy: LOOKS,

@@ -1,7 +1,7 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
 import type { Base } from "../capture/capture.ts";
 import { filterEnvironment } from "../capture/environment.ts";
-import { homeFolders, readPeople } from "../capture/people.ts";
+import { callersHome } from "../capture/people.ts";
 import type { LaunchRequest, Walls } from "../drivers/drivers.ts";
 import { describe } from "../host/log.ts";
 import type { ProjectConfig } from "../schema/config.ts";
@@ -118,7 +118,9 @@ export class Creation {
     const { driver, volumes } = backend;
     const { env, leftOut } = filterEnvironment(input.env ?? {}, view.config.env);
     const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
-    const [user, home] = [input.user ?? String(this.#parts.uid), this.#home(env["HOME"])];
+    const user = input.user ?? String(this.#parts.uid);
+    // Whose toolchains are shown.
+    const home = callersHome(env["HOME"], this.#parts.home);
     return {
       ...beginning(idleMs),
       driver: driver.name,
@@ -150,12 +152,6 @@ export class Creation {
       idempotencyKey: input.idempotencyKey ?? null,
       held: input.held,
     };
-  }
-
-  /** Whose toolchains are shown: the caller's, if that is a home folder of this machine. */
-  #home(claimed: string | undefined): string {
-    const { home } = this.#parts;
-    return claimed !== undefined && claimed !== home && homeFolders(readPeople()).includes(claimed) ? claimed : home;
   }
 
   /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */

@@ -146,6 +146,9 @@ export const LIMITS = {
   /** Requests within the time: each is recorded, and the disk is not a sandbox's to fill. */
   egressRequests: 3_000,
   egressRequestsMs: 10_000,
+  /** Closed registries that a new sandbox's maker is told of, and until when their names must be known. */
+  closedRegistries: 8,
+  closedRegistriesMs: 1_000,
   /** How often bytes are looked at. */
   egressWatchMs: 1_000,
   /** Until the resolver inside is told whether a name exists; libc inside waits for 5 seconds. */

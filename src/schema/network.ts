@@ -181,6 +181,16 @@ export const NetworkReport = z
   .meta({ id: "NetworkReport" });
 export type NetworkReport = z.infer<typeof NetworkReport>;
 
+const ClosedRegistry = z
+  .object({
+    host: z.string().describe("Its name or address."),
+    port: Port.describe("Its port."),
+    file: z.string().describe("The file that names it."),
+    why: z.enum(["private address", "port"]).describe("What closes it."),
+  })
+  .describe("A package registry that sandboxes don't reach until a person opens it.");
+export type ClosedRegistry = z.infer<typeof ClosedRegistry>;
+
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 
 export const NETWORK_CONTRACTS = {
@@ -197,6 +207,16 @@ export const NETWORK_CONTRACTS = {
       project: z.string().describe("The project's folder."),
       private: z.array(PrivateHost).describe("What its sandboxes reach so."),
     }),
+  ),
+  closedRegistries: contract(
+    ROUTES.closedRegistries,
+    "Package registries that settings of the machine or the project name, and that a new sandbox would not reach",
+    z.strictObject({
+      project: ProjectPath,
+      home: z.string().startsWith("/").max(4096).optional().describe("Home folder of the caller; that of the server's user if left out."),
+      network: NetworkMode.optional().describe("Mode of the new sandbox; as configured if left out."),
+    }),
+    z.object({ registries: z.array(ClosedRegistry).describe("The first few of them.") }),
   ),
   inspectNetwork: contract(ROUTES.inspectNetwork, "What a sandbox reaches", ofSandbox, NetworkReport),
   changeNetwork: contract(

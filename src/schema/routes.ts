@@ -58,6 +58,7 @@ export const ROUTES = {
   continuePromotion: { method: "post", path: "/promotions/{promotion}/continue" },
   discardPromotion: { method: "post", path: "/promotions/{promotion}/discard" },
   undoPromotion: { method: "post", path: "/promotions/undo" },
+  closedRegistries: { method: "get", path: "/network/closed-registries" },
   allowPrivate: { method: "post", path: "/network/private" },
   listApprovals: { method: "get", path: "/approvals" },
   inspectApproval: { method: "get", path: "/approvals/{approval}" },

@@ -51,6 +51,30 @@ describe("the command line", needs("root"), () => {
     expect(JSON.parse(run(["ls", "--json"]).out).sandboxes).toHaveLength(1);
   });
 
+  test("NET-1: create says which package registries sandboxes don't reach, and the command that opens each", () => {
+    const settings = join(server.project, ".npmrc");
+    const named = ["10.255.255.1:4873", "packages.example.com:8443", "packages.example.com", "169.254.169.254", "127.0.0.1:4873"];
+    writeFileSync(
+      settings,
+      [...named.map((place) => `@${place}:registry=https://${place}/`), "# http://10.255.255.2:4873/", ""].join("\n"),
+    );
+    const told = (place: string, why: string): string =>
+      `${settings} names ${place} as a package registry, which sandboxes don't reach, because ${why}: \`viv network allow-private ${place}\` opens it for this project.\n`;
+    const port = told("packages.example.com:8443", "port 8443 is not open");
+    const both = told("10.255.255.1:4873", "its address is private") + port;
+    const ofProject = ({ err }: Answer): string => (err.match(/.*\n/g) ?? []).filter((line) => line.startsWith(server.project)).join("");
+    const created = run(["create", "--name", "offered"]);
+    expect(created).toMatchObject({ code: 0, out: "offered\n" });
+    expect(ofProject(created)).toBe(both);
+    expect(run(["create", "--name", "closed", "--network", "off"])).toMatchObject({ code: 0, err: "" });
+    const opened = run(["network", "allow-private", "10.255.255.1:4873"], { env: { VIV_APPROVER_TOKEN: server.approver() } });
+    expect(opened).toMatchObject({ code: 0 });
+    const elsewhere = run(["create", "--name", "elsewhere", server.project], { cwd: "/" });
+    expect(ofProject(elsewhere)).toBe(port.replace("allow-private ", `allow-private --project ${server.project} `));
+    rmSync(settings);
+    expect(run(["rm", "offered", "closed", "elsewhere"])).toMatchObject({ code: 0 });
+  });
+
   test("CLI-1: exec passes every byte, the exit code and the folder through", () => {
     const bytes = randomBytes(3 * 1024 ** 2);
     expect(md5(run(["exec", "try", "--", "cat"], { input: bytes }).bytes)).toBe(md5(bytes));
@@ -313,7 +337,11 @@ describe("a newcomer's first steps", needs("root"), () => {
 
   test("CLI-1: the first command starts the server by itself; it can be stopped and comes back", () => {
     expect(run(["status"])).toMatchObject({ out: expect.stringMatching(/no server/i) });
-    expect(run(["create", "--name", "one"], { cwd: join(place, "project") })).toMatchObject({ code: 0, out: "one\n", err: "" });
+    expect(run(["create", "--name", "one", "--network", "off"], { cwd: join(place, "project") })).toMatchObject({
+      code: 0,
+      out: "one\n",
+      err: "",
+    });
     expect(run(["down"])).toMatchObject({ code: 0, out: expect.stringContaining("Sandboxes go on.") });
     expect(run(["exec", "one", "--", "cat", "file"])).toMatchObject({
       code: 0,

@@ -1,12 +1,14 @@
 import { resolve } from "node:path";
+import type { Client } from "../../client/client.ts";
 import { definedOnly } from "../defined-only.ts";
 import { command, type OptionDeclarations, type OptionValues } from "../command.ts";
 import type { CreateInput } from "../../schema/contracts.ts";
-import type { NetworkMode } from "../../schema/network.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { ClosedRegistry, NetworkMode } from "../../schema/network.ts";
 import type { Sandbox } from "../../schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
 import { AUTONOMY_OPTIONS, autonomy } from "../policy-options.ts";
-import { clean, duration } from "../text.ts";
+import { clean, commandLine, duration } from "../text.ts";
 import { parsePairs, usageError } from "../values.ts";
 
 const SMALLEST_BYTES = 1024 ** 2;
@@ -87,11 +89,32 @@ export function sayWhatIsMissing(screen: Screen, { untrusted, notes }: Sandbox):
     screen.say(`vivarium.json is not trusted; without effect until then: ${untrusted.join(", ")}. Read it, then run \`viv trust\`.`);
 }
 
+/** What an install inside would meet later is told now. It is asked for beside the creation, whose success never depends on it. */
+async function closedRegistries(server: Client, { project, env, network }: CreateInput): Promise<readonly ClosedRegistry[]> {
+  try {
+    const patience = AbortSignal.timeout(2 * LIMITS.closedRegistriesMs);
+    return (await server.call("closedRegistries", { project, home: env?.["HOME"], network }, patience)).registries;
+  } catch {
+    // The first request for one says what is to be done, too.
+    return [];
+  }
+}
+
+/** `elsewhere` is the project where it is not that of this folder. */
+function offer({ host, port, file, why }: ClosedRegistry, elsewhere: string | undefined): string {
+  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const reason = why === "port" ? `port ${port} is not open` : "its address is private";
+  const opens = commandLine(["viv", "network", "allow-private", ...(elsewhere === undefined ? [] : ["--project", elsewhere]), place]);
+  return clean(
+    `${file} names ${place} as a package registry, which sandboxes don't reach, because ${reason}: \`${opens}\` opens it for this project.`,
+  );
+}
+
 export default command({
   name: "create",
   summary: "Clone this machine into a new sandbox",
   details:
-    "The project is the nearest folder with a vivarium.json or .git above that folder. The clone starts from the project and the system as they are now; nothing done inside reaches them.",
+    "The project is the nearest folder with a vivarium.json or .git above that folder. The clone starts from the project and the system as they are now; nothing done inside reaches them. A package registry that settings of the machine or the project name and that sandboxes don't reach is told, with the command that opens it.",
   examples: [
     ["viv create --name try", "clone the machine with the project of this folder"],
     ["viv create ~/src/app --memory 2g --cpus 1", "another project, with limits"],
@@ -105,7 +128,9 @@ export default command({
     const input = createInput({ ...options, project: path }, { cwd, env });
     const server = await client();
     const started = performance.now();
-    const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", input));
+    const creating = server.call("createSandbox", input);
+    const closed = json ? [] : closedRegistries(server, input);
+    const sandbox = await screen.during("Cloning the machine", creating);
     warnIfUnwalled(screen, sandbox);
     sayWhatIsMissing(screen, sandbox);
     if (json) screen.json(sandbox);
@@ -116,5 +141,6 @@ export default command({
       );
       screen.print(screen.paint("dim", `Try: viv shell ${sandbox.name}`));
     }
+    if (sandbox.walled) for (const registry of await closed) screen.say(offer(registry, path === undefined ? undefined : sandbox.project));
   },
 });
