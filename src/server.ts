@@ -248,6 +248,7 @@ export class Server {
     const sandboxes = new Sandboxes(parts, registry);
     const failed = (error: unknown): void => parts.log.warn("hosts that people opened could not be read", { error: describe(error) });
     this.#closers.push(parts.privateHosts.watch(() => sandboxes.networks.renew(), failed));
+    this.#closers.push(async () => registry.close());
     this.#closers.push(() => sandboxes.commands.close());
     this.#closers.push(() => sandboxes.creation.spares.close());
     this.#closers.push(async () => sandboxes.holds.close());

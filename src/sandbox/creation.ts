@@ -2,7 +2,7 @@
 import type { Base } from "../capture/capture.ts";
 import { filterEnvironment } from "../capture/environment.ts";
 import { callersHome } from "../capture/people.ts";
-import type { LaunchRequest, Walls } from "../drivers/drivers.ts";
+import type { Hiding, LaunchRequest, Walls } from "../drivers/drivers.ts";
 import { describe } from "../host/log.ts";
 import type { ProjectConfig } from "../schema/config.ts";
 import type { CreateInput } from "../schema/contracts.ts";
@@ -29,6 +29,13 @@ import { advance } from "./state.ts";
 import { forgetUnused } from "./today.ts";
 
 type Unnamed = Omit<SandboxRow, keyof Reservation>;
+
+/** What a request and the configs come to, before the project is looked at. */
+interface Asked {
+  readonly limits: SandboxRow["limits"];
+  readonly environment: ReturnType<typeof filterEnvironment>;
+  readonly hiding: Hiding;
+}
 
 export class Creation {
   readonly spares: Spares;
@@ -72,15 +79,16 @@ export class Creation {
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
     refuseWider(input.network, this.#parts.user.network);
-    const limits = effectiveLimits(input.limits, view.config, this.#parts.user);
+    const asked = this.#asked(input, view);
     const own = await this.#reserve(backend, input.name);
-    const { base, row } = await this.#prepare(input, view, backend, limits).catch((error: unknown) => {
+    const fresh = input.name === undefined ? this.spares.hidingAsNow(backend.driver, asked.hiding) : Promise.resolve(undefined);
+    const { base, row } = await this.#prepare(input, view, backend, asked).catch((error: unknown) => {
       this.#registry.release(own);
       throw error;
     });
     const release = this.#registry.hold(base.id);
     try {
-      const spare = input.name === undefined ? await this.spares.take(row) : undefined;
+      const spare = input.name === undefined ? await this.spares.take(row, fresh) : undefined;
       if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
       this.#registry.release(own);
       return await this.#claim(row, base, spare, spare.walls);
@@ -104,23 +112,33 @@ export class Creation {
     return this.#registry.reserve(name);
   }
 
-  async #prepare(
-    input: CreateInput,
-    view: ProjectView,
-    backend: Backend,
-    limits: SandboxRow["limits"],
-  ): Promise<{ base: Base; row: Unnamed }> {
+  async #prepare(input: CreateInput, view: ProjectView, backend: Backend, asked: Asked): Promise<{ base: Base; row: Unnamed }> {
     const base = await captureBase(this.#parts, view, backend, "fresh");
-    return { base, row: this.#compose(input, view, backend, base, limits) };
+    return { base, row: this.#compose(input, view, backend, base, asked) };
   }
 
-  #compose(input: CreateInput, view: ProjectView, backend: Backend, base: Base, limits: SandboxRow["limits"]): Unnamed {
+  #asked(input: CreateInput, view: ProjectView): Asked {
+    const { user, home } = this.#parts;
+    const environment = filterEnvironment(input.env ?? {}, view.config.env);
+    return {
+      limits: effectiveLimits(input.limits, view.config, user),
+      environment,
+      hiding: {
+        // Whose toolchains are shown.
+        home: callersHome(environment.env["HOME"], home),
+        project: view.row.path,
+        mask: [...user.mask, ...hiddenPaths(view)],
+        expose: [...user.expose, ...shownPaths(view)],
+      },
+    };
+  }
+
+  #compose(input: CreateInput, view: ProjectView, backend: Backend, base: Base, { limits, environment, hiding }: Asked): Unnamed {
     const { driver, volumes } = backend;
-    const { env, leftOut } = filterEnvironment(input.env ?? {}, view.config.env);
+    const { env, leftOut } = environment;
+    const { home } = hiding;
     const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
     const user = input.user ?? String(this.#parts.uid);
-    // Whose toolchains are shown.
-    const home = callersHome(env["HOME"], this.#parts.home);
     return {
       ...beginning(idleMs),
       driver: driver.name,
@@ -142,8 +160,8 @@ export class Creation {
       environmentSet: Object.keys(view.config.env.set),
       notes: driver.capabilities.allUsers ? unmappedNotes({ user, home }, base) : [],
       untrusted: [...view.untrusted],
-      masked: [...this.#parts.user.mask, ...hiddenPaths(view)],
-      exposed: [...this.#parts.user.expose, ...shownPaths(view)],
+      masked: [...hiding.mask],
+      exposed: [...hiding.expose],
       sudo: view.config.sudo,
       network: networkRules(view.config.network, this.#parts.user.network, { mode: input.network, variables: input.networkVariables }),
       networkChosen: chosenNetwork({}, { mode: input.network }),

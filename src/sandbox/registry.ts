@@ -21,10 +21,14 @@ export interface MachineRanges {
 
 /** The last range whose ids exist. */
 const LAST_RANGE = Math.floor((2 ** 32 - LIMITS.uidRangeStart) / LIMITS.uidRangeSize) - 2;
+/** Ranges that stay this server's when no sandbox has them: a create that finds a spare takes one and gives it back at once. */
+const KEPT_RANGES = 4;
 
 export class Registry {
   readonly #names = new Set<string>();
   readonly #ranges = new Set<number>();
+  /** Taken from the machine, and free. */
+  readonly #kept = new Set<number>();
   readonly #bases = new Map<string, number>();
   readonly #machine: MachineRanges;
 
@@ -53,6 +57,11 @@ export class Registry {
   }
 
   #takeRange(): number {
+    for (const range of this.#kept) {
+      this.#kept.delete(range);
+      this.#ranges.add(range);
+      return range;
+    }
     for (let range = 0; range <= LAST_RANGE; range += 1) {
       if (this.#ranges.has(range) || !this.#machine.take(range)) continue;
       this.#ranges.add(range);
@@ -63,8 +72,14 @@ export class Registry {
 
   release({ name, range }: Pick<Reservation, "name" | "range">): void {
     this.#names.delete(name);
-    this.#ranges.delete(range);
-    this.#machine.release(range);
+    if (this.#ranges.delete(range) && this.#kept.size < KEPT_RANGES) this.#kept.add(range);
+    else this.#machine.release(range);
+  }
+
+  /** Gives the machine back what no sandbox has. */
+  close(): void {
+    for (const range of this.#kept) this.#machine.release(range);
+    this.#kept.clear();
   }
 
   get count(): number {

@@ -6,7 +6,7 @@
  */
 import type { Base } from "../capture/capture.ts";
 import { idsOfUser } from "../capture/large-ids.ts";
-import type { Walls } from "../drivers/drivers.ts";
+import type { Driver, Hiding, Walls } from "../drivers/drivers.ts";
 import { describe, type Logger } from "../host/log.ts";
 import { isRunning } from "../host/processes.ts";
 import type { Limits } from "../schema/sandbox.ts";
@@ -62,14 +62,14 @@ export class Spares {
     return this.#ids;
   }
 
-  /** The spare of this kind, also one that is nearly there; undefined if there is none. */
-  async take(kind: Kind): Promise<Spare | undefined> {
+  /** The spare of this kind, also one that is nearly there; undefined if there is none, or if it is not the one of hidingAsNow(). */
+  async take(kind: Kind, hiding: Promise<string | undefined>): Promise<Spare | undefined> {
     const shelf = this.#shelves.get(kind.project);
     if (shelf === undefined) return undefined;
     this.#unshelve(kind.project, shelf);
     if (shelf.key === keyOf(kind)) {
       const spare = await shelf.spare;
-      const isNew = spare !== undefined && (await this.#hidesAsNow(spare, kind));
+      const isNew = spare !== undefined && (await hiding) === spare.id;
       // One that died while it waited is no longer known, or will not be in a moment.
       if (isNew && this.#ids.delete(spare.id) && isRunning(spare.walls.launched.pid)) return spare;
     }
@@ -77,13 +77,16 @@ export class Spares {
     return undefined;
   }
 
-  /** What became secret on this machine since it was made would be there to read. */
-  #hidesAsNow({ id }: Spare, kind: Kind): Promise<boolean> {
-    const { home, project, masked: mask, exposed: expose } = kind;
+  /**
+   * The id of the project's spare if it hides what a launch would hide now: what became secret on this machine since it was
+   * made would be there to read. Asked ahead of take(), beside other questions, because the kernel's answer takes a moment.
+   */
+  async hidingAsNow(driver: Driver, hiding: Hiding): Promise<string | undefined> {
+    const spare = await this.#shelves.get(hiding.project)?.spare;
+    if (spare === undefined) return undefined;
     // Where that can't be told, a launch says why.
-    return this.#backend(kind)
-      .driver.hidesAsNow(id, { home, project, mask, expose })
-      .catch(() => false);
+    const same = await driver.hidesAsNow(spare.id, hiding).catch(() => false);
+    return same ? spare.id : undefined;
   }
 
   /** Makes a spare of this kind in a moment, unless there is one. */

@@ -89,7 +89,7 @@ export function sayWhatIsMissing(screen: Screen, { untrusted, notes }: Sandbox):
     screen.say(`vivarium.json is not trusted; without effect until then: ${untrusted.join(", ")}. Read it, then run \`viv trust\`.`);
 }
 
-/** What an install inside would meet later is told now. It is asked for beside the creation, whose success never depends on it. */
+/** What an install inside would meet later is told now. It is asked for when the sandbox is there, so that it takes no time from the creation. */
 async function closedRegistries(server: Client, { project, env, network }: CreateInput): Promise<readonly ClosedRegistry[]> {
   try {
     const patience = AbortSignal.timeout(2 * LIMITS.closedRegistriesMs);
@@ -128,9 +128,7 @@ export default command({
     const input = createInput({ ...options, project: path }, { cwd, env });
     const server = await client();
     const started = performance.now();
-    const creating = server.call("createSandbox", input);
-    const closed = json ? [] : closedRegistries(server, input);
-    const sandbox = await screen.during("Cloning the machine", creating);
+    const sandbox = await screen.during("Cloning the machine", server.call("createSandbox", input));
     warnIfUnwalled(screen, sandbox);
     sayWhatIsMissing(screen, sandbox);
     if (json) screen.json(sandbox);
@@ -141,6 +139,8 @@ export default command({
       );
       screen.print(screen.paint("dim", `Try: viv shell ${sandbox.name}`));
     }
-    if (sandbox.walled) for (const registry of await closed) screen.say(offer(registry, path === undefined ? undefined : sandbox.project));
+    if (json || !sandbox.walled) return;
+    for (const registry of await closedRegistries(server, input))
+      screen.say(offer(registry, path === undefined ? undefined : sandbox.project));
   },
 });
