@@ -24,11 +24,14 @@ describe("ranges of ids of servers on one machine", () => {
   const registryOf = (name: string, isFree = (range: number): boolean => range !== 1): Registry =>
     new Registry(new IdRanges({ ...folder(name), isFree, shared: true, notes }));
 
-  test("F-53: are never the same for two servers, and are free again when their sandbox is gone", () => {
+  test("F-53: are never the same for two servers; a server gives back what none of its sandboxes has when it ends", () => {
     const [left, right] = [registryOf("left"), registryOf("right")];
     const [first, second, third] = [left.reserve(), right.reserve(), left.reserve()];
     expect([first.range, second.range, third.range]).toEqual([0, 2, 3]);
     left.release(first);
+    expect(left.reserve().range).toBe(0);
+    left.release(first);
+    left.close();
     expect(right.reserve().range).toBe(0);
   });
 
