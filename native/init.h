@@ -201,7 +201,7 @@ enum { WORK_EXEC, WORK_FILE };
 enum { NURSERY_FORKED = 125 };           /* how the child ends that made a command; any other end is the command's */
 void nursery_fill(void);
 bool nursery_reaped(pid_t pid);
-/* Hands the work over; 0 when there is nobody to take it. Descriptors: streams and status of a command, or a file job's connection; -1 for none.
+/* Hands the work over; 0 when no child waits to take it. Descriptors: streams and status of a command, or a file job's connection; -1 for none.
    File work is done by the child itself. For a command it makes another child, whose pid comes first on the status pipe. */
 pid_t nursery_take(uint32_t work, const struct fields *request, const char *early, size_t early_length, const int descriptors[4]);
 

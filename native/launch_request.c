@@ -38,7 +38,7 @@ static int parse_identity(struct launch *launch, const struct fields *request) {
   return 0;
 }
 
-/* What is mapped outside must be nobody's, as the whole range. That no id is mapped twice is for the kernel to see. */
+/* What is mapped outside must belong to no user, as the whole range does. That no id is mapped twice is for the kernel to see. */
 static int parse_pair(struct launch *launch, struct id_pairs *pairs, char *value) {
   char *parts[2], *end[2];
   if (!launch->root_mode || pairs->count == IDS_MOST || split_parts(value, parts, 2) != 2) return refuse(launch, "more ids", "too many ids, or not a pair");

@@ -116,7 +116,7 @@ static uint64_t value_of(const char *key, size_t length, uint64_t machine, const
   return strncmp(key, "Huge", 4) == 0 || strncmp(key, "VmallocTotal", 12) == 0 ? machine : 0;
 }
 
-/* The lines of the machine's file in their order, with the sandbox's numbers. They are of one width, so that somebody who
+/* The lines of the machine's file in their order, with the sandbox's numbers. They are of one width, so that a program that
    reads while they are written finds whole lines. */
 static size_t compose(const struct shown_limits *limits, char *text) {
   char machine[TEXT_MOST];

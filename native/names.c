@@ -25,10 +25,10 @@ struct stream {
   uint8_t data[2 + QUESTION_MAX];
 };
 
-/* One name that somebody inside asks for. */
+/* One name that a program inside asks for. */
 struct question {
   struct stream *stream;   /* NULL: a datagram */
-  bool gone;               /* nobody waits for the answer any more */
+  bool gone;               /* the program that asked is gone */
   struct sockaddr_in from;
   char name[256];
   int type, class;

@@ -24,7 +24,7 @@ export async function askPerson(
   const { id: approval } = await approvals.ask(question);
   told?.();
   const { state } = await approvals.wait(approval, patience);
-  // A yes that nobody is there to use stays for the next one.
+  // A yes whose request has ended stays for the next one.
   if (signal?.aborted !== true && (await approvals.use(question))) return { answer: "yes", approval };
   if (state === "denied" || state === "expired") return { answer: "no", approval };
   return patience.aborted ? { answer: "none yet", approval } : { answer: "again" };

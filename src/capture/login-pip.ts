@@ -41,7 +41,7 @@ export function pip(text: string): Read | undefined {
   };
 }
 
-/** The way through a proxy is Vivarium's own: what logs in there is kept by nobody. */
+/** The way through a proxy is Vivarium's own: a login for that is not kept. */
 function lineOf(key: string, before: string, value: string): Line {
   const read = isLoginKey(key) ? NOTHING : readAddresses(value);
   return { before, read: key.toLowerCase() === "proxy" ? { ...NOTHING, shown: () => read.shown([]) } : read };

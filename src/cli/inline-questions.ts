@@ -1,6 +1,6 @@
 /**
  * Questions of the sandboxes that a terminal works in. A line says that there is one; ctrl-] shows it as the server tells it, on a screen
- * that nothing else writes to, and there it is answered. Until then all keys are the command's: nobody says yes by typing.
+ * that nothing else writes to, and there it is answered. Until then all keys are the command's: typing is never an answer.
  */
 import { VivError } from "../schema/errors.ts";
 import type { Question } from "../schema/question.ts";
@@ -61,7 +61,7 @@ export class InlineQuestions {
       if (chunk.length === 1) this.#press(this.#shown, chunk.toString("latin1").toLowerCase());
       return NOTHING;
     }
-    // What a terminal reports by itself begins with an escape, and a program inside may have made it report: nobody typed that.
+    // What a terminal reports by itself begins with an escape, and a program inside may have made it report: no person typed that.
     const at = this.#waiting === undefined || chunk.includes(ESCAPE) ? -1 : chunk.indexOf(PREFIX);
     if (this.#waiting === undefined || at < 0) return chunk;
     this.#open(this.#waiting).catch((error: unknown) => this.#fail(error));

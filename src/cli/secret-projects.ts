@@ -21,7 +21,7 @@ export function givenProjects({ project, "all-projects": all }: Given, cwd: stri
   return project.length === 0 ? undefined : project.map((path) => resolve(cwd, path));
 }
 
-/** Asks on a terminal. Elsewhere an option has to say it: for whom a secret is, nobody guesses. */
+/** Asks on a terminal. Elsewhere an option has to say it: viv does not guess for whom a secret is. */
 export async function askProjects(what: string, cwd: string): Promise<string[] | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw usageError(`Which projects may use ${what}?`, "Add --project PATH for one project, or --all-projects.");

@@ -219,7 +219,7 @@ export class Cgroups {
     for (let attempt = 1; !this.#isFrozen(name, frozen); attempt += 1) {
       await wait(Math.min(attempt - 1, 20));
       const late = performance.now() > deadline;
-      // As where somebody froze a group above it.
+      // As where another program froze a group above it.
       if (late && !frozen) throw new VivError("timeout", `The processes of the sandbox did not go on within ${FREEZE_MS / 1000} seconds.`);
       if (!frozen) continue;
       if (late) {

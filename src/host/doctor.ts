@@ -10,7 +10,7 @@ export interface DoctorView {
   readonly limits: "hard" | "watched" | undefined;
   readonly cell: string | undefined;
   readonly groups: 1 | 2 | undefined;
-  /** Set when the database was brought back from a backup and nobody has cleared up since. */
+  /** Set when the database was brought back from a backup and `viv prune` was not run since. */
   readonly restored?: { readonly takenAt: string; readonly damaged: string } | undefined;
   /** Which cgroups the machine shows. */
   readonly layout?: CgroupLayout;

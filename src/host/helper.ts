@@ -63,7 +63,7 @@ export class Helper {
   #stderr = "";
   #lost: HelperLost | undefined;
   #closing = false;
-  /** Looks in a row at which somebody waited and nothing had come. */
+  /** Looks in a row at which a request waited and no answer had come. */
   #silentLooks = 0;
   readonly #looks: NodeJS.Timeout;
 

@@ -11,7 +11,7 @@ export interface IdRangeOptions {
   /** Id of the state folder, and where it is. */
   readonly owner: string;
   readonly home: string;
-  /** Whether a range belongs to nobody else, as far as the machine's own files tell. */
+  /** Whether a range belongs to no user, as far as the machine's own files tell. */
   readonly isFree: (range: number) => boolean;
   /** Whether other servers could give the same ids away: an ordinary user has only one to give. */
   readonly shared: boolean;
@@ -28,7 +28,7 @@ export class IdRanges {
     this.#notes = options.shared ? prepared(options.notes ?? NOTES) : undefined;
   }
 
-  /** Takes a range for this server; false where it is somebody else's. */
+  /** Takes a range for this server; false where it is another server's. */
   take(range: number): boolean {
     if (!this.#options.isFree(range)) return false;
     if (this.#notes === undefined) return true;

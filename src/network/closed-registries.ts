@@ -50,7 +50,7 @@ async function whyClosed({ host, port, ofProject }: NamedRegistry, reach: Reach)
   return kinds.includes("private") && !kinds.includes("metadata") ? "private address" : undefined;
 }
 
-/** A project's file causes no query: whoever wrote it would learn that the project is used, and where. */
+/** A project's file causes no query: its author would learn that the project is used, and where. */
 async function addresses(host: string, ofProject: boolean, { resolve }: Reach): Promise<readonly string[]> {
   if (isAddress(host)) return [host];
   if (ofProject || PACKAGE_HOSTS.some((pattern) => matches(pattern, host))) return [];

@@ -46,9 +46,9 @@ export interface NetworkRecord extends Question {
 export interface Judge {
   /** Undefined leaves it at the ruling. A person may be asked, which takes as long as that takes. */
   judge(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined>;
-  /** Whether a person opens it after all, where there is a reason to ask one: opened, the answer, or nothing where nobody is asked. */
+  /** Whether a person opens it after all, where there is a reason to ask one: opened, the answer, or nothing where no person is asked. */
   opens(session: Session, question: Question, signal: AbortSignal | undefined): Promise<"opened" | Denied | undefined>;
-  /** Whether it lets a host through by itself; nobody is asked. */
+  /** Whether it lets a host through by itself; no person is asked. */
   lets(session: Session, host: string, ruling: Allowed): Promise<boolean>;
   /** Which open connections may stay, as things are now; nobody is asked. */
   standing(session: Session): Promise<(host: string, port: number, ruling: Allowed) => boolean>;

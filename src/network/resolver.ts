@@ -3,7 +3,7 @@ import { lookup, Resolver } from "node:dns/promises";
 import { LIMITS } from "../schema/limits.ts";
 import type { UserNetwork } from "../schema/network.ts";
 
-/** All addresses of a name. An empty list, or an error with ENOTFOUND or ENODATA, if it has none; any other error if nobody knows. */
+/** All addresses of a name. An empty list, or an error with ENOTFOUND or ENODATA, if it has none; any other error if no server could tell. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** As programs of this machine resolve: hosts file, and the machine's DNS servers. */

@@ -107,7 +107,7 @@ export class ProjectGit {
     });
   }
 
-  /** With the user's settings and logins, in the repository that `env` names; nobody is asked anything. */
+  /** With the user's settings and logins, in the repository that `env` names; git asks no questions. */
   async asUser(args: readonly string[], options: { timeoutMs: number; env: Lent["env"]; signal?: AbortSignal }): Promise<RunResult> {
     const env = {
       ...this.#variables,

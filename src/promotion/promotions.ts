@@ -358,7 +358,7 @@ function required(source: Origin | undefined): Origin {
   return source;
 }
 
-/** A branch came last: whoever says undo without an id may mean that one. */
+/** A branch came last: a caller that says undo without an id may mean that one. */
 function notInFolder({ id, branch, input }: PromotionRow, earlier: PromotionRow | undefined): VivError {
   const name = branch?.name ?? "";
   const pushed = branch?.pushedTo == null ? "" : `, the pushed one with \`git push ${input?.branch?.push ?? "REMOTE"} --delete ${name}\``;

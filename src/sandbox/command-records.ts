@@ -117,7 +117,7 @@ function isPassing(error: unknown): boolean {
 
 async function record(change: Change, command: Command, end: CommandEnd | null): Promise<void> {
   const known = await change.command(command.id);
-  // Told once, by whoever comes first, and not of a sandbox that is gone with all its commands.
+  // Told once, by the first caller, and not of a sandbox that is gone with all its commands.
   if (known?.running === false || (await change.sandbox(command.sandbox)) === undefined) return;
   await change.putCommand({ ...command, running: end === null, end });
   if (known === undefined) await change.event("command.started", command.sandbox, { id: command.id, command: command.command });

@@ -74,7 +74,7 @@ export class Commands {
     };
     const onDisconnect = options.onDisconnect ?? "keep";
     const begun = this.#records.begun(command, running.exit);
-    // Whoever waits for it needs no record: that comes when the database can be written.
+    // A caller that waits for it needs no record: that comes when the database can be written.
     if (onDisconnect === "kill") begun.catch(() => this.#records.surely(command, null));
     const end = this.#follow(live, command, running, begun, leave);
     try {

@@ -89,7 +89,7 @@ export class Recovery {
     }
   }
 
-  /** Nobody waits for its services: the server answers before they do. */
+  /** No caller waits for its services: the server answers before they do. */
   async #finishRollback(row: SandboxRow, snapshot: string): Promise<void> {
     const back = await this.#sandboxes.snapshots.finishRollback(row, snapshot);
     void this.#survive("services not started", () => startServices(this.#parts, this.#sandboxes.commands, back));
@@ -162,7 +162,7 @@ export class Recovery {
     for (const command of await this.#parts.store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
   }
 
-  /** Removes what carries our prefix and belongs to nobody. At start, every minute, and when a person asked for it. */
+  /** Removes what carries our prefix and belongs to no sandbox. At start, every minute, and when a person asked for it. */
   async reconcile(asked?: "asked"): Promise<string[]> {
     const { store, backends, log, restoration } = this.#parts;
     await this.#finishBroken();

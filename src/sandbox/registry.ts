@@ -13,7 +13,7 @@ export interface Reservation {
 
 /** Id ranges of the machine, which others take from, too. */
 export interface MachineRanges {
-  /** False where it is somebody else's. */
+  /** False where it is another server's. */
   take(range: number): boolean;
   release(range: number): void;
   keepOnly(ranges: ReadonlySet<number>): void;

@@ -1,4 +1,4 @@
-/** What keeps a sandbox from being idle (BOX-8), as it is told to whoever asks why it goes on. */
+/** What keeps a sandbox from being idle (BOX-8), as it is told to a caller that asks why it goes on. */
 
 export class Uses {
   readonly #all = new Set<{ readonly what: string }>();

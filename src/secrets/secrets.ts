@@ -25,7 +25,7 @@ export interface Destination {
 }
 
 export interface SecretsOptions {
-  /** Used by a part of the server that counts what they cost: nobody else sends them. */
+  /** Used by a part of the server that counts what they cost: no other part sends them. */
   readonly reserved?: ReadonlySet<string>;
   /** Asks a person about projects that a secret was not kept for; without it they don't get it. */
   readonly approvals?: Approvals;
@@ -192,7 +192,7 @@ export class Secrets {
   }
 
   #usable(to: Destination): SecretRow[] {
-    // Nobody logs in with OPTIONS; it only asks what could be asked.
+    // A client does not log in with OPTIONS; it only asks what could be asked.
     return to.method === "OPTIONS" ? [] : this.#injected().filter((row) => isBound(row, to));
   }
 

@@ -109,7 +109,7 @@ async function make(path: string, version: number, now: Date, copy: (aside: stri
   return { file, version, takenAt: now.toISOString() };
 }
 
-/** Without a write-ahead log, of which whoever only reads it would leave files. */
+/** Without a write-ahead log, of which a reader would leave files. */
 function makeOneFile(file: string): void {
   const db = new DatabaseSync(file);
   try {

@@ -175,7 +175,7 @@ export class Pool {
     if (bytes >= found.size + 64 * 1024 ** 2) await growPool(this.#file, this.path, bytes);
   }
 
-  /** Gives the host back what removals left in the file, if that is much. Never rejects: nobody waits for it, and it is tried again. */
+  /** Gives the host back what removals left in the file, if that is much. Never rejects: no caller waits for it, and it is tried again. */
   startGivingBack(): void {
     this.#givingBack ??= this.#giveBack()
       .catch(() => undefined)
@@ -205,7 +205,7 @@ export class Pool {
     await unmountPool(this.path);
   }
 
-  /** A small one is left as it is: whoever waits for the end of the server would wait for this, too. */
+  /** A small one is left as it is: a caller that waits for the end of the server would wait for this, too. */
   async #shrink(file: string): Promise<void> {
     if (this.isStopped() || (await stat(file)).blocks * 512 < UNUSED_BYTES) return;
     await settlePool(this.path);
