@@ -18,6 +18,9 @@ static size_t ask_count;
 
 bool ask_room(void) { return ask_count < NAME_ASKS_MAX; }
 
+/* Questions of streams that are gone count until they are answered, so a program that opens and leaves many is stopped here. */
+bool ask_crowded(void) { return ask_count >= 4 * NAME_ASKS_MAX; }
+
 static void ask_end(struct ask *ask, char answer) {
   source_close(&ask->source);
   ask_count--;

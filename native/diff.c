@@ -267,8 +267,8 @@ static unsigned compare_folder(struct diff *diff, const char *folder, bool merge
     found |= compare_entry(diff, path, merged, source);
     free(path);
   }
+  if (merged && (!diff->overlay || (diff->gathering != NULL && (found & MOVED)))) found |= compare_missing(diff, folder, &new);
   if (shows_below(diff, merged, source)) all_shown(diff, folder, source);
-  else if (merged && (!diff->overlay || (diff->gathering != NULL && (found & MOVED)))) found |= compare_missing(diff, folder, &new);
   if (merged && diff->gathering != NULL && found == (KEPT | MOVED)) gather_kept(diff->gathering, folder);
   free(same);
   names_free(&new);
@@ -277,9 +277,9 @@ static unsigned compare_folder(struct diff *diff, const char *folder, bool merge
 
 /* Compares one folder of an overlay alone. What lies above it may have been moved or replaced. */
 static void compare_at(struct diff *diff, const char *at) {
-  char *prefix = strdup(at);
+  char *prefix = strdup(at), *source = strdup(".");
   bool replaced = false;
-  if (prefix == NULL) abort();
+  if (prefix == NULL || source == NULL) abort();
   for (size_t end = strcspn(at, "/");; end += 1 + strcspn(at + end + 1, "/")) {
     struct stat status;
     memcpy(prefix, at, end);
@@ -291,13 +291,17 @@ static void compare_at(struct diff *diff, const char *at) {
       break;
     }
     struct lower lower = lower_of(diff, prefix);
-    replaced = replaced || lower.opaque || lower.redirect != NULL;
+    char *next = source_of(diff, prefix, source, &lower);
+    free(source);
+    source = next;
+    replaced = source == NULL || strcmp(source, prefix) != 0;
     free(lower.redirect);
     if (at[end] != '\0') continue;
     if (replaced) all_deleted(diff, at);
-    compare_folder(diff, at, !replaced, replaced ? NULL : at);
+    compare_folder(diff, at, !replaced, source);
     break;
   }
+  free(source);
   free(prefix);
 }
 
@@ -318,6 +322,8 @@ void diff_request(const struct fields *request, struct answer *answer) {
   struct diff diff = {.overlay = field_flag(request, "overlay"), .answer = answer, .new = -1, .shared_root = -1};
   const char *new = required(request, "new", answer), *at = field(request, "at");
   if (new == NULL || required(request, "old", answer) == NULL) return;
+  diff.nested = at != NULL;
+  diff.request = request;
   if (!open_sides(&diff, request)) refuse_errno(answer, "diff", new);
   else if ((diff.gathering = gather_open(request, answer)) != NULL || !answer->failed) {
     if (at != NULL && diff.overlay) compare_at(&diff, at);

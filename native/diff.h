@@ -20,6 +20,8 @@ struct diff {
   int shared_root; /* what the paths of shared folders begin at; -1 where none is shared */
   const char *shared[MOST_SHARED];
   size_t shared_count;
+  const struct fields *request; /* its `hidden=`: places of shared folders that the mask hides inside */
+  bool nested;                  /* `new` is a folder of an overlay's upper one, not that itself */
   struct answer *answer;
   struct gathering *gathering; /* where contents are asked for: the rows go there */
   bool full;   /* the reply has no room left */

@@ -61,15 +61,22 @@ APART struct lower lower_of(const struct diff *diff, const char *path) {
   return lower;
 }
 
-/* The root of the layer that has `path`, or -1. */
+static bool is_hidden(const struct diff *diff, const char *path) {
+  for (const char *hidden = field(diff->request, "hidden"); hidden != NULL; hidden = field_next(diff->request, "hidden", hidden))
+    if (is_within(path, hidden)) return true;
+  return false;
+}
+
+/* The root of the layer that has `path`, or -1. What the mask hides inside is not there. */
 static int find_below(const struct diff *diff, const char *path, struct stat *status) {
+  if (is_hidden(diff, path)) return -1;
   if (diff->overlay) return find_old(diff, path, status);
   return is_in_shared(diff, path) && status_beneath(diff->shared_root, path, status) == 0 ? diff->shared_root : -1;
 }
 
 /* An absolute redirect begins at the root of its overlay, which with shared folders is the folder above `new`. */
 static const char *after_root(const struct diff *diff, const char *redirect) {
-  if (diff->overlay) return redirect + 1;
+  if (diff->overlay && !diff->nested) return redirect + 1;
   const char *rest = strchr(redirect + 1, '/');
   return rest == NULL ? "." : rest + 1;
 }

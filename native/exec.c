@@ -309,6 +309,8 @@ void command_list(struct connection *connection) {
 
 /* Of several signals the one that ends it for sure is kept; it also ends a helper that never gets to its work. */
 static void signal_later(struct command *command, int signal) {
+  /* Stopped by something inside before it told its number: without a reader it dies of its first write. */
+  if (signal == SIGKILL && command->helper == 0) return never_told(command);
   if (signal != SIGCONT && command->late_signal != SIGKILL) command->late_signal = signal;
   if (command->helper != 0 && (signal == SIGCONT || signal == SIGKILL)) kill(command->helper, signal);
   source_watch(&command->status, EPOLLIN);

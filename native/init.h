@@ -233,6 +233,7 @@ void forward_start(int inside, const char *name, const char *preface, size_t len
 /* ask.c: what the server knows of a name; `told` is called once, maybe at once */
 enum { NAME_EXISTS = '+', NAME_MISSING = '-', NAME_UNKNOWN = '?' };
 bool ask_room(void);
+bool ask_crowded(void);
 void ask_name(const char *name, void (*told)(void *context, char answer), void *context);
 
 /* names.c: a resolver that knows what exists, and no address of it */

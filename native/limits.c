@@ -151,5 +151,8 @@ int limits_tell_memory(const struct shown_limits *limits) {
 int limits_tell_cpus(const struct shown_limits *limits) {
   char text[TEXT_MOST];
   cpus_text(&limits->chosen, text, sizeof text - 1);
-  return text[0] == '\0' ? 0 : replace(limits->online, strcat(text, "\n"), strlen(text) + 1);
+  size_t length = strlen(text);
+  if (length == 0) return 0;
+  text[length++] = '\n';
+  return replace(limits->online, text, length);
 }

@@ -47,7 +47,10 @@ static int watch_levels(const struct fields *request, const char *path, int64_t 
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), result = 0;
   if (fd < 0) return is_absent(errno) ? 0 : -1;
   struct names names = {0};
-  if (names_read(fd, &names) != 0) names.count = 0;
+  if (names_read(fd, &names) != 0) {
+    names.count = 0;
+    result = -1;
+  }
   for (size_t index = 0; index < names.count && result == 0; index++) {
     struct stat status;
     char *below;

@@ -181,6 +181,7 @@ static void stream_told(void *context, char told) {
     else stream_close(stream);
   }
   free(question);
+  source_watch(&datagrams, EPOLLIN); /* they may have waited for room */
 }
 
 /* The complete questions of what was read, until one has to wait. */
@@ -196,7 +197,7 @@ static void stream_take(struct stream *stream) {
     memmove(stream->data, stream->data + 2 + length, stream->length);
     bool ask;
     size_t answered = answer_at_once(question, length, &ask);
-    if (ask && source_idle(&stream->source) == 0) {
+    if (ask && !ask_crowded() && source_idle(&stream->source) == 0) {
       question->stream = stream;
       stream->question = question;
       return ask_name(question->name, stream_told, question);

@@ -173,11 +173,12 @@ export class ProjectCapture implements Capture {
 
   /** A layer of an overlay ends where another file system is mounted: a folder there can't be part of the project's. */
   #joined(request: CaptureRequest, live: readonly LiveFolder[]): SharedList {
-    if (this.#volumes.capabilities.shared === "apart") return { root: request.path, folders: [] };
+    if (this.#volumes.capabilities.shared === "apart") return { root: request.path, folders: [], hidden: [] };
     const mounts = readMounts();
     const place = mountOf(request.path, mounts)?.target;
     const inside = live.filter(({ path }) => isWithin(path, request.path) && mountOf(path, mounts)?.target === place);
-    return { root: request.path, folders: inside.map(({ path }) => relative(request.path, path)) };
+    const hidden = request.exclude.filter((path) => inside.some((folder) => isWithin(join(request.path, path), folder.path)));
+    return { root: request.path, folders: inside.map(({ path }) => relative(request.path, path)), hidden };
   }
 
   /** Every layer shows the root's top folder as it is. */

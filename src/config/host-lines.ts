@@ -18,6 +18,10 @@ export interface HostLines {
 }
 
 const MOST_FILES = 256;
+/** Names of one folder. */
+const MOST_LISTED = 20_000;
+/** Words between an interpreter and the file it runs. */
+const MOST_OPTIONS = 64;
 const MOST_LOOKS = 10_000;
 const MOST_FOLDERS = 16;
 const MOST_BYTES = 1024 ** 2;
@@ -76,6 +80,10 @@ class Search {
   readonly #project: string;
   /** Content by path. */
   readonly #found = new Map<string, string>();
+  /** What is beyond the most that is read: name, size, time, inode, mode. */
+  readonly #rest = new Set<string>();
+  readonly #listed = new Set<string>();
+  readonly #scripts = new Map<string, Record<string, unknown>>();
   readonly #names = new Set<string>();
   #looks = 0;
 
@@ -85,7 +93,8 @@ class Search {
 
   result(): HostLines {
     const files = [...this.#found].toSorted(([one], [other]) => (one < other ? -1 : 1));
-    const hash = createHash("sha256").update(JSON.stringify(files)).digest("hex");
+    const all = this.#rest.size === 0 ? files : [files, [...this.#rest].toSorted()];
+    const hash = createHash("sha256").update(JSON.stringify(all)).digest("hex");
     return { hash, files: files.map(([path]) => path), names: this.#names };
   }
 
@@ -95,10 +104,11 @@ class Search {
     const named = words.map((word) => resolve(from, word)).filter((path) => this.#mayLook(path) && isFolder(path));
     const folders = [from, ...named].slice(0, MOST_FOLDERS);
     for (const [index, word] of words.entries()) {
-      const read = READ_BY[word] ?? [];
+      if (this.#looks >= MOST_LOOKS) return;
+      const read = Object.hasOwn(READ_BY, word) ? (READ_BY[word] ?? []) : [];
+      const isRun = isRunBy(words.slice(Math.max(0, index - MOST_OPTIONS), index));
       const scripts = PACKAGE_RUNNERS.has(word) ? words.slice(index + 1, index + 4) : [];
       for (const folder of folders) {
-        const isRun = isRunBy(words.slice(0, index));
         for (const name of spellings(word, words[index - 1])) this.#look(resolve(folder, name), isRun);
         for (const name of read) this.#look(resolve(folder, name), true);
         for (const script of scripts) this.#packageScript(folder, script);
@@ -115,13 +125,21 @@ class Search {
       if (isRun || STEERS.test(path) || isProgram(path)) this.#add(path);
       return;
     }
-    if (folder !== this.#project) for (const name of namesIn(folder)) if (isProgram(join(folder, name))) this.#add(join(folder, name));
+    if (folder === this.#project || this.#listed.has(folder)) return;
+    this.#listed.add(folder);
+    for (const name of namesIn(folder)) if (isProgram(join(folder, name))) this.#add(join(folder, name));
   }
 
   #add(path: string): void {
     const name = relative(this.#project, path);
     for (let at = name; at !== "." && !this.#names.has(at); at = dirname(at)) this.#names.add(at);
-    if (this.#found.has(name) || this.#found.size >= MOST_FILES) return;
+    if (this.#found.has(name)) return;
+    if (this.#found.size >= MOST_FILES) {
+      // Too many to be read: they count as they were last written.
+      const stats = statSafely(path);
+      this.#rest.add(`${name} ${stats?.size} ${stats?.mtimeMs} ${stats?.ino} ${stats?.mode}`);
+      return;
+    }
     const content = contentOf(path, this.#project);
     if (content === undefined) return;
     this.#found.set(name, content.digest);
@@ -146,15 +164,24 @@ class Search {
   /** A script of package.json, as what comes before and after it; the rest of the file is not run. */
   #packageScript(folder: string, script: string): void {
     const path = join(folder, "package.json");
-    const content = this.#isInside(path) ? contentOf(path, this.#project)?.text : undefined;
-    const scripts = content === undefined ? {} : scriptsIn(content);
+    const scripts = this.#scriptsOf(path);
     for (const name of [`pre${script}`, script, `post${script}`]) {
-      const line = scripts[name];
+      const line = Object.hasOwn(scripts, name) ? scripts[name] : undefined;
       const key = `${relative(this.#project, path)}#${name}`;
       if (typeof line !== "string" || this.#found.has(key) || this.#found.size >= MOST_FILES) continue;
       this.#found.set(key, line);
       this.readLine(line, folder);
     }
+  }
+
+  /** Read once: many lines may name scripts of one file. */
+  #scriptsOf(path: string): Record<string, unknown> {
+    const known = this.#scripts.get(path);
+    if (known !== undefined) return known;
+    const text = this.#mayLook(path) ? contentOf(path, this.#project)?.text : undefined;
+    const scripts = text === undefined ? {} : scriptsIn(text);
+    this.#scripts.set(path, scripts);
+    return scripts;
   }
 
   /** So many places are looked at that hostile files can't keep the server from its work. */
@@ -204,7 +231,7 @@ function statSafely(path: string): Stats | undefined {
 
 function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder).slice(0, MOST_FILES);
+    return readdirSync(folder).toSorted().slice(0, MOST_LISTED);
   } catch {
     return [];
   }
@@ -237,7 +264,7 @@ function contentOf(path: string, project: string): { readonly digest: string; re
 function scriptsIn(text: string): Record<string, unknown> {
   try {
     const { scripts } = JSON.parse(text) as { scripts?: Record<string, unknown> };
-    return typeof scripts === "object" ? scripts : {};
+    return typeof scripts === "object" && scripts !== null ? scripts : {};
   } catch {
     return {};
   }

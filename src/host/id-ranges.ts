@@ -37,6 +37,8 @@ export class IdRanges {
       symlinkSync(`${this.#options.owner}:${this.#options.home}`, note);
       return true;
     } catch (error) {
+      // What clears /run may take the folder away.
+      if (code(error) === "ENOENT" && prepared(this.#notes) !== undefined) return this.take(range);
       if (code(error) !== "EEXIST") throw error;
       return ownerOf(note) === this.#options.owner;
     }

@@ -67,8 +67,16 @@ async function checkInside(store: GitStore, rules: Rules, exclude: string, paths
 
 function isRules({ path, new: now }: GatheredChange): boolean {
   const name = path.subarray(path.lastIndexOf(SLASH) + 1).toString("latin1");
+  // A folder of that name holds no rules that could be laid out beside those of the file.
+  const above = path.toString("latin1").split("/").slice(0, -1);
   // What is no file now says nothing, as if it were gone.
-  return name === RULES && path.length <= MOST_PATH_BYTES && !path.toString().includes("\ufffd") && now?.mode !== "40000";
+  return (
+    name === RULES &&
+    !above.includes(RULES) &&
+    path.length <= MOST_PATH_BYTES &&
+    !path.toString().includes("\ufffd") &&
+    now?.mode !== "40000"
+  );
 }
 
 async function check(
@@ -117,7 +125,7 @@ function foldersOf(paths: readonly Buffer[]): Set<string> {
     for (let end = path.lastIndexOf(SLASH); end > 0; end = path.lastIndexOf(SLASH, end - 1)) {
       const folder = path.subarray(0, end).toString();
       // What is not text has no rules of its own that git could be shown.
-      if (end > MOST_PATH_BYTES || folder.includes("\ufffd")) continue;
+      if (end > MOST_PATH_BYTES || folder.includes("\ufffd") || folder.split("/").includes(RULES)) continue;
       if (folders.has(folder)) break;
       folders.add(folder);
     }

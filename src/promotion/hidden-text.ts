@@ -10,12 +10,19 @@ const BYTE_ORDER_MARK = "\ufeff";
 /** Blanks that pass for the common one. */
 const ODD_BLANK = /[\p{Zs}--[ \u3000]]/v;
 
+/** A file in which one character of so many is no text is none itself; a few stray bytes do not make a text something else. */
+const STRAY_SHARE = 50;
+
+function strayBytes(text: string): number {
+  return text.match(/[\ufffd\0]/g)?.length ?? 0;
+}
+
 /** The first such character in a line that was not there before, and how many more there are; one sentence. */
 export function hiddenText(content: Buffer, before: string): string | undefined {
   const isBinary = content.includes(0);
-  // Bytes that are no text look like anything. A zero byte in what is text otherwise does not hide the rest.
-  if (isBinary && !isUtf8(content)) return undefined;
+  // Bytes that are no text look like anything.
   const text = content.toString();
+  if (isBinary && !isUtf8(content) && strayBytes(text) > text.length / STRAY_SHARE) return undefined;
   if (!MAYBE.test(text)) return undefined;
   const known = new Set(MAYBE.test(before) ? linesOf(before) : []);
   const places = linesOf(text).flatMap((line, index) => (known.has(line) ? [] : placesIn(line, index + 1)));

@@ -197,7 +197,9 @@ export class Journey {
   async #backFrom(row: PromotionRow, index: number, station: Station, road: Road, failure: string): Promise<PromotionRow> {
     const said = [`Stage ${station.name} failed: ${failure}`];
     let now = row;
-    if (station.rollback !== undefined && station.apply !== "verify") {
+    const distrust = station.rollback === undefined ? undefined : await road.distrust();
+    if (distrust !== undefined) said.push(`Its rollback did not run: ${distrust}`);
+    else if (station.rollback !== undefined && station.apply !== "verify") {
       const check = await runOutside(row.project, station.rollback, road.env, { variables: variables(row, station) });
       now = stage(now, index, { state: check.passed ? "rolled-back" : "failed", checks: [...(now.stages[index]?.checks ?? []), check] });
       said.push(check.passed ? "It was rolled back." : `Its rollback ended with ${check.exitCode}.`);
@@ -248,7 +250,8 @@ function linesAfter({ apply, after, checks, cwd }: Station): { readonly line: st
 
 /** Whether the first that a stage does is to run a line in reality. */
 function runsFirst(station: Station): boolean {
-  return kindOf(station) === "run" || (station.apply === "none" && linesAfter(station).length > 0);
+  // What a stage of the folder writes is looked at once it is there; the lines of every other stage are known before it.
+  return kindOf(station) === "run" || (kindOf(station) !== "folder" && linesAfter(station).length > 0);
 }
 
 /** Whether the change lies in the folder, or in a branch. */

@@ -45,8 +45,8 @@ function isThere(project: string, folder: string, name: string): boolean {
   try {
     return lstatSync(Buffer.concat([Buffer.from(project), path]), { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    // A name that the file system can't hold is not there.
-    if ((error as NodeJS.ErrnoException).code === "ENAMETOOLONG") return false;
+    // A name that the file system can't hold, or below a file, is not there.
+    if (["ENAMETOOLONG", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
     throw error;
   }
 }

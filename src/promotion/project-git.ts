@@ -2,10 +2,11 @@
  * Git in the real repository of a project, as its owner. It adds objects and branches; it never runs a hook, and never touches
  * checkout, index, HEAD or stash. What the user's own settings say counts only where it is asked for: who they are, how they log in.
  */
-import { chown, mkdtemp, readdir, readFile, stat } from "node:fs/promises";
+import { chown, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { specialForGit } from "../capture/git-special.ts";
 import { readPeople } from "../capture/people.ts";
+import { readRegular } from "../host/regular-file.ts";
 import { runAlone } from "../host/run-alone.ts";
 import { run, TOOL_PATH, type RunResult } from "../host/run.ts";
 import type { Borrowed } from "../merge/store.ts";
@@ -32,6 +33,9 @@ const NO_HOOKS = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"
 /** What ssh agents, keyrings and proxies are found by. */
 const USER_VARIABLES =
   /^(SSH_AUTH_SOCK|XDG_(CONFIG_HOME|RUNTIME_DIR|CACHE_HOME)|DBUS_SESSION_BUS_ADDRESS|GNUPGHOME|SSL_CERT_(FILE|DIR)|(https?|all|no)_proxy)$/i;
+
+/** A list of commits, 41 bytes each. */
+const MOST_SHALLOW_BYTES = 16 * 1024 ** 2;
 
 export class ProjectGit {
   readonly folder: string;
@@ -136,7 +140,7 @@ export class ProjectGit {
       format,
       prefix: Buffer.from(prefix, "latin1"),
       objects: at(objects),
-      shallow: await readOrNull(at(shallow)),
+      shallow: (await readRegular(at(shallow), MOST_SHALLOW_BYTES)) ?? null,
     };
   }
 
@@ -153,7 +157,12 @@ export class ProjectGit {
   /** A folder outside the project that belongs to the owner, filled by `fill` before it does: what is theirs is not written to by others. */
   async lend(fill: (folder: string) => void): Promise<string> {
     const folder = await mkdtemp(LENT);
-    fill(folder);
+    try {
+      fill(folder);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
     const { become, uid, gid } = this.#owner;
     if (!become) return folder;
     for (const name of await readdir(folder, { recursive: true })) await chown(join(folder, name), uid, gid);
@@ -175,13 +184,4 @@ export class ProjectGit {
 
 export function lastLine(text: string): string {
   return (text.trim().split("\n").at(-1) ?? "").replace(/^(fatal|error): /, "").replace(/\.$/, "");
-}
-
-async function readOrNull(path: string): Promise<Buffer | null> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
 }

@@ -176,7 +176,7 @@ export class Promotions {
     const sameChecks = checks === undefined && only === undefined && include === undefined;
     const view = await openProject(parts.store, row.project, parts.state);
     const { setup, folders } = askedLines(view, row.input ?? {}, experiment);
-    const { config } = await openProject(parts.store, row.project, parts.state);
+    const { config, hash } = view;
     const ofConfig = config.stages !== undefined && row.input?.branch === undefined;
     const road: Road = {
       stations,
@@ -190,7 +190,7 @@ export class Promotions {
         await this.#records.save(row.id, prepared);
         return prepared;
       },
-      distrust: async () => (ofConfig ? this.#distrust(row.project) : undefined),
+      distrust: async () => (ofConfig ? this.#distrust(row.project, hash) : undefined),
       takeBack: (failed, reason) => this.#takeBackAfter(failed, reason),
       branch: (now, prepared, station) => this.#branching.run(now, required(source), prepared, station, road),
       save: (now, event) =>
@@ -223,9 +223,10 @@ export class Promotions {
   }
 
   /** Lines of a config run on this machine as long as they and what they run are what a person trusted. */
-  async #distrust(project: string): Promise<string | undefined> {
-    const { trusted, runs } = await openProject(this.#all.parts.store, project, this.#all.parts.state);
-    if (trusted) return undefined;
+  async #distrust(project: string, hash: string | null): Promise<string | undefined> {
+    const { trusted, runs, hash: now } = await openProject(this.#all.parts.store, project, this.#all.parts.state);
+    // The lines are those of the config with this hash: one that was written or removed since says nothing about them.
+    if (trusted && now === hash) return undefined;
     const named = runs.files.slice(0, NAMED_FILES);
     const which = named.length === 0 ? "" : ` (${named.join(", ")})`;
     return `What vivarium.json runs on this machine${which} is not what was trusted: look at it, then run \`viv trust\`.`;

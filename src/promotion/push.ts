@@ -104,9 +104,10 @@ async function addressOf(project: ProjectGit, { env }: Lent, remote: string): Pr
 async function requireElsewhere(project: string, address: string): Promise<void> {
   const folder = folderOf(address);
   if (folder === undefined) return;
-  const at = resolve(project, folder);
-  const real = await realpath(at).catch(() => at);
-  if (![at, real].some((path) => isBelow(path, project))) return;
+  // As git walks it: `..` behind a link is not where the text says, and git tries these endings.
+  const walked = folder.startsWith("/") ? folder : `${project}/${folder}`;
+  const found = await Promise.all(["", "/.git", ".git", ".git/.git"].map((end) => realpath(walked + end).catch(() => undefined)));
+  if (![resolve(project, folder), ...found].some((path) => path !== undefined && isBelow(path, project))) return;
   throw new VivError("invalid_input", "The remote's address is refused: it is a folder of the project itself.", {
     remedy: "Push to a repository outside the project.",
   });

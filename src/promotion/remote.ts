@@ -46,8 +46,18 @@ export function repositoryOf(address: string): ForgeRepository | undefined {
 
 /** The folder that an address is, as git reads it; undefined where it is on another machine. */
 export function folderOf(address: string): string | undefined {
-  if (address.startsWith("file:")) return decodeURIComponent(URL.parse(address)?.pathname ?? "/");
+  // Not by URL, which takes `..` out of the path: git walks it as it stands.
+  if (address.startsWith("file:")) return decoded(address.replace(/^file:(\/\/[^/]*)?/, "")) || "/";
   return address.includes("://") || (!/^[/.]/.test(address) && /^[^/]*:/.test(address)) ? undefined : address;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Git takes a percent sign that begins no code as it is.
+    return text;
+  }
 }
 
 function hostAndPath(address: string): { host: string; path: string } {

@@ -2,7 +2,7 @@
  * What a sandbox still has when its processes are started anew, in a fork, by a rollback or a start: never more than a new one
  * of its project would get now. Configs and trust may have narrowed since its row was written.
  */
-import { lstatSync } from "node:fs";
+import { lstatSync, type Stats } from "node:fs";
 import { join, relative } from "node:path";
 import { filterEnvironment } from "../capture/environment.ts";
 import { loadProjectConfig, NO_CONFIG, type LoadedConfig } from "../config/project-config.ts";
@@ -45,6 +45,16 @@ export async function narrowedFork(parts: Pick<Parts, "store" | "user" | "backen
   );
 }
 
+/** Undefined also for what would lie below a file. */
+function statusOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
 /** Of paths in the project, the first that its base has. */
 async function firstCaptured(parts: Pick<Parts, "backends">, row: SandboxRow, paths: readonly string[]): Promise<string | undefined> {
   const { volumes } = parts.backends.of(row);
@@ -52,7 +62,7 @@ async function firstCaptured(parts: Pick<Parts, "backends">, row: SandboxRow, pa
   const { old, before } = await volumes.sides(of, comparedBase(row), PROJECT_SLOT);
   const folders = before?.base ?? old;
   return paths.find((path) => {
-    const found = folders.map((folder) => lstatSync(join(folder, relative(row.project, path)), { throwIfNoEntry: false })).find(Boolean);
+    const found = folders.map((folder) => statusOf(join(folder, relative(row.project, path)))).find(Boolean);
     // A layer says by a device that what the layers below it hold is gone.
     return found !== undefined && !found.isCharacterDevice();
   });

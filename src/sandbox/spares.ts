@@ -113,13 +113,14 @@ export class Spares {
 
   async #launch(kind: Kind, base: Base): Promise<Spare | undefined> {
     if (this.#closed) return undefined;
-    const reservation = this.#registry.reserve();
-    this.#ids.add(reservation.id);
+    let reservation: Reservation | undefined;
     try {
+      reservation = this.#registry.reserve();
+      this.#ids.add(reservation.id);
       return { ...reservation, walls: await this.#make(reservation, kind, base) };
     } catch (error) {
       this.#log.info("no spare sandbox could be made", { error: describe(error) });
-      this.#forget(reservation);
+      if (reservation !== undefined) this.#forget(reservation);
       return undefined;
     }
   }

@@ -2,7 +2,7 @@
  * A note that the database was brought back from a backup. What was made after the backup has no row: it must not be taken for
  * leftovers and removed before a person has said so, with `viv prune`.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 interface Restored {
   /** Time of the backup. */
@@ -20,7 +20,8 @@ export class Restoration {
   }
 
   note({ takenAt, damaged }: Restored): void {
-    writeFileSync(this.#file, JSON.stringify({ takenAt, damaged }), { mode: 0o600 });
+    writeFileSync(`${this.#file}.new`, JSON.stringify({ takenAt, damaged }), { mode: 0o600, flush: true });
+    renameSync(`${this.#file}.new`, this.#file);
   }
 
   get isPending(): boolean {

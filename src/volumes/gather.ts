@@ -73,6 +73,7 @@ function gatherOne(host: CellHost): Gather {
       ...(sides.at === undefined ? [] : [["at", sides.at] as const]),
       ...(sides.shared === undefined ? [] : [["shared_root", sides.shared.root] as const]),
       ...(sides.shared?.folders ?? []).map((path) => ["shared", path] as const),
+      ...(sides.shared?.hidden ?? []).map((path) => ["hidden", path] as const),
       ["list", list],
       ...(blobs === null || contents === undefined
         ? []

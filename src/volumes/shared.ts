@@ -7,6 +7,8 @@ export interface SharedList {
   readonly root: string;
   /** Relative to it. */
   readonly folders: readonly string[];
+  /** Of these, what is hidden from sandboxes; relative, too. */
+  readonly hidden: readonly string[];
 }
 
 /** Beside what is mounted, so that a sandbox can't write it, and part of every base and snapshot. */

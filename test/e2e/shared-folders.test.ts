@@ -13,7 +13,10 @@ const LARGEST = 2 ** 53;
 
 const files: Record<string, string> = {
   ".gitignore": "node_modules/\ntarget/\n",
-  "vivarium.json": JSON.stringify({ capture: { live: LIVE } }),
+  "vivarium.json": JSON.stringify({ mask: ["target/m3/lib/hidden"], capture: { live: LIVE } }),
+  "target/m3/lib/hidden": "hidden\n",
+  "lib/a.js": "a\n",
+  "lib/index.js": "base\n",
   "src/main.js": "main\n",
   "packages/a/index.js": "index\n",
 };
@@ -95,6 +98,13 @@ describe("a folder shared with reality", needs("root", "btrfs"), () => {
     inReality();
   });
 
+  test("takes the place of a folder of the project, whose files are then gone, and shows nothing that is hidden", async () => {
+    await sh("rm -r lib && mv target/m3/lib lib && [ ! -e lib/hidden ]");
+    const { entries } = await server.client.call("diffSandbox", { sandbox: box });
+    const told = entries.filter(({ type }) => type !== "dir").map(({ path, status }) => `${status} ${path}`);
+    expect(told.toSorted()).toEqual(["changed lib/index.js", "deleted lib/a.js"]);
+  });
+
   test("moves files to and from the project in place", async () => {
     expect(
       await sh(
@@ -105,10 +115,15 @@ describe("a folder shared with reality", needs("root", "btrfs"), () => {
   });
 
   test("what an attempt did to it is told, and is not promoted", async () => {
-    const ended = await new Lab(server).run(["rm -rf node_modules; echo x >> target/m1/lib/index.js; echo fix > fix"], {
-      checks: ["test -f fix"],
-    });
-    expect(ended.attempts[0]?.sideChanges).toEqual([`node_modules/ (${MODULES.length} files)`, "target/ (1 file)"]);
+    const ended = await new Lab(server).run(
+      [
+        "rm -rf node_modules; mv target t && mv t target; mv target/m4/lib target/m5/moved; echo x >> target/m1/lib/index.js; echo fix > fix",
+      ],
+      {
+        checks: ["test -f fix"],
+      },
+    );
+    expect(ended.attempts[0]?.sideChanges).toEqual([`node_modules/ (${MODULES.length} files)`, "target/ (3 files)"]);
   });
 
   test("has inode numbers that programs can hold as floating-point numbers, each for one file, like the whole system", async () => {

@@ -54,13 +54,18 @@ export async function backUpNow(db: DatabaseSync, path: string, now = new Date()
 }
 
 /** Puts the newest whole backup in the place of the database. Undefined where there is none. */
-export function restoreBackup(path: string, now = new Date()): (Backup & { readonly damaged: string }) | undefined {
+export function restoreBackup(
+  path: string,
+  now = new Date(),
+  noted: (found: Backup & { readonly damaged: string }) => void = () => undefined,
+): (Backup & { readonly damaged: string }) | undefined {
   const found = newestWhole(path);
   if (found === undefined) return undefined;
   const aside = `${path}.new`;
   copyFileSync(found.file, aside);
   sync(aside);
   const damaged = `${path}.damaged-${stamp(now)}`;
+  noted({ ...found, damaged });
   for (const part of PARTS) if (existsSync(path + part)) renameSync(path + part, damaged + part);
   renameSync(aside, path);
   sync(dirname(path));

@@ -11,9 +11,9 @@ export async function openStore(path: string, repair: boolean): Promise<{ store:
     return { store: await openSqliteStore(path), restoration };
   } catch (error) {
     const isDamaged = error instanceof VivError && error.code === "store_corrupt";
-    const restored = isDamaged && repair ? restoreBackup(path) : undefined;
+    // Noted before anything is moved: a server that finds the backup in place must find the note, too.
+    const restored = isDamaged && repair ? restoreBackup(path, new Date(), (found) => restoration.note(found)) : undefined;
     if (restored === undefined) throw error;
-    restoration.note(restored);
     return { store: await openSqliteStore(path), restoration };
   }
 }
