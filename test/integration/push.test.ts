@@ -1,6 +1,6 @@
 /** PROM-6: one branch goes to a real remote, by path and over HTTP, with the user's own login, and nothing is forced. */
 import { execFile, execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -185,7 +185,12 @@ describe("HG-01 HG-08: settings of the project's own repository", () => {
     lab.gitIn(lab.project, "init", "-q", "--bare", "planted.git");
     writeFileSync(join(lab.project, "planted.git/hooks/pre-receive"), `#!/bin/sh\ntouch ${marker}\n`);
     chmodSync(join(lab.project, "planted.git/hooks/pre-receive"), 0o755);
-    for (const address of ["./planted.git", "planted.git", join(lab.project, "planted.git"), `file://${lab.project}/planted.git`]) {
+    // Behind a link, `..` leads elsewhere than the text says.
+    mkdirSync(join(lab.project, "deep/er"), { recursive: true });
+    symlinkSync("deep/er", join(lab.project, "link"));
+    const addresses = ["./planted.git", "planted.git", join(lab.project, "planted.git"), `file://${lab.project}/planted.git`];
+    const walked = ["link/../../planted.git", "link/../../planted", `file://${lab.project}/link/../../planted.git`];
+    for (const address of [...addresses, ...walked]) {
       lab.git("config", "remote.planted.url", address);
       await expect(push(request({ remote: "planted" })), address).rejects.toMatchObject({ code: "invalid_input" });
     }

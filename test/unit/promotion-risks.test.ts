@@ -148,6 +148,8 @@ describe("PM-10 PM-11: characters that are not seen", () => {
     expect(hidden(await risks({ path: "x", before, text: `new\n${before}` }))).toEqual([]);
     expect(hidden(await risks({ path: "x", before, text: `${before}c\u3164d\n` }))[0]).toContain("Line 2, column 2 holds U+3164");
     expect(hidden(await risks({ path: "x.js", text: "/*\0*/\na\u202eb\n" }))[0]).toContain("Line 2");
+    const stray = Buffer.concat([Buffer.from([0, 0xff]), Buffer.from(`${"// much other text\n".repeat(20)}a\u202eb\n`)]);
+    expect(hidden(await risks({ path: "x.js", text: stray }))[0]).toContain("Line 21");
     expect(hidden(await risks({ path: "x.png", text: Buffer.from([0x89, 0x50, 0, 0xff, 0xc2, 0xad]) }))).toEqual([]);
   });
 

@@ -118,6 +118,25 @@ describe("trust in lines that run on this machine", () => {
     expect(load(config, hash).trusted).toBe(true);
   });
 
+  test("ends when one of very many files changes", () => {
+    files(Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`migrations/${index}.sql`, "select 1"])));
+    const config = staged("for f in migrations/*.sql; do psql -f $f; done");
+    const { hash } = load(config);
+    expect(load(config, hash).trusted).toBe(true);
+    files({ "migrations/99.sql": "\\! id; select 1" });
+    expect(load(config, hash).trusted).toBe(false);
+  });
+
+  test("stands words that every object knows, scripts that are none, and thousands of scripts", () => {
+    const scripts = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`s${index}`, "npm s0 s1 s2 ".repeat(600)]));
+    files({ "package.json": JSON.stringify({ scripts, filler: "x".repeat(500_000) }) });
+    const began = performance.now();
+    expect(load(staged("constructor toString npm run s0")).runs.files.length).toBeGreaterThan(0);
+    expect(performance.now() - began).toBeLessThan(5000);
+    files({ "package.json": '{"scripts":null}' });
+    expect(load(staged("npm run s0")).runs.files).toEqual([]);
+  });
+
   test("looks at so much and no more, and never into what a link out of the project leads to", () => {
     const many = Array.from({ length: 3000 }, (_, index) => `./x${index}/y`).join(" ");
     files(Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`s${index}.sh`, `./s${index + 1}.sh ${many}`])));
