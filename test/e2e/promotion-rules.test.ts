@@ -229,6 +229,27 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect(readFileSync(ran, "utf8")).toBe("evil\nevil\n");
   });
 
+  test("PROM-5 PM-06: a change that takes the config away does not make its lines run what it changed", async () => {
+    const ran = join(server.place, "ran-without");
+    writeFileSync(path("deploy.sh"), "true\n");
+    writeFileSync(path("vivarium.json"), JSON.stringify({ stages: [{ name: "dev", apply: "folder", after: ["sh deploy.sh"] }] }));
+    await server.client.call("trust", { project: server.project });
+    const sandbox = await changed(`echo 'echo evil >> ${ran}' > deploy.sh; rm vivarium.json`);
+    const { reason } = await server.client.call("promote", { sandbox, allowRisky: true });
+    expect([reason, existsSync(ran)]).toEqual([expect.stringContaining("is not what was trusted"), false]);
+  });
+
+  test("PROM-5 PM-06: lines of a branch stage wait, too, when what they run changed since it was trusted", async () => {
+    const ran = join(server.place, "ran-branch");
+    writeFileSync(path("notify.sh"), "true\n");
+    writeFileSync(path("vivarium.json"), JSON.stringify({ stages: [{ name: "review", apply: "branch", after: ["sh notify.sh"] }] }));
+    await server.client.call("trust", { project: server.project });
+    writeFileSync(path("notify.sh"), `echo evil >> ${ran}\n`);
+    const sandbox = await changed("echo more >> a.txt");
+    const { stages } = await server.client.call("promote", { sandbox, to: "review" });
+    expect([stages.map((one) => one.state), existsSync(ran)]).toEqual([["waiting"], false]);
+  });
+
   test("PROM-3: the example of stages in docs/CONFIG.md runs as it says there", async () => {
     const page = readFileSync(join(import.meta.dirname, "../../docs/CONFIG.md"), "utf8");
     const [, example = ""] = /### Stages[^]*?```jsonc\n([^]*?)```/.exec(page) ?? [];
