@@ -75,8 +75,7 @@ function refusePorts(project: string | undefined): void {
     );
 }
 
-/** An environment as the API takes it. */
-/** Whoever uses a sandbox without walls sees that at once. */
+/** A person who uses a sandbox without walls sees that at once. */
 export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
   if (!sandbox.walled)
     screen.warn(`UNWALLED: ${sandbox.name} is a copy of the folder without isolation; commands in it reach the real machine.`);
