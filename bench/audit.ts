@@ -1,5 +1,5 @@
 /** How many reports of agents a second become durable records, and whether all that were accepted are there after a kill -9. */
-import { Client } from "../src/client/client.ts";
+import { Client } from "../src/interfaces/client/client.ts";
 import { round, series } from "./measure.ts";
 import type { Group } from "./rows.ts";
 import { BenchServer } from "./server.ts";

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { readMounts } from "../src/host/mounts.ts";
+import { readMounts } from "../src/base/host/mounts.ts";
 import { round, series } from "./measure.ts";
 import { allProcesses, familyOf, ifThere, linkOf } from "./processes.ts";
 import type { Group, Measured } from "./rows.ts";

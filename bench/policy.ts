@@ -1,5 +1,5 @@
 /** How many decisions the policy takes in a second, for commands as agents write them. */
-import { decide, effectivePolicy } from "../src/policy/policy.ts";
+import { decide, effectivePolicy } from "../src/base/policy/policy.ts";
 import { round, series } from "./measure.ts";
 import type { Group } from "./rows.ts";
 

@@ -1,6 +1,6 @@
 /** Processes and their memory, as /proc shows them. What ends while it is looked at counts as gone. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { processesBelow } from "../src/host/processes.ts";
+import { processesBelow } from "../src/base/host/processes.ts";
 
 const GONE = new Set(["ENOENT", "ESRCH", "EACCES"]);
 

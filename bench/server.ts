@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { startServer } from "../src/cli/start.ts";
-import { Client } from "../src/client/client.ts";
-import { findPaths, type Paths } from "../src/config/paths.ts";
-import type { InputOf, OperationName, OutputOf } from "../src/schema/contracts.ts";
+import { startServer } from "../src/interfaces/cli/start.ts";
+import { Client } from "../src/interfaces/client/client.ts";
+import { findPaths, type Paths } from "../src/base/config/paths.ts";
+import type { InputOf, OperationName, OutputOf } from "../src/base/schema/contracts.ts";
 import { makeProject } from "./projects.ts";
 import { timed } from "./measure.ts";
 

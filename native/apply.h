@@ -65,7 +65,7 @@ bool apply_read_list(struct apply *apply);
 bool apply_read_journal(struct apply *apply);
 bool apply_write_journal(struct apply *apply);
 
-/* apply_place.c: the folder with contents, as src/merge/contents.ts writes it. */
+/* apply_place.c: the folder with contents, as src/machine/merge/contents.ts writes it. */
 bool apply_open_contents(struct apply *apply, const char *folder); /* false: refused */
 const struct apply_place *apply_place_of(const struct apply *apply, const char *id); /* NULL leaves errno */
 int apply_read_place(const struct apply *apply, const struct apply_place *place, int64_t from, char *buffer, size_t length); /* 0 or -1 */

@@ -10,7 +10,7 @@ const SHARED_BY = 8;
 /** Writes `cli.js` and `server.js`, with the parts they load later, into a folder two levels below the package's. */
 export async function bundle(folder: string): Promise<void> {
   const modules = [
-    ...(await write(folder, { cli: join(root, "src/cli/main.ts") })),
+    ...(await write(folder, { cli: join(root, "src/interfaces/cli/main.ts") })),
     ...(await write(folder, { server: join(root, "src/server-main.ts") })),
   ];
   writeFileSync(join(folder, "LICENSES.txt"), licensesOf(modules));

@@ -1,9 +1,9 @@
-/** docs/CONFIG.md's tables and the JSON schemas for editors, from src/schema/config.ts. `node scripts/config-docs.ts` writes them; a test compares. */
+/** docs/CONFIG.md's tables and the JSON schemas for editors, from src/base/schema/config.ts. `node scripts/config-docs.ts` writes them; a test compares. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { ByteSize, Duration, ProjectConfig, UserConfig, WIDENING_KEYS } from "../src/schema/config.ts";
-import { LIMITS } from "../src/schema/limits.ts";
+import { ByteSize, Duration, ProjectConfig, UserConfig, WIDENING_KEYS } from "../src/base/schema/config.ts";
+import { LIMITS } from "../src/base/schema/limits.ts";
 
 const docs = join(import.meta.dirname, "..", "docs");
 const GIB = 1024 ** 3;

@@ -1,24 +1,24 @@
 /** Makes the ways to isolate that this machine has, each with its storage and capture. */
 import { join } from "node:path";
-import { FolderCapture } from "./capture/folder/capture.ts";
-import { MaskLayers, type MaskOptions } from "./capture/masks.ts";
-import { ProjectCapture } from "./capture/projects.ts";
-import type { Paths } from "./config/paths.ts";
-import { FolderDriver } from "./drivers/folder/folder.ts";
-import { NativeDriver } from "./drivers/native/native.ts";
-import type { CellHost } from "./host/cell-host.ts";
-import { type Cgroups, groupName } from "./host/cgroups.ts";
-import type { Machine } from "./host/machine.ts";
-import { toolWith } from "./host/tool.ts";
+import { FolderCapture } from "./machine/capture/folder/capture.ts";
+import { MaskLayers, type MaskOptions } from "./machine/capture/masks.ts";
+import { ProjectCapture } from "./machine/capture/projects.ts";
+import type { Paths } from "./base/config/paths.ts";
+import { FolderDriver } from "./machine/drivers/folder/folder.ts";
+import { NativeDriver } from "./machine/drivers/native/native.ts";
+import type { CellHost } from "./base/host/cell-host.ts";
+import { type Cgroups, groupName } from "./base/host/cgroups.ts";
+import type { Machine } from "./base/host/machine.ts";
+import { toolWith } from "./base/host/tool.ts";
 import type { Live } from "./sandbox/live.ts";
 import type { Backend } from "./sandbox/parts.ts";
-import type { UserConfig } from "./schema/config.ts";
-import { gatherCopies } from "./volumes/folder/gather.ts";
-import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
-import { FolderVolumes } from "./volumes/folder/volumes.ts";
-import { gatherWith } from "./volumes/gather.ts";
-import { openVolumes } from "./volumes/open.ts";
-import { takeOutWith } from "./volumes/take-out.ts";
+import type { UserConfig } from "./base/schema/config.ts";
+import { gatherCopies } from "./machine/volumes/folder/gather.ts";
+import { takeOutOfCopy } from "./machine/volumes/folder/take-out.ts";
+import { FolderVolumes } from "./machine/volumes/folder/volumes.ts";
+import { gatherWith } from "./machine/volumes/gather.ts";
+import { openVolumes } from "./machine/volumes/open.ts";
+import { takeOutWith } from "./machine/volumes/take-out.ts";
 
 /** Notes what is to be closed; the last one noted is closed first. */
 type OnClose = (close: () => unknown) => void;

@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { flushCompileCache } from "node:module";
 import { parseArgs } from "node:util";
-import { findPaths } from "./config/paths.ts";
-import { jsonLogger } from "./host/log.ts";
-import { ERRORS, VivError } from "./schema/errors.ts";
-import { portNumber } from "./schema/numbers.ts";
+import { findPaths } from "./base/config/paths.ts";
+import { jsonLogger } from "./base/host/log.ts";
+import { ERRORS, VivError } from "./base/schema/errors.ts";
+import { portNumber } from "./base/schema/numbers.ts";
 import { Server } from "./server.ts";
 
 const paths = findPaths();

@@ -2,38 +2,41 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { Actions } from "./actions/actions.ts";
-import { Approvals } from "./approvals/approvals.ts";
-import { Audit } from "./audit/audit.ts";
-import { listen, type Listening } from "./api/listen.ts";
-import { findCell, readVersion } from "./config/machine.ts";
-import { preparePaths, type Paths } from "./config/paths.ts";
-import { loadUserConfig } from "./config/project-config.ts";
-import { EventFeed } from "./events/events.ts";
-import type { NativeDriver } from "./drivers/native/native.ts";
-import { CellHost } from "./host/cell-host.ts";
-import { Cgroups, groupName, layoutOf } from "./host/cgroups.ts";
-import { CELL_REMEDY, diagnose } from "./host/doctor.ts";
-import { KeyedLocks } from "./host/locks.ts";
-import { describe, type Logger } from "./host/log.ts";
-import { examine, type Machine } from "./host/machine.ts";
-import { protectFromOom } from "./host/oom.ts";
-import { Reserve } from "./host/reserve.ts";
-import { Rounds } from "./host/rounds.ts";
-import { IdRanges } from "./host/id-ranges.ts";
-import { StateFolder } from "./host/state-folder.ts";
-import { freeRanges } from "./host/subids.ts";
-import { FrontDesk } from "./gateway/desk.ts";
-import { Gateway } from "./gateway/gateway.ts";
-import { WayOut } from "./effects/way-out.ts";
-import { PrivateHosts } from "./network/private-hosts.ts";
-import type { Models } from "./models/models.ts";
-import { openModels } from "./models/open.ts";
-import { Experiments } from "./experiments/experiments.ts";
-import { createEngine } from "./operations/engine.ts";
-import type { Engine } from "./operations/operations.ts";
-import { Promotions, type PromotionParts } from "./promotion/promotions.ts";
-import { Transactions } from "./promotion/transaction.ts";
+import { Actions } from "./rules/actions/actions.ts";
+import { Approvals } from "./rules/approvals/approvals.ts";
+import { Audit } from "./rules/audit/audit.ts";
+import { listen, type Listening } from "./interfaces/api/listen.ts";
+import { findCell, readVersion } from "./base/config/machine.ts";
+import { preparePaths, type Paths } from "./base/config/paths.ts";
+import { loadUserConfig } from "./base/config/project-config.ts";
+import { EventFeed } from "./base/events/events.ts";
+import type { NativeDriver } from "./machine/drivers/native/native.ts";
+import { CellHost } from "./base/host/cell-host.ts";
+import { Cgroups, groupName, layoutOf } from "./base/host/cgroups.ts";
+import { CELL_REMEDY, diagnose } from "./base/host/doctor.ts";
+import { KeyedLocks } from "./base/host/locks.ts";
+import { describe, type Logger } from "./base/host/log.ts";
+import { examine, type Machine } from "./base/host/machine.ts";
+import { protectFromOom } from "./base/host/oom.ts";
+import { Reserve } from "./base/host/reserve.ts";
+import { Rounds } from "./base/host/rounds.ts";
+import { IdRanges } from "./base/host/id-ranges.ts";
+import { StateFolder } from "./base/host/state-folder.ts";
+import { freeRanges } from "./base/host/subids.ts";
+import { FrontDesk } from "./interfaces/gateway/desk.ts";
+import { Gateway } from "./interfaces/gateway/gateway.ts";
+import { WayOut } from "./rules/effects/way-out.ts";
+import { PrivateHosts } from "./rules/network/private-hosts.ts";
+import type { Models } from "./rules/models/models.ts";
+import { openModels } from "./rules/models/open.ts";
+import { Clones } from "./work/checks/clones.ts";
+import { Verification } from "./work/checks/verification.ts";
+import { Refreshing, type CommonGround } from "./work/refresh/refresh.ts";
+import { Experiments } from "./work/experiments/experiments.ts";
+import { createEngine } from "./interfaces/operations/engine.ts";
+import type { Engine } from "./interfaces/operations/operations.ts";
+import { Promotions, type PromotionParts } from "./work/promotion/promotions.ts";
+import { Transactions } from "./work/promotion/transaction.ts";
 import { freeMemory } from "./sandbox/admission.ts";
 import { Live } from "./sandbox/live.ts";
 import { Mending } from "./sandbox/mending.ts";
@@ -42,14 +45,14 @@ import { Reaper } from "./sandbox/reaper.ts";
 import { Recovery } from "./sandbox/recovery.ts";
 import { Registry } from "./sandbox/registry.ts";
 import { Sandboxes } from "./sandbox/sandboxes.ts";
-import { VivError } from "./schema/errors.ts";
-import { LIMITS } from "./schema/limits.ts";
+import { VivError } from "./base/schema/errors.ts";
+import { LIMITS } from "./base/schema/limits.ts";
 import { openNative, openUnwalled } from "./server-backends.ts";
-import type { UserConfig } from "./schema/config.ts";
-import type { ServerStatus } from "./schema/server.ts";
-import { holdExclusively } from "./store/exclusive.ts";
-import { backUpDaily } from "./store/sqlite/backups.ts";
-import { openStore } from "./store/sqlite/repair.ts";
+import type { UserConfig } from "./base/schema/config.ts";
+import type { ServerStatus } from "./base/schema/server.ts";
+import { holdExclusively } from "./base/store/exclusive.ts";
+import { backUpDaily } from "./base/store/sqlite/backups.ts";
+import { openStore } from "./base/store/sqlite/repair.ts";
 
 export interface ServerOptions {
   readonly paths: Paths;
@@ -295,16 +298,18 @@ export class Server {
     const actions = new Actions({ ...parts, audit, approvals });
     const desk = new FrontDesk({ parts, sandboxes, audit, approvals, actions });
     this.#closers.push(() => desk.close());
-    const experiments = new Experiments(parts, sandboxes, temporary);
-    this.#closers.push(() => experiments.close());
-    const { verification } = experiments;
+    const clones = new Clones(parts, sandboxes);
+    const verification = new Verification(parts, sandboxes, clones);
     const promotions = this.#promotions({ parts, audit, registry, sandboxes, verification, temporary }, cell);
     await promotions?.recover();
     rounds.every("finishing promotions", LIMITS.reconcileEveryMs, async () => promotions?.retry());
-    if (promotions !== undefined) {
-      experiments.onWinner = (winner) => promotions.promoteWinner(winner);
-      sandboxes.refreshing.common = promotions.common;
-    }
+    const experiments = new Experiments({ parts, sandboxes, clones, verification, temporary }, async (winner) => {
+      if (promotions === undefined) throw new VivError("unsupported", "Nothing here promotes.");
+      return promotions.promoteWinner(winner);
+    });
+    this.#closers.push(() => experiments.close());
+    const common: CommonGround = promotions?.common ?? (async (_store, _row, _snapshot, sides) => sides);
+    const refreshing = new Refreshing({ parts, registry, sandboxes, common, temporary });
     await experiments.resume();
     await desk.resume();
     this.#gateway.serve(desk, models);
@@ -320,6 +325,7 @@ export class Server {
       secrets,
       experiments,
       promotions,
+      refreshing,
       events,
       status: () => this.#status(parts, machine, limits),
       doctor: async () =>

@@ -1,13 +1,13 @@
 /** Whether this machine can take one more sandbox (LIM-4), and what limits it gets. */
 import { readFileSync } from "node:fs";
 import { freemem, totalmem } from "node:os";
-import { givenTo, runTimeCeiling, type Ceiling } from "../policy/ceiling.ts";
-import type { ProjectConfig, UserConfig } from "../schema/config.ts";
-import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
-import type { Limits } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
-import type { Volumes } from "../volumes/volumes.ts";
+import { givenTo, runTimeCeiling, type Ceiling } from "../base/policy/ceiling.ts";
+import type { ProjectConfig, UserConfig } from "../base/schema/config.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { Limits } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
+import type { Volumes } from "../machine/volumes/volumes.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** Free space and memory change slowly against the time a create takes. */

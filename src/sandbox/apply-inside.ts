@@ -1,9 +1,9 @@
 /** Writes a merged change into a live sandbox, through process 1 alone. */
-import type { FileOperations, FileStep } from "../drivers/drivers.ts";
-import { Contents } from "../merge/contents.ts";
-import type { StoredFile } from "../merge/merge.ts";
-import type { MergedChange } from "../merge/three-way.ts";
-import { decodePath } from "../schema/path-bytes.ts";
+import type { FileOperations, FileStep } from "../machine/drivers/drivers.ts";
+import { Contents } from "../machine/merge/contents.ts";
+import type { StoredFile } from "../machine/merge/merge.ts";
+import type { MergedChange } from "../machine/merge/three-way.ts";
+import { decodePath } from "../base/schema/path-bytes.ts";
 
 /** A folder, where a change names one: git itself knows none. */
 export const FOLDER = "040000";

@@ -1,6 +1,6 @@
 /** What an archive from outside brings, looked at entry by entry while it arrives. */
 import type { ParsedTarEntry } from "modern-tar";
-import { VivError } from "../schema/errors.ts";
+import { VivError } from "../base/schema/errors.ts";
 
 export const MAX_ENTRIES = 200_000;
 /** What the kernel takes for a path, and for one name of it. */

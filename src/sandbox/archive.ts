@@ -4,10 +4,10 @@ import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createTarDecoder, createTarPacker, type ParsedTarEntry } from "modern-tar";
-import type { FileOperations } from "../drivers/drivers.ts";
-import { VivError } from "../schema/errors.ts";
-import { newId } from "../schema/ids.ts";
-import { LIMITS } from "../schema/limits.ts";
+import type { FileOperations } from "../machine/drivers/drivers.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { newId } from "../base/schema/ids.ts";
+import { LIMITS } from "../base/schema/limits.ts";
 import { ArchiveContents, MAX_ENTRIES } from "./archive-contents.ts";
 
 const MAX_DEPTH = 100;

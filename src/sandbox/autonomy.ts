@@ -1,8 +1,8 @@
 /** What a person chose for the agents of a sandbox. */
-import type { Audit } from "../audit/audit.ts";
-import { VivError } from "../schema/errors.ts";
-import { type Autonomy, type AutonomyLevel, NO_CHOICE, type Role, type YoloLevel } from "../schema/policy.ts";
-import type { SandboxRow } from "../store/store.ts";
+import type { Audit } from "../rules/audit/audit.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { type Autonomy, type AutonomyLevel, NO_CHOICE, type Role, type YoloLevel } from "../base/schema/policy.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 
 export interface AutonomyChange {
   readonly level?: AutonomyLevel | undefined;

@@ -1,7 +1,8 @@
 /** The bases that sandboxes stand on and are compared with, and when one can go. */
-import type { Base } from "../capture/capture.ts";
-import { VivError } from "../schema/errors.ts";
-import type { Change, Read, SandboxRow, SnapshotRow } from "../store/store.ts";
+import type { Base } from "../base/store/rows.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { Change, Read } from "../base/store/store.ts";
+import type { SandboxRow, SnapshotRow } from "../base/store/rows.ts";
 import type { Registry } from "./registry.ts";
 
 /** The base that a sandbox's changes are told against. */

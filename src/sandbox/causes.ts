@@ -1,8 +1,8 @@
 /** Why a command ended, said exactly (LIM-3): never as a mystery. */
 import { constants } from "node:os";
-import type { RawExit } from "../drivers/drivers.ts";
-import type { Cause, CommandEnd } from "../schema/command.ts";
-import { wholeNumber } from "../schema/numbers.ts";
+import type { RawExit } from "../machine/drivers/drivers.ts";
+import type { Cause, CommandEnd } from "../base/schema/command.ts";
+import { wholeNumber } from "../base/schema/numbers.ts";
 
 const SIGNALS = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 

@@ -1,10 +1,10 @@
 /** What the store keeps of commands, and how much of their output the disk does. */
 import { setTimeout as wait } from "node:timers/promises";
-import { describe } from "../host/log.ts";
-import type { Command, CommandEnd } from "../schema/command.ts";
-import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
-import type { Change } from "../store/store.ts";
+import { describe } from "../base/host/log.ts";
+import type { Command, CommandEnd } from "../base/schema/command.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { Change } from "../base/store/store.ts";
 import type { Parts } from "./parts.ts";
 
 /** A command that ends sooner gets one record instead of two. */

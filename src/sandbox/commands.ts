@@ -1,13 +1,13 @@
 /** Commands inside sandboxes: started, listened to, ended, and explained. */
-import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../drivers/drivers.ts";
-import { describe } from "../host/log.ts";
-import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../schema/command.ts";
-import { VivError } from "../schema/errors.ts";
-import { newId } from "../schema/ids.ts";
-import { LIMITS } from "../schema/limits.ts";
+import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../machine/drivers/drivers.ts";
+import { describe } from "../base/host/log.ts";
+import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../base/schema/command.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { newId } from "../base/schema/ids.ts";
+import { LIMITS } from "../base/schema/limits.ts";
 import { Provided } from "./provided.ts";
-import { proxyEnvironment } from "../network/environment.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { proxyEnvironment } from "../rules/network/environment.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { CommandRecords } from "./command-records.ts";
 import { commandEnd, endedWithSandbox, NOTHING_SEEN, signalNumber, type Circumstances } from "./causes.ts";
 import type { Damage } from "./damage.ts";

@@ -1,8 +1,8 @@
 /** Storage that fails under a sandbox: whoever notices says so, the sandbox is marked, and the rest goes on. */
-import type { FileOperations } from "../drivers/drivers.ts";
-import { describe } from "../host/log.ts";
-import { VivError } from "../schema/errors.ts";
-import type { DriverName } from "../schema/sandbox.ts";
+import type { FileOperations } from "../machine/drivers/drivers.ts";
+import { describe } from "../base/host/log.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { DriverName } from "../base/schema/sandbox.ts";
 import type { Parts } from "./parts.ts";
 import { isFinal } from "./state.ts";
 

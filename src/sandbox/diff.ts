@@ -1,7 +1,7 @@
 /** Which folders are compared to tell what a sandbox changed. */
-import { VivError } from "../schema/errors.ts";
-import type { SandboxRow } from "../store/store.ts";
-import { PROJECT_SLOT, type Sides, type SystemPart, type VolumeOrSnapshot } from "../volumes/volumes.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
+import { PROJECT_SLOT, type Sides, type SystemPart, type VolumeOrSnapshot } from "../machine/volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Backend } from "./parts.ts";
 

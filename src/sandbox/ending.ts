@@ -1,8 +1,8 @@
 /** The ways a sandbox ends: stopped with its work kept, failed, or thrown away. Each survives a crash at any point. */
-import { LIMITS } from "../schema/limits.ts";
-import { describe } from "../host/log.ts";
-import type { Outcome } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import { describe } from "../base/host/log.ts";
+import type { Outcome } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { basesOf, dropUnused } from "./bases.ts";
 import type { Commands } from "./commands.ts";
 import type { Parts } from "./parts.ts";

@@ -1,9 +1,9 @@
 /** Commits that frozen copies of a project are on, told from their files without asking git. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { VivError } from "../schema/errors.ts";
-import type { SandboxRow } from "../store/store.ts";
-import { PROJECT_SLOT } from "../volumes/volumes.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
+import { PROJECT_SLOT } from "../machine/volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Backend, Parts } from "./parts.ts";
 

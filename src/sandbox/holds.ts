@@ -1,7 +1,7 @@
 /** Sandboxes that are there for one caller alone, and go when that caller does, however it ended. */
-import { describe } from "../host/log.ts";
-import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
+import { describe } from "../base/host/log.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
 import type { Parts } from "./parts.ts";
 import type { CommandStream } from "./stream.ts";
 

@@ -1,8 +1,8 @@
 /** New limits for a sandbox whose processes run. */
-import { givenTo } from "../policy/ceiling.ts";
-import { VivError } from "../schema/errors.ts";
-import type { Limits } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { givenTo } from "../base/policy/ceiling.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { Limits } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import type { Parts } from "./parts.ts";
 import { notRunning } from "./state.ts";
 

@@ -1,7 +1,7 @@
 /** The sandboxes that have processes now, and when each was last at work. Everything here can be found again. */
-import type { Driver, Usage, Walls } from "../drivers/drivers.ts";
-import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
+import type { Driver, Usage, Walls } from "../machine/drivers/drivers.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
 import { Seats } from "./seats.ts";
 import { Uses } from "./uses.ts";
 

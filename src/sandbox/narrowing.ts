@@ -4,12 +4,12 @@
  */
 import { lstatSync, type Stats } from "node:fs";
 import { join, relative } from "node:path";
-import { filterEnvironment } from "../capture/environment.ts";
-import { loadProjectConfig, NO_CONFIG, type LoadedConfig } from "../config/project-config.ts";
-import { ProjectConfig, type UserConfig } from "../schema/config.ts";
-import { VivError } from "../schema/errors.ts";
-import type { Limits } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { filterEnvironment } from "../machine/capture/environment.ts";
+import { loadProjectConfig, NO_CONFIG, type LoadedConfig } from "../base/config/project-config.ts";
+import { ProjectConfig, type UserConfig } from "../base/schema/config.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { Limits } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { comparedBase } from "./bases.ts";
 import { narrowedNetwork } from "./network-narrowing.ts";
 import type { Parts } from "./parts.ts";

@@ -7,8 +7,8 @@ import {
   type NetworkRules,
   type ProjectNetwork,
   type UserNetwork,
-} from "../schema/network.ts";
-import type { SandboxRow } from "../store/store.ts";
+} from "../base/schema/network.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 
 /** What was chosen before and is chosen now; hosts that are denied are no longer chosen. */
 export function chosenNetwork(

@@ -1,5 +1,5 @@
 /** The way out of each sandbox, and its own door to the server: opened when its processes are there, changed on request, closed with it. */
-import { VivError } from "../schema/errors.ts";
+import { VivError } from "../base/schema/errors.ts";
 import {
   NO_NETWORK,
   narrower,
@@ -10,9 +10,9 @@ import {
   type NetworkRules,
   type PrivateHost,
   type UserNetwork,
-} from "../schema/network.ts";
-import { isNeverPublic } from "../network/rules.ts";
-import type { SandboxRow } from "../store/store.ts";
+} from "../base/schema/network.ts";
+import { isNeverPublic } from "../rules/network/rules.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { chosenNetwork } from "./network-narrowing.ts";
 import type { Parts } from "./parts.ts";
 import { isFinal, notRunning } from "./state.ts";

@@ -1,4 +1,4 @@
-import type { OutputChunk } from "../drivers/drivers.ts";
+import type { OutputChunk } from "../machine/drivers/drivers.ts";
 
 /** Chunks held before they become one: a command may write its output byte by byte. */
 const MOST_CHUNKS = 1024;

@@ -1,8 +1,8 @@
 /** Which ids above the usual range exist in a sandbox: the caller's, the project's, and the machine's own as far as there is room. */
-import type { Base, LargeIds } from "../capture/capture.ts";
-import { allIds, idsOfAccounts, idsOfFile, idsOfUser } from "../capture/large-ids.ts";
-import { LIMITS } from "../schema/limits.ts";
-import type { SandboxRow } from "../store/store.ts";
+import type { Base, LargeIds } from "../base/store/rows.ts";
+import { allIds, idsOfAccounts, idsOfFile, idsOfUser } from "../machine/capture/large-ids.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 
 const NONE: LargeIds = { uids: [], gids: [] };
 const LISTED = 5;

@@ -1,19 +1,19 @@
-import type { Capture } from "../capture/capture.ts";
-import type { Driver } from "../drivers/drivers.ts";
-import type { KeyedLocks } from "../host/locks.ts";
-import type { Logger } from "../host/log.ts";
-import type { Reserve } from "../host/reserve.ts";
-import type { Tool } from "../host/tool.ts";
-import type { Egress } from "../network/egress.ts";
-import type { PrivateHosts } from "../network/private-hosts.ts";
-import type { UserConfig } from "../schema/config.ts";
-import { VivError } from "../schema/errors.ts";
-import type { DriverName } from "../schema/sandbox.ts";
-import type { Restoration } from "../store/restoration.ts";
-import type { Store } from "../store/store.ts";
-import type { Gather } from "../volumes/gather.ts";
-import type { TakeOut } from "../volumes/take-out.ts";
-import type { Volumes } from "../volumes/volumes.ts";
+import type { Capture } from "../machine/capture/capture.ts";
+import type { Driver } from "../machine/drivers/drivers.ts";
+import type { KeyedLocks } from "../base/host/locks.ts";
+import type { Logger } from "../base/host/log.ts";
+import type { Reserve } from "../base/host/reserve.ts";
+import type { Tool } from "../base/host/tool.ts";
+import type { Egress } from "../rules/network/egress.ts";
+import type { PrivateHosts } from "../rules/network/private-hosts.ts";
+import type { UserConfig } from "../base/schema/config.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { DriverName } from "../base/schema/sandbox.ts";
+import type { Restoration } from "../base/store/restoration.ts";
+import type { Store } from "../base/store/store.ts";
+import type { Gather } from "../machine/volumes/gather.ts";
+import type { TakeOut } from "../machine/volumes/take-out.ts";
+import type { Volumes } from "../machine/volumes/volumes.ts";
 import type { Live } from "./live.ts";
 
 /** A driver with the storage and the capture it works with. */

@@ -1,16 +1,17 @@
 /** A project as its path and its config say: what is captured, hidden and shown. */
 import { homedir } from "node:os";
 import { join, relative, resolve } from "node:path";
-import type { CaptureRequest, DataFolder } from "../capture/capture.ts";
-import { homeFolders, readPeople } from "../capture/people.ts";
-import { findProject, isWithin } from "../capture/project.ts";
-import { loadProjectConfig, type LoadedConfig } from "../config/project-config.ts";
-import { realPlace } from "../host/real-place.ts";
-import { VivError } from "../schema/errors.ts";
-import type { UserConfig } from "../schema/config.ts";
-import { newId } from "../schema/ids.ts";
-import { LIMITS } from "../schema/limits.ts";
-import type { ProjectRow, Store } from "../store/store.ts";
+import type { CaptureRequest, DataFolder } from "../machine/capture/capture.ts";
+import { homeFolders, readPeople } from "../machine/capture/people.ts";
+import { findProject, isWithin } from "../machine/capture/project.ts";
+import { loadProjectConfig, type LoadedConfig } from "../base/config/project-config.ts";
+import { realPlace } from "../base/host/real-place.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { UserConfig } from "../base/schema/config.ts";
+import { newId } from "../base/schema/ids.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { Store } from "../base/store/store.ts";
+import type { ProjectRow } from "../base/store/rows.ts";
 
 export interface ProjectView extends LoadedConfig {
   readonly row: ProjectRow;

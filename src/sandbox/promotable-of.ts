@@ -1,11 +1,11 @@
 /** The promotable change of a sandbox, taken from a frozen state of it. */
 import { existsSync } from "node:fs";
-import { git } from "../capture/git.ts";
-import { promotable, type Promotable, type PromotableRequest, type Sorting } from "../merge/promotable.ts";
-import type { GitStore } from "../merge/store.ts";
-import type { Sides } from "../volumes/volumes.ts";
-import type { SandboxRow } from "../store/store.ts";
-import { PROJECT_SLOT } from "../volumes/volumes.ts";
+import { git } from "../machine/capture/git.ts";
+import { promotable, type Promotable, type PromotableRequest, type Sorting } from "../machine/merge/promotable.ts";
+import type { GitStore } from "../machine/merge/store.ts";
+import type { Sides } from "../machine/volumes/volumes.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
+import { PROJECT_SLOT } from "../machine/volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Parts } from "./parts.ts";
 import { outerRules } from "./surroundings.ts";

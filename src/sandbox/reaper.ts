@@ -2,9 +2,9 @@
  * Ends sandboxes that are idle (BOX-8), and those that outgrow a quota that only we watch. One is idle when it neither works
  * nor is in use: `WORK_SHARE` is what counts as work, `uses.ts` holds the uses.
  */
-import { describe } from "../host/log.ts";
-import { isRunning } from "../host/processes.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { describe } from "../base/host/log.ts";
+import { isRunning } from "../base/host/processes.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import type { LiveSandbox } from "./live.ts";
 import type { Parts } from "./parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";

@@ -1,9 +1,9 @@
 /** After a start of the server: every sandbox is found again, finished, or declared lost; leftovers go. */
-import { describe } from "../host/log.ts";
-import type { Walls } from "../drivers/drivers.ts";
-import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { describe } from "../base/host/log.ts";
+import type { Walls } from "../machine/drivers/drivers.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { basesInUse } from "./bases.ts";
 import type { LiveSandbox } from "./live.ts";
 import type { Parts } from "./parts.ts";

@@ -1,8 +1,8 @@
 /** Names, id ranges and bases of sandboxes that exist or are being made, so that two never share one. */
-import { VivError } from "../schema/errors.ts";
-import { newId } from "../schema/ids.ts";
-import { LIMITS } from "../schema/limits.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { newId } from "../base/schema/ids.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { inventName } from "./names.ts";
 
 export interface Reservation {

@@ -1,8 +1,8 @@
 /** Brings a sandbox that has ended back, under its id and name, from the files that it left. */
-import { describe } from "../host/log.ts";
-import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { describe } from "../base/host/log.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import type { Creation } from "./creation.ts";
 import type { Ending } from "./ending.ts";
 import type { Parts } from "./parts.ts";

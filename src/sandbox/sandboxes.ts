@@ -1,17 +1,16 @@
 /** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
 import { isDeepStrictEqual } from "node:util";
-import { describe } from "../host/log.ts";
-import { startOf } from "../host/process-group.ts";
-import { isRunning } from "../host/processes.ts";
-import type { Audit } from "../audit/audit.ts";
-import type { CommandResult } from "../schema/command.ts";
-import type { CreateInput } from "../schema/contracts.ts";
-import { VivError } from "../schema/errors.ts";
-import type { RefreshReport } from "../schema/files.ts";
-import type { Autonomy } from "../schema/policy.ts";
-import type { NetworkReport } from "../schema/network.ts";
-import { Sandbox, type SandboxDetail, type Snapshot } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { describe } from "../base/host/log.ts";
+import { startOf } from "../base/host/process-group.ts";
+import { isRunning } from "../base/host/processes.ts";
+import type { Audit } from "../rules/audit/audit.ts";
+import type { CommandResult } from "../base/schema/command.ts";
+import type { CreateInput } from "../base/schema/contracts.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { Autonomy } from "../base/schema/policy.ts";
+import type { NetworkReport } from "../base/schema/network.ts";
+import { Sandbox, type SandboxDetail, type Snapshot } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { setAutonomy, changedAutonomy, type AutonomyChange } from "./autonomy.ts";
 import { comparedBase } from "./bases.ts";
 import { Commands } from "./commands.ts";
@@ -22,7 +21,6 @@ import { Holds } from "./holds.ts";
 import { Limiting, type LimitChange } from "./limiting.ts";
 import { Networks, type NetworkChange } from "./networks.ts";
 import type { Parts } from "./parts.ts";
-import { Refreshing } from "./refresh.ts";
 import { Restarting } from "./restarting.ts";
 import { startServices } from "./services.ts";
 import type { Registry } from "./registry.ts";
@@ -40,7 +38,6 @@ export class Sandboxes {
   readonly limiting: Limiting;
   readonly snapshots: Snapshots;
   readonly restarting: Restarting;
-  readonly refreshing: Refreshing;
 
   constructor(parts: Parts, registry: Registry) {
     this.#parts = parts;
@@ -53,7 +50,6 @@ export class Sandboxes {
     this.ending = new Ending(parts, registry, this.commands);
     this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
     this.restarting = new Restarting(parts, this.creation, this.snapshots, this.ending);
-    this.refreshing = new Refreshing(parts, registry, this.commands, this.snapshots);
   }
 
   /** The row of an id or a name. */
@@ -131,13 +127,13 @@ export class Sandboxes {
 
   async remove(reference: string): Promise<void> {
     const row = await this.find(reference);
-    const { projectInUse } = await this.#locked(row, (now) => this.ending.remove(now));
+    const { projectInUse } = await this.locked(row, (now) => this.ending.remove(now));
     if (!projectInUse) this.creation.spares.desert(row.project);
   }
 
   async stop(reference: string, end: { outcome: "done" | "timeout" | "cancelled"; reason: string | null }): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       const keep = (kept: SandboxRow, expiresAt: string): Promise<Snapshot> => this.keep(kept, expiresAt);
       // With the lock held nobody else is at it: an earlier stop broke off, and this one goes on from there.
       if (now.state === "completing") return shown(await this.ending.finishStop(now, keep, end));
@@ -154,7 +150,7 @@ export class Sandboxes {
   /** One that has ended runs again, from the files it left. */
   async start(reference: string): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       if (now.state === "running") return this.#shownNow(now);
       const running = await this.restarting.start(now);
       await startServices(this.#parts, this.commands, running);
@@ -164,7 +160,7 @@ export class Sandboxes {
 
   async pause(reference: string): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       requireTransition(now, "paused");
       const live = this.#parts.live.get(now.id);
       if (live?.driver.capabilities.pause !== true)
@@ -183,7 +179,7 @@ export class Sandboxes {
 
   async resume(reference: string): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       if (now.state !== "paused") throw notPaused(now);
       await this.#parts.live.get(now.id)?.walls.thaw();
       this.#parts.live.touch(now.id);
@@ -193,7 +189,7 @@ export class Sandboxes {
 
   async extend(reference: string, byMs: number | undefined, idleMs: number | undefined): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       const live = this.#parts.live.get(now.id);
       if (live === undefined) throw notRunning(now);
       live.activeAt = performance.now();
@@ -211,13 +207,13 @@ export class Sandboxes {
 
   async changeNetwork(reference: string, change: NetworkChange): Promise<NetworkReport> {
     const row = await this.find(reference);
-    return this.#locked(row, (now) => this.networks.change(now, change));
+    return this.locked(row, (now) => this.networks.change(now, change));
   }
 
   /** Holds from the next action of its agents on. */
   async setAutonomy(reference: string, change: AutonomyChange, audit: Audit): Promise<Autonomy> {
     const row = await this.find(reference);
-    const autonomy = await this.#locked(row, (now) => setAutonomy(audit, now, change));
+    const autonomy = await this.locked(row, (now) => setAutonomy(audit, now, change));
     this.#parts.reach("policy.set");
     return autonomy;
   }
@@ -225,12 +221,12 @@ export class Sandboxes {
   /** A person's limits. The kernel holds them from now on. */
   async limit(reference: string, change: LimitChange): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => this.#shownNow(await this.limiting.change(now, change, "person")));
+    return this.locked(row, async (now) => this.#shownNow(await this.limiting.change(now, change, "person")));
   }
 
   /** What a sandbox asked for; whether it may have it was decided by its row as it is given here. */
   async grant(row: SandboxRow, change: LimitChange): Promise<Sandbox> {
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       if (!isDeepStrictEqual(now.givenLimits, row.givenLimits))
         throw new VivError("busy", `The limits of sandbox ${row.name} were changed meanwhile.`, { remedy: "Ask again." });
       return this.#shownNow(await this.limiting.change(now, change, "sandbox"));
@@ -239,7 +235,7 @@ export class Sandboxes {
 
   async snapshot(reference: string, name: string | undefined): Promise<Snapshot> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       if (now.state !== "running" && now.state !== "paused") throw notRunning(now);
       await this.snapshots.refuseBeyondMost(now);
       return this.snapshots.take(now, { name });
@@ -248,21 +244,16 @@ export class Sandboxes {
 
   async rollback(reference: string, snapshot: string): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.#locked(row, async (now) => {
+    return this.locked(row, async (now) => {
       const back = await this.snapshots.rollback(now, snapshot);
       await startServices(this.#parts, this.commands, back);
       return shown(back);
     });
   }
 
-  async refresh(reference: string, temporary: string): Promise<RefreshReport> {
-    const row = await this.find(reference);
-    return this.#locked(row, (now) => this.refreshing.refresh(now, temporary));
-  }
-
   async removeSnapshot(reference: string, snapshot: string): Promise<void> {
     const row = await this.find(reference);
-    await this.#locked(row, (now) => this.snapshots.remove(now, snapshot));
+    await this.locked(row, (now) => this.snapshots.remove(now, snapshot));
   }
 
   async fork(
@@ -273,7 +264,7 @@ export class Sandboxes {
     change: AutonomyChange = {},
   ): Promise<Sandbox[]> {
     const row = await this.find(reference);
-    const forks = await this.#locked(row, (now) => {
+    const forks = await this.locked(row, (now) => {
       const like: SandboxRow = { ...now, autonomy: changedAutonomy(now.autonomy, change) };
       return this.snapshots.fork(like, snapshot, count, names);
     });
@@ -303,7 +294,7 @@ export class Sandboxes {
   }
 
   /** Runs with the sandbox's lock held and its row as it is then. */
-  async #locked<T>(row: SandboxRow, work: (now: SandboxRow) => Promise<T>): Promise<T> {
+  async locked<T>(row: Pick<SandboxRow, "id">, work: (now: SandboxRow) => Promise<T>): Promise<T> {
     return this.#parts.locks.run(row.id, async () => {
       this.#parts.live.touch(row.id);
       return work(await this.find(row.id));

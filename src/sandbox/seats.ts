@@ -1,5 +1,5 @@
 /** A bounded number of one thing at a time: the next one is told so, instead of waiting for something that may never end. */
-import { VivError } from "../schema/errors.ts";
+import { VivError } from "../base/schema/errors.ts";
 
 export class Seats {
   readonly #most: number;

@@ -5,11 +5,12 @@
 import { lstatSync } from "node:fs";
 import { chown, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Base, DataFolder } from "../capture/capture.ts";
-import { likeReality } from "../capture/gitconfig.ts";
-import { readPeople } from "../capture/people.ts";
-import { listeningPorts } from "../host/listening.ts";
-import type { Service } from "../schema/config.ts";
+import type { DataFolder } from "../machine/capture/capture.ts";
+import type { Base } from "../base/store/rows.ts";
+import { likeReality } from "../machine/capture/gitconfig.ts";
+import { readPeople } from "../machine/capture/people.ts";
+import { listeningPorts } from "../base/host/listening.ts";
+import type { Service } from "../base/schema/config.ts";
 import type { Backend, Parts } from "./parts.ts";
 import { captureRequest, refuseHiding, type ProjectView } from "./projects.ts";
 import { removeTree, takeData, type Take } from "./service-takes.ts";

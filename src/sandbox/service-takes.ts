@@ -5,13 +5,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { readPeople } from "../capture/people.ts";
-import { describe } from "../host/log.ts";
-import { runInto } from "../host/run-into.ts";
-import { run, runChecked, TOOL_PATH } from "../host/run.ts";
-import type { Service } from "../schema/config.ts";
-import { VivError } from "../schema/errors.ts";
-import { LIMITS } from "../schema/limits.ts";
+import { readPeople } from "../machine/capture/people.ts";
+import { describe } from "../base/host/log.ts";
+import { runInto } from "../base/host/run-into.ts";
+import { run, runChecked, TOOL_PATH } from "../base/host/run.ts";
+import type { Service } from "../base/schema/config.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
 
 export interface Take {
   /** Folder with the copy; null if there never was one. */

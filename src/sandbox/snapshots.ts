@@ -1,10 +1,10 @@
 /** Snapshots, rollback and fork (SNAP-1 to SNAP-4). */
-import { describe } from "../host/log.ts";
-import { VivError } from "../schema/errors.ts";
-import { newId } from "../schema/ids.ts";
-import { LIMITS } from "../schema/limits.ts";
-import { Snapshot } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { describe } from "../base/host/log.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { newId } from "../base/schema/ids.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import { Snapshot } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { basesOf, dropUnused, openBase } from "./bases.ts";
 import type { Commands } from "./commands.ts";
 import type { Creation } from "./creation.ts";

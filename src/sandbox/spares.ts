@@ -4,13 +4,13 @@
  * project's base is still that one; it goes when the base moves on, when it is not used for a while, and with the
  * server. It has no row: after a crash the reconciler clears it like any leftover.
  */
-import type { Base } from "../capture/capture.ts";
-import { idsOfUser } from "../capture/large-ids.ts";
-import type { Driver, Hiding, Walls } from "../drivers/drivers.ts";
-import { describe, type Logger } from "../host/log.ts";
-import { isRunning } from "../host/processes.ts";
-import type { Limits } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
+import type { Base } from "../base/store/rows.ts";
+import { idsOfUser } from "../machine/capture/large-ids.ts";
+import type { Driver, Hiding, Walls } from "../machine/drivers/drivers.ts";
+import { describe, type Logger } from "../base/host/log.ts";
+import { isRunning } from "../base/host/processes.ts";
+import type { Limits } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import type { Backend } from "./parts.ts";
 import type { Registry, Reservation } from "./registry.ts";
 

@@ -1,7 +1,7 @@
 /** The life of a sandbox (BOX-1): which state may follow which. */
-import { VivError } from "../schema/errors.ts";
-import type { Outcome, SandboxState } from "../schema/sandbox.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { Outcome, SandboxState } from "../base/schema/sandbox.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 
 const NEXT: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   pending: ["creating", "completed"],

@@ -1,8 +1,8 @@
 /** How a sandbox stands to reality: what moved there since the clone, and what of it the sandbox changed, too. */
-import { git } from "../capture/git.ts";
-import { diffNames } from "../merge/diff.ts";
-import type { SandboxStatus, Staleness } from "../schema/files.ts";
-import type { SandboxRow } from "../store/store.ts";
+import { git } from "../machine/capture/git.ts";
+import { diffNames } from "../machine/merge/diff.ts";
+import type { SandboxStatus, Staleness } from "../base/schema/files.ts";
+import type { SandboxRow } from "../base/store/rows.ts";
 import { comparedBase, openBase } from "./bases.ts";
 import { sidesOf } from "./diff.ts";
 import { withHeads } from "./heads.ts";

@@ -1,5 +1,5 @@
-import type { OutputChunk } from "../drivers/drivers.ts";
-import type { Command, CommandEnd } from "../schema/command.ts";
+import type { OutputChunk } from "../machine/drivers/drivers.ts";
+import type { Command, CommandEnd } from "../base/schema/command.ts";
 
 /** A command as a caller holds it. */
 export interface CommandStream {

@@ -1,9 +1,9 @@
 /** Ignore rules from outside a project's tree: of folders above it, of the repository beside it, and of its owner for all. */
 import { lstat, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { git, ignoreFileOf } from "../capture/git.ts";
-import { readRegular } from "../host/regular-file.ts";
-import type { OuterRules } from "../merge/ignore.ts";
+import { git, ignoreFileOf } from "../machine/capture/git.ts";
+import { readRegular } from "../base/host/regular-file.ts";
+import type { OuterRules } from "../machine/merge/ignore.ts";
 
 const MOST_BYTES = 1024 ** 2;
 

@@ -1,6 +1,6 @@
 /** Frozen copies of today's reality that nobody may come to use: they stay as long as somebody works with them. */
-import type { Base } from "../capture/capture.ts";
-import { describe } from "../host/log.ts";
+import type { Base } from "../base/store/rows.ts";
+import { describe } from "../base/host/log.ts";
 import { dropUnused } from "./bases.ts";
 import type { Backend, Parts } from "./parts.ts";
 import type { ProjectView } from "./projects.ts";

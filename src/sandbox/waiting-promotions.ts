@@ -1,5 +1,6 @@
 /** Promotions that wait for a person's answer, and how they end without a yes. */
-import type { Change, PromotionRow } from "../store/store.ts";
+import type { Change } from "../base/store/store.ts";
+import type { PromotionRow } from "../base/store/rows.ts";
 
 /** As a whole, or for the approval of a later stage. */
 export function isWaiting({ state, stages }: Pick<PromotionRow, "state" | "stages">): boolean {

@@ -1,8 +1,8 @@
 /** The server is killed around a decision: none is lost, none is made up, and an approval counts once. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { ActionAnswer } from "../../src/schema/action.ts";
-import { VivError } from "../../src/schema/errors.ts";
+import type { ActionAnswer } from "../../src/base/schema/action.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
 import { act, line } from "../support/inside.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PolicyAction, Verdict } from "../../src/schema/policy.ts";
+import type { PolicyAction, Verdict } from "../../src/base/schema/policy.ts";
 import { act, line } from "../support/inside.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

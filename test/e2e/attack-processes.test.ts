@@ -12,7 +12,7 @@ import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 const NOBODY = { uid: 65_534, gid: 65_534 };
-const SUBIDS = new URL("../../src/host/subids.ts", import.meta.url).href;
+const SUBIDS = new URL("../../src/base/host/subids.ts", import.meta.url).href;
 const NAMESPACES = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"];
 
 describe("a process inside", needs("root", "compiler"), () => {

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { OutputOf } from "../../src/schema/contracts.ts";
+import type { OutputOf } from "../../src/base/schema/contracts.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isRunning } from "../../src/host/processes.ts";
+import { isRunning } from "../../src/base/host/processes.ts";
 import { compile } from "../support/attacks.ts";
 import { groupsOf, processesInside, traces } from "../support/machine.ts";
 import { eventually, TestServer } from "../support/server.ts";

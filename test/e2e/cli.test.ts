@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ERRORS, type ErrorBody } from "../../src/schema/errors.ts";
+import { ERRORS, type ErrorBody } from "../../src/base/schema/errors.ts";
 import { PROGRAM, viv, vivEnvironment, type Answer, type VivOptions } from "../support/viv.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { Terminal } from "../support/terminal.ts";

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Sandbox } from "../../src/schema/sandbox.ts";
+import type { Sandbox } from "../../src/base/schema/sandbox.ts";
 import { viv } from "../support/viv.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

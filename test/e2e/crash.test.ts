@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isRunning } from "../../src/host/processes.ts";
+import { isRunning } from "../../src/base/host/processes.ts";
 import { groupsOf, processesInside, traces } from "../support/machine.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

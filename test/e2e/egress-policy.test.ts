@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { CommandResult } from "../../src/schema/command.ts";
+import type { CommandResult } from "../../src/base/schema/command.ts";
 import { TestResolver } from "../support/origins.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CommandResult } from "../../src/schema/command.ts";
+import type { CommandResult } from "../../src/base/schema/command.ts";
 import { GitHttp } from "../support/git-http.ts";
 import { TestResolver } from "../support/origins.ts";
 import { makeRepository, publishNpm, publishWheel, serveFile, type Files } from "../support/packages.ts";

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { compile } from "../support/attacks.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
-import type { Limits } from "../../src/schema/sandbox.ts";
+import type { Limits } from "../../src/base/schema/sandbox.ts";
 
 const MIB = 1024 ** 2;
 const SMALL: Limits = { cpus: 1, memoryBytes: 256 * MIB, diskBytes: 64 * MIB, processes: 64 };

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Sandbox } from "../../src/schema/sandbox.ts";
+import type { Sandbox } from "../../src/base/schema/sandbox.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { missing, needs } from "../support/skip.ts";
 import { SmallDisk } from "../support/small-disk.ts";

@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rm
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Sandbox } from "../../src/schema/sandbox.ts";
+import type { Sandbox } from "../../src/base/schema/sandbox.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { missing, needs } from "../support/skip.ts";
 

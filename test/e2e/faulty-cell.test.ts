@@ -4,9 +4,9 @@ import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, readlin
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { isRunning } from "../../src/host/processes.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
-import type { Sandbox } from "../../src/schema/sandbox.ts";
+import { isRunning } from "../../src/base/host/processes.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import type { Sandbox } from "../../src/base/schema/sandbox.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { PROGRAM, vivEnvironment } from "../support/viv.ts";

@@ -2,8 +2,8 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LIMITS } from "../../src/schema/limits.ts";
-import type { CommandResult } from "../../src/schema/command.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import type { CommandResult } from "../../src/base/schema/command.ts";
 import { contention, heldBy, percentile, timesUntil } from "../support/measure.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

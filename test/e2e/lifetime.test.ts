@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Sandbox } from "../../src/schema/sandbox.ts";
+import type { Sandbox } from "../../src/base/schema/sandbox.ts";
 import { startViv, viv } from "../support/viv.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 
 const OWNER = 1_234_567;
 const GROUP = 7_654_321;

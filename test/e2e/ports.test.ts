@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import type { VivError } from "../../src/schema/errors.ts";
+import type { VivError } from "../../src/base/schema/errors.ts";
 import { startViv, viv } from "../support/viv.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { OutputOf } from "../../src/schema/contracts.ts";
+import type { OutputOf } from "../../src/base/schema/contracts.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 

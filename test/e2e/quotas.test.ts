@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { heldBy, outcomesOf } from "../support/measure.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { RefreshReport } from "../../src/schema/files.ts";
+import type { RefreshReport } from "../../src/base/schema/files.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 

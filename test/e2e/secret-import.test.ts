@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CommandResult } from "../../src/schema/command.ts";
+import type { CommandResult } from "../../src/base/schema/command.ts";
 import { CANARY, scanFor } from "../support/canaries.ts";
 import { certificate, type Certificate } from "../support/certificates.ts";
 import { GitHttp } from "../support/git-http.ts";

@@ -4,8 +4,8 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { z } from "zod";
-import { CONTRACTS } from "../../src/schema/contracts.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { CONTRACTS } from "../../src/base/schema/contracts.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { startApi, type ApiServer } from "../support/api-server.ts";
 import { rawRequest, request, type RawAnswer } from "../support/raw-http.ts";
 

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { VivError } from "../../src/schema/errors.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
 import { startApi, TOKEN, type ApiServer } from "../support/api-server.ts";
 import { all, collect, echoServer } from "../support/scripted-engine.ts";
 

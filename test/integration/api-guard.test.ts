@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { Client } from "../../src/client/client.ts";
+import { Client } from "../../src/interfaces/client/client.ts";
 import { startApi, TOKEN, type ApiServer } from "../support/api-server.ts";
 import { rawRequest, request, type RawAnswer } from "../support/raw-http.ts";
 import { workMs } from "../support/work.ts";

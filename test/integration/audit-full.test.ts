@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Audit } from "../../src/audit/audit.ts";
-import type { AuditEntry } from "../../src/schema/audit.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import { Audit } from "../../src/rules/audit/audit.ts";
+import type { AuditEntry } from "../../src/base/schema/audit.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 

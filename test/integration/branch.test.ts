@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Contents } from "../../src/merge/contents.ts";
-import { prepareBranch, removeBranch } from "../../src/promotion/branch.ts";
+import { Contents } from "../../src/machine/merge/contents.ts";
+import { prepareBranch, removeBranch } from "../../src/work/promotion/branch.ts";
 import { BranchLab, createBranch } from "../support/branch-lab.ts";
 import { needs } from "../support/skip.ts";
 

@@ -17,9 +17,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Base } from "../../src/capture/capture.ts";
-import { ProjectCapture } from "../../src/capture/projects.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import type { Base } from "../../src/base/store/rows.ts";
+import { ProjectCapture } from "../../src/machine/capture/projects.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { CANARY, CaptureLab, filesWithCanary, git, requestFor } from "../support/capture-lab.ts";
 import { needs } from "../support/skip.ts";
 import { workMs } from "../support/work.ts";

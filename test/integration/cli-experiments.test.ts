@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Experiment, Verdict } from "../../src/schema/experiment.ts";
+import type { Experiment, Verdict } from "../../src/base/schema/experiment.ts";
 import { LabServer, result, type Result } from "../support/cli-lab-server.ts";
 import { ended, experimentOf, Lab, plan, promotionOf, verdict } from "../support/cli-lab.ts";
 

@@ -1,7 +1,7 @@
 /** What the command line does with promotions: plans, stages, branches, undo. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { StageResult } from "../../src/schema/promotion.ts";
-import { VivError } from "../../src/schema/errors.ts";
+import type { StageResult } from "../../src/base/schema/promotion.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
 import { LabServer, result, type Result } from "../support/cli-lab-server.ts";
 import { experimentOf, Lab, plan, promotionOf, verdict } from "../support/cli-lab.ts";
 import { screenLines } from "../support/screen-lines.ts";

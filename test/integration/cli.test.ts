@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { VivError } from "../../src/schema/errors.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
 import { dialHost, hostCommand, sandbox, scriptedEngine } from "../support/cli-engine.ts";
 import { serve, type ScriptedServer } from "../support/cli-server.ts";
 import { COMPILED } from "../support/compiled.ts";
@@ -18,7 +18,7 @@ const root = join(import.meta.dirname, "..", "..");
 const start = `import module from "node:module"; module.enableCompileCache(${JSON.stringify(COMPILED)}); const { main } = await import(process.argv[1]); process.exitCode = await main(process.argv.slice(2));`;
 
 function program(words: readonly string[], from = root): string[] {
-  return ["--input-type=module", "-e", start, "--", join(from, "src", "cli", "main.ts"), ...words];
+  return ["--input-type=module", "-e", start, "--", join(from, "src", "interfaces", "cli", "main.ts"), ...words];
 }
 
 interface Result {

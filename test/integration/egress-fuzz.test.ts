@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { duplexPair } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { ProxyLab, type Origin } from "../support/proxy-lab.ts";
 import { eventually } from "../support/server.ts";
 

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { eventually } from "../support/server.ts";
 import { ProxyLab, type Origin } from "../support/proxy-lab.ts";
 

@@ -1,7 +1,7 @@
 /** What the resolver inside is told of names: no query leaves for one that may not be dialled. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { askServers } from "../../src/network/resolver.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { askServers } from "../../src/rules/network/resolver.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { TestResolver } from "../support/origins.ts";
 import { ProxyLab } from "../support/proxy-lab.ts";
 

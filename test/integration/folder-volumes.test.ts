@@ -14,11 +14,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { diffInFull, diffNames } from "../../src/merge/diff.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { takeOutOfCopy } from "../../src/volumes/folder/take-out.ts";
-import { gatherCopies } from "../../src/volumes/folder/gather.ts";
-import { FolderVolumes } from "../../src/volumes/folder/volumes.ts";
+import { diffInFull, diffNames } from "../../src/machine/merge/diff.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { takeOutOfCopy } from "../../src/machine/volumes/folder/take-out.ts";
+import { gatherCopies } from "../../src/machine/volumes/folder/gather.ts";
+import { FolderVolumes } from "../../src/machine/volumes/folder/volumes.ts";
 import { type Box, execRequest, hear, makeUnwalled, type Unwalled } from "../support/unwalled.ts";
 
 const FILES = { "a.txt": "one\ntwo\n", "src/main.js": "console.log(1);\n", "node_modules/dep/index.js": "module.exports = 1;\n" };

@@ -2,10 +2,10 @@ import { createServer } from "node:net";
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { FileChange } from "../../src/schema/files.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
-import { FolderDriver } from "../../src/drivers/folder/folder.ts";
+import type { FileChange } from "../../src/base/schema/files.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import { FolderDriver } from "../../src/machine/drivers/folder/folder.ts";
 import { type Box, execRequest, hear, makeUnwalled, type Unwalled, USER } from "../support/unwalled.ts";
 
 const FILES = { "a.txt": "one\ntwo\n", "src/main.js": "console.log(1);\n", "node_modules/dep/index.js": "module.exports = 1;\n" };

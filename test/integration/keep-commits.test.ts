@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { BranchCommits } from "../../src/promotion/branch.ts";
-import { VivError } from "../../src/schema/errors.ts";
-import type { RunInside } from "../../src/promotion/keep-commits.ts";
+import type { BranchCommits } from "../../src/work/promotion/branch.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
+import type { RunInside } from "../../src/work/promotion/keep-commits.ts";
 import { BranchLab, createBranch } from "../support/branch-lab.ts";
 
 let lab: BranchLab;

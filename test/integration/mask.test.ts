@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MaskLayers } from "../../src/capture/masks.ts";
-import { CellHost } from "../../src/host/cell-host.ts";
-import { newId } from "../../src/schema/ids.ts";
+import { MaskLayers } from "../../src/machine/capture/masks.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import { newId } from "../../src/base/schema/ids.ts";
 import { needs } from "../support/skip.ts";
 import { CELL } from "../support/storage.ts";
 import { workMs } from "../support/work.ts";

@@ -14,11 +14,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { changesBetween, changeSetOf, gatherInto, type ChangeSet } from "../../src/merge/change-set.ts";
-import { GitStore } from "../../src/merge/store.ts";
-import { mergeSides } from "../../src/merge/three-way.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { gatherWith } from "../../src/volumes/gather.ts";
+import { changesBetween, changeSetOf, gatherInto, type ChangeSet } from "../../src/machine/merge/change-set.ts";
+import { GitStore } from "../../src/machine/merge/store.ts";
+import { mergeSides } from "../../src/machine/merge/three-way.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { gatherWith } from "../../src/machine/volumes/gather.ts";
 import { CaptureLab, requestFor } from "../support/capture-lab.ts";
 import { needs } from "../support/skip.ts";
 

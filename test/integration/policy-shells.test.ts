@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { decide, effectivePolicy } from "../../src/policy/policy.ts";
+import { decide, effectivePolicy } from "../../src/base/policy/policy.ts";
 
 const SHELLS = ["/bin/bash", "/bin/dash"];
 const ROUNDS = 5_000;

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isUnknown } from "../../src/policy/shell/script.ts";
-import { parseShell } from "../../src/policy/shell/shell.ts";
+import { isUnknown } from "../../src/base/policy/shell/script.ts";
+import { parseShell } from "../../src/base/policy/shell/shell.ts";
 import { Randomness } from "../support/randomness.ts";
 
 const SCRIPTS = 3_000;

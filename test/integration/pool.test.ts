@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { CellHost } from "../../src/host/cell-host.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { BtrfsVolumes } from "../../src/volumes/btrfs/volumes.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { BtrfsVolumes } from "../../src/machine/volumes/btrfs/volumes.ts";
 import { needs } from "../support/skip.ts";
 import { CELL } from "../support/storage.ts";
 

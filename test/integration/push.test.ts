@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { git as readOnly } from "../../src/capture/git.ts";
-import { ProjectGit } from "../../src/promotion/project-git.ts";
-import { push, type PushRequest } from "../../src/promotion/push.ts";
+import { git as readOnly } from "../../src/machine/capture/git.ts";
+import { ProjectGit } from "../../src/work/promotion/project-git.ts";
+import { push, type PushRequest } from "../../src/work/promotion/push.ts";
 import { BranchLab, createBranch } from "../support/branch-lab.ts";
 import { GitHttp } from "../support/git-http.ts";
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { LateEdit } from "../../src/promotion/transaction.ts";
+import type { LateEdit } from "../../src/work/promotion/transaction.ts";
 import { needs } from "../support/skip.ts";
 import { rounds } from "../support/soak.ts";
 import { dyingHost, everyKind, FaultyHost, TransactionLab, words } from "../support/transactions.ts";

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newId } from "../../src/schema/ids.ts";
-import type { Volumes } from "../../src/volumes/volumes.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import type { Volumes } from "../../src/machine/volumes/volumes.ts";
 import { needs } from "../support/skip.ts";
 import { makeStorage, type Storage } from "../support/storage.ts";
 

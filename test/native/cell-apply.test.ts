@@ -17,10 +17,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { FileOperations, FileStep } from "../../src/drivers/drivers.ts";
-import { FolderFiles } from "../../src/drivers/folder/files.ts";
-import { CopyPaths } from "../../src/drivers/folder/paths.ts";
-import type { MergedChange } from "../../src/merge/three-way.ts";
+import type { FileOperations, FileStep } from "../../src/machine/drivers/drivers.ts";
+import { FolderFiles } from "../../src/machine/drivers/folder/files.ts";
+import { CopyPaths } from "../../src/machine/drivers/folder/paths.ts";
+import type { MergedChange } from "../../src/machine/merge/three-way.ts";
 import { applyInside, FOLDER } from "../../src/sandbox/apply-inside.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { keepContent } from "../support/contents.ts";

@@ -14,9 +14,9 @@ import {
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { FileChange } from "../../src/schema/files.ts";
-import type { FileOperations } from "../../src/drivers/drivers.ts";
-import { decodePath, encodePath } from "../../src/schema/path-bytes.ts";
+import type { FileChange } from "../../src/base/schema/files.ts";
+import type { FileOperations } from "../../src/machine/drivers/drivers.ts";
+import { decodePath, encodePath } from "../../src/base/schema/path-bytes.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 

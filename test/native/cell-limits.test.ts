@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { VivError } from "../../src/schema/errors.ts";
-import { CellClient } from "../../src/drivers/native/cell-client.ts";
+import type { VivError } from "../../src/base/schema/errors.ts";
+import { CellClient } from "../../src/machine/drivers/native/cell-client.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 

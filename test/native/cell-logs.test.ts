@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { CommandLog } from "../../src/drivers/drivers.ts";
-import { readLog } from "../../src/drivers/native/log-reader.ts";
+import type { CommandLog } from "../../src/machine/drivers/drivers.ts";
+import { readLog } from "../../src/machine/drivers/native/log-reader.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 
@@ -74,7 +74,7 @@ describe("the log of a command", needs("linux", "root", "compiler"), () => {
       const { CellClient } = await import(process.argv[1]);
       const running = await new CellClient(process.argv[2]).exec(JSON.parse(process.argv[3]));
       for await (const chunk of running.output) process.stdout.write(chunk.data);`;
-    const client = new URL("../../src/drivers/native/cell-client.ts", import.meta.url).href;
+    const client = new URL("../../src/machine/drivers/native/cell-client.ts", import.meta.url).href;
     const server = spawn(process.execPath, ["--input-type=module", "-e", script, client, cell.socket, JSON.stringify(request)], {
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -16,9 +16,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { CellHost } from "../../src/host/cell-host.ts";
-import type { Fields } from "../../src/host/frames.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import type { Fields } from "../../src/base/host/frames.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { type CellForTests, parts, startCell } from "../support/cell.ts";
 import { needs } from "../support/skip.ts";
 import { CELL } from "../support/storage.ts";

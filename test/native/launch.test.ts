@@ -3,7 +3,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, rmdirSync, symlinkSync 
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { CellClient } from "../../src/drivers/native/cell-client.ts";
+import { CellClient } from "../../src/machine/drivers/native/cell-client.ts";
 import { type CellForTests, parts, startCell } from "../support/cell.ts";
 import { needs } from "../support/skip.ts";
 

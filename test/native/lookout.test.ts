@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { joinParts } from "../../src/host/frames.ts";
+import { joinParts } from "../../src/base/host/frames.ts";
 import { type CellForTests, startCell } from "../support/cell.ts";
 import { needs } from "../support/skip.ts";
 

@@ -2,10 +2,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { isRunning } from "../../src/host/processes.ts";
-import { CellHost } from "../../src/host/cell-host.ts";
-import { toolWith, type Tool, type ToolOptions } from "../../src/host/tool.ts";
-import { GitStore } from "../../src/merge/store.ts";
+import { isRunning } from "../../src/base/host/processes.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import { toolWith, type Tool, type ToolOptions } from "../../src/base/host/tool.ts";
+import { GitStore } from "../../src/machine/merge/store.ts";
 import { type CellForTests, startCell } from "../support/cell.ts";
 import { needs } from "../support/skip.ts";
 import { CELL } from "../support/storage.ts";

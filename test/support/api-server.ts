@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { listen, type Listening } from "../../src/api/listen.ts";
-import { Client } from "../../src/client/client.ts";
-import type { VivError } from "../../src/schema/errors.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import { listen, type Listening } from "../../src/interfaces/api/listen.ts";
+import { Client } from "../../src/interfaces/client/client.ts";
+import type { VivError } from "../../src/base/schema/errors.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { ScriptedEngine } from "./scripted-engine.ts";
 
 export const TOKEN = "a-token-of-this-test";

@@ -2,12 +2,12 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { MaskLayers } from "../../src/capture/masks.ts";
-import { ProjectCapture } from "../../src/capture/projects.ts";
-import { CellHost } from "../../src/host/cell-host.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { PlainVolumes } from "../../src/volumes/plain/volumes.ts";
-import type { Volumes } from "../../src/volumes/volumes.ts";
+import { MaskLayers } from "../../src/machine/capture/masks.ts";
+import { ProjectCapture } from "../../src/machine/capture/projects.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { PlainVolumes } from "../../src/machine/volumes/plain/volumes.ts";
+import type { Volumes } from "../../src/machine/volumes/volumes.ts";
 
 const [cell = "", folder = ""] = process.argv.slice(2);
 const home = join(folder, "home");

@@ -9,14 +9,14 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { connect, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
-import { Audit } from "../../src/audit/audit.ts";
-import type { EffectDesk } from "../../src/network/effects.ts";
-import { SecretInterceptor } from "../../src/secrets/interceptor.ts";
-import { Sealing } from "../../src/secrets/sealing.ts";
-import type { Secret, SecretBinding } from "../../src/schema/secret.ts";
-import { Secrets } from "../../src/secrets/secrets.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import { Audit } from "../../src/rules/audit/audit.ts";
+import type { EffectDesk } from "../../src/rules/network/effects.ts";
+import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
+import { Sealing } from "../../src/rules/secrets/sealing.ts";
+import type { Secret, SecretBinding } from "../../src/base/schema/secret.ts";
+import { Secrets } from "../../src/rules/secrets/secrets.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { ProxyLab } from "./proxy-lab.ts";
 
 export interface HeardRequest {

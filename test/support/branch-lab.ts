@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { MergedChange } from "../../src/merge/three-way.ts";
-import { prepareBranch, type BranchCommits, type BranchConflict, type BranchRequest } from "../../src/promotion/branch.ts";
+import type { MergedChange } from "../../src/machine/merge/three-way.ts";
+import { prepareBranch, type BranchCommits, type BranchConflict, type BranchRequest } from "../../src/work/promotion/branch.ts";
 
 import { keepContent } from "./contents.ts";
 

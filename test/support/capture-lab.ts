@@ -3,10 +3,11 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Base, CaptureRequest } from "../../src/capture/capture.ts";
-import { ProjectCapture } from "../../src/capture/projects.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import type { CaptureRequest } from "../../src/machine/capture/capture.ts";
+import type { Base } from "../../src/base/store/rows.ts";
+import { ProjectCapture } from "../../src/machine/capture/projects.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { makeStorage, type Storage } from "./storage.ts";
 
 /** A text that must not be found inside. */

@@ -5,10 +5,10 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll } from "vitest";
-import { CellClient, type CellExec } from "../../src/drivers/native/cell-client.ts";
-import type { RawExit } from "../../src/drivers/drivers.ts";
+import { CellClient, type CellExec } from "../../src/machine/drivers/native/cell-client.ts";
+import type { RawExit } from "../../src/machine/drivers/drivers.ts";
 
-const native = new URL("../../native/", import.meta.url).pathname;
+const native = new URL("../../native", import.meta.url).pathname;
 const flags = [
   "-std=gnu11",
   "-D_GNU_SOURCE",

@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CellHost } from "../../src/host/cell-host.ts";
-import { type Fields, joinParts } from "../../src/host/frames.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import { type Fields, joinParts } from "../../src/base/host/frames.ts";
 import { CELL } from "./storage.ts";
 
 type Value = string | Buffer | number;

@@ -2,11 +2,11 @@
 import { spawn } from "node:child_process";
 import { connect } from "node:net";
 import { constants } from "node:os";
-import type { Engine, Handlers, Streams } from "../../src/operations/operations.ts";
-import type { Command, CommandEnd } from "../../src/schema/command.ts";
-import type { SandboxDetail } from "../../src/schema/sandbox.ts";
-import { VivError } from "../../src/schema/errors.ts";
-import { newId } from "../../src/schema/ids.ts";
+import type { Engine, Handlers, Streams } from "../../src/interfaces/operations/operations.ts";
+import type { Command, CommandEnd } from "../../src/base/schema/command.ts";
+import type { SandboxDetail } from "../../src/base/schema/sandbox.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
+import { newId } from "../../src/base/schema/ids.ts";
 
 type CommandStream = Awaited<ReturnType<Streams["exec"]>>;
 

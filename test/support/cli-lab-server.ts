@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { listen } from "../../src/api/listen.ts";
+import { listen } from "../../src/interfaces/api/listen.ts";
 import type { Lab } from "./cli-lab.ts";
 import { COMPILED } from "./compiled.ts";
 
-const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+const MAIN = join(import.meta.dirname, "..", "..", "src", "interfaces", "cli", "main.ts");
 const start = `import module from "node:module"; module.enableCompileCache(process.env.VIV_TEST_CACHE); const { main } = await import(process.argv[1]); process.exitCode = await main(process.argv.slice(2));`;
 const program = ["--input-type=module", "-e", start, "--", MAIN];
 

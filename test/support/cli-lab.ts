@@ -1,12 +1,12 @@
 /** Experiments and promotions that a test moves on by hand, behind the real API: what the command line does with them is its own. */
-import { newAttempt } from "../../src/experiments/input.ts";
-import type { Engine, Handlers } from "../../src/operations/operations.ts";
-import { VivError } from "../../src/schema/errors.ts";
-import type { EventType, VivEvent } from "../../src/schema/event.ts";
-import type { Attempt, Experiment, ExperimentInput, Verdict } from "../../src/schema/experiment.ts";
-import { newId } from "../../src/schema/ids.ts";
-import type { Promotion, PromotionPlan } from "../../src/schema/promotion.ts";
-import type { ServerStatus } from "../../src/schema/server.ts";
+import { newAttempt } from "../../src/work/experiments/input.ts";
+import type { Engine, Handlers } from "../../src/interfaces/operations/operations.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
+import type { EventType, VivEvent } from "../../src/base/schema/event.ts";
+import type { Attempt, Experiment, ExperimentInput, Verdict } from "../../src/base/schema/experiment.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import type { Promotion, PromotionPlan } from "../../src/base/schema/promotion.ts";
+import type { ServerStatus } from "../../src/base/schema/server.ts";
 import { sandbox, scriptedEngine } from "./cli-engine.ts";
 
 const at = (): string => new Date().toISOString();

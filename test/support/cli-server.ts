@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { listen } from "../../src/api/listen.ts";
-import type { Engine } from "../../src/operations/operations.ts";
+import { listen } from "../../src/interfaces/api/listen.ts";
+import type { Engine } from "../../src/interfaces/operations/operations.ts";
 
 export interface ScriptedServer {
   readonly home: string;

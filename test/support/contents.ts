@@ -1,5 +1,5 @@
 /** Contents as promotions and refreshes find them. */
-import { ContentsWriter } from "../../src/merge/contents.ts";
+import { ContentsWriter } from "../../src/machine/merge/contents.ts";
 
 export function keepContent(folder: string, id: string, bytes: Buffer): void {
   const writer = new ContentsWriter(folder);

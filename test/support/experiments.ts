@@ -1,5 +1,5 @@
 /** Experiments through the API, waited for. */
-import type { InputOf, OutputOf } from "../../src/schema/contracts.ts";
+import type { InputOf, OutputOf } from "../../src/base/schema/contracts.ts";
 import { eventually, type TestServer } from "./server.ts";
 
 export type ShownExperiment = OutputOf<"inspectExperiment">;

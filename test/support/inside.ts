@@ -1,6 +1,6 @@
 /** Requests to the gateway by programs inside a sandbox. */
-import type { ActionAnswer } from "../../src/schema/action.ts";
-import type { PolicyAction } from "../../src/schema/policy.ts";
+import type { ActionAnswer } from "../../src/base/schema/action.ts";
+import type { PolicyAction } from "../../src/base/schema/policy.ts";
 import type { TestServer } from "./server.ts";
 
 const LOOP = `while read -r body; do

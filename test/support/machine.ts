@@ -1,8 +1,8 @@
 /** What a server has on the machine, for tests that nothing is left or lost. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { findHierarchies } from "../../src/host/cgroups.ts";
-import { readMounts } from "../../src/host/mounts.ts";
+import { findHierarchies } from "../../src/base/host/cgroups.ts";
+import { readMounts } from "../../src/base/host/mounts.ts";
 import type { TestServer } from "./server.ts";
 
 const list = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);

@@ -7,10 +7,10 @@ import { connect, createServer as createTcp, type AddressInfo, type Server, type
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
-import { Egress, type EgressOptions } from "../../src/network/egress.ts";
-import type { Judge, NetworkRecord } from "../../src/network/gate.ts";
-import type { Interceptor } from "../../src/network/interception.ts";
-import { NO_NETWORK, type NetworkRules } from "../../src/schema/network.ts";
+import { Egress, type EgressOptions } from "../../src/rules/network/egress.ts";
+import type { Judge, NetworkRecord } from "../../src/rules/network/gate.ts";
+import type { Interceptor } from "../../src/rules/network/interception.ts";
+import { NO_NETWORK, type NetworkRules } from "../../src/base/schema/network.ts";
 import { certificate } from "./certificates.ts";
 
 export interface Origin {

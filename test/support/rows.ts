@@ -1,9 +1,9 @@
 /** Rows as the engine would write them, for tests of what lies below it. */
-import type { Command } from "../../src/schema/command.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
-import type { Sandbox } from "../../src/schema/sandbox.ts";
-import type { SandboxRow } from "../../src/store/store.ts";
+import type { Command } from "../../src/base/schema/command.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import type { Sandbox } from "../../src/base/schema/sandbox.ts";
+import type { SandboxRow } from "../../src/base/store/rows.ts";
 
 export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
   const id = newId("sandbox");

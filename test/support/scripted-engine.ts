@@ -1,13 +1,13 @@
 /** An engine that answers from a script: the API is tested without sandboxes, its own behaviour is real. */
 import { connect, createServer, type Server } from "node:net";
 import { Readable, type Duplex } from "node:stream";
-import { EventFeed } from "../../src/events/events.ts";
-import type { Engine, Handlers, Streams } from "../../src/operations/operations.ts";
-import type { CommandEnd } from "../../src/schema/command.ts";
-import { VivError } from "../../src/schema/errors.ts";
-import type { FileEntry } from "../../src/schema/files.ts";
-import type { ExecOpen } from "../../src/schema/streams.ts";
-import type { Store } from "../../src/store/store.ts";
+import { EventFeed } from "../../src/base/events/events.ts";
+import type { Engine, Handlers, Streams } from "../../src/interfaces/operations/operations.ts";
+import type { CommandEnd } from "../../src/base/schema/command.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
+import type { FileEntry } from "../../src/base/schema/files.ts";
+import type { ExecOpen } from "../../src/base/schema/streams.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { aCommand, aSandbox, aSandboxRow } from "./rows.ts";
 
 export const SANDBOX = aSandbox({ name: "one" });

@@ -6,13 +6,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
-import { Client } from "../../src/client/client.ts";
-import { findPaths, type Paths } from "../../src/config/paths.ts";
-import { readMounts } from "../../src/host/mounts.ts";
-import { isListening } from "../../src/client/listening.ts";
+import { Client } from "../../src/interfaces/client/client.ts";
+import { findPaths, type Paths } from "../../src/base/config/paths.ts";
+import { readMounts } from "../../src/base/host/mounts.ts";
+import { isListening } from "../../src/interfaces/client/listening.ts";
 import { COMPILED, SERVER } from "./compiled.ts";
-import type { CommandResult } from "../../src/schema/command.ts";
-import type { InputOf, OutputOf } from "../../src/schema/contracts.ts";
+import type { CommandResult } from "../../src/base/schema/command.ts";
+import type { InputOf, OutputOf } from "../../src/base/schema/contracts.ts";
 
 const START_MS = 20_000;
 

@@ -2,10 +2,10 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CellHost } from "../../src/host/cell-host.ts";
-import { BtrfsVolumes } from "../../src/volumes/btrfs/volumes.ts";
-import { PlainVolumes } from "../../src/volumes/plain/volumes.ts";
-import type { Volumes } from "../../src/volumes/volumes.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import { BtrfsVolumes } from "../../src/machine/volumes/btrfs/volumes.ts";
+import { PlainVolumes } from "../../src/machine/volumes/plain/volumes.ts";
+import type { Volumes } from "../../src/machine/volumes/volumes.ts";
 
 export const CELL = process.env["VIV_CELL"] ?? join(import.meta.dirname, "../../build/cell");
 

@@ -1,6 +1,6 @@
 /** Begins a migration and is killed in the middle of it. */
-import { MIGRATIONS } from "../../src/store/migrations.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
+import { MIGRATIONS } from "../../src/base/store/migrations.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 
 await openSqliteStore(process.argv[2] ?? "", [
   ...MIGRATIONS,

@@ -1,6 +1,6 @@
 /** Writes one change after the other and says each number once it is acknowledged, until it is killed. */
 import { writeSync } from "node:fs";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import { aSandboxRow } from "./rows.ts";
 
 const [path = "", from = "0"] = process.argv.slice(2);

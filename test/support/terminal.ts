@@ -2,7 +2,7 @@
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { commandLine } from "../../src/cli/text.ts";
+import { commandLine } from "../../src/interfaces/cli/text.ts";
 import { eventually, type TestServer } from "./server.ts";
 import { PROGRAM, vivEnvironment } from "./viv.ts";
 

@@ -1,7 +1,7 @@
 /** Run by transaction.test.ts: applies a change and kills itself at the named point. */
 import { readFileSync } from "node:fs";
-import { CellHost } from "../../src/host/cell-host.ts";
-import { type ApplyRequest, Transactions } from "../../src/promotion/transaction.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import { type ApplyRequest, Transactions } from "../../src/work/promotion/transaction.ts";
 
 interface Told extends Omit<ApplyRequest, "changes"> {
   readonly changes: readonly (Omit<ApplyRequest["changes"][number], "path"> & { readonly path: string })[];

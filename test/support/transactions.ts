@@ -19,10 +19,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { CellHost } from "../../src/host/cell-host.ts";
-import type { FieldList, Fields } from "../../src/host/frames.ts";
-import type { MergedChange } from "../../src/merge/three-way.ts";
-import { type ApplyRequest, type LateEdit, Transactions } from "../../src/promotion/transaction.ts";
+import { CellHost } from "../../src/base/host/cell-host.ts";
+import type { FieldList, Fields } from "../../src/base/host/frames.ts";
+import type { MergedChange } from "../../src/machine/merge/three-way.ts";
+import { type ApplyRequest, type LateEdit, Transactions } from "../../src/work/promotion/transaction.ts";
 import { expect } from "vitest";
 import { keepContent } from "./contents.ts";
 import { CELL } from "./storage.ts";

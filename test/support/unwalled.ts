@@ -2,14 +2,15 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
-import type { Base, CaptureRequest } from "../../src/capture/capture.ts";
-import { FolderCapture } from "../../src/capture/folder/capture.ts";
-import type { ExecRequest, RawExit, RunningCommand, Walls } from "../../src/drivers/drivers.ts";
-import { FolderDriver } from "../../src/drivers/folder/folder.ts";
-import { newId } from "../../src/schema/ids.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
-import { FolderVolumes } from "../../src/volumes/folder/volumes.ts";
-import type { VolumePaths } from "../../src/volumes/volumes.ts";
+import type { CaptureRequest } from "../../src/machine/capture/capture.ts";
+import type { Base } from "../../src/base/store/rows.ts";
+import { FolderCapture } from "../../src/machine/capture/folder/capture.ts";
+import type { ExecRequest, RawExit, RunningCommand, Walls } from "../../src/machine/drivers/drivers.ts";
+import { FolderDriver } from "../../src/machine/drivers/folder/folder.ts";
+import { newId } from "../../src/base/schema/ids.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import { FolderVolumes } from "../../src/machine/volumes/folder/volumes.ts";
+import type { VolumePaths } from "../../src/machine/volumes/volumes.ts";
 
 export const USER = String(userInfo().uid);
 

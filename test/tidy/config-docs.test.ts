@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { describe, expect, test } from "vitest";
 import { renderConfigPage, renderConfigSchemas } from "../../scripts/config-docs.ts";
-import { ProjectConfig } from "../../src/schema/config.ts";
+import { ProjectConfig } from "../../src/base/schema/config.ts";
 import { root } from "./files.ts";
 
 const document = (name: string): string => readFileSync(join(root, "docs", name), "utf8");

@@ -1,6 +1,6 @@
 /** What the documents say equals what the code and the tests say, both ways. */
 import { describe, expect, test } from "vitest";
-import { ERRORS } from "../../src/schema/errors.ts";
+import { ERRORS } from "../../src/base/schema/errors.ts";
 import { projectFiles, type ProjectFile } from "./files.ts";
 
 function document(name: string): ProjectFile {

@@ -1,82 +1,41 @@
-/** Who may import whom. A folder of src/ without a row here fails: give it one that follows docs/ARCHITECTURE.md. */
+/** Who may import whom. A room without a place here fails: give it one that follows docs/ARCHITECTURE.md. */
 import { dirname, join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { projectFiles, root, type ProjectFile } from "./files.ts";
 
-/** Folder of src/ (or file in src/ itself) -> the folders it may import. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  schema: [],
-  config: ["schema", "host", "policy"],
-  host: ["schema"],
-  policy: ["schema"],
-  wire: ["schema"],
+/** The floors of src/, from the top: a file imports from floors below its own. */
+const FLOORS = ["interfaces", "work", "sandbox", "rules", "machine", "base"];
+
+/** Rooms by floor, and which rooms of the same floor each may import. */
+const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  interfaces: { api: ["operations"], cli: ["client"], client: [], gateway: [], operations: [] },
+  work: { checks: [], experiments: ["checks"], promotion: ["checks", "refresh"], refresh: [] },
+  sandbox: {},
+  rules: {
+    actions: ["approvals", "audit"],
+    approvals: ["audit"],
+    audit: [],
+    effects: ["actions", "approvals", "audit", "network"],
+    models: ["approvals", "audit", "secrets"],
+    network: [],
+    secrets: ["approvals", "audit", "network"],
+  },
+  machine: { capture: ["volumes"], drivers: ["capture", "volumes"], merge: ["volumes"], volumes: [] },
+  base: {
+    config: ["host", "policy", "schema"],
+    events: ["schema", "store"],
+    host: ["schema"],
+    policy: ["schema"],
+    schema: [],
+    store: ["schema"],
+    wire: [],
+  },
+};
+
+/** Rooms that are programs of their own beside the server, and the rooms that they share with it. */
+const BESIDE_THE_SERVER: Readonly<Record<string, readonly string[]>> = {
   client: ["schema", "wire"],
-  volumes: ["schema", "host"],
-  capture: ["schema", "host", "config", "volumes"],
-  drivers: ["schema", "host", "capture", "volumes"],
-  store: ["schema", "capture", "volumes", "drivers"],
-  merge: ["schema", "host", "volumes"],
-  events: ["schema", "store"],
-  audit: ["schema", "store"],
-  approvals: ["schema", "store", "audit"],
-  actions: ["schema", "approvals", "audit", "config", "policy", "store"],
-  network: ["schema", "host", "store", "events", "policy"],
-  sandbox: ["schema", "audit", "config", "host", "store", "events", "policy", "capture", "volumes", "drivers", "network", "merge"],
-  effects: ["schema", "actions", "approvals", "audit", "config", "host", "network", "policy", "store"],
-  secrets: ["schema", "approvals", "audit", "capture", "store", "network"],
-  models: ["schema", "approvals", "audit", "host", "network", "store", "secrets"],
-  experiments: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox"],
-  promotion: ["schema", "audit", "config", "host", "store", "events", "capture", "volumes", "drivers", "merge", "sandbox", "experiments"],
-  gateway: ["schema", "actions", "audit", "approvals", "host", "store", "capture", "volumes", "drivers", "sandbox"],
-  operations: [
-    "schema",
-    "actions",
-    "audit",
-    "approvals",
-    "config",
-    "host",
-    "store",
-    "events",
-    "policy",
-    "capture",
-    "volumes",
-    "drivers",
-    "network",
-    "secrets",
-    "merge",
-    "sandbox",
-    "experiments",
-    "promotion",
-  ],
-  api: ["schema", "config", "events", "operations", "wire"],
-  mcp: ["schema", "operations"],
-  cli: ["schema", "config", "host", "client"],
-  "server-main.ts": ["schema", "config", "host", "server.ts"],
-  "server-backends.ts": ["schema", "config", "host", "capture", "volumes", "drivers", "sandbox"],
-  "server.ts": [
-    "server-backends.ts",
-    "schema",
-    "actions",
-    "audit",
-    "approvals",
-    "config",
-    "host",
-    "store",
-    "events",
-    "policy",
-    "drivers",
-    "network",
-    "secrets",
-    "merge",
-    "sandbox",
-    "experiments",
-    "promotion",
-    "gateway",
-    "models",
-    "effects",
-    "operations",
-    "api",
-  ],
+  cli: ["client", "config", "host", "schema"],
 };
 
 /** Packages and system modules that only these folders may import. */
@@ -98,85 +57,109 @@ const PORTS = ["store", "volumes", "drivers"];
 
 interface Import {
   readonly file: ProjectFile;
-  readonly from: string;
+  readonly from: Place;
   readonly target: string;
+}
+
+interface Place {
+  /** Empty for a file in src/ itself. */
+  readonly floor: string;
+  /** Empty for a file in a floor's own folder. */
+  readonly room: string;
 }
 
 const sources = projectFiles(/^src\/.*\.ts$/).filter(({ path }) => !path.endsWith(".test.ts"));
 const imports = sources.flatMap(importsOf);
+const inside = imports.filter(({ target }) => target.startsWith("src/")).map((one) => ({ ...one, to: placeOf(one.target) }));
 
 function importsOf(file: ProjectFile): Import[] {
   const pattern = /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*)["']([^"']+)["']/g;
   return [...file.text.matchAll(pattern)].map(([, name = ""]) => {
     const target = name.startsWith(".") ? relative(root, join(root, dirname(file.path), name)) : name;
-    return { file, from: roomOf(file.path), target };
+    return { file, from: placeOf(file.path), target };
   });
 }
 
-/** `src/volumes/btrfs/x.ts` -> `volumes`; `src/server.ts` -> `server.ts`. */
-function roomOf(path: string): string {
-  return path.split("/")[1] ?? path;
+/** `src/machine/volumes/btrfs/x.ts` -> machine, volumes; `src/sandbox/x.ts` -> sandbox; `src/server.ts` -> neither. */
+function placeOf(path: string): Place {
+  const [, ...folders] = path.split("/").slice(0, -1);
+  return { floor: folders[0] ?? "", room: folders[1] ?? "" };
 }
 
-function isRelative({ target }: Import): boolean {
-  return target.startsWith("src/");
+/** The floor's own files start its rooms, and may use all of them; files of src/ itself start the floors. */
+function isAllowed({ from, to }: { from: Place; to: Place }): boolean {
+  if (from.floor === "") return true;
+  const beside = BESIDE_THE_SERVER[from.room];
+  if (beside !== undefined) return to.room === from.room || beside.includes(to.room);
+  if (from.floor !== to.floor) return to.floor !== "" && FLOORS.indexOf(from.floor) < FLOORS.indexOf(to.floor);
+  return from.room === to.room || from.room === "" || WITHIN[from.floor]?.[from.room]?.includes(to.room) === true;
 }
 
-describe("the import table", () => {
-  test("has a row for every folder of src", () => {
-    const rooms = new Set(sources.map(({ path }) => roomOf(path)));
-    expect([...rooms].filter((room) => !(room in MAY_IMPORT))).toEqual([]);
+function told(broken: readonly Import[]): string[] {
+  return broken.map(({ file, target }) => `${file.path} imports ${target}`);
+}
+
+describe("the floors", () => {
+  test("are the folders of src, and have a row for each of their rooms", () => {
+    const places = sources.map(({ path }) => placeOf(path));
+    const unknown = places.filter(
+      ({ floor, room }) => floor !== "" && (!FLOORS.includes(floor) || (room !== "" && WITHIN[floor]?.[room] === undefined)),
+    );
+    expect(unknown).toEqual([]);
   });
 
-  test("is kept by every import between folders", () => {
-    const broken = imports
-      .filter(isRelative)
-      .filter(({ from, target }) => roomOf(target) !== from && !MAY_IMPORT[from]?.includes(roomOf(target)))
-      .map(({ file, target }) => `${file.path} imports ${target}`);
-    expect(broken).toEqual([]);
+  test("are imported from above only, and rooms beside each other by their table", () => {
+    expect(told(inside.filter((one) => !isAllowed(one)))).toEqual([]);
   });
 
-  test("keeps imports inside src", () => {
-    const outside = imports.filter(({ target }) => /^(\.\.|test|scripts|bench|web)\b/.test(target));
-    expect(outside.map(({ file, target }) => `${file.path} imports ${target}`)).toEqual([]);
+  test("have no permission that no import uses", () => {
+    const used = new Set(inside.map(({ from, to }) => `${from.room} -> ${to.room}`));
+    const given = [...Object.values(WITHIN).flatMap((rooms) => Object.entries(rooms)), ...Object.entries(BESIDE_THE_SERVER)];
+    const unused = given.flatMap(([room, may]) => may.map((other) => `${room} -> ${other}`)).filter((one) => !used.has(one));
+    expect(unused).toEqual([]);
   });
 
-  test("has no circle", () => {
-    const ends = (room: string): boolean => (MAY_IMPORT[room] ?? []).every((next) => !reaches(next, room, new Set()));
-    expect(Object.keys(MAY_IMPORT).filter((room) => !ends(room))).toEqual([]);
+  test("have no circle of rooms", () => {
+    const circles = Object.values(WITHIN).flatMap((rooms) =>
+      Object.keys(rooms).filter((room) => rooms[room]?.some((next) => reaches(rooms, next, room, new Set()))),
+    );
+    expect(circles).toEqual([]);
   });
 
-  test("lets the schemas use zod alone", () => {
-    const foreign = imports.filter(({ from, target }) => from === "schema" && target !== "zod" && !target.startsWith("src/schema/"));
-    expect(foreign.map(({ file, target }) => `${file.path} imports ${target}`)).toEqual([]);
+  test("keep imports inside src", () => {
+    expect(told(imports.filter(({ target }) => /^(\.\.|test|scripts|bench|web)\b/.test(target)))).toEqual([]);
   });
 
-  test("keeps packages and system modules in the folders that are their door", () => {
-    const broken = imports
-      .filter(({ from, target }) => {
-        const door = Object.entries(ONLY_IN).find(([name]) => target === name || target.startsWith(`${name}/`));
-        return door !== undefined && !door[1].includes(from);
-      })
-      .map(({ file, target }) => `${file.path} imports ${target}`);
-    expect(broken).toEqual([]);
-  });
-
-  test("keeps the ways behind one port apart", () => {
-    const broken = imports
-      .filter(isRelative)
-      .filter(({ file, from, target }) => {
-        const own = file.path.split("/");
-        const other = target.split("/");
-        return PORTS.includes(from) && roomOf(target) === from && own.length > 3 && other.length > 3 && own[2] !== other[2];
-      })
-      .map(({ file, target }) => `${file.path} imports ${target}`);
-    expect(broken).toEqual([]);
+  test("let the schemas use zod alone", () => {
+    const foreign = imports.filter(
+      ({ from, target }) => from.room === "schema" && target !== "zod" && !target.startsWith("src/base/schema/"),
+    );
+    expect(told(foreign)).toEqual([]);
   });
 });
 
-function reaches(from: string, goal: string, seen: Set<string>): boolean {
+describe("packages and ports", () => {
+  test("keep packages and system modules in the rooms that are their door", () => {
+    const broken = imports.filter(({ file, from, target }) => {
+      const door = Object.entries(ONLY_IN).find(([name]) => target === name || target.startsWith(`${name}/`));
+      return door !== undefined && !door[1].some((place) => place === from.room || place === from.floor || file.path === `src/${place}`);
+    });
+    expect(told(broken)).toEqual([]);
+  });
+
+  test("keep the ways behind one port apart", () => {
+    const broken = inside.filter(({ file, from, to, target }) => {
+      const own = file.path.split("/");
+      const other = target.split("/");
+      return PORTS.includes(from.room) && to.room === from.room && own.length > 4 && other.length > 4 && own[3] !== other[3];
+    });
+    expect(told(broken)).toEqual([]);
+  });
+});
+
+function reaches(rooms: Readonly<Record<string, readonly string[]>>, from: string, goal: string, seen: Set<string>): boolean {
   if (from === goal) return true;
   if (seen.has(from)) return false;
   seen.add(from);
-  return (MAY_IMPORT[from] ?? []).some((next) => reaches(next, goal, seen));
+  return (rooms[from] ?? []).some((next) => reaches(rooms, next, goal, seen));
 }

@@ -33,13 +33,13 @@ describe("the text of the project", () => {
 
   test("prints only where a person reads: in the command line, scripts and the benchmark", () => {
     const printing = /\bconsole\.|\bprocess\.(stdout|stderr)\b/;
-    const silent = library.filter(({ path }) => !path.startsWith("src/cli/") && path !== "src/server-main.ts");
+    const silent = library.filter(({ path }) => !path.startsWith("src/interfaces/cli/") && path !== "src/server-main.ts");
     expect(findLines(silent, printing)).toEqual([]);
   });
 
   test("reads the environment only in src/config; the two programs' main files hand it on", () => {
     const other = library.filter(
-      ({ path }) => !path.startsWith("src/config/") && path !== "src/cli/main.ts" && path !== "src/server-main.ts",
+      ({ path }) => !path.startsWith("src/base/config/") && path !== "src/interfaces/cli/main.ts" && path !== "src/server-main.ts",
     );
     expect(findLines(other, /\bprocess\.env\b/)).toEqual([]);
   });

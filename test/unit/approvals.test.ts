@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Approvals, type Question } from "../../src/approvals/approvals.ts";
-import { Audit } from "../../src/audit/audit.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import { Approvals, type Question } from "../../src/rules/approvals/approvals.ts";
+import { Audit } from "../../src/rules/audit/audit.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { eventually } from "../support/server.ts";
 
 let place: string;

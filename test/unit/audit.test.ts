@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Audit } from "../../src/audit/audit.ts";
-import type { AuditEntry } from "../../src/schema/audit.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import { Audit } from "../../src/rules/audit/audit.ts";
+import type { AuditEntry } from "../../src/base/schema/audit.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { workMs } from "../support/work.ts";
 
 let place: string;

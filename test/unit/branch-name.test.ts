@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { branchName, requireBranchName } from "../../src/promotion/branch-name.ts";
-import { commitMessage } from "../../src/promotion/commit-message.ts";
-import { isRemoteName, repositoryOf, requireRemoteAddress } from "../../src/promotion/remote.ts";
+import { branchName, requireBranchName } from "../../src/work/promotion/branch-name.ts";
+import { commitMessage } from "../../src/work/promotion/commit-message.ts";
+import { isRemoteName, repositoryOf, requireRemoteAddress } from "../../src/work/promotion/remote.ts";
 
 describe("the name of a branch", () => {
   test.each([

@@ -6,24 +6,24 @@ import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { packTar, type TarEntry } from "modern-tar";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findPaths, preparePaths } from "../../src/config/paths.ts";
-import { COMMON_OPTIONS, command, type CommandDeclaration } from "../../src/cli/command.ts";
-import { parseSide } from "../../src/cli/commands/cp.ts";
-import { snapshotTree } from "../../src/cli/commands/snapshots.ts";
-import { completionScript, SHELLS } from "../../src/cli/completion.ts";
-import { isInnerLink, receiveFolder, safeParts } from "../../src/cli/copy/receive.ts";
-import { packFolder } from "../../src/cli/copy/send.ts";
-import { DetachKeys } from "../../src/cli/detach-keys.ts";
-import { renderDocs } from "../../src/cli/docs.ts";
-import { printCommandHelp } from "../../src/cli/help.ts";
-import { nearest } from "../../src/cli/nearest.ts";
-import { parse } from "../../src/cli/parse.ts";
-import { commandNames, loadAll } from "../../src/cli/registry.ts";
-import { Screen } from "../../src/cli/screen.ts";
-import { table } from "../../src/cli/table.ts";
-import { TerminalFilter } from "../../src/cli/terminal-filter.ts";
-import { clean, cleanJson, duration, width } from "../../src/cli/text.ts";
-import type { Snapshot } from "../../src/schema/sandbox.ts";
+import { findPaths, preparePaths } from "../../src/base/config/paths.ts";
+import { COMMON_OPTIONS, command, type CommandDeclaration } from "../../src/interfaces/cli/command.ts";
+import { parseSide } from "../../src/interfaces/cli/commands/cp.ts";
+import { snapshotTree } from "../../src/interfaces/cli/commands/snapshots.ts";
+import { completionScript, SHELLS } from "../../src/interfaces/cli/completion.ts";
+import { isInnerLink, receiveFolder, safeParts } from "../../src/interfaces/cli/copy/receive.ts";
+import { packFolder } from "../../src/interfaces/cli/copy/send.ts";
+import { DetachKeys } from "../../src/interfaces/cli/detach-keys.ts";
+import { renderDocs } from "../../src/interfaces/cli/docs.ts";
+import { printCommandHelp } from "../../src/interfaces/cli/help.ts";
+import { nearest } from "../../src/interfaces/cli/nearest.ts";
+import { parse } from "../../src/interfaces/cli/parse.ts";
+import { commandNames, loadAll } from "../../src/interfaces/cli/registry.ts";
+import { Screen } from "../../src/interfaces/cli/screen.ts";
+import { table } from "../../src/interfaces/cli/table.ts";
+import { TerminalFilter } from "../../src/interfaces/cli/terminal-filter.ts";
+import { clean, cleanJson, duration, width } from "../../src/interfaces/cli/text.ts";
+import type { Snapshot } from "../../src/base/schema/sandbox.ts";
 
 const everything: CommandDeclaration[] = await loadAll();
 
@@ -115,7 +115,7 @@ describe("help and docs", () => {
 
   test("are in docs/CLI.md as the declarations render them", async () => {
     const written = readFileSync(join(import.meta.dirname, "..", "..", "docs", "CLI.md"), "utf8");
-    expect(written, "run `node src/cli/docs.ts > docs/CLI.md`").toBe(await renderDocs());
+    expect(written, "run `node src/interfaces/cli/docs.ts > docs/CLI.md`").toBe(await renderDocs());
   });
 
   test.each(SHELLS.filter((shell) => spawnSync(shell, ["-c", ":"]).status === 0))("give a completion script that %s reads", (shell) => {

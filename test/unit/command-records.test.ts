@@ -6,10 +6,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandRecords } from "../../src/sandbox/command-records.ts";
 import { Live } from "../../src/sandbox/live.ts";
-import type { CommandEnd } from "../../src/schema/command.ts";
-import { MIGRATIONS } from "../../src/store/migrations.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { CommandEnd } from "../../src/base/schema/command.ts";
+import { MIGRATIONS } from "../../src/base/store/migrations.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { aCommand, aSandboxRow } from "../support/rows.ts";
 
 describe("records of commands while something else holds the database (F-42)", () => {

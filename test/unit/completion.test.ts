@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { nextOffer } from "../../src/cli/offers.ts";
-import { commandNames, loadCommand } from "../../src/cli/registry.ts";
+import { nextOffer } from "../../src/interfaces/cli/offers.ts";
+import { commandNames, loadCommand } from "../../src/interfaces/cli/registry.ts";
 
 describe("completion", () => {
   const declarations = { names: commandNames(), load: loadCommand };

@@ -1,8 +1,8 @@
 /** A wrong value in a config is told with what may stand there, whichever key it is. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { parseConfig } from "../../src/config/project-config.ts";
-import { ProjectConfig, UserConfig } from "../../src/schema/config.ts";
+import { parseConfig } from "../../src/base/config/project-config.ts";
+import { ProjectConfig, UserConfig } from "../../src/base/schema/config.ts";
 
 interface Node {
   readonly $ref?: string;

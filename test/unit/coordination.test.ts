@@ -1,8 +1,8 @@
 /** Who may wait for whom, and how many at once. */
 import { describe, expect, test } from "vitest";
-import { Coordination, type Party } from "../../src/gateway/coordination.ts";
-import { Rates } from "../../src/gateway/rates.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { Coordination, type Party } from "../../src/interfaces/gateway/coordination.ts";
+import { Rates } from "../../src/interfaces/gateway/rates.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 
 const never = new AbortController().signal;
 const party = (name: string, project = "/project"): Party => ({ id: `sbx-${name}`, name, project });

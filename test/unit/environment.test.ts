@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { filterEnvironment } from "../../src/capture/environment.ts";
+import { filterEnvironment } from "../../src/machine/capture/environment.ts";
 
 const NO_RULES = { pass: [], set: {}, drop: [] };
 const jwt = `eyJ${"a".repeat(20)}.eyJ${"b".repeat(20)}.c`;

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EventFeed } from "../../src/events/events.ts";
-import type { VivEvent } from "../../src/schema/event.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import { EventFeed } from "../../src/base/events/events.ts";
+import type { VivEvent } from "../../src/base/schema/event.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 
 let folder: string;
 let store: Store;

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { findRoots } from "../../src/capture/roots.ts";
+import { findRoots } from "../../src/machine/capture/roots.ts";
 import { git } from "../support/capture-lab.ts";
 import { needs } from "../support/skip.ts";
 

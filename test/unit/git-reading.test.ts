@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { git } from "../../src/capture/git.ts";
+import { git } from "../../src/machine/capture/git.ts";
 import { git as make } from "../support/capture-lab.ts";
 import { needs } from "../support/skip.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Holds } from "../../src/sandbox/holds.ts";
 import type { CommandStream } from "../../src/sandbox/stream.ts";
-import { VivError } from "../../src/schema/errors.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 
 const log = { info: () => undefined, warn: () => undefined };
 let removed: string[];

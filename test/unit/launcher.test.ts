@@ -34,7 +34,7 @@ beforeAll(() => {
   const root = join(folder, "lib", "vivarium");
   cpSync(join(project, "bin"), join(root, "bin"), { recursive: true });
   mkdirSync(join(root, "src", "cli"), { recursive: true });
-  writeFileSync(join(root, "src", "cli", "main.ts"), program);
+  writeFileSync(join(root, "src", "interfaces", "cli", "main.ts"), program);
   writeFileSync(join(root, "package.json"), `{ "type": "module" }`);
   mkdirSync(join(root, "node_modules", pinned, "bin"), { recursive: true });
   symlinkSync(process.execPath, join(root, "node_modules", pinned, "bin", "node"));

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { listeningPorts, parseListening } from "../../src/host/listening.ts";
+import { listeningPorts, parseListening } from "../../src/base/host/listening.ts";
 
 describe("ports that somebody listens on", () => {
   test("are those of the kernel's table that wait for callers", () => {

@@ -1,8 +1,8 @@
 /** Lines that are drawn while something goes on: nothing of them is left behind. */
 import { Writable } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
-import { LiveLines } from "../../src/cli/live-lines.ts";
-import { FRAMES, Screen } from "../../src/cli/screen.ts";
+import { LiveLines } from "../../src/interfaces/cli/live-lines.ts";
+import { FRAMES, Screen } from "../../src/interfaces/cli/screen.ts";
 import { screenLines } from "../support/screen-lines.ts";
 
 /** A screen on one terminal, and what that shows. */

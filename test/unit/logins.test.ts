@@ -1,7 +1,7 @@
 /** NET-4: logins of settings files are found, and the same files can be shown with placeholders in their place. */
 import { describe, expect, test } from "vitest";
-import { formatOf, onlyStoodIn, readLogins, type LoginFormat } from "../../src/capture/logins.ts";
-import { npmrc, pipConf } from "../../src/capture/sanitise.ts";
+import { formatOf, onlyStoodIn, readLogins, type LoginFormat } from "../../src/machine/capture/logins.ts";
+import { npmrc, pipConf } from "../../src/machine/capture/sanitise.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const found = (format: LoginFormat, text: string, ...beside: string[]) =>

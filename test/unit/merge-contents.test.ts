@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { withContents, writeContents } from "../../src/merge/contents.ts";
-import { GitStore } from "../../src/merge/store.ts";
+import { withContents, writeContents } from "../../src/machine/merge/contents.ts";
+import { GitStore } from "../../src/machine/merge/store.ts";
 
 test("contents of a store are written byte for byte, each once, and a missing one is an error", async () => {
   const folder = mkdtempSync(join(tmpdir(), "viv-merge-"));

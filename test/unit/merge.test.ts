@@ -5,11 +5,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { changeSetOf } from "../../src/merge/change-set.ts";
-import { mergeTrees, type ConflictKind } from "../../src/merge/merge.ts";
-import { GitStore, type TreeRequest } from "../../src/merge/store.ts";
-import { mergeSides, type MergeSide } from "../../src/merge/three-way.ts";
-import type { Gathered, GatheredChange } from "../../src/volumes/gather.ts";
+import { changeSetOf } from "../../src/machine/merge/change-set.ts";
+import { mergeTrees, type ConflictKind } from "../../src/machine/merge/merge.ts";
+import { GitStore, type TreeRequest } from "../../src/machine/merge/store.ts";
+import { mergeSides, type MergeSide } from "../../src/machine/merge/three-way.ts";
+import type { Gathered, GatheredChange } from "../../src/machine/volumes/gather.ts";
 import { mergeCase, type CaseFile, type CaseTree, type MergeCase } from "../support/merge-cases.ts";
 
 const CASES = 530;

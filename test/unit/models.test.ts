@@ -1,9 +1,9 @@
 /** NET-5: what an answer of a model took, and what it costs. */
 import { describe, expect, test } from "vitest";
-import { dataOf, EventSplitter } from "../../src/models/events.ts";
-import { costOf, NO_TOKENS, priceOf, UNKNOWN } from "../../src/models/prices.ts";
-import { providersOf } from "../../src/models/providers.ts";
-import { UsageReader } from "../../src/models/usage.ts";
+import { dataOf, EventSplitter } from "../../src/rules/models/events.ts";
+import { costOf, NO_TOKENS, priceOf, UNKNOWN } from "../../src/rules/models/prices.ts";
+import { providersOf } from "../../src/rules/models/providers.ts";
+import { UsageReader } from "../../src/rules/models/usage.ts";
 import { ANTHROPIC_OVERLOADED, ANTHROPIC_STREAM, CHAT_STREAM, RESPONSES_INCOMPLETE, RESPONSES_STREAM } from "../support/model-streams.ts";
 
 const ASKED = { inputTokens: 99, outputTokens: 1000 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressKind, isLoopback } from "../../src/network/addresses.ts";
+import { addressKind, isLoopback } from "../../src/rules/network/addresses.ts";
 
 const PUBLIC = [
   "1.1.1.1",

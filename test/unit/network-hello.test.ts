@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:tls";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { readClientHello } from "../../src/network/client-hello.ts";
+import { readClientHello } from "../../src/rules/network/client-hello.ts";
 
 /** What Node's own TLS sends first. */
 async function realHello(servername: string | undefined): Promise<Buffer> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseAuthority, parseHost } from "../../src/network/host.ts";
-import { portNumber } from "../../src/schema/numbers.ts";
+import { parseAuthority, parseHost } from "../../src/rules/network/host.ts";
+import { portNumber } from "../../src/base/schema/numbers.ts";
 
 describe("hosts as a client names them", () => {
   test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ResponseReader } from "../../src/network/response.ts";
+import { ResponseReader } from "../../src/rules/network/response.ts";
 
 /** What a client would get of an answer that comes in pieces of this size, and how it ended. */
 function read(text: string, pieceBytes: number, options: { headRequest?: boolean; closes?: boolean } = {}): string {

@@ -1,14 +1,14 @@
 /** Numbers that come as text have one spelling, wherever they come in. */
 import { describe, expect, test } from "vitest";
 import type { z } from "zod";
-import { parseDuration, parseInteger, parsePort, parseValue } from "../../src/cli/values.ts";
-import { readNumber } from "../../src/experiments/checks.ts";
-import type { LineEnd } from "../../src/experiments/line.ts";
+import { parseDuration, parseInteger, parsePort, parseValue } from "../../src/interfaces/cli/values.ts";
+import { readNumber } from "../../src/work/checks/checks.ts";
+import type { LineEnd } from "../../src/work/checks/line.ts";
 import { signalNumber } from "../../src/sandbox/causes.ts";
-import { CONTRACTS } from "../../src/schema/contracts.ts";
-import { AnswerInput, CoordinateInput, DecisionsQuery, MessagesQuery, WaitQuery } from "../../src/schema/gateway.ts";
-import { ByteSize, Duration } from "../../src/schema/units.ts";
-import { STREAM_ROUTES } from "../../src/schema/stream-routes.ts";
+import { CONTRACTS } from "../../src/base/schema/contracts.ts";
+import { AnswerInput, CoordinateInput, DecisionsQuery, MessagesQuery, WaitQuery } from "../../src/base/schema/gateway.ts";
+import { ByteSize, Duration } from "../../src/base/schema/units.ts";
+import { STREAM_ROUTES } from "../../src/base/schema/stream-routes.ts";
 
 /** Each is a number to some parser: JavaScript's, C's, or Python's. */
 const ODD = [

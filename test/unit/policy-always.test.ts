@@ -1,9 +1,9 @@
 /** What a person allowed always: that very action, in a project, and never against a denial. */
 import { describe, expect, test } from "vitest";
-import { agentText } from "../../src/policy/agents-text.ts";
-import { alwaysRule, exactly } from "../../src/policy/always.ts";
-import { decide, effectivePolicy, type PolicyChoice } from "../../src/policy/policy.ts";
-import { PolicyConfig, type PolicyAction } from "../../src/schema/policy.ts";
+import { agentText } from "../../src/base/policy/agents-text.ts";
+import { alwaysRule, exactly } from "../../src/base/policy/always.ts";
+import { decide, effectivePolicy, type PolicyChoice } from "../../src/base/policy/policy.ts";
+import { PolicyConfig, type PolicyAction } from "../../src/base/schema/policy.ts";
 
 const line = (command: string | string[]): PolicyAction => ({ kind: "command", command });
 const judged = (action: PolicyAction, choice: PolicyChoice = {}) =>

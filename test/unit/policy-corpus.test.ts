@@ -1,8 +1,8 @@
 /** Commands with the verdict each must get; half of them are tricks. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { decide, effectivePolicy, type EffectivePolicy } from "../../src/policy/policy.ts";
-import type { AutonomyLevel, Role, Verdict, YoloLevel } from "../../src/schema/policy.ts";
+import { decide, effectivePolicy, type EffectivePolicy } from "../../src/base/policy/policy.ts";
+import type { AutonomyLevel, Role, Verdict, YoloLevel } from "../../src/base/schema/policy.ts";
 
 interface Row {
   /** "level 1", "yolo 3", or a role at level 1. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { agentText } from "../../src/policy/agents-text.ts";
-import { testExamples } from "../../src/policy/examples.ts";
-import { LEVELS } from "../../src/policy/levels.ts";
-import { importOpenCode } from "../../src/policy/opencode.ts";
-import { decide, effectivePolicy, type PolicyChoice } from "../../src/policy/policy.ts";
-import { triage } from "../../src/policy/triage.ts";
-import { PolicyConfig, type PolicyAction, type Verdict } from "../../src/schema/policy.ts";
+import { agentText } from "../../src/base/policy/agents-text.ts";
+import { testExamples } from "../../src/base/policy/examples.ts";
+import { LEVELS } from "../../src/base/policy/levels.ts";
+import { importOpenCode } from "../../src/base/policy/opencode.ts";
+import { decide, effectivePolicy, type PolicyChoice } from "../../src/base/policy/policy.ts";
+import { triage } from "../../src/base/policy/triage.ts";
+import { PolicyConfig, type PolicyAction, type Verdict } from "../../src/base/schema/policy.ts";
 
 const project = "/home/me/app";
 

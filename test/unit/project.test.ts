@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { withoutLogin } from "../../src/capture/addresses.ts";
-import { format, parseList, sanitise } from "../../src/capture/gitconfig.ts";
-import { homeFolders, parsePeople } from "../../src/capture/people.ts";
-import { findProject } from "../../src/capture/project.ts";
+import { withoutLogin } from "../../src/machine/capture/addresses.ts";
+import { format, parseList, sanitise } from "../../src/machine/capture/gitconfig.ts";
+import { homeFolders, parsePeople } from "../../src/machine/capture/people.ts";
+import { findProject } from "../../src/machine/capture/project.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-find-")));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { clean } from "../../src/cli/text.ts";
-import { parseShell } from "../../src/policy/shell/shell.ts";
-import { commitMessage } from "../../src/promotion/commit-message.ts";
-import { findRisks } from "../../src/promotion/risk.ts";
-import type { Risk } from "../../src/schema/promotion.ts";
+import { clean } from "../../src/interfaces/cli/text.ts";
+import { parseShell } from "../../src/base/policy/shell/shell.ts";
+import { commitMessage } from "../../src/work/promotion/commit-message.ts";
+import { findRisks } from "../../src/work/promotion/risk.ts";
+import type { Risk } from "../../src/base/schema/promotion.ts";
 import { keepContent } from "../support/contents.ts";
 
 let folder: string;

@@ -1,12 +1,12 @@
 /** A question on a terminal that a program also writes to. */
 import { Writable } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
-import { HeldOutput } from "../../src/cli/held-output.ts";
-import { LiveLines } from "../../src/cli/live-lines.ts";
-import { drawn, paginate } from "../../src/cli/question-page.ts";
-import { Screen } from "../../src/cli/screen.ts";
-import { TerminalModes } from "../../src/cli/terminal-modes.ts";
-import { width } from "../../src/cli/text.ts";
+import { HeldOutput } from "../../src/interfaces/cli/held-output.ts";
+import { LiveLines } from "../../src/interfaces/cli/live-lines.ts";
+import { drawn, paginate } from "../../src/interfaces/cli/question-page.ts";
+import { Screen } from "../../src/interfaces/cli/screen.ts";
+import { TerminalModes } from "../../src/interfaces/cli/terminal-modes.ts";
+import { width } from "../../src/interfaces/cli/text.ts";
 
 const SIZE = { columns: 40, rows: 10 };
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { commandTimeoutMs, newAttempt } from "../../src/experiments/input.ts";
-import { withOriginalTests } from "../../src/experiments/manifest.ts";
-import { withOriginalRunners } from "../../src/experiments/pyproject.ts";
-import { protectionOf, splitProtected } from "../../src/experiments/protection.ts";
-import { parallelByMachine, Queue } from "../../src/experiments/queue.ts";
-import { obstacle, ONLY_PROTECTED, rank, whyItWon, type RankingOptions } from "../../src/experiments/ranking.ts";
-import { needsOf } from "../../src/experiments/side-changes.ts";
-import { DEFAULT_RULES, type Attempt, type Verdict } from "../../src/schema/experiment.ts";
+import { commandTimeoutMs, newAttempt } from "../../src/work/experiments/input.ts";
+import { withOriginalTests } from "../../src/work/checks/manifest.ts";
+import { withOriginalRunners } from "../../src/work/checks/pyproject.ts";
+import { protectionOf, splitProtected } from "../../src/work/checks/protection.ts";
+import { parallelByMachine, Queue } from "../../src/work/experiments/queue.ts";
+import { obstacle, ONLY_PROTECTED, rank, whyItWon, type RankingOptions } from "../../src/work/experiments/ranking.ts";
+import { needsOf } from "../../src/work/experiments/side-changes.ts";
+import { DEFAULT_RULES, type Attempt, type Verdict } from "../../src/base/schema/experiment.ts";
 
 const OPTIONS: RankingOptions = { rules: DEFAULT_RULES, goal: "min", ignoreExit: false, baseline: null };
 

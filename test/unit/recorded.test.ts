@@ -1,13 +1,13 @@
 /** Which operations leave a record, and how. */
 import { describe, expect, test } from "vitest";
-import { RECORDED_OPERATIONS, RECORDED_STREAMS } from "../../src/operations/recorded.ts";
-import { Recording } from "../../src/operations/recording.ts";
-import type { Engine } from "../../src/operations/operations.ts";
-import { CONTRACTS } from "../../src/schema/contracts.ts";
-import { VivError } from "../../src/schema/errors.ts";
-import type { AuditEntry } from "../../src/schema/audit.ts";
-import type { Audit } from "../../src/audit/audit.ts";
-import type { Later } from "../../src/audit/soon.ts";
+import { RECORDED_OPERATIONS, RECORDED_STREAMS } from "../../src/interfaces/operations/recorded.ts";
+import { Recording } from "../../src/interfaces/operations/recording.ts";
+import type { Engine } from "../../src/interfaces/operations/operations.ts";
+import { CONTRACTS } from "../../src/base/schema/contracts.ts";
+import { VivError } from "../../src/base/schema/errors.ts";
+import type { AuditEntry } from "../../src/base/schema/audit.ts";
+import type { Audit } from "../../src/rules/audit/audit.ts";
+import type { Later } from "../../src/rules/audit/soon.ts";
 
 const READING = new Set(["planPromotion", "explainPolicy", "triageAction", "importPolicy"]);
 

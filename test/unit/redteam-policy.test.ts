@@ -1,11 +1,11 @@
 /** Texts that are written to deceive the policy, to leave secrets in the trail, or to keep the server busy. */
 import { describe, expect, test } from "vitest";
-import { actionEntry } from "../../src/actions/records.ts";
-import { cleaned } from "../../src/audit/cleaning.ts";
-import { Rates } from "../../src/gateway/rates.ts";
-import { alwaysRule } from "../../src/policy/always.ts";
-import { decide, effectivePolicy } from "../../src/policy/policy.ts";
-import { redact, redactValue } from "../../src/schema/secret-patterns.ts";
+import { actionEntry } from "../../src/rules/actions/records.ts";
+import { cleaned } from "../../src/rules/audit/cleaning.ts";
+import { Rates } from "../../src/interfaces/gateway/rates.ts";
+import { alwaysRule } from "../../src/base/policy/always.ts";
+import { decide, effectivePolicy } from "../../src/base/policy/policy.ts";
+import { redact, redactValue } from "../../src/base/schema/secret-patterns.ts";
 import { aSandboxRow } from "../support/rows.ts";
 import { workMs } from "../support/work.ts";
 

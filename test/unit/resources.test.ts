@@ -1,8 +1,8 @@
 /** What a running sandbox gets when it asks for more, and what waits for a person. */
 import { describe, expect, test } from "vitest";
 import { grantedWithoutAsking } from "../../src/sandbox/admission.ts";
-import { ProjectConfig, UserConfig } from "../../src/schema/config.ts";
-import { ResourcesInput } from "../../src/schema/gateway.ts";
+import { ProjectConfig, UserConfig } from "../../src/base/schema/config.ts";
+import { ResourcesInput } from "../../src/base/schema/gateway.ts";
 
 const GIB = 1024 ** 3;
 const now = { cpus: 2, memoryBytes: 4 * GIB, diskBytes: 10 * GIB, processes: 4096 };

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { inScope } from "../../src/cli/start.ts";
+import { inScope } from "../../src/interfaces/cli/start.ts";
 
 describe("the scope an ordinary user's server runs in", () => {
   const place = mkdtempSync(join(tmpdir(), "viv-test-"));

@@ -1,6 +1,6 @@
 /** SC-10: what an answer repeats of a secret is taken out of it, however it is cut. */
 import { describe, expect, test } from "vitest";
-import { Scrubber } from "../../src/network/scrubber.ts";
+import { Scrubber } from "../../src/rules/network/scrubber.ts";
 
 const SECRET = "abcabcabd-secret";
 const STARS = "*".repeat(SECRET.length);

@@ -1,7 +1,16 @@
 /** Copies of settings files, as they are inside: parsed, without logins, and not there at all where they can't be parsed. */
 import { describe, expect, test } from "vitest";
-import { readLogins } from "../../src/capture/logins.ts";
-import { cargoConfig, environmentFile, gitconfig, npmrc, pipConf, type Sanitiser, shadow, yarnrc } from "../../src/capture/sanitise.ts";
+import { readLogins } from "../../src/machine/capture/logins.ts";
+import {
+  cargoConfig,
+  environmentFile,
+  gitconfig,
+  npmrc,
+  pipConf,
+  type Sanitiser,
+  shadow,
+  yarnrc,
+} from "../../src/machine/capture/sanitise.ts";
 
 const none = (): undefined => undefined;
 const shown = (sanitiser: Sanitiser, text: string): string | undefined => sanitiser(text, none);

@@ -1,9 +1,9 @@
 /** Commands that are not allowed, written in other ways that a shell runs alike: none of them may become allowed. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { decide, effectivePolicy, type EffectivePolicy } from "../../src/policy/policy.ts";
-import { parseShell } from "../../src/policy/shell/shell.ts";
-import type { AutonomyLevel, Role, Verdict, YoloLevel } from "../../src/schema/policy.ts";
+import { decide, effectivePolicy, type EffectivePolicy } from "../../src/base/policy/policy.ts";
+import { parseShell } from "../../src/base/policy/shell/shell.ts";
+import type { AutonomyLevel, Role, Verdict, YoloLevel } from "../../src/base/schema/policy.ts";
 import { Randomness } from "../support/randomness.ts";
 import { workMs } from "../support/work.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { compile, matches, mayMatch, UNKNOWN } from "../../src/policy/pattern.ts";
-import { decide, effectivePolicy } from "../../src/policy/policy.ts";
-import { parseShell } from "../../src/policy/shell/shell.ts";
+import { compile, matches, mayMatch, UNKNOWN } from "../../src/base/policy/pattern.ts";
+import { decide, effectivePolicy } from "../../src/base/policy/policy.ts";
+import { parseShell } from "../../src/base/policy/shell/shell.ts";
 import { workMs } from "../support/work.ts";
 
 function commands(text: string): string[][] {

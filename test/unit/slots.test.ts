@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Slots } from "../../src/drivers/native/slots.ts";
-import { aliasesOf, parseMounts } from "../../src/host/mounts.ts";
+import { Slots } from "../../src/machine/drivers/native/slots.ts";
+import { aliasesOf, parseMounts } from "../../src/base/host/mounts.ts";
 
 describe("slots of a volume", () => {
   let volume: string;

@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LIMITS } from "../../src/schema/limits.ts";
-import { backUpDaily, backupsOf } from "../../src/store/sqlite/backups.ts";
-import { openStore } from "../../src/store/sqlite/repair.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import { backUpDaily, backupsOf } from "../../src/base/store/sqlite/backups.ts";
+import { openStore } from "../../src/base/store/sqlite/repair.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import { aSandboxRow } from "../support/rows.ts";
 
 const DAY_MS = 24 * 3_600_000;

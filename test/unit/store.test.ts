@@ -17,12 +17,12 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { VivEvent } from "../../src/schema/event.ts";
-import { LIMITS } from "../../src/schema/limits.ts";
-import { MIGRATIONS, type Migration } from "../../src/store/migrations.ts";
-import { backupsOf } from "../../src/store/sqlite/backups.ts";
-import { openSqliteStore } from "../../src/store/sqlite/sqlite.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { VivEvent } from "../../src/base/schema/event.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import { MIGRATIONS, type Migration } from "../../src/base/store/migrations.ts";
+import { backupsOf } from "../../src/base/store/sqlite/backups.ts";
+import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
+import type { Store } from "../../src/base/store/store.ts";
 import { aCommand, aSandboxRow } from "../support/rows.ts";
 
 const SNAPSHOT = {

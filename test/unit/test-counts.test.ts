@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { countTests } from "../../src/experiments/test-counts.ts";
+import { countTests } from "../../src/work/checks/test-counts.ts";
 import { workMs } from "../support/work.ts";
 
 const VITEST = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadProjectConfig, type LoadedConfig } from "../../src/config/project-config.ts";
+import { loadProjectConfig, type LoadedConfig } from "../../src/base/config/project-config.ts";
 
 let project = "";
 beforeEach(() => {

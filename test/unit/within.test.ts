@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { within } from "../../src/host/within.ts";
+import { within } from "../../src/base/host/within.ts";
 
 describe("work with a time limit", () => {
   test("gives its result, or its error, when it ends in time", async () => {

@@ -1,0 +1,144 @@
+/** What the server keeps: the rows of the store. They outlive the server that wrote them, so every field of a later version is optional. */
+import type { Service } from "../schema/config.ts";
+import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
+import type { ChosenNetwork, NetworkRules } from "../schema/network.ts";
+import type { Autonomy } from "../schema/policy.ts";
+import type { PromoteInput, Promotion } from "../schema/promotion.ts";
+import type { CaptureReport, Limits, LiveFolder, Sandbox, Snapshot } from "../schema/sandbox.ts";
+import type { Secret } from "../schema/secret.ts";
+
+/** What is enough to find a launched sandbox again after a restart of the server. */
+export interface Launched {
+  readonly pid: number;
+  readonly start: string;
+  /** Id of the boot it was launched in. */
+  readonly boot: string;
+  /** Id of the state folder it belongs to; absent where it was launched before folders had one. */
+  readonly owner?: string;
+}
+
+/** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
+export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes"> {
+  /** Nobody chose where this is missing, as in rows of earlier versions. */
+  readonly autonomy?: Autonomy | undefined;
+  /** What a person chose for it of what its agents may ask more of; rows of earlier versions don't say. */
+  readonly givenLimits?: Partial<Pick<Limits, "cpus" | "memoryBytes">> | undefined;
+  /** What its volume was made from. */
+  readonly base: string;
+  /** The base whose changes were merged into it last, if any: what it changed is told against that one. */
+  readonly refreshedTo?: string | undefined;
+  readonly range: number;
+  readonly launched: Launched | null;
+  readonly user: string;
+  readonly env: Record<string, string>;
+  readonly environmentLeftOut: string[];
+  /** Names of variables that its config set; rows of earlier versions don't say. */
+  readonly environmentSet?: readonly string[] | undefined;
+  /** Rows of earlier versions have none. */
+  readonly notes?: string[] | undefined;
+  readonly untrusted: string[];
+  readonly masked: string[];
+  readonly exposed: string[];
+  readonly sudo: boolean;
+  /** What it reaches; nothing where this is missing, as in rows of earlier versions. */
+  readonly network?: NetworkRules | undefined;
+  /** What of that a person chose beside the configs; rows of earlier versions don't say. */
+  readonly networkChosen?: ChosenNetwork | undefined;
+  /** Services of the trusted config, started whenever processes start. */
+  readonly services: Record<string, Service>;
+  readonly home: string;
+  readonly currentSnapshot: string | null;
+  readonly idempotencyKey: string | null;
+  /** Whether it goes with the caller that made it. */
+  readonly held?: boolean | undefined;
+  /** Set while a rollback is under way: a crash ends in the snapshot's state. */
+  readonly restoring: string | null;
+  /** Set once removal has begun: a crash ends in it being gone. */
+  readonly removing: boolean;
+}
+
+/** A snapshot as it is kept. */
+export interface SnapshotRow extends Snapshot {
+  /** What its volume said of it when it was made; absent where it says nothing. */
+  readonly seal?: string | undefined;
+  /** As of its sandbox, when it was made. */
+  readonly refreshedTo?: string | undefined;
+}
+
+/** An experiment as it is kept. */
+export interface ExperimentRow extends Experiment {
+  /** What was asked for; without the caller's environment once the origin has it. */
+  readonly input: ExperimentInput;
+  /** Frozen reality that all attempts start from: a snapshot, and the sandbox of the experiment that holds it. */
+  readonly origin: { readonly sandbox: string; readonly snapshot: string } | null;
+  /** Patterns of protected files; null stands for tests and their configuration. */
+  readonly protect: readonly string[] | null;
+}
+
+/** A promotion as it is kept. */
+export interface PromotionRow extends Omit<Promotion, "kept"> {
+  /** Absent where there are none. */
+  readonly kept?: readonly string[];
+  /** What was asked for, without the caller's environment. */
+  readonly input: PromoteInput | null;
+  /** Snapshot that holds the state being promoted. */
+  readonly snapshot: string | null;
+  /** What a person approved: stages, and accepted risks, each with the hash of the plan. */
+  readonly approved: readonly string[];
+  /** Hash of the plan that the checks were run on. */
+  readonly verified: string | null;
+  /** Set once the project is being written to, until that is known to have ended. */
+  readonly writing: boolean;
+  /** Whether the change lies in the project's folder, and an undo has something to take back. */
+  readonly written: boolean;
+}
+
+/** A secret as it is kept. */
+export interface SecretRow extends Secret {
+  /** Its value, encrypted. */
+  readonly sealed: string;
+}
+
+export interface ProjectRow {
+  readonly id: string;
+  readonly path: string;
+  /** Hash of the trusted config content. */
+  readonly trusted: string | null;
+}
+
+/** A folder of reality that a base holds. */
+export interface CapturedRoot {
+  /** Absolute path in reality and inside. */
+  readonly path: string;
+  /** Its number: roots/<n> of a volume. */
+  readonly slot: number;
+  /** Its content is not reality's folder of that path, and never becomes stale. */
+  readonly taken?: true;
+}
+
+/** A folder of the project that a base shares with reality instead of holding it. */
+export interface LiveRoot extends LiveFolder {
+  /** Its number: live/<n> of a volume. */
+  readonly slot: number;
+}
+
+/** Ids that are larger than those every sandbox has. */
+export interface LargeIds {
+  readonly uids: readonly number[];
+  readonly gids: readonly number[];
+}
+
+/** A frozen view of a project. */
+export interface Base {
+  readonly id: string;
+  /** Id of the project. */
+  readonly project: string;
+  readonly takenAt: string;
+  readonly roots: readonly CapturedRoot[];
+  readonly live: readonly LiveRoot[];
+  /** Files too large to capture, shown read-only: absolute paths. */
+  readonly readOnly: readonly string[];
+  /** What owns files in it; absent in bases that were taken before this was looked for. */
+  readonly owners?: LargeIds;
+  readonly report: CaptureReport;
+}

@@ -1,0 +1,221 @@
+/** The servers: one on a Unix socket that only its owner reaches, and one on loopback with a token when asked. */
+import { chmodSync, lstatSync, mkdirSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import { dirname } from "node:path";
+import type { Duplex } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { getRequestListener } from "@hono/node-server";
+import type { Engine } from "../operations/operations.ts";
+import { ERRORS, VivError } from "../../base/schema/errors.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { createApp, type ErrorListener } from "./app.ts";
+import type { AppEnv } from "./env.ts";
+import { guard, type TcpAccess } from "./guard.ts";
+import { proxyRequest, proxyTarget, proxyUpgrade } from "./proxy.ts";
+import { Sockets } from "./sockets.ts";
+
+const HEADERS_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 60_000;
+const SWEEP_MS = 10;
+/** sun_path holds 108 bytes with its NUL. */
+const MAX_SOCKET_PATH_BYTES = 107;
+
+export interface ListenOptions {
+  readonly version: string;
+  /** Path of the Unix socket, in a folder that is the owner's alone. */
+  readonly socketPath: string;
+  /** Also on 127.0.0.1; port 0 takes a free one. */
+  readonly tcp?: { readonly port: number; readonly token: string };
+  /** Hears of errors that are defects. */
+  readonly onError: ErrorListener;
+}
+
+export interface Listening {
+  /** Port on 127.0.0.1. */
+  readonly port: number | null;
+  /** Stops accepting, ends streams, waits for running requests up to a limit. */
+  close(): Promise<void>;
+}
+
+function answer(outgoing: ServerResponse, error: VivError): void {
+  if (outgoing.headersSent) return void outgoing.destroy();
+  const body = JSON.stringify(error.toBody());
+  outgoing.writeHead(ERRORS[error.code].status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    connection: "close",
+  });
+  outgoing.end(body);
+}
+
+function answerRaw(socket: Duplex, error: VivError): void {
+  const body = JSON.stringify(error.toBody());
+  socket.end(
+    `HTTP/1.1 ${ERRORS[error.code].status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** Everything behind the sockets: one app, whichever way a request came. */
+class Front {
+  readonly sockets: Sockets;
+  readonly #engine: Engine;
+  readonly #onError: ErrorListener;
+  readonly #listener: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
+
+  constructor(engine: Engine, options: ListenOptions, closing: AbortSignal) {
+    this.#engine = engine;
+    this.#onError = options.onError;
+    this.sockets = new Sockets(engine.streams, closing);
+    const app = createApp(engine, options.version, options.onError);
+    this.#listener = getRequestListener((request, env) => app.fetch(request, { ...(env as AppEnv["Bindings"]), closing }), {
+      overrideGlobalObjects: false,
+    });
+  }
+
+  async request(incoming: IncomingMessage, outgoing: ServerResponse, access: TcpAccess | undefined): Promise<void> {
+    try {
+      guard(incoming, access);
+      const target = proxyTarget(incoming.url ?? "");
+      if (target !== undefined) return await proxyRequest(this.#engine.streams, target, incoming, outgoing);
+      if (incoming.method === "HEAD") throw new VivError("not_found", "There is no such route.");
+      await this.#listener(incoming, outgoing);
+    } catch (error) {
+      answer(outgoing, this.#known(error));
+    }
+  }
+
+  async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer, access: TcpAccess | undefined): Promise<void> {
+    socket.on("error", () => socket.destroy());
+    try {
+      guard(incoming, access);
+      const target = proxyTarget(incoming.url ?? "");
+      if (target !== undefined) await proxyUpgrade(this.#engine.streams, target, incoming, socket, head);
+      else await this.sockets.upgrade(incoming, socket, head);
+    } catch (error) {
+      answerRaw(socket, this.#known(error));
+    }
+  }
+
+  /** Of a server that listens already: it goes on. */
+  failed(error: Error): void {
+    this.#onError(VivError.from(error));
+  }
+
+  #known(error: unknown): VivError {
+    const known = VivError.from(error);
+    if (known.code === "internal") this.#onError(known);
+    return known;
+  }
+}
+
+/** Long streams are no slow requests: only headers have a time limit here, and JSON bodies where they are read. */
+function makeServer(front: Front, access: () => TcpAccess | undefined): Server {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 2,
+      requestTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      noDelay: true,
+    },
+    (incoming, outgoing) => void front.request(incoming, outgoing, access()),
+  );
+  server.on("upgrade", (incoming, socket, head) => void front.upgrade(incoming, socket, head, access()));
+  server.on("listening", () => server.on("error", (error) => front.failed(error)));
+  server.maxConnections = LIMITS.maxConnections;
+  return server;
+}
+
+async function bind(server: Server, where: { path: string } | { host: string; port: number }): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    // As many may wait to be let in as may be in: with fewer, a crowd that comes at once is turned away.
+    server.listen({ ...where, backlog: LIMITS.maxConnections }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+async function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path, () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.once("error", () => resolve(false));
+  });
+}
+
+/** The folder keeps others away from the moment the socket exists; its own mode is the second lock. */
+async function bindPrivately(server: Server, path: string): Promise<void> {
+  const folder = dirname(path);
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES)
+    throw new VivError("config_invalid", `The socket's path ${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes.`, {
+      remedy: "Choose a shorter VIV_HOME.",
+    });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, mode } = lstatSync(folder);
+  if (uid !== process.geteuid?.() || (mode & 0o077) !== 0)
+    throw new VivError("config_invalid", `The folder ${folder} of the socket is open to others.`, {
+      remedy: `Run \`chmod 700 ${folder}\`, or use another VIV_HOME.`,
+    });
+  if (await answers(path)) throw new VivError("server_running", `Another server listens on ${path}.`);
+  rmSync(path, { force: true });
+  await bind(server, { path });
+  chmodSync(path, 0o600);
+}
+
+async function bindLoopback(server: Server, port: number): Promise<number> {
+  try {
+    await bind(server, { host: "127.0.0.1", port });
+  } catch (error) {
+    throw new VivError(
+      "config_invalid",
+      `Port ${port} of 127.0.0.1 cannot be had: ${error instanceof Error ? error.message : String(error)}.`,
+      { cause: error, remedy: "Choose another port." },
+    );
+  }
+  return (server.address() as AddressInfo).port;
+}
+
+async function closeServers(servers: readonly Server[], sockets: Sockets, closing: AbortController): Promise<void> {
+  const closed = Promise.all(servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))));
+  closing.abort();
+  sockets.close();
+  // A connection whose answer was under way is idle once it is sent.
+  const sweep = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), SWEEP_MS);
+  const patience = new AbortController();
+  const late = delay(LIMITS.shutdownMs, undefined, { signal: patience.signal, ref: false }).then(
+    () => {
+      sockets.terminate();
+      for (const server of servers) server.closeAllConnections();
+    },
+    () => undefined,
+  );
+  await Promise.race([closed, late]);
+  clearInterval(sweep);
+  patience.abort();
+}
+
+export async function listen(engine: Engine, options: ListenOptions): Promise<Listening> {
+  const closing = new AbortController();
+  const front = new Front(engine, options, closing.signal);
+  const local = makeServer(front, () => undefined);
+  await bindPrivately(local, options.socketPath);
+  const servers = [local];
+  let access: TcpAccess | undefined;
+  if (options.tcp !== undefined) {
+    const server = makeServer(front, () => access);
+    servers.push(server);
+    try {
+      access = { port: await bindLoopback(server, options.tcp.port), token: options.tcp.token };
+    } catch (error) {
+      local.close();
+      throw error;
+    }
+  }
+  return { port: access?.port ?? null, close: () => closeServers(servers, front.sockets, closing) };
+}

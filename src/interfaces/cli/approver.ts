@@ -1,0 +1,26 @@
+/** Who may answer questions: a person at a terminal, or whoever was given the token. A program that calls `viv` is neither. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { findPaths } from "../../base/config/paths.ts";
+import { VivError } from "../../base/schema/errors.ts";
+
+export function approverToken(env: Readonly<Record<string, string | undefined>>): string {
+  const given = env["VIV_APPROVER_TOKEN"];
+  if (given !== undefined && given !== "") return given;
+  if (!process.stdin.isTTY || !process.stdout.isTTY)
+    throw new VivError("unauthorized", "Approvals are given by a person, on a terminal.", {
+      remedy: "Run it on a terminal, or give an approver's token in VIV_APPROVER_TOKEN.",
+    });
+  return readFileSync(join(findPaths(env).home, "approver-token"), "utf8").trim();
+}
+
+/** Undefined where this one may not answer. */
+export function approverIfAny(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  try {
+    return approverToken(env);
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    if (code === "unauthorized" || code === "ENOENT" || code === "EACCES") return undefined;
+    throw error;
+  }
+}

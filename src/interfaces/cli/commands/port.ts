@@ -1,0 +1,108 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { VivError } from "../../../base/schema/errors.ts";
+import type { Client } from "../../client/client.ts";
+import type { EventType } from "../../../base/schema/event.ts";
+import type { Sandbox } from "../../../base/schema/sandbox.ts";
+import { command } from "../command.ts";
+import { follow, type Surroundings } from "../follow.ts";
+import type { Screen } from "../screen.ts";
+import { clean } from "../text.ts";
+import { parsePort } from "../values.ts";
+import { isEnded } from "./ls.ts";
+
+const ENDINGS: ReadonlySet<EventType> = new Set(["sandbox.completed", "sandbox.failed", "sandbox.removed"]);
+
+async function tunnel(client: Client, sandbox: string, port: number, local: Socket, screen: Screen): Promise<void> {
+  local.on("error", () => local.destroy());
+  try {
+    const inside = await client.dial(sandbox, port);
+    inside.on("error", () => local.destroy());
+    local.on("close", () => inside.destroy());
+    inside.on("close", () => local.destroy());
+    local.pipe(inside).pipe(local);
+    local.resume();
+  } catch (error) {
+    screen.say(`viv: a connection failed: ${clean(VivError.from(error).message)}`);
+    local.destroy();
+  }
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const why = error.code === "EADDRINUSE" ? "is taken" : `can't be opened (${error.code ?? error.message})`;
+      reject(
+        new VivError("busy", `Local port ${port} ${why}.`, { cause: error, remedy: "Choose another local port, or 0 for any free one." }),
+      );
+    });
+    server.listen(port, "127.0.0.1", () => {
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : port);
+    });
+  });
+}
+
+export default command({
+  name: "port",
+  summary: "Open a local port that leads to a port inside a sandbox",
+  details:
+    "Listens on 127.0.0.1 until ctrl-C or the end of the sandbox, which is in use meanwhile and does not become idle. With --json the address is printed once, as soon as it listens.",
+  examples: [
+    ["viv port try 3000", "http://127.0.0.1:3000 is port 3000 inside"],
+    ["viv port try 3000 8080", "local port 8080 leads to 3000 inside"],
+    ["viv port try 5432 0", "any free local port; it is printed"],
+  ],
+  options: {},
+  positionals: [
+    { name: "SANDBOX", summary: "Id or name", completes: "sandbox" },
+    { name: "PORT", summary: "Port inside" },
+    { name: "LOCAL", summary: "Local port; the same number if left out, 0 for any free one", optional: true },
+  ],
+  async run({ positionals: [name = "", inside = "", local = inside], json, screen, env, client }) {
+    const port = parsePort("PORT", inside);
+    const wanted = local === "0" ? 0 : parsePort("LOCAL", local);
+    const server = await client();
+    const sandbox = await server.call("inspectSandbox", { sandbox: name });
+    if (isEnded(sandbox.state)) throw ended(sandbox);
+    const open = new Set<Socket>();
+    const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+      open.add(socket);
+      socket.once("close", () => open.delete(socket));
+      void tunnel(server, sandbox.id, port, socket, screen);
+    });
+    const address = await listen(listener, wanted);
+    if (json) screen.json({ sandbox: sandbox.id, port, local: address, address: `127.0.0.1:${address}` });
+    else screen.print(`127.0.0.1:${address} leads to port ${port} in ${sandbox.name}. Ctrl-C ends it.`);
+    const stop = new AbortController();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+    try {
+      await untilEnded({ client: server, screen, env, say: (line) => screen.say(line) }, sandbox, port, stop.signal);
+    } finally {
+      listener.close();
+      for (const socket of open) socket.destroy();
+    }
+  },
+});
+
+/** The sandbox is in use meanwhile. Rejects when it ends; resolves at the signal. */
+async function untilEnded(around: Surroundings, sandbox: Sandbox, port: number, signal: AbortSignal): Promise<void> {
+  const states = follow(around, {
+    look: async () => (await around.client.call("listSandboxes", {})).sandboxes.find(({ id }) => id === sandbox.id),
+    concerns: (event) => event.sandbox === sandbox.id,
+    isStep: ({ type }) => !ENDINGS.has(type),
+    isOver: (now) => now === undefined || isEnded(now.state),
+    uses: { uses: sandbox.id, as: `port ${port}` },
+    signal,
+  });
+  for await (const now of states) {
+    if (now === undefined) throw new VivError("not_found", `Sandbox ${sandbox.name} was removed; the port is closed.`);
+    if (isEnded(now.state)) throw ended(now);
+  }
+}
+
+function ended({ name, state, reason }: Sandbox): VivError {
+  const why = reason === null ? "" : ` (${clean(reason)})`;
+  return new VivError("not_running", `Sandbox ${name} ${state === "failed" ? "has failed" : "was stopped"}${why}; the port is closed.`, {
+    remedy: `\`viv start ${name}\` brings it back with its files; then start what listens in it, and open the port again.`,
+  });
+}

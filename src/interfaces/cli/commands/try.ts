@@ -1,0 +1,91 @@
+import type { Experiment } from "../../../base/schema/experiment.ts";
+import { command, type Invocation } from "../command.ts";
+import { shortId } from "../references.ts";
+import { TRY_OPTIONS, tryInput } from "../try-input.ts";
+import { usageError } from "../values.ts";
+import { askWinner, CANCELLED, exitCode, heading, Interrupts, report, reportChoice, runToEnd, type Watching } from "../watch-experiment.ts";
+import { promotionExit, settle } from "../promote-run.ts";
+import { printSettled } from "../promotion-view.ts";
+
+const NOT_PROMOTED = 1;
+
+async function run({ options, rest, json, screen, cwd, env, client }: Invocation<typeof TRY_OPTIONS>): Promise<number> {
+  const input = await tryInput(options, rest, { cwd, env });
+  if (looksUnquoted(rest))
+    screen.say(`Each word is an approach of its own here; a line with spaces is quoted: viv try '${rest.join(" ")}'.`);
+  const canAsk = !json && !options.detach && process.stdin.isTTY && process.stderr.isTTY;
+  if (input.pick === "ask" && !canAsk)
+    throw usageError(
+      "--pick ask needs a terminal to ask on.",
+      "Use --pick auto, or --pick none and choose later with `viv experiment ID pick NAME`.",
+    );
+  const interrupts = new Interrupts();
+  try {
+    const around = { client: await client(), screen, env };
+    const started = await screen.during("Starting", around.client.call("startExperiment", input));
+    if (options.detach) {
+      if (json) screen.json(started);
+      else if (!screen.terminal) screen.print(started.id);
+      else screen.print(`${heading(started)}\nFollow it with: viv experiment ${shortId(started.id)} --follow`);
+      return 0;
+    }
+    screen.say(heading(started));
+    const ended = await runToEnd(around, interrupts, started);
+    interrupts.end();
+    const asking = ended.state === "choosing" && canAsk && !interrupts.happened;
+    if (!json) await report(around, ended);
+    const experiment = asking ? await choose(around, ended) : ended;
+    const begun = input.promote === true ? await promotionOf(around, experiment) : experiment.promotion;
+    const promotion = begun === null ? undefined : await settle(around, begun);
+    if (json) screen.json(experiment);
+    else if (promotion !== undefined) printSettled(screen, promotion);
+    if (interrupts.happened) return CANCELLED;
+    if (promotion !== undefined) return promotionExit(promotion);
+    // A winner that was to be promoted and was not is no success.
+    return exitCode(experiment) || (input.promote === true ? NOT_PROMOTED : 0);
+  } finally {
+    interrupts.end();
+  }
+}
+
+/** One that waits for an approval is not yet the experiment's. */
+async function promotionOf({ client }: Watching, { id, winner, promotion }: Experiment): Promise<string | null> {
+  if (promotion !== null || winner === null) return promotion;
+  const { promotions } = await client.call("listPromotions", {});
+  return promotions.find(({ experiment }) => experiment === id)?.id ?? null;
+}
+
+async function choose(around: Watching, experiment: Experiment): Promise<Experiment> {
+  const attempt = await askWinner(experiment);
+  if (attempt === undefined) {
+    around.screen.say(`\nNone is chosen. Choose later with: viv experiment ${shortId(experiment.id)} pick NAME`);
+    return experiment;
+  }
+  const chosen = await around.client.call("pickWinner", { experiment: experiment.id, attempt });
+  await reportChoice(around, chosen);
+  return chosen;
+}
+
+/** Words of one line, as a newcomer types them. */
+function looksUnquoted(lines: readonly string[]): boolean {
+  return lines.length > 1 && lines.every((line) => !/\s/.test(line));
+}
+
+export default command({
+  name: "try",
+  summary: "Try several approaches at once, each in its own clone, and compare them",
+  details:
+    "Each COMMAND is a line for the shell and runs in a clone of the project as it is now; nothing of it reaches the real project. The checks then judge each attempt in a fresh copy of what it left, and the project as it is, too (the baseline). A winner's command ended with 0, all its checks pass, also with its change alone in a fresh clone, and it changed something; among several the rules decide. The exit code is 0 with a winner, or with --pick none when all ran, else 1. Ctrl-C stops cleanly and keeps what was done; a second one kills. With --json the experiment is printed as one object when it is over.",
+  examples: [
+    ["viv try 'npm update' './fix.sh' 'git revert --no-edit HEAD' --check 'npm test'", "which of the three makes the tests pass?"],
+    [
+      "viv try -a patch='git apply fix.patch' -a revert='git revert --no-edit HEAD' -c 'make test' --promote",
+      "with names, and the winner into the project",
+    ],
+    ["viv try 'sed -i s/-O1/-O2/ Makefile' 'sed -i s/-O1/-O3/ Makefile' --check make --measure ./bench.sh", "which is faster?"],
+    ["viv try -f attempts.json --detach", "from a file, in the background"],
+  ],
+  options: TRY_OPTIONS,
+  positionals: [{ name: "COMMAND", summary: "A line for the shell, quoted as one word; one per approach", optional: true, rest: "values" }],
+  run,
+});

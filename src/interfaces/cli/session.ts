@@ -1,0 +1,153 @@
+/** A command inside, wired to this process: input, output, signals and the terminal, unchanged both ways. */
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import type { CommandEnd } from "../../base/schema/command.ts";
+import type { CommandStream } from "../client/client.ts";
+import { DetachKeys } from "./detach-keys.ts";
+
+export interface SessionOptions {
+  /** Raw keys and resizes go to the command. */
+  readonly terminal: boolean;
+  readonly stdin: boolean;
+  /** Signals to this process are the command's, or make this process leave while the command goes on. */
+  readonly signals: "forward" | "leave";
+  /** Ctrl-P ctrl-Q leaves the command running. */
+  readonly detachable: boolean;
+  /** What of the keys is the command's; all of them if left out. */
+  readonly filter?: (typed: Buffer) => Buffer;
+  readonly onGap: (bytes: number) => void;
+  /** Where output goes; this process's own if left out. */
+  readonly stdout?: Writable;
+  readonly stderr?: Writable;
+}
+
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+const LEAVING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** How a session ends: with its command, by the user's leaving, or because nobody reads the output any more. */
+export type SessionEnd = CommandEnd | "detached" | "unread";
+
+/** Exit code of a program whose output nobody reads: 128 + SIGPIPE. */
+export const UNREAD_EXIT_CODE = 141;
+
+export async function runSession(stream: CommandStream, options: SessionOptions): Promise<SessionEnd> {
+  const left = Promise.withResolvers<"detached" | "unread">();
+  const undo: Undo[] = [];
+  try {
+    undo.push(noticeClosedPipes(() => left.resolve("unread")));
+    undo.push(options.signals === "forward" ? forwardSignals(stream) : leaveOnSignals(() => left.resolve("detached")));
+    if (options.terminal) undo.push(useTerminal(stream));
+    if (options.stdin) undo.push(pumpInput(stream, options.filter, options.detachable ? () => left.resolve("detached") : undefined));
+    const ended = pumpOutput(stream, options).then(() => stream.end);
+    // Output that breaks off after its reader left is no news.
+    left.promise.then(() => ended.catch(() => undefined)).catch(() => undefined);
+    return await Promise.race([left.promise, ended]);
+  } finally {
+    for (const step of undo.toReversed()) step();
+    stream.close();
+  }
+}
+
+type Undo = () => void;
+
+function noticeClosedPipes(onClosed: () => void): Undo {
+  const notice = (error: NodeJS.ErrnoException): void => {
+    if (error.code === "EPIPE") onClosed();
+  };
+  for (const stream of [process.stdout, process.stderr]) stream.prependListener("error", notice);
+  return () => {
+    for (const stream of [process.stdout, process.stderr]) stream.off("error", notice);
+  };
+}
+
+/** The first ctrl-C is the command's; a second one means it. */
+function forwardSignals(stream: CommandStream): Undo {
+  let interrupts = 0;
+  const forward = (name: NodeJS.Signals): void => {
+    if (name === "SIGINT") interrupts += 1;
+    stream.signal(interrupts > 1 && name === "SIGINT" ? "KILL" : name.slice(3));
+  };
+  for (const name of FORWARDED) process.on(name, forward);
+  return () => {
+    for (const name of FORWARDED) process.off(name, forward);
+  };
+}
+
+function leaveOnSignals(onLeave: () => void): Undo {
+  for (const name of LEAVING) process.on(name, onLeave);
+  return () => {
+    for (const name of LEAVING) process.off(name, onLeave);
+  };
+}
+
+function useTerminal(stream: CommandStream): Undo {
+  const resize = (): void => {
+    if (process.stdout.isTTY) stream.resize(process.stdout.rows, process.stdout.columns);
+  };
+  const raw = (on: boolean): void => {
+    if (process.stdin.isTTY) process.stdin.setRawMode(on);
+  };
+  const restore = (): void => raw(false);
+  process.on("SIGWINCH", resize);
+  process.on("exit", restore);
+  raw(true);
+  return () => {
+    process.off("SIGWINCH", resize);
+    process.off("exit", restore);
+    restore();
+  };
+}
+
+/** Reads on only when the command took what was read before. */
+function pumpInput(stream: CommandStream, filter: SessionOptions["filter"], onDetach: (() => void) | undefined): Undo {
+  const stdin = process.stdin;
+  const keys = onDetach === undefined ? undefined : new DetachKeys();
+  const onData = (typed: Buffer): void => {
+    const chunk = filter?.(typed) ?? typed;
+    const passed = keys === undefined ? { data: chunk, detach: false } : keys.pass(chunk);
+    if (passed.detach) onDetach?.();
+    if (passed.data.length === 0) return;
+    stdin.pause();
+    stream.write(passed.data).then(
+      () => stdin.resume(),
+      // The command has ended or the connection has: whoever waits for its end hears it.
+      () => undefined,
+    );
+  };
+  const onEnd = (): void => stream.endInput();
+  stdin.on("data", onData);
+  stdin.once("end", onEnd);
+  // A closed or unreadable standard input is an empty one.
+  stdin.once("error", onEnd);
+  return () => {
+    stdin.off("data", onData);
+    stdin.off("end", onEnd);
+    stdin.pause();
+    stdin.unref?.();
+    // A read that is under way on a pipe or file would hold the process open.
+    if (!stdin.isTTY) stdin.destroy();
+  };
+}
+
+async function pumpOutput(stream: CommandStream, options: SessionOptions): Promise<void> {
+  const targets = { stdout: options.stdout ?? process.stdout, stderr: options.stderr ?? process.stderr };
+  for await (const chunk of stream.output) {
+    if (chunk.stream === "gap") options.onGap(chunk.bytes);
+    else await write(targets[chunk.stream], chunk.data);
+  }
+  // What is kept back comes before the end.
+  if (options.stdout !== undefined) await new Promise<void>((resolve) => targets.stdout.write("", () => resolve()));
+}
+
+async function write(target: Writable, data: Uint8Array): Promise<void> {
+  if (!target.write(data)) await once(target, "drain");
+}
+
+const USUAL_SIGNALS: ReadonlySet<string | null> = new Set(["SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE", "INT", "TERM", "HUP", "PIPE"]);
+
+/** The one line that explains an end a user did not cause; undefined where there is nothing to explain. */
+export function explainEnd(end: CommandEnd): string | undefined {
+  if (end.cause === "exit" || end.message === null) return undefined;
+  if (end.cause === "signal" && USUAL_SIGNALS.has(end.signal)) return undefined;
+  return end.message;
+}

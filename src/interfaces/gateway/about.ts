@@ -1,0 +1,24 @@
+/** What a sandbox is told about itself. */
+import type { Parts } from "../../sandbox/parts.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Call } from "./desk.ts";
+import type { Reply } from "./http.ts";
+
+export async function about({ store }: Parts, { row }: Call): Promise<Reply> {
+  const { id, name, project, limits, createdAt, idleMs } = row;
+  const others = (await store.sandboxes()).filter((other) => areSiblings(row, other));
+  const siblings = others.map((other) => ({ id: other.id, name: other.name }));
+  return { status: 200, body: { id, name, project, limits, createdAt, idleMs, siblings } };
+}
+
+/**
+ * Sandboxes that may speak with each other. Attempts of experiments and the clones that judge them are nobody's siblings:
+ * what they are compared by must be their own.
+ */
+export function areSiblings(one: SandboxRow, other: SandboxRow): boolean {
+  return one.id !== other.id && one.project === other.project && [one, other].every((row) => row.walled && !row.removing && !isJudged(row));
+}
+
+function isJudged({ labels }: SandboxRow): boolean {
+  return "experiment" in labels || labels["role"] === "verification";
+}

@@ -1,0 +1,96 @@
+/** Siblings of one project that ask each other, as requests of the gateway. Every request is recorded before the sibling sees it. */
+import type { Audit } from "../../rules/audit/audit.ts";
+import type { AuditEntry } from "../../base/schema/audit.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { AnswerInput, CoordinateInput, MessagesQuery } from "../../base/schema/gateway.ts";
+import type { Store } from "../../base/store/store.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { areSiblings } from "./about.ts";
+import { Coordination } from "./coordination.ts";
+import type { Call, DeskParts } from "./desk.ts";
+import { parse, type Reply } from "./http.ts";
+
+export class Conversations {
+  readonly #store: Store;
+  readonly #audit: Audit;
+  readonly #coordination = new Coordination();
+
+  constructor({ parts, audit }: DeskParts) {
+    this.#store = parts.store;
+    this.#audit = audit;
+  }
+
+  forget(sandbox: string): void {
+    this.#coordination.forget(sandbox);
+  }
+
+  async coordinate({ row, named, body, signal }: Call): Promise<Reply> {
+    const { action, context, fromSandboxId, timeout } = parse(CoordinateInput, body);
+    if (fromSandboxId !== undefined && fromSandboxId !== row.id && fromSandboxId !== row.name)
+      throw new VivError("denied", "fromSandboxId is not the sandbox that asks.", { remedy: "Leave it out: the socket says who asks." });
+    const to = await this.#sibling(row, named["to"] ?? "");
+    const details = { to: to.id, action, context: context ?? null };
+    try {
+      const [message, answer] = await this.#coordination.request(
+        row,
+        to,
+        { action, context: context ?? null },
+        {
+          timeoutMs: timeout * 1000,
+          signal,
+          record: ({ id }) => this.#record(row, { action: "coordinate_sibling", target: to.name, arguments: { message: id, ...details } }),
+        },
+      );
+      return { status: 200, body: { message: message.id, from: to.id, fromName: to.name, provenance: "sibling", answer } };
+    } catch (error) {
+      if (error instanceof VivError && (error.code === "coordination_cycle" || error.code === "no_capacity"))
+        await this.#record(row, {
+          action: "coordinate_sibling",
+          target: to.name,
+          arguments: details,
+          label: "DENIED",
+          rule: error.code,
+          reason: error.message,
+        });
+      throw error;
+    }
+  }
+
+  async messages({ row, query, signal }: Call): Promise<Reply> {
+    const { wait, after } = parse(MessagesQuery, query);
+    return { status: 200, body: { messages: await this.#coordination.messages(row.id, after, wait * 1000, signal) } };
+  }
+
+  async answer({ row, named, body }: Call): Promise<Reply> {
+    const id = named["message"] ?? "";
+    const { answer } = parse(AnswerInput, body);
+    const { from } = this.#coordination.asked(row.id, id);
+    await this.#record(row, { action: "coordinate_sibling.answer", target: from.name, arguments: { message: id, answer } });
+    this.#coordination.answer(row.id, id, answer);
+    return { status: 200, body: { ok: true } };
+  }
+
+  /** One that is not there and one of another project are told apart by nobody inside. */
+  async #sibling(row: SandboxRow, reference: string): Promise<SandboxRow> {
+    if (reference === "self" || reference === row.id || reference === row.name) return row;
+    const found = (await this.#store.sandbox(reference)) ?? (await this.#store.sandboxByName(reference));
+    if (found === undefined || !areSiblings(row, found))
+      throw new VivError("not_found", `There is no sibling ${reference.slice(0, 64)}.`, {
+        remedy: "GET /sandbox/self names the siblings.",
+      });
+    if (found.state !== "running") throw new VivError("not_running", `Sandbox ${found.name} is ${found.state}.`);
+    return found;
+  }
+
+  #record(row: SandboxRow, entry: Pick<AuditEntry, "action" | "target" | "arguments"> & Partial<AuditEntry>): Promise<unknown> {
+    return this.#audit.record({
+      actor: { kind: "agent", name: row.name },
+      label: "AUTONOMOUS",
+      rule: null,
+      reason: null,
+      sandbox: row.id,
+      snapshot: row.currentSnapshot,
+      ...entry,
+    });
+  }
+}

@@ -1,0 +1,58 @@
+/** What the server can do, as the API, later MCP, and tests call it. */
+import type { Duplex, Readable } from "node:stream";
+import type { OperationName, OutputOf, ParsedOf } from "../../base/schema/contracts.ts";
+import type { VivEvent } from "../../base/schema/event.ts";
+import type { FileChange, FileEntry } from "../../base/schema/files.ts";
+import type { ExecOpen } from "../../base/schema/streams.ts";
+import type { CommandStream } from "../../sandbox/stream.ts";
+
+export type Handlers = {
+  readonly [Operation in OperationName]: (input: ParsedOf<Operation>, signal: AbortSignal) => Promise<OutputOf<Operation>>;
+};
+
+/** A use of a sandbox: what keeps it from being idle. */
+export interface Use {
+  readonly sandbox: string;
+  /** What the use is called where the sandbox is shown. */
+  readonly as: string;
+}
+
+export interface EventOptions {
+  /** Only those about this sandbox. */
+  readonly sandbox?: string | undefined;
+  /** A sandbox that is in use while the caller listens. */
+  readonly use?: Use | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface Streams {
+  exec(sandbox: string, open: ExecOpen): Promise<CommandStream>;
+  attach(sandbox: string, command: string, stdin: boolean): Promise<CommandStream>;
+  dial(sandbox: string, port: number): Promise<Duplex>;
+  readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }>;
+  writeFile(
+    sandbox: string,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    options: { user?: string; mode?: number; parents?: boolean },
+  ): Promise<FileEntry>;
+  /** Changes until the signal. Rejects when there can be no watch, as long as that can be told at once. */
+  watchFiles(
+    sandbox: string,
+    path: string,
+    options: { user?: string; recursive: boolean; signal: AbortSignal },
+  ): Promise<AsyncIterable<FileChange>>;
+  /** What a sandbox changed in the project, for `git apply`. */
+  patch(sandbox: string, options: { readonly promotable: boolean }): Promise<Readable>;
+  /** A tar archive of a file or folder. */
+  packFiles(sandbox: string, path: string, user?: string): Promise<Readable>;
+  /** Unpacks a tar archive into a folder: nothing outside it, links and special files refused. */
+  unpackFiles(sandbox: string, path: string, archive: Readable, user?: string): Promise<{ files: number; bytes: number }>;
+  /** Events after a sequence number, then live ones, until the signal. A listener that lags is ended. */
+  events(after: number, options: EventOptions): Promise<AsyncIterable<VivEvent>>;
+}
+
+export interface Engine {
+  readonly operations: Handlers;
+  readonly streams: Streams;
+}

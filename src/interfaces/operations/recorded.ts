@@ -1,0 +1,225 @@
+/**
+ * What a person does, as the audit trail tells it. Every operation and every stream has a row: one that is missing does not compile.
+ * What only looks is not recorded, and what another part records with more to say is left to it.
+ */
+import type { OperationName, OutputOf, ParsedOf } from "../../base/schema/contracts.ts";
+import type { AuditEntry } from "../../base/schema/audit.ts";
+import { DEFAULT_YOLO } from "../../base/schema/policy.ts";
+import type { Sandbox } from "../../base/schema/sandbox.ts";
+import type { CommandSpec } from "../../base/schema/command.ts";
+import type { Streams } from "./operations.ts";
+
+type Details = Readonly<Record<string, AuditEntry["arguments"] | undefined>>;
+
+export interface Told {
+  readonly action: string;
+  /** Left out, it is the name of the sandbox. */
+  readonly target?: string;
+  readonly details?: Details;
+  /** Id of a sandbox, where it is none that the input names. */
+  readonly sandbox?: string;
+}
+
+/** Told before it is done, once it is known to be about something. */
+export interface Act<Input extends readonly unknown[]> {
+  readonly act: (...input: Input) => Told | undefined;
+  /** Done so often, one after the other, that records wait a moment for each other. */
+  readonly often?: true;
+  /** Whether more is possible afterwards than before: then it is not done without a durable record. */
+  readonly widens?: (...input: Input) => boolean;
+}
+
+/** Told when it is there and has a name; cut short, it leaves nothing. */
+export interface Making<Input extends readonly unknown[], Output> {
+  readonly made: (output: Output, ...input: Input) => readonly Told[];
+  /** What is done besides, told before. */
+  readonly before?: (...input: Input) => Told | undefined;
+  readonly widens?: (...input: Input) => boolean;
+}
+
+interface Not {
+  readonly not: string;
+}
+
+export type Rule<Input extends readonly unknown[], Output> = Act<Input> | Making<Input, Output> | Not;
+
+const LOOKS: Not = { not: "only looks" };
+const itself = (where: string): Not => ({ not: `recorded by ${where}` });
+const plain = (action: string): Act<readonly unknown[]> => ({ act: () => ({ action }) });
+
+/** The rest of a long line says no more about it. */
+const LINE = 16_384;
+
+function line(words: readonly string[]): string {
+  let text = "";
+  for (const word of words) {
+    if (text.length > LINE) break;
+    const part = word.slice(0, LINE);
+    text += `${text === "" ? "" : " "}${/^[\w@%+=:,./-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`}`;
+  }
+  return text;
+}
+
+/** Of variables the names alone. */
+function command({ command: words, cwd, user, env }: Partial<CommandSpec> & Pick<CommandSpec, "command">): {
+  target: string;
+  details: Details;
+} {
+  return { target: line(words), details: { cwd, user, env: env === undefined ? undefined : Object.keys(env) } };
+}
+
+function madeOf({ id, name }: Sandbox, action: string, details: Details): Told {
+  return { action, target: name, sandbox: id, details };
+}
+
+/** With what is opened, or run at once, before there is a name. */
+function beforeCreate(input: ParsedOf<"createSandbox">): Told | undefined {
+  const { project, name, network, unwalled, yolo, run } = input;
+  const details = { project, network, unwalled, yolo };
+  if (run !== undefined) return { action: "sandbox.run", target: line(run.command), details: { ...details, ...command(run).details } };
+  return opensSandbox(input) ? { action: "sandbox.open", target: name ?? project, details } : undefined;
+}
+
+/** Whether it is open wider than one about which nobody said anything. */
+function opensSandbox({ network, unwalled, yolo }: ParsedOf<"createSandbox">): boolean {
+  return (network ?? "off") !== "off" || unwalled === true || (yolo ?? 0) > DEFAULT_YOLO;
+}
+
+/** Whether anything may be reached afterwards that was not before. */
+function opensNetwork({ mode, allow, ports, effects }: ParsedOf<"changeNetwork">): boolean {
+  return (mode !== undefined && mode !== "off") || (allow ?? []).length > 0 || ports !== undefined || effects === "record";
+}
+
+export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[ParsedOf<Name>], OutputOf<Name>> } = {
+  createSandbox: {
+    made: (box, { project, network, unwalled, limits, level, yolo, role }) => [
+      madeOf(box, "sandbox.create", { project, network, unwalled, limits: limits as Details[string], level, yolo, role }),
+    ],
+    before: beforeCreate,
+    widens: opensSandbox,
+  },
+  listSandboxes: LOOKS,
+  inspectSandbox: LOOKS,
+  removeSandbox: plain("sandbox.remove"),
+  stopSandbox: plain("sandbox.stop"),
+  startSandbox: plain("sandbox.start"),
+  pauseSandbox: plain("sandbox.pause"),
+  resumeSandbox: plain("sandbox.resume"),
+  extendSandbox: { act: ({ by, idle }) => ({ action: "sandbox.extend", details: { by, idle } }) },
+  limitSandbox: { act: ({ cpus, memoryBytes, processes }) => ({ action: "sandbox.limits", details: { cpus, memoryBytes, processes } }) },
+  forkSandbox: {
+    made: ({ sandboxes }, { sandbox, snapshot, level, yolo, role }) =>
+      sandboxes.map((box) => madeOf(box, "sandbox.fork", { from: sandbox, snapshot, level, yolo, role })),
+    // The one it is a fork of may have been bound more tightly.
+    before: ({ sandbox, level, yolo, role }) =>
+      level === undefined && yolo === undefined && role === undefined
+        ? undefined
+        : { action: "sandbox.open", target: `fork of ${sandbox}`, details: { level, yolo, role } },
+    widens: ({ level, yolo, role }) => level !== undefined || yolo !== undefined || role !== undefined,
+  },
+  diffSandbox: LOOKS,
+  diffSystem: LOOKS,
+  sandboxStatus: LOOKS,
+  refreshSandbox: plain("sandbox.refresh"),
+  staleness: LOOKS,
+  runCommand: { act: (input) => ({ action: "exec", ...command(input) }), often: true },
+  listCommands: LOOKS,
+  inspectCommand: LOOKS,
+  killCommand: { act: ({ command: id, signal }) => ({ action: "command.kill", target: id, details: { signal } }) },
+  inspectNetwork: LOOKS,
+  changeNetwork: {
+    act: ({ mode, allow, deny, ports, effects }) => ({
+      action: "network.change",
+      target: mode ?? "rules",
+      details: { mode, allow: allow as Details[string], deny, ports, effects },
+    }),
+    widens: opensNetwork,
+  },
+  createSnapshot: { act: ({ name }) => ({ action: "snapshot.create", details: { name } }) },
+  listSnapshots: LOOKS,
+  removeSnapshot: { act: ({ snapshot }) => ({ action: "snapshot.remove", target: snapshot }) },
+  rollback: { act: ({ snapshot }) => ({ action: "sandbox.rollback", target: snapshot }) },
+  listFiles: LOOKS,
+  statFile: LOOKS,
+  moveFile: { act: ({ path, to, user }) => ({ action: "file.move", target: path, details: { to, user } }) },
+  removeFile: { act: ({ path, user }) => ({ action: "file.remove", target: path, details: { user } }) },
+  makeFolder: { act: ({ path, user }) => ({ action: "file.mkdir", target: path, details: { user } }) },
+  startExperiment: {
+    before: ({ project, unwalled }) => (unwalled === true ? { action: "sandbox.open", target: project, details: { unwalled } } : undefined),
+    widens: ({ unwalled }) => unwalled === true,
+    made: ({ id, project }, { attempts, checks, promote }) => [
+      {
+        action: "experiment.start",
+        target: id,
+        details: { project, attempts: attempts.map(({ command: text }) => text), checks, promote },
+      },
+    ],
+  },
+  listExperiments: LOOKS,
+  inspectExperiment: LOOKS,
+  cancelExperiment: { act: ({ experiment }) => ({ action: "experiment.cancel", target: experiment }) },
+  retryExperiment: { act: ({ experiment, all }) => ({ action: "experiment.retry", target: experiment, details: { all } }) },
+  pickWinner: { act: ({ experiment, attempt }) => ({ action: "experiment.pick", target: experiment, details: { attempt } }) },
+  removeExperiment: { act: ({ experiment }) => ({ action: "experiment.remove", target: experiment }) },
+  planPromotion: LOOKS,
+  promote: itself("promotions"),
+  listPromotions: LOOKS,
+  inspectPromotion: LOOKS,
+  continuePromotion: itself("promotions"),
+  discardPromotion: itself("promotions"),
+  undoPromotion: itself("promotions"),
+  listApprovals: LOOKS,
+  inspectApproval: LOOKS,
+  answerApproval: itself("approvals"),
+  closedRegistries: LOOKS,
+  allowPrivate: itself("approvals"),
+  explainPolicy: LOOKS,
+  testPolicy: LOOKS,
+  triageAction: LOOKS,
+  agentInstructions: LOOKS,
+  importPolicy: LOOKS,
+  listRules: LOOKS,
+  forgetRule: itself("approvals"),
+  decideAction: itself("the decision"),
+  inspectPolicy: LOOKS,
+  setPolicy: itself("the change of the policy"),
+  setSecret: itself("secrets"),
+  importSecrets: itself("secrets"),
+  listSecrets: LOOKS,
+  removeSecret: itself("secrets"),
+  listEffects: LOOKS,
+  usage: LOOKS,
+  listAudit: LOOKS,
+  verifyAudit: LOOKS,
+  reportDecision: itself("what it reports"),
+  listDecisions: LOOKS,
+  listEvents: LOOKS,
+  status: LOOKS,
+  doctor: LOOKS,
+  trust: itself("the trust that changes"),
+  prune: { act: ({ all }) => ({ action: "server.prune", target: all ? "everything" : "what has ended" }) },
+  shutdown: { act: () => ({ action: "server.stop", target: "the server" }) },
+};
+
+export const RECORDED_STREAMS: {
+  readonly [Name in keyof Streams]: Rule<Parameters<Streams[Name]>, Awaited<ReturnType<Streams[Name]>>>;
+} = {
+  exec: {
+    act: (_, open) => {
+      const { target, details } = command(open);
+      return { action: "exec", target, details: { ...details, terminal: open.terminal !== undefined } };
+    },
+    often: true,
+  },
+  // Whoever only listens does nothing.
+  attach: { act: (_, id, stdin) => (stdin ? { action: "command.attach", target: id } : undefined) },
+  // Bytes between a person's program and one inside, as often as a page in a browser asks for them.
+  dial: LOOKS,
+  readFile: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user } }) },
+  writeFile: { act: (_, path, __, { user, mode }) => ({ action: "file.write", target: path, details: { user, mode } }) },
+  watchFiles: LOOKS,
+  patch: LOOKS,
+  packFiles: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user, archive: true } }) },
+  unpackFiles: { act: (_, path, __, user) => ({ action: "file.write", target: path, details: { user, archive: true } }) },
+  events: LOOKS,
+};

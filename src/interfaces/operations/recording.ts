@@ -1,0 +1,132 @@
+/** Puts what people do into the audit trail, by the table in recorded.ts, so that no handler has to think of it. */
+import type { Audit } from "../../rules/audit/audit.ts";
+import type { Later } from "../../rules/audit/soon.ts";
+import { OWNER, type AuditEntry } from "../../base/schema/audit.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Engine, Handlers, Streams } from "./operations.ts";
+import { RECORDED_OPERATIONS, RECORDED_STREAMS, type Act, type Making, type Rule, type Told } from "./recorded.ts";
+
+type Subject = Pick<SandboxRow, "id" | "name" | "currentSnapshot">;
+type Work<Input extends readonly unknown[], Output> = (...input: Input) => Promise<Output>;
+
+const SANDBOX_ID = /^sbx[0-9a-z]{26}$/;
+const NOBODY = { id: null, name: "", currentSnapshot: null } as const;
+
+export class Recording {
+  readonly #audit: Audit;
+  readonly #find: (reference: string) => Promise<Subject>;
+
+  constructor(audit: Audit, find: (reference: string) => Promise<Subject>) {
+    this.#audit = audit;
+    this.#find = find;
+  }
+
+  engine({ operations, streams }: Engine): Engine {
+    return {
+      operations: this.#all(operations, RECORDED_OPERATIONS, ([input]) => (input as { sandbox?: string }).sandbox) as Handlers,
+      streams: this.#all(streams, RECORDED_STREAMS, ([sandbox]) => sandbox as string) as unknown as Streams,
+    };
+  }
+
+  #all(works: object, rules: object, reference: (input: readonly unknown[]) => string | undefined): object {
+    const table = rules as Readonly<Record<string, Rule<readonly unknown[], unknown> | undefined>>;
+    const wrapped = Object.entries(works as Record<string, Work<readonly unknown[], unknown>>).map(([name, work]) => {
+      const rule = table[name];
+      if (rule === undefined) throw new VivError("internal", `Nobody has said whether ${name} is recorded.`);
+      return [name, this.#wrap(rule, work, reference)];
+    });
+    return Object.fromEntries(wrapped) as object;
+  }
+
+  #wrap<Input extends readonly unknown[], Output>(
+    rule: Rule<Input, Output>,
+    work: Work<Input, Output>,
+    reference: (input: Input) => string | undefined,
+  ): Work<Input, Output> {
+    if ("made" in rule) return (...input) => this.#make(rule, work, input);
+    if ("act" in rule) return (...input) => this.#act(rule, work, input, reference(input));
+    return work;
+  }
+
+  async #act<Input extends readonly unknown[], Output>(
+    { act, widens, often }: Act<Input>,
+    work: Work<Input, Output>,
+    input: Input,
+    reference: string | undefined,
+  ): Promise<Output> {
+    const find = this.#subject(reference, often === true);
+    const entry = async (): Promise<AuditEntry | undefined> => {
+      const found = await find();
+      const told = found && act(...input);
+      return told && entryOf(told, found);
+    };
+    if (often === true) this.#audit.noteLater(entry, "soon");
+    else await this.#before(entry, widens?.(...input) ?? false);
+    return this.#watched(work, input, entry);
+  }
+
+  /** What it is about; undefined where there is no such sandbox: the work says so, and nothing was done. */
+  #subject(reference: string | undefined, later: boolean): () => Promise<Subject | typeof NOBODY | undefined> {
+    if (reference === undefined) return async () => NOBODY;
+    // Nobody else ever gets an id, so that there is time to look what belongs to it.
+    if (later && SANDBOX_ID.test(reference))
+      return () => this.#find(reference).catch(() => ({ id: reference, name: reference, currentSnapshot: null }));
+    // Before the work, which may be its removal.
+    const found = this.#find(reference).catch(() => undefined);
+    return () => found;
+  }
+
+  async #make<Input extends readonly unknown[], Output>(
+    { made, before, widens }: Making<Input, Output>,
+    work: Work<Input, Output>,
+    input: Input,
+  ): Promise<Output> {
+    const first = before?.(...input);
+    const entry = async (): Promise<AuditEntry | undefined> => first && entryOf(first, NOBODY);
+    // Cut short it leaves nothing, so that it need not wait.
+    if (widens?.(...input) === true) await this.#before(entry, true);
+    else if (first !== undefined) this.#audit.noteLater(entry, "at once");
+    const output = await this.#watched(work, input, entry);
+    // Whoever has an answer finds it in the trail, whatever happens to the server.
+    await Promise.all(made(output, ...input).map((told) => this.#audit.noteFirst(entryOf(told, NOBODY))));
+    return output;
+  }
+
+  /** What opens something waits until it is durable; the rest until a kill would leave it, and is done even if that can't be. */
+  async #before(entry: Later, widens: boolean): Promise<void> {
+    const told = await entry();
+    if (told === undefined) return;
+    if (widens) await this.#audit.record(told);
+    else await this.#audit.noteFirst(told);
+  }
+
+  /** What was told and then did not come about is told again, with why. */
+  async #watched<Input extends readonly unknown[], Output>(work: Work<Input, Output>, input: Input, entry: Later): Promise<Output> {
+    try {
+      return await work(...input);
+    } catch (error) {
+      const { code, message } = VivError.from(error);
+      this.#audit.noteLater(async () => {
+        const told = await entry();
+        return told && { ...told, arguments: { failed: code }, reason: `It failed: ${message}` };
+      }, "at once");
+      throw error;
+    }
+  }
+}
+
+function entryOf({ action, target, details = {}, sandbox }: Told, subject: Subject | typeof NOBODY): AuditEntry {
+  const given = Object.entries(details).filter((pair): pair is [string, AuditEntry["arguments"]] => pair[1] !== undefined);
+  return {
+    actor: OWNER,
+    action,
+    target: target ?? subject.name,
+    arguments: Object.fromEntries(given),
+    label: "RECORDED",
+    rule: null,
+    reason: null,
+    sandbox: sandbox ?? subject.id,
+    snapshot: subject.currentSnapshot,
+  };
+}

@@ -1,0 +1,49 @@
+/** Freezes the project as it is in reality into a base, at the cost of what changed since the last one. */
+import type { Staleness } from "../../base/schema/files.ts";
+import type { Base } from "../../base/store/rows.ts";
+
+/** A folder with data of a service. */
+export interface DataFolder {
+  /** Absolute path in reality and inside. */
+  readonly path: string;
+  /** Folder whose content it has inside; the one of reality if left out. */
+  readonly source?: string;
+  /** What the user should know about it, a sentence. */
+  readonly note?: string;
+}
+
+export interface CaptureRequest {
+  /** Id of the project. */
+  readonly project: string;
+  /** Absolute, resolved path of the project. */
+  readonly path: string;
+  /** Project paths to leave out. */
+  readonly exclude: readonly string[];
+  /** Absolute paths that are hidden in every sandbox: not captured with a further folder either. */
+  readonly hidden: readonly string[];
+  /** Project folders to share live. */
+  readonly live: readonly string[];
+  /** Bytes to capture at most. */
+  readonly limitBytes: number;
+  /** Further folders to capture whole. */
+  readonly data: readonly DataFolder[];
+}
+
+/** Folders of a base that are shared live with reality. */
+export interface SharedFolders {
+  /** Whether one moved since the last call, or since they are watched; undefined where that can't be told. */
+  moved(): Promise<boolean | undefined>;
+  close(): Promise<void>;
+}
+
+export interface Capture {
+  /** A base that equals reality now: the last one if nothing changed, otherwise a new one. Serialised per project. */
+  base(request: CaptureRequest, signal?: AbortSignal): Promise<Base>;
+  /** What changed in reality since a base was taken. */
+  staleness(base: Base, request: CaptureRequest): Promise<Staleness>;
+  /** Watches the folders that a base shares live; `key` is the caller's own. Null where a base shares none. */
+  shared(base: Base, key: string): Promise<SharedFolders | null>;
+  /** Tells that no sandbox needs this base any more. */
+  forget(base: string): Promise<void>;
+  close(): Promise<void>;
+}

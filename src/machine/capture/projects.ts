@@ -1,0 +1,307 @@
+/** Capture of projects: one tip each that follows reality, frozen into a base whenever something changed. */
+import { existsSync, lstatSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join, relative } from "node:path";
+import type { CellHost } from "../../base/host/cell-host.ts";
+import { CellError } from "../../base/host/helper.ts";
+import { KeyedLocks } from "../../base/host/locks.ts";
+import { mountOf, readMounts } from "../../base/host/mounts.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { Staleness } from "../../base/schema/files.ts";
+import { newId } from "../../base/schema/ids.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { LiveFolder } from "../../base/schema/sandbox.ts";
+import { type SharedList, writeShared } from "../volumes/shared.ts";
+import type { Tip, Volumes } from "../volumes/volumes.ts";
+import type { Capture, CaptureRequest, SharedFolders } from "./capture.ts";
+import type { Base } from "../../base/store/rows.ts";
+import { likeReality } from "./gitconfig.ts";
+import { chooseLive } from "./ignored.ts";
+import { makeReport } from "./report.ts";
+import { isWithin } from "./project.ts";
+import { findRoots, type Root, type Roots } from "./roots.ts";
+import { WatchedFolders } from "./shared.ts";
+import { compareWithReality } from "./staleness.ts";
+import { allIds } from "./large-ids.ts";
+import { type Synced, syncRoot } from "./syncing.ts";
+import { type Dirty, Watching } from "./watching.ts";
+
+/** A project that is being followed. */
+interface Followed {
+  /** The request it was captured for; another one starts over. */
+  readonly key: string;
+  readonly roots: Roots;
+  readonly live: readonly LiveFolder[];
+  readonly watches: readonly Watching[];
+  /** Which folders the roots' paths led to: a watch stays with a folder that was moved away. */
+  readonly identity: string;
+  /** What the last sync of each root found. */
+  readonly synced: Synced[];
+  readonly base: Base;
+}
+
+/** So many changed folders are a sign of an install or a checkout: what is live is decided anew. */
+const MANY_FOLDERS = 200;
+
+export class ProjectCapture implements Capture {
+  readonly #host: CellHost;
+  readonly #volumes: Volumes;
+  readonly #locks = new KeyedLocks();
+  readonly #followed = new Map<string, Followed>();
+  /** Bases nobody needs but a project that has not changed since. */
+  readonly #forgotten = new Set<string>();
+
+  constructor(host: CellHost, volumes: Volumes) {
+    this.#host = host;
+    this.#volumes = volumes;
+  }
+
+  async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
+    return this.#locks.run(request.project, async () => {
+      if (signal?.aborted === true) throw new VivError("cancelled", "The capture of the project was cancelled.");
+      try {
+        const base = await this.#current(request);
+        this.#forgotten.delete(base.id);
+        return base;
+      } catch (error) {
+        throw explain(error, request.path);
+      }
+    });
+  }
+
+  async #current(request: CaptureRequest): Promise<Base> {
+    const followed = this.#followed.get(request.project);
+    if (followed === undefined || followed.key !== JSON.stringify(request)) return this.#begin(request);
+    const dirty = await Promise.all(followed.watches.map((watch) => watch.drain()));
+    if (identify(followed.roots) !== followed.identity) return this.#begin(request);
+    // What was shared live and is gone can't be; nobody watches the inside of such a folder.
+    if (!followed.live.every(({ path }) => isFolder(path))) return this.#begin(request);
+    if (dirty.every((folders) => folders.length === 0)) return followed.base;
+    if (dirty.some((folders) => folders === "all" || folders.length > MANY_FOLDERS)) return this.#begin(request);
+    return this.#follow(request, followed, dirty);
+  }
+
+  /** Carries over what changed. Where that fails, everything is compared: what was drained is not told again. */
+  async #follow(request: CaptureRequest, followed: Followed, dirty: readonly Dirty[]): Promise<Base> {
+    try {
+      const tip = await this.#volumes.openTip(request.project, false);
+      const now = await this.#sync(request, tip, followed, dirty);
+      const synced = now.map((found, index) => withKnown(found, followed.synced[index])).filter((found) => found !== undefined);
+      if (needsNewChoice(request, now, synced)) return await this.#begin(request);
+      const before = followed.base;
+      const changed = now.some((found) => found !== undefined && found.changed + found.removed > 0);
+      const base = changed ? await this.#freeze(request, { ...followed, synced }, now, before) : before;
+      this.#followed.set(request.project, { ...followed, synced, base });
+      if (changed) await this.#supersede(before);
+      return base;
+    } catch (error) {
+      await this.#stop(request.project);
+      if (!(error instanceof CellError) || isFinal(error)) throw error;
+      return this.#begin(request);
+    }
+  }
+
+  /** From a comparison of everything. */
+  async #begin(request: CaptureRequest): Promise<Base> {
+    await this.#stop(request.project);
+    await this.#volumes.free(); // makes the storage grow before it is needed
+    if (!isFolder(request.path)) throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
+    const found = await findRoots(request.path, request.data);
+    const { live, notes } = await chooseLive(this.#host, request.path, {
+      configured: request.live,
+      excluded: request.exclude,
+      limitBytes: request.limitBytes,
+    });
+    const roots = { ...found, notes: [...found.notes, ...notes] };
+    const watches = roots.roots.map((root) => new Watching(this.#host, `${request.project}.${root.slot}`));
+    const parts = { key: JSON.stringify(request), roots, live, watches, identity: identify(roots) };
+    // Watching begins first, so that what changes during the comparison is found by the next one.
+    for (const [index, root] of roots.roots.entries()) await watches[index]?.start(root.source, skipped(request, root, live));
+    const synced = await this.#syncAll(request, parts);
+    const followed = { ...parts, synced, base: await this.#freeze(request, { ...parts, synced }, synced) };
+    this.#followed.set(request.project, followed);
+    return followed.base;
+  }
+
+  /** A tip that was left half-written by a crash is made anew. */
+  async #syncAll(request: CaptureRequest, parts: Pick<Followed, "roots" | "live">): Promise<Synced[]> {
+    const everything = parts.roots.roots.map((): Dirty => "all");
+    const attempt = async (fresh: boolean): Promise<Synced[]> => {
+      const tip = await this.#volumes.openTip(request.project, fresh);
+      if (!fresh && (await lacksRoots(tip, parts.roots))) return attempt(true);
+      return (await this.#sync(request, tip, parts, everything)).filter((found) => found !== undefined);
+    };
+    try {
+      return await attempt(this.#hasStaleFiles(request));
+    } catch (error) {
+      if (!(error instanceof CellError) || isFinal(error)) throw error;
+      return attempt(true);
+    }
+  }
+
+  /** A layer can't take a file away that a layer below it holds and reality still has. */
+  #hasStaleFiles(request: CaptureRequest): boolean {
+    const layered = this.#volumes.capabilities.roots === "overlay";
+    const hidden = request.hidden.filter((path) => request.data.some((folder) => isWithin(path, folder.path)));
+    const left = [...request.exclude.map((path) => join(request.path, path)), ...hidden];
+    return layered && left.some((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === true);
+  }
+
+  /** One answer a root; undefined for those in which nothing changed. */
+  async #sync(
+    request: CaptureRequest,
+    tip: Tip,
+    parts: Pick<Followed, "roots" | "live">,
+    dirty: readonly Dirty[],
+  ): Promise<(Synced | undefined)[]> {
+    const synced: (Synced | undefined)[] = [];
+    for (const [index, root] of parts.roots.roots.entries()) {
+      const folders = dirty[index] ?? "all";
+      const skip = skipped(request, root, parts.live);
+      if (folders.length > 0) synced.push(await syncRoot(this.#host, { tip, root, skip, dirty: folders }));
+      else synced.push(await this.#untouched(tip, root));
+    }
+    const joined = this.#joined(request, parts.live);
+    if (this.#volumes.capabilities.shared === "joined") writeShared(tip.folder, joined);
+    for (const [slot, folder] of parts.live.entries()) {
+      if (joined.folders.includes(relative(request.path, folder.path))) continue;
+      const upper = join(tip.folder, `live/${slot}/upper`);
+      await mkdir(upper, { recursive: true, mode: 0o755 });
+      await likeReality(folder.path, upper);
+    }
+    return synced;
+  }
+
+  /** A layer of an overlay ends where another file system is mounted: a folder there can't be part of the project's. */
+  #joined(request: CaptureRequest, live: readonly LiveFolder[]): SharedList {
+    if (this.#volumes.capabilities.shared === "apart") return { root: request.path, folders: [], hidden: [] };
+    const mounts = readMounts();
+    const place = mountOf(request.path, mounts)?.target;
+    const inside = live.filter(({ path }) => isWithin(path, request.path) && mountOf(path, mounts)?.target === place);
+    const hidden = request.exclude.filter((path) => inside.some((folder) => isWithin(join(request.path, path), folder.path)));
+    return { root: request.path, folders: inside.map(({ path }) => relative(request.path, path)), hidden };
+  }
+
+  /** Every layer shows the root's top folder as it is. */
+  async #untouched(tip: Tip, root: Root): Promise<undefined> {
+    const target = join(tip.folder, "roots", String(root.slot));
+    await mkdir(target, { recursive: true, mode: 0o755 });
+    await likeReality(root.source, target);
+  }
+
+  async #freeze(
+    request: CaptureRequest,
+    parts: Omit<Followed, "base">,
+    now: readonly (Synced | undefined)[],
+    before?: Base,
+  ): Promise<Base> {
+    const id = newId("base");
+    const takenAt = new Date().toISOString();
+    await this.#volumes.freeze(request.project, id);
+    const report = makeReport(request.path, parts, now, before?.readOnly ?? []);
+    const roots = parts.roots.roots.map(({ path, slot, kind }) => ({ path, slot, ...(kind === "taken" ? { taken: true as const } : {}) }));
+    return {
+      id,
+      project: request.project,
+      takenAt,
+      roots,
+      live: parts.live.map((folder, slot) => ({ ...folder, slot })),
+      readOnly: report.readOnly,
+      owners: allIds(parts.synced.map(({ owners }) => owners)),
+      report,
+    };
+  }
+
+  async #supersede(base: Base): Promise<void> {
+    if (this.#forgotten.delete(base.id)) await this.#volumes.remove("base", base.id);
+  }
+
+  async staleness(base: Base, request: CaptureRequest): Promise<Staleness> {
+    return compareWithReality(this.#host, base, this.#volumes.manifests(base.id), await findRoots(request.path, request.data), (root) =>
+      skipped(request, root, base.live),
+    );
+  }
+
+  async shared({ live }: Base, key: string): Promise<SharedFolders | null> {
+    if (live.length === 0) return null;
+    return WatchedFolders.open(
+      this.#host,
+      key,
+      live.map(({ path }) => path),
+    );
+  }
+
+  async forget(base: string): Promise<void> {
+    const current = [...this.#followed.values()].some((followed) => followed.base.id === base);
+    if (current) this.#forgotten.add(base);
+    else await this.#volumes.remove("base", base);
+  }
+
+  async #stop(project: string): Promise<void> {
+    const followed = this.#followed.get(project);
+    this.#followed.delete(project);
+    if (followed === undefined) return;
+    for (const watch of followed.watches) await watch.stop();
+    await this.#supersede(followed.base);
+  }
+
+  async close(): Promise<void> {
+    for (const project of this.#followed.keys()) await this.#locks.run(project, () => this.#stop(project));
+  }
+}
+
+/** A sync of some folders tells of the owners in those alone; the others are the ones from before. */
+function withKnown(found: Synced | undefined, before: Synced | undefined): Synced | undefined {
+  if (found === undefined || before === undefined) return found ?? before;
+  return { ...found, owners: allIds([found.owners, before.owners]) };
+}
+
+/** Trying again from the start would end in the same. */
+function isFinal(error: CellError): boolean {
+  return error.code === "no-space";
+}
+
+function explain(error: unknown, project: string): unknown {
+  if (!(error instanceof CellError)) return error;
+  if (error.code === "no-space") return new VivError("disk_full", `There is no room to capture ${project}.`, { cause: error });
+  return new VivError("cell_failed", `${project} can't be captured: ${error.message} (${error.step}).`, { cause: error });
+}
+
+/** Paths relative to a root that are not entered. */
+function skipped(request: CaptureRequest, root: Pick<Root, "path" | "slot">, live: readonly { path: string }[]): string[] {
+  if (root.slot !== 0) {
+    const hidden = request.hidden.filter((path) => path !== root.path && isWithin(path, root.path));
+    return [...new Set(hidden.map((path) => relative(root.path, path)))].toSorted();
+  }
+  const shared = live.map((folder) => relative(request.path, folder.path)).filter((path) => !path.startsWith("../"));
+  return [...new Set([...shared, ...request.exclude.map((path) => path.replace(/^\.?\/+|\/+$/g, ""))])]
+    .filter((path) => path !== "")
+    .toSorted();
+}
+
+/** Whether what is live must be decided anew. */
+function needsNewChoice(request: CaptureRequest, now: readonly (Synced | undefined)[], last: readonly Synced[]): boolean {
+  const [project] = now;
+  if (project?.ignoreChanged === true) return true;
+  if ((project?.copiedBytes ?? 0) > LIMITS.liveFolderBytes || (project?.changed ?? 0) > LIMITS.liveFolderEntries) return true;
+  return (last[0]?.totalBytes ?? 0) > request.limitBytes && project !== undefined;
+}
+
+/** Every layer of a stack holds every root: one that the layers below don't know can't be added. */
+async function lacksRoots(tip: Tip, { roots }: Roots): Promise<boolean> {
+  const manifest = (slot: number): string => `${tip.manifests}${slot}`;
+  if (tip.mode !== "layer" || !existsSync(manifest(0))) return false;
+  for (let slot = roots.length; existsSync(manifest(slot)); slot += 1) await rm(manifest(slot));
+  return roots.some(({ slot }) => !existsSync(manifest(slot)));
+}
+
+function identify({ roots }: Roots): string {
+  return roots
+    .map(({ source }) => lstatSync(source, { throwIfNoEntry: false }))
+    .map((found) => `${found?.dev}:${found?.ino}`)
+    .join();
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

@@ -1,0 +1,178 @@
+/** A way to isolate. Every driver passes one contract suite; differences are capability data. */
+import type { Duplex, Readable } from "node:stream";
+import type { FileChange, FileEntry } from "../../base/schema/files.ts";
+import type { Limits } from "../../base/schema/sandbox.ts";
+import type { Launched } from "../../base/store/rows.ts";
+import type { Base, LargeIds } from "../../base/store/rows.ts";
+import type { VolumePaths } from "../volumes/volumes.ts";
+
+export interface DriverCapabilities {
+  readonly walled: boolean;
+  readonly pause: boolean;
+  /** hard: the kernel holds CPU, memory and process limits. */
+  readonly limits: "hard" | "watched" | "none";
+  /** Which of them programs inside find where they look for the size of the machine. */
+  readonly limitsSeen: readonly ("cpus" | "memory")[];
+  /** All users of the machine exist inside, root included. */
+  readonly allUsers: boolean;
+  readonly ports: boolean;
+}
+
+export interface LaunchRequest {
+  readonly sandbox: string;
+  readonly name: string;
+  /** May still be in the making: a driver awaits it as late as it can. */
+  readonly volume: Promise<VolumePaths>;
+  readonly base: Base;
+  readonly project: string;
+  readonly limits: Limits;
+  /** Number of the id range, for drivers that map ids. */
+  readonly range: number;
+  /** Ids beyond the range that exist inside, for drivers that map ids. */
+  readonly largeIds: LargeIds;
+  /** Absolute paths that do not exist inside, and those that do although they would not. */
+  readonly mask: readonly string[];
+  readonly expose: readonly string[];
+  readonly sudo: boolean;
+  /** Home folder of the caller. */
+  readonly home: string;
+}
+
+export interface ExecRequest {
+  readonly id: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly user: string;
+  readonly terminal?: { rows: number; cols: number };
+  readonly stdin: boolean;
+  readonly timeoutMs?: number;
+}
+
+export interface RawExit {
+  readonly code: number | null;
+  readonly signal: number | null;
+  readonly timedOut: boolean;
+  readonly outputBytes: number;
+  readonly droppedBytes: number;
+  readonly cpuMs: number;
+  readonly wallMs: number;
+}
+
+export type OutputChunk =
+  | { readonly stream: "stdout" | "stderr"; readonly data: Buffer }
+  | { readonly stream: "gap"; readonly bytes: number };
+
+/** A command as the server holds it. */
+export interface RunningCommand {
+  readonly pid: number;
+  /** Bytes of output before what is heard here; they are in the log. */
+  readonly offset: number;
+  /** Output in order; not reading it makes a command started here wait. Ends when the command has ended. */
+  readonly output: AsyncIterable<OutputChunk>;
+  readonly exit: Promise<RawExit>;
+  write(data: Uint8Array): Promise<void>;
+  endInput(): void;
+  resize(rows: number, cols: number): void;
+  signal(signal: number): void;
+  /** Stops listening; the command goes on. */
+  detach(): void;
+}
+
+export interface CommandLog {
+  readonly chunks: OutputChunk[];
+  /** Bytes of output before the first chunk. */
+  readonly offset: number;
+  /** Set when the command has ended. */
+  readonly exit: RawExit | null;
+}
+
+export interface Usage {
+  readonly memoryBytes: number | null;
+  /** The most it ever was; absent where nobody keeps it. */
+  readonly peakMemoryBytes?: number | null;
+  readonly cpuMs: number | null;
+  readonly processes: number | null;
+  /** Times the kernel refused memory or killed for it, refused a process: counters that only grow. */
+  readonly outOfMemory: number;
+  readonly tooManyProcesses: number;
+}
+
+/** One change to a tree; the path is relative to the tree's folder. */
+export type FileStep =
+  /** A file or link; absent is fine, a folder stays. */
+  | { readonly do: "remove"; readonly path: string }
+  /** Replaces whatever is there, makes the folders above. A file that is replaced keeps its owner and the rest of its mode. */
+  | { readonly do: "file"; readonly path: string; readonly executable: boolean; readonly body: AsyncIterable<Uint8Array> }
+  | { readonly do: "link"; readonly path: string; readonly target: string }
+  /** A folder with those above it; one that is there stays, anything else there too. */
+  | { readonly do: "folder"; readonly path: string }
+  /** A folder, if it is empty. */
+  | { readonly do: "prune"; readonly path: string };
+
+export interface FileOperations {
+  stat(path: string, user: string): Promise<FileEntry>;
+  list(path: string, user: string, depth: number, limit: number): Promise<FileEntry[]>;
+  read(path: string, user: string, range?: { offset: number; length: number }): Promise<{ entry: FileEntry; body: Readable }>;
+  /** Complete or not at all. */
+  write(path: string, user: string, body: AsyncIterable<Uint8Array>, options: { mode?: number; parents?: boolean }): Promise<void>;
+  move(path: string, to: string, user: string, replace: boolean): Promise<void>;
+  remove(path: string, user: string, recursive: boolean): Promise<void>;
+  mkdir(path: string, user: string, parents: boolean): Promise<void>;
+  /**
+   * Changes a tree step by step, never through a link. Each step is complete or not done; those done stay when one fails.
+   * What changed after the time `since` is left alone, and told.
+   */
+  apply(folder: string, user: string, steps: AsyncIterable<FileStep>, since?: number): Promise<string[]>;
+  watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncIterable<FileChange>;
+}
+
+/** A launched sandbox. */
+export interface Walls {
+  readonly launched: Launched;
+  /** Throws `cell_incompatible` when another version launched it, whose processes this one can't speak with. */
+  greet(): Promise<void>;
+  exec(request: ExecRequest): Promise<RunningCommand>;
+  /** Listens to a command that runs already; undefined when it has ended. */
+  attach(command: string, stdin: boolean): Promise<RunningCommand | undefined>;
+  /** Ids of the commands that run. */
+  running(): Promise<string[]>;
+  dial(port: number): Promise<Duplex>;
+  readonly files: FileOperations;
+  usage(): Promise<Usage>;
+  /** Whether nothing runs inside but what waits for commands. */
+  isIdle(): boolean;
+  limit(limits: Limits): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  /** Ends every process: politely first when a grace is given. Resolves when the last is gone. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** What decides which of reality's paths a sandbox does not see. */
+export type Hiding = Pick<LaunchRequest, "home" | "project" | "mask" | "expose">;
+
+export interface Driver {
+  readonly name: "native" | "folder";
+  readonly capabilities: DriverCapabilities;
+  launch(request: LaunchRequest): Promise<Walls>;
+  /** Finds a launched sandbox again; undefined when it is gone. */
+  adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined>;
+  /** The logged output of a command, also when its sandbox has ended. */
+  log(sandbox: string, command: string): Promise<CommandLog>;
+  /** Removes the oldest logs of commands that have ended until at most so many bytes are left; says how many are. */
+  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number>;
+  /** Removes what an ended sandbox left on the host outside its volume; its logs too when it is thrown away. Absent is fine. */
+  clear(sandbox: string, logs: "keep" | "remove"): Promise<void>;
+  /** Clears everything of this driver that belongs to no sandbox kept; says what it removed. Asks what to keep after it has looked. */
+  reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]>;
+  /** Folder of the sockets that forwarded ports of a sandbox lead to; undefined where there are no walls to forward through. */
+  sockets(sandbox: string): string | undefined;
+  /** What of reality does not exist inside, for people. */
+  masked(hiding: Hiding): Promise<string[]>;
+  /** Whether a launched sandbox hides what a launch with these wishes would hide now. */
+  hidesAsNow(sandbox: string, hiding: Hiding): Promise<boolean>;
+  /** Called once per sandbox whose process 1 ended without stop(). */
+  onExit(listener: (sandbox: string) => void): void;
+  close(): Promise<void>;
+}

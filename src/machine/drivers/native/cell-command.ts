@@ -1,0 +1,190 @@
+/** A command in a sandbox, heard and steered over its own connection. */
+import type { Socket } from "node:net";
+import { chunkMaxBytes, encodeFields, encodeFrame, Fields, type Frame, FrameDecoder, KIND } from "../../../base/host/frames.ts";
+import { VivError } from "../../../base/schema/errors.ts";
+import type { OutputChunk, RawExit, RunningCommand } from "../drivers.ts";
+import { errorOf, lost, type Subject } from "./cell-connection.ts";
+
+/** Output that waits for its reader before the connection, and with it the command, is held. */
+const waitingMaxBytes = 256 * 1024;
+/** What a chunk costs beyond its bytes: a command that writes them one by one must not fill the queue with thousands. */
+const chunkCostBytes = 256;
+
+const costOf = (chunk: OutputChunk): number => chunkCostBytes + (chunk.stream === "gap" ? 0 : chunk.data.length);
+
+export function exitOf(fields: Fields): RawExit {
+  return {
+    code: fields.number("code") ?? null,
+    signal: fields.number("signal") ?? null,
+    timedOut: fields.flag("timeout"),
+    outputBytes: fields.number("bytes") ?? 0,
+    droppedBytes: fields.number("dropped") ?? 0,
+    cpuMs: (fields.number("cpu_us") ?? 0) / 1000,
+    wallMs: fields.number("wall_ms") ?? 0,
+  };
+}
+
+export function outputOf(frame: Frame): OutputChunk | undefined {
+  if (frame.kind === KIND.stdout) return { stream: "stdout", data: frame.payload };
+  if (frame.kind === KIND.stderr) return { stream: "stderr", data: frame.payload };
+  if (frame.kind === KIND.gap) return { stream: "gap", bytes: new Fields(frame.payload).number("bytes") ?? 0 };
+  return undefined;
+}
+
+export class CellCommand implements RunningCommand {
+  readonly #socket: Socket;
+  readonly #subject: Subject;
+  readonly #decoder = new FrameDecoder();
+  readonly #started = Promise.withResolvers<Fields>();
+  readonly #exit = Promise.withResolvers<RawExit>();
+  readonly #waiting: OutputChunk[] = [];
+  #waitingBytes = 0;
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #detached = false;
+  #pid = 0;
+  #offset = 0;
+
+  constructor(socket: Socket, subject: string | Subject) {
+    this.#socket = socket;
+    this.#subject = typeof subject === "string" ? { name: subject } : subject;
+    this.#exit.promise.catch(() => undefined); // who only waits for the start hears of a loss there
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    socket.on("error", (error) => this.#lose(error));
+    // The connection is half-open by design: the end of process 1 shows as the end of its side.
+    socket.on("end", () => socket.destroy());
+    socket.on("close", () => this.#lose());
+  }
+
+  /** Resolves when the program runs; rejects when it cannot. */
+  async started(): Promise<this> {
+    const fields = await this.#started.promise;
+    this.#pid = fields.number("pid") ?? 0;
+    this.#offset = fields.number("offset") ?? 0;
+    return this;
+  }
+
+  /** Inside the sandbox; 0 for a command that was attached to. */
+  get pid(): number {
+    return this.#pid;
+  }
+
+  /** Bytes of output before what this connection hears. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  get exit(): Promise<RawExit> {
+    return this.#exit.promise;
+  }
+
+  get output(): AsyncIterable<OutputChunk> {
+    return this.#chunks();
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    for (let at = 0; at < data.length; at += chunkMaxBytes) {
+      await this.#send(encodeFrame(KIND.stdin, data.subarray(at, at + chunkMaxBytes)));
+    }
+  }
+
+  endInput(): void {
+    if (this.#socket.writable) this.#socket.write(encodeFrame(KIND.stdinEnd));
+  }
+
+  resize(rows: number, cols: number): void {
+    this.#steer(KIND.resize, [
+      ["rows", String(rows)],
+      ["cols", String(cols)],
+    ]);
+  }
+
+  signal(signal: number): void {
+    this.#steer(KIND.signal, [["signal", String(signal)]]);
+  }
+
+  detach(): void {
+    this.#detached = true;
+    this.#socket.destroy();
+  }
+
+  /** Ends the command, whatever has become of it, and stops listening. */
+  abandon(): void {
+    this.signal(9);
+    this.#detached = true;
+    this.#socket.destroySoon();
+  }
+
+  #steer(kind: typeof KIND.resize | typeof KIND.signal, fields: [string, string][]): void {
+    if (this.#socket.writable) this.#socket.write(encodeFrame(kind, encodeFields(fields)));
+  }
+
+  /** Resolves when there is room for more; what a command that has ended does not read is nobody's loss. */
+  #send(frame: Buffer): Promise<void> {
+    if (!this.#socket.writable || this.#socket.write(frame)) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#socket.off("drain", done).off("close", done);
+        resolve();
+      };
+      this.#socket.on("drain", done).on("close", done);
+    });
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      for (const frame of this.#decoder.push(chunk)) this.#take(frame);
+    } catch (error) {
+      this.#socket.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+    this.#wake?.();
+    if (this.#waitingBytes > waitingMaxBytes) this.#socket.pause();
+  }
+
+  #take(frame: Frame): void {
+    const chunk = outputOf(frame);
+    if (chunk !== undefined) {
+      this.#waiting.push(chunk);
+      this.#waitingBytes += costOf(chunk);
+    } else if (frame.kind === KIND.reply) {
+      this.#started.resolve(new Fields(frame.payload));
+    } else if (frame.kind === KIND.exit) {
+      this.#ended = true;
+      this.#exit.resolve(exitOf(new Fields(frame.payload)));
+      this.#socket.destroy();
+    } else if (frame.kind === KIND.error) {
+      this.#fail(errorOf(frame, this.#subject));
+      this.#socket.destroy();
+    }
+  }
+
+  #lose(cause?: Error): void {
+    if (this.#ended) return;
+    this.#fail(
+      this.#detached ? new VivError("cancelled", `${this.#subject.name}: nobody listens to it here any more.`) : lost(this.#subject, cause),
+    );
+  }
+
+  #fail(error: Error): void {
+    this.#ended = true;
+    this.#started.reject(error);
+    this.#exit.reject(error);
+    this.#wake?.();
+  }
+
+  /** Ends with the command, or quietly after detach(); a lost sandbox is told by `exit`. */
+  async *#chunks(): AsyncGenerator<OutputChunk, void, void> {
+    for (;;) {
+      const chunk = this.#waiting.shift();
+      if (chunk !== undefined) {
+        this.#waitingBytes -= costOf(chunk);
+        if (this.#waitingBytes <= waitingMaxBytes / 2 && this.#socket.isPaused()) this.#socket.resume();
+        yield chunk;
+        continue;
+      }
+      if (this.#ended || this.#detached) return;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+      this.#wake = undefined;
+    }
+  }
+}

@@ -1,0 +1,384 @@
+/** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { CellHost } from "../../../base/host/cell-host.ts";
+import { CellError } from "../../../base/host/helper.ts";
+import type { Cgroups } from "../../../base/host/cgroups.ts";
+import { readMounts } from "../../../base/host/mounts.ts";
+import { firstProcessesHolding } from "../../../base/host/processes.ts";
+import { VivError } from "../../../base/schema/errors.ts";
+import { LIMITS } from "../../../base/schema/limits.ts";
+import { GATEWAY_PORT, GATEWAY_SOCKET } from "../../../base/schema/gateway.ts";
+import { PROXY_PORT, PROXY_SOCKET } from "../../../base/schema/network.ts";
+import type { Limits } from "../../../base/schema/sandbox.ts";
+import type { CommandLog, Driver, DriverCapabilities, Hiding, LaunchRequest, Walls } from "../drivers.ts";
+import type { Launched } from "../../../base/store/rows.ts";
+import { within } from "../../../base/host/within.ts";
+import { CellClient } from "./cell-client.ts";
+import { readLog } from "./log-reader.ts";
+import { trimFolder } from "../../../base/host/trim.ts";
+import { rootPlan, userModeFolders, userPlan, type Field, type Joined } from "./plan.ts";
+import { userFolders } from "./user-folders.ts";
+import type { Layer } from "../../capture/masks.ts";
+import { readShared, type SharedList } from "../../volumes/shared.ts";
+import { PROJECT_SLOT, type VolumePaths } from "../../volumes/volumes.ts";
+import { toldLimits } from "./told-limits.ts";
+import { NativeWalls } from "./walls.ts";
+
+/** Gives the mask layer for a launch; capture knows what is secret on this machine. */
+export interface Masks {
+  layer(request: Hiding): Promise<Layer>;
+  /** Removes layers that no sandbox has mounted; the names are those of the ones that are. */
+  sweep(mounted: ReadonlySet<string>): Promise<void>;
+  /** The folder of the layer that shows shared folders below the project, which is `place` in it. */
+  shared(layer: Layer, place: string, list: SharedList): Promise<string>;
+}
+
+export interface NativeOptions {
+  readonly host: CellHost;
+  readonly mode: "root" | "user";
+  readonly uid: number;
+  readonly gid: number;
+  /** State folder of the server. */
+  readonly home: string;
+  /** Id of that folder. */
+  readonly owner: string;
+  /** Absent where this process may not make groups. */
+  readonly cgroups: Cgroups | undefined;
+  readonly masks: Masks;
+}
+
+const UNKNOWN_END_MS = 3_000;
+
+export class NativeDriver implements Driver {
+  readonly name = "native";
+  readonly capabilities: DriverCapabilities;
+  readonly #options: NativeOptions;
+  readonly #boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  readonly #listeners: ((sandbox: string) => void)[] = [];
+  /** Process 1 of every sandbox that was launched or adopted and not cleared. */
+  readonly #launched = new Map<string, Launched>();
+  /** Sandboxes that are being ended on purpose, and who waits for that. */
+  readonly #ending = new Map<string, PromiseWithResolvers<void>>();
+
+  constructor(options: NativeOptions) {
+    this.#options = options;
+    const hard = options.cgroups !== undefined;
+    this.capabilities = {
+      walled: true,
+      pause: hard,
+      limits: hard ? "hard" : "watched",
+      limitsSeen: hard ? ["cpus", "memory"] : ["memory"],
+      allUsers: options.mode === "root",
+      ports: true,
+    };
+  }
+
+  async launch(request: LaunchRequest): Promise<Walls> {
+    const { host, mode, cgroups } = this.#options;
+    // What goes wrong below clears what this launch made, and must not clear somebody else's.
+    if (existsSync(this.#socket(request.sandbox))) throw new VivError("internal", `Sandbox ${request.sandbox} is launched already.`);
+    try {
+      const mask = await this.#mask(request);
+      this.#prepare(request, mask);
+      const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
+      const volume = await request.volume;
+      const plan = mode === "root" ? await this.#rootPlan({ ...request, volume }, mask) : this.#userPlan({ ...request, volume }, mask);
+      const launching = host.request("launch", [
+        ...this.#identity(request),
+        ...this.#groups(request.sandbox, groups),
+        ...this.#limits(request),
+        ...plan,
+      ]);
+      const reply = await within(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
+      const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
+      const launched: Launched = { pid, start, boot: this.#boot, owner: this.#options.owner };
+      return this.#walls(request.sandbox, launched, request.limits);
+    } catch (error) {
+      await this.clear(request.sandbox, "remove");
+      if (!(error instanceof CellError)) throw error;
+      throw new VivError("cell_failed", `The sandbox could not be launched: ${error.step}: ${error.message}.`, { cause: error });
+    }
+  }
+
+  #mask({ home, project, mask, expose }: Hiding): Promise<Layer> {
+    return this.#options.masks.layer({ home, project, mask, expose });
+  }
+
+  async #rootPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Promise<Field[]> {
+    const shared = readShared(request.volume.folder);
+    const joined: Joined | undefined =
+      shared === undefined ? undefined : { ...shared, layer: await this.#options.masks.shared(mask, `/${PROJECT_SLOT}`, shared) };
+    return rootPlan(request, mask, readMounts(), joined);
+  }
+
+  #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Field[] {
+    const mounts = readMounts();
+    const folders = userFolders({ state: this.#options.home, mounts, masked: mask.masked });
+    makeFolders(request.volume.folder, userModeFolders(folders, request.home));
+    return userPlan(request, mask, mounts, folders);
+  }
+
+  #prepare(request: LaunchRequest, mask: Layer): void {
+    // Process 1 is another user and finds the sockets by name; the state folder above is closed to everybody.
+    mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
+    writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });
+    mkdirSync(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
+  }
+
+  #identity(request: LaunchRequest): Field[] {
+    const { mode, uid, gid } = this.#options;
+    const ids: Field[] =
+      mode === "root"
+        ? [
+            ["uid_base", String(LIMITS.uidRangeStart + request.range * LIMITS.uidRangeSize)],
+            ["uid_count", String(LIMITS.uidRangeSize)],
+            ...largeIdFields(request),
+          ]
+        : [
+            ["map_uid", String(uid)],
+            ["map_gid", String(gid)],
+          ];
+    return [
+      ["sandbox", request.sandbox],
+      ["mode", mode],
+      ...ids,
+      ["hostname", request.name],
+      ["socket", this.#socket(request.sandbox)],
+      ["logs", this.#logFolder(request.sandbox)],
+      ["run", this.#runFolder(request.sandbox)],
+      // Where no socket is, because there is no network, whoever dials the port is turned away.
+      ["forward", `${PROXY_PORT}\x1f${PROXY_SOCKET}`],
+      ["forward", `${GATEWAY_PORT}\x1f${GATEWAY_SOCKET}`],
+      ["direct", PROXY_SOCKET],
+      ["privileges", request.sudo ? "keep" : "drop"],
+    ];
+  }
+
+  #groups(sandbox: string, work: readonly string[]): Field[] {
+    const { cgroups } = this.#options;
+    if (cgroups === undefined) return [];
+    return [
+      ...work.map((folder): Field => ["work_cgroup", folder]),
+      ["memory_cgroup", cgroups.memoryFolder(sandbox)],
+      ...cgroups.cellFolders().map((folder): Field => ["init_cgroup", folder]),
+      ...cgroups.views(sandbox).map(([name, folder]): Field => ["cgroup_view", `${name}\x1f${folder}`]),
+    ];
+  }
+
+  /** What is told inside, and where no cgroup holds the limits, what the kernel offers per process. */
+  #limits({ limits, range }: LaunchRequest): Field[] {
+    const held = this.#options.cgroups !== undefined;
+    return [
+      ["rlimit", "core\x1f0\x1f0"],
+      ...(held ? [] : [["rlimit", `nproc\x1f${limits.processes}\x1f${limits.processes}`] as const]),
+      ["seat", String(range)],
+      ...toldLimits(limits, held),
+    ];
+  }
+
+  async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {
+    // In a copy of a state folder stand the processes of the original.
+    const { owner } = this.#options;
+    if (launched.boot !== this.#boot || (launched.owner ?? owner) !== owner) return undefined;
+    return (await this.#isWatched(sandbox, launched)) ? this.#walls(sandbox, launched, limits) : undefined;
+  }
+
+  /** Lets the helper watch for the end of a process 1; false when that has come. */
+  async #isWatched(sandbox: string, { pid, start }: Launched): Promise<boolean> {
+    try {
+      await this.#options.host.request("adopt", [
+        ["sandbox", sandbox],
+        ["pid", String(pid)],
+        ["start", start],
+      ]);
+      return true;
+    } catch (error) {
+      if (error instanceof CellError && error.code === "not-found") return false;
+      throw error;
+    }
+  }
+
+  /** For a helper that was started anew: it watches every sandbox, and those that ended meanwhile are told. */
+  async rejoin(): Promise<void> {
+    for (const [sandbox, launched] of this.#launched) if (!(await this.#isWatched(sandbox, launched))) this.exited(sandbox);
+  }
+
+  #walls(sandbox: string, launched: Launched, limits: Limits): NativeWalls {
+    this.#launched.set(sandbox, launched);
+    return new NativeWalls({
+      sandbox,
+      launched,
+      socket: this.#socket(sandbox),
+      host: this.#options.host,
+      cgroups: this.#options.cgroups,
+      limits,
+      ended: () => {
+        const waiting = this.#ending.get(sandbox) ?? Promise.withResolvers<void>();
+        this.#ending.set(sandbox, waiting);
+        return waiting.promise;
+      },
+    });
+  }
+
+  /** Called by the server with the events of the cell host. */
+  exited(sandbox: string): void {
+    const waiting = this.#ending.get(sandbox);
+    waiting?.resolve();
+    if (waiting !== undefined) return;
+    for (const listener of this.#listeners) listener(sandbox);
+  }
+
+  onExit(listener: (sandbox: string) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async log(sandbox: string, command: string): Promise<CommandLog> {
+    return (await readLog(this.#logFolder(sandbox), command)) ?? { chunks: [], offset: 0, exit: null };
+  }
+
+  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number> {
+    return trimFolder(this.#logFolder(sandbox), running, mostBytes);
+  }
+
+  async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
+    if (!this.#ending.has(sandbox) && existsSync(this.#socket(sandbox))) await this.#endUnknown(sandbox);
+    await this.#options.cgroups?.remove(sandbox);
+    await rm(this.#runFolder(sandbox), { recursive: true, force: true });
+    if (logs === "remove") await rm(this.#logFolder(sandbox), { recursive: true, force: true });
+    this.#ending.delete(sandbox);
+    this.#launched.delete(sandbox);
+  }
+
+  /** A launch whose server died before it wrote down the process id: process 1 answers at its socket, or is known by its log. */
+  async #endUnknown(sandbox: string): Promise<void> {
+    const ended = new CellClient(this.#socket(sandbox)).stop(0);
+    const wait = () => within(ended, UNKNOWN_END_MS, `The end of sandbox ${sandbox}`);
+    try {
+      await wait();
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "timeout") throw error;
+      for (const pid of firstProcessesHolding(this.#logFolder(sandbox))) process.kill(pid, "SIGKILL");
+      await wait();
+    }
+  }
+
+  async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
+    const seen = new Set([
+      ...(this.#options.cgroups?.names() ?? []),
+      ...(await list(join(this.#options.home, "run"))),
+      ...(await list(join(this.#options.home, "logs"))),
+    ]);
+    const kept = await keep();
+    const removed: string[] = [];
+    const failures: unknown[] = [];
+    for (const sandbox of seen) {
+      if (kept.has(sandbox) || !sandbox.startsWith("sbx")) continue;
+      try {
+        await this.#endLeftover(sandbox);
+        await this.clear(sandbox, "remove");
+        removed.push(`groups, sockets and logs of ${sandbox}`);
+      } catch (error) {
+        // A process that can't die now keeps its group; the others go all the same.
+        failures.push(error);
+      }
+    }
+    await this.#sweepMasks();
+    if (failures.length > 0) throw failures[0];
+    return removed;
+  }
+
+  /** Every sandbox says which layer it has mounted; if one does not, none is removed. */
+  async #sweepMasks(): Promise<void> {
+    const run = join(this.#options.home, "run");
+    const sandboxes = existsSync(run) ? readdirSync(run).filter((name) => name.startsWith("sbx")) : [];
+    if (!sandboxes.every((sandbox) => existsSync(this.#maskFile(sandbox)))) return;
+    await this.#options.masks.sweep(new Set(sandboxes.map((sandbox) => readFileSync(this.#maskFile(sandbox), "utf8"))));
+  }
+
+  /** Processes of a sandbox that nobody knows: its group still names them. */
+  async #endLeftover(sandbox: string): Promise<void> {
+    const { cgroups } = this.#options;
+    if (cgroups === undefined) return;
+    if (cgroups.processes(sandbox).length > 0) await cgroups.thaw(sandbox);
+    for (const pid of cgroups.processes(sandbox)) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    }
+  }
+
+  sockets(sandbox: string): string {
+    return this.#runFolder(sandbox);
+  }
+
+  async masked(hiding: Hiding): Promise<string[]> {
+    const layer = await this.#mask(hiding);
+    return layer.masked.filter((path) => isThere(path));
+  }
+
+  async hidesAsNow(sandbox: string, hiding: Hiding): Promise<boolean> {
+    return basename((await this.#mask(hiding)).path) === readFileSync(this.#maskFile(sandbox), "utf8");
+  }
+
+  async close(): Promise<void> {
+    await this.#options.host.close();
+  }
+
+  #runFolder(sandbox: string): string {
+    return join(this.#options.home, "run", sandbox);
+  }
+
+  #logFolder(sandbox: string): string {
+    return join(this.#options.home, "logs", sandbox);
+  }
+
+  #maskFile(sandbox: string): string {
+    return join(this.#runFolder(sandbox), "mask");
+  }
+
+  #socket(sandbox: string): string {
+    return join(this.#runFolder(sandbox), "cell.sock");
+  }
+}
+
+/** Each of these gets an id outside that belongs to no one, as the whole range does. */
+function largeIdFields({ range, largeIds }: LaunchRequest): Field[] {
+  const first = LIMITS.largeIdsStart + range * LIMITS.largeIds;
+  const pairs = (key: string, ids: readonly number[]): Field[] => ids.map((id, index): Field => [key, `${id}\x1f${first + index}`]);
+  return [...pairs("more_uid", largeIds.uids), ...pairs("more_gid", largeIds.gids)];
+}
+
+/** Also what only others may look at. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The sandbox wrote what is there already: a link of it is not followed, and the launch then says what is in its way. */
+function makeFolders(parent: string, names: readonly string[]): void {
+  for (const name of names) {
+    let folder = parent;
+    for (const part of name.split("/")) {
+      folder = join(folder, part);
+      const there = lstatSync(folder, { throwIfNoEntry: false });
+      if (there === undefined) mkdirSync(folder, { mode: 0o755 });
+      else if (!there.isDirectory()) break;
+    }
+  }
+}
+
+async function list(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,132 @@
+/** A launched sandbox of the native driver. */
+import type { Duplex } from "node:stream";
+import type { CellHost } from "../../../base/host/cell-host.ts";
+import type { Cgroups } from "../../../base/host/cgroups.ts";
+import { PROTOCOL_VERSION } from "../../../base/host/frames.ts";
+import { VivError } from "../../../base/schema/errors.ts";
+import { LIMITS } from "../../../base/schema/limits.ts";
+import type { Limits } from "../../../base/schema/sandbox.ts";
+import type { ExecRequest, FileOperations, RunningCommand, Usage, Walls } from "../drivers.ts";
+import type { Launched } from "../../../base/store/rows.ts";
+import { CellClient } from "./cell-client.ts";
+import { toldLimits } from "./told-limits.ts";
+import { WatchedLimits } from "./watched.ts";
+
+interface WallsOptions {
+  readonly sandbox: string;
+  readonly launched: Launched;
+  readonly socket: string;
+  readonly host: CellHost;
+  readonly cgroups: Cgroups | undefined;
+  readonly limits: Limits;
+  /** Tells the driver that the end is wanted; resolves when process 1 has ended, and with it all others. */
+  readonly ended: () => Promise<void>;
+}
+
+const SIGKILL = 9;
+const NOTHING_KNOWN: Usage = { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
+/** How much longer than its grace a stop may take before process 1 is killed from outside. */
+const STOP_MARGIN_MS = 2_000;
+
+/** The child made ahead for the next command. */
+const WAITING = 1;
+
+export class NativeWalls implements Walls {
+  readonly launched: Launched;
+  readonly files: FileOperations;
+  readonly #options: WallsOptions;
+  readonly #cell: CellClient;
+  /** Holds the limits where no cgroup does. */
+  readonly #watched: WatchedLimits | undefined;
+
+  constructor(options: WallsOptions) {
+    this.#options = options;
+    this.launched = options.launched;
+    this.#cell = new CellClient(options.socket);
+    this.files = this.#cell.files;
+    this.#watched = options.cgroups === undefined ? new WatchedLimits(options.launched.pid, options.limits) : undefined;
+  }
+
+  async greet(): Promise<void> {
+    const { version } = await this.#cell.ping();
+    if (version === PROTOCOL_VERSION) return;
+    throw new VivError("cell_incompatible", `Its process 1 speaks version ${version} of the protocol, this server ${PROTOCOL_VERSION}.`);
+  }
+
+  exec(request: ExecRequest): Promise<RunningCommand> {
+    return this.#cell.exec({ ...request, logBytes: LIMITS.commandLogBytes });
+  }
+
+  attach(command: string, stdin: boolean): Promise<RunningCommand | undefined> {
+    return this.#cell.attach(command, stdin);
+  }
+
+  async running(): Promise<string[]> {
+    return (await this.#cell.list()).filter((command) => command.running).map((command) => command.id);
+  }
+
+  /** Many servers listen on `localhost`, which may be either of the two. */
+  async dial(port: number): Promise<Duplex> {
+    try {
+      return await this.#cell.dial(port);
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "port_unreachable") throw error;
+      return this.#cell.dial(port, "::1");
+    }
+  }
+
+  async usage(): Promise<Usage> {
+    const { cgroups, sandbox } = this.#options;
+    return cgroups?.use(sandbox) ?? this.#watched?.usage() ?? NOTHING_KNOWN;
+  }
+
+  isIdle(): boolean {
+    const { cgroups, sandbox } = this.#options;
+    return (cgroups?.count(sandbox) ?? Number.POSITIVE_INFINITY) <= WAITING;
+  }
+
+  async limit(limits: Limits): Promise<void> {
+    const { cgroups, sandbox } = this.#options;
+    cgroups?.limit(sandbox, limits);
+    if (this.#watched !== undefined) this.#watched.limits = limits;
+    await this.#tell(limits);
+  }
+
+  /** Programs inside see the new limits, and those that run get the processors. */
+  async #tell(limits: Limits): Promise<void> {
+    const { cgroups, sandbox, host } = this.#options;
+    const cpus = await this.#cell.limits(toldLimits(limits, cgroups !== undefined));
+    if (cgroups === undefined || cpus === undefined) return;
+    await host.request("cpus", [
+      ["cgroup", cgroups.memoryFolder(sandbox)],
+      ["from", cpus.from],
+      ["to", cpus.to],
+    ]);
+  }
+
+  async freeze(): Promise<void> {
+    await this.#options.cgroups?.freeze(this.#options.sandbox);
+  }
+
+  async thaw(): Promise<void> {
+    await this.#options.cgroups?.thaw(this.#options.sandbox);
+  }
+
+  /** Killing process 1 makes the kernel end everything in its pid namespace. */
+  async stop(graceMs: number): Promise<void> {
+    const ended = this.#options.ended();
+    this.#watched?.stop();
+    if (graceMs > 0) {
+      const patience = AbortSignal.timeout(graceMs + STOP_MARGIN_MS);
+      const tired = new Promise<void>((resolve) => patience.addEventListener("abort", () => resolve(), { once: true }));
+      await Promise.race([this.#cell.stop(graceMs).catch(() => undefined), tired]);
+    }
+    const { host, launched } = this.#options;
+    const reply = await host.request("kill", [
+      ["pid", String(launched.pid)],
+      ["start", launched.start],
+      ["signal", String(SIGKILL)],
+    ]);
+    if (!reply.flag("gone")) await ended;
+  }
+}

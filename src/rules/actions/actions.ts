@@ -1,0 +1,143 @@
+/**
+ * Where an action of an agent is decided. A verdict is recorded before anybody hears it, so what can't be recorded is refused. What the
+ * policy asks about is put to a person; the agent tries again, and an approval lets it through once.
+ */
+import type { Approvals, Question } from "../approvals/approvals.ts";
+import type { Audit } from "../audit/audit.ts";
+import { alwaysRule, exactly, shownAction } from "../../base/policy/always.ts";
+import { decide, type EffectivePolicy } from "../../base/policy/policy.ts";
+import type { ActionAnswer, ActionInput } from "../../base/schema/action.ts";
+import type { Approval } from "../../base/schema/approval.ts";
+import type { UserConfig } from "../../base/schema/config.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { PolicyAction, PolicyDecision } from "../../base/schema/policy.ts";
+import type { Store } from "../../base/store/store.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { policyOf } from "./policy-of.ts";
+import { actionEntry } from "./records.ts";
+
+export interface ActionParts {
+  readonly store: Store;
+  readonly audit: Audit;
+  readonly approvals: Approvals;
+  /** Model APIs that sandboxes reach, and what may be spent on them. */
+  readonly user: Pick<UserConfig, "models" | "budgets">;
+  readonly reach: (point: string) => void;
+}
+
+export class Actions {
+  readonly #parts: ActionParts;
+
+  constructor(parts: ActionParts) {
+    this.#parts = parts;
+  }
+
+  async policy(row: SandboxRow): Promise<EffectivePolicy> {
+    return policyOf(this.#parts.store, this.#parts.approvals, row);
+  }
+
+  async decide(row: SandboxRow, input: ActionInput, signal: AbortSignal): Promise<ActionAnswer> {
+    const answer = await this.#once(row, input);
+    if (answer.verdict !== "ask" || answer.approval === null || input.wait === 0) return answer;
+    const { id } = answer.approval;
+    const waited = await this.#parts.approvals.wait(id, AbortSignal.any([signal, AbortSignal.timeout(input.wait * 1000)]));
+    // Nobody would hear that it may be done: the approval stays for whoever tries again.
+    if (signal.aborted) throw new VivError("cancelled", "Whoever asked is gone.");
+    if (waited.state === "waiting") return answer;
+    const now = (await this.#parts.store.sandbox(row.id)) ?? row;
+    if (waited.state !== "expired") return this.#once(now, input);
+    return this.#settle(
+      now,
+      input.action,
+      denied(answer, `deadline of ${id}`, "Nobody answered by the deadline; tried again, it is asked anew."),
+    );
+  }
+
+  /** For what the server itself does on behalf of an agent, and records: why it must not be done now, or nothing. */
+  async refusal(row: SandboxRow, action: PolicyAction): Promise<ActionAnswer | undefined> {
+    if ((await this.#judge(row, action)).verdict === "allow") return undefined;
+    const answer = await this.#once(row, { action, wait: 0 });
+    return answer.verdict === "allow" ? undefined : answer;
+  }
+
+  /** Without waiting: what the policy, and the answers there are, say now. */
+  async #once(row: SandboxRow, { action, reason }: ActionInput): Promise<ActionAnswer> {
+    const decision = await this.#judge(row, action);
+    if (decision.verdict !== "ask") return this.#settle(row, action, decision);
+    const question = questionOf(row, action, decision, reason);
+    const { approvals } = this.#parts;
+    const approved: PolicyDecision = { ...decision, verdict: "allow", reason: "A person approved it, this once." };
+    const used = await approvals.use(question, ({ id }) => actionEntry(row, action, approved, { label: "APPROVED", approval: id }));
+    if (used) return { ...approved, approval: null };
+    const denial = await approvals.denial(question);
+    if (denial !== undefined)
+      return this.#settle(row, action, denied(decision, `answer to ${denial.id}`, "A person was asked, and said no."));
+    const obstacle = await this.#obstacle(row, question);
+    if (obstacle !== undefined) return this.#settle(row, action, denied(decision, "questions", obstacle));
+    const asked = await approvals.ask(question, ({ id }) => actionEntry(row, action, decision, { approval: id }));
+    return { ...decision, approval: shownQuestion(asked) };
+  }
+
+  /** What can't be judged is denied. */
+  async #judge(row: SandboxRow, action: PolicyAction): Promise<PolicyDecision> {
+    try {
+      const policy = await this.policy(row);
+      const decision = decide(policy, action);
+      const missing = policy.level === 3 ? this.#missing(row) : undefined;
+      return missing === undefined ? decision : denied(decision, "level 3", missing);
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "config_invalid") throw error;
+      return denied({ parts: [] }, "vivarium.json", `Nothing is allowed while the config can't be read: ${error.message}`);
+    }
+  }
+
+  /** What full autonomy must have and this sandbox has not. */
+  #missing({ idleMs }: SandboxRow): string | undefined {
+    const { models, budgets } = this.#parts.user;
+    if (idleMs === 0) return "Level 3 runs only with a watchdog, and this sandbox has no idle time after which it ends.";
+    if (Object.keys(models).length > 0 && Object.keys(budgets).length === 0)
+      return "Level 3 runs only with a budget, and the user config has models without `budgets`.";
+    return undefined;
+  }
+
+  /** Why a person is not asked although the policy says so. */
+  async #obstacle(row: SandboxRow, question: Question): Promise<string | undefined> {
+    if (question.target.length > LIMITS.questionCharacters)
+      return `It is longer than a person reads (${LIMITS.questionCharacters} characters); write a script and run that.`;
+    const waiting = (await this.#parts.store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
+    const isKnown = waiting.some(({ action }) => action !== undefined && exactly(action) === question.exact);
+    if (waiting.length < LIMITS.waitingQuestions || isKnown) return undefined;
+    return `${waiting.length} questions of this sandbox wait already.`;
+  }
+
+  async #settle(row: SandboxRow, action: PolicyAction, decision: PolicyDecision): Promise<ActionAnswer> {
+    await this.#parts.audit.record(actionEntry(row, action, decision));
+    this.#parts.reach("action.recorded");
+    return { ...decision, approval: null };
+  }
+}
+
+function denied({ parts }: Pick<PolicyDecision, "parts">, rule: string, reason: string): PolicyDecision {
+  return { verdict: "deny", rule, reason, parts };
+}
+
+/** Bound to the exact action: a question that a sandbox words itself never stands for one. */
+function questionOf(row: SandboxRow, action: PolicyAction, decision: PolicyDecision, reason: string | undefined): Question {
+  return {
+    sandbox: row.id,
+    sandboxName: row.name,
+    project: row.project,
+    kind: action.kind,
+    target: shownAction(action),
+    exact: exactly(action),
+    rule: decision.rule,
+    reason: reason === undefined ? decision.reason : `${decision.reason} The sandbox says: ${reason}`,
+    always: alwaysRule(action),
+    action,
+  };
+}
+
+function shownQuestion({ id, state, deadline, always }: Approval): ActionAnswer["approval"] {
+  return { id, state, deadline, always };
+}

@@ -1,0 +1,61 @@
+/** Actions of agents as the audit trail keeps them. */
+import { createHash } from "node:crypto";
+import type { AuditEntry, AuditLabel } from "../../base/schema/audit.ts";
+import type { PolicyAction, PolicyDecision } from "../../base/schema/policy.ts";
+import { exactly, shownAction } from "../../base/policy/always.ts";
+import { redact } from "../../base/schema/secret-patterns.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+
+/** Parts that are kept with a record; the others follow from the target. */
+const MOST_PARTS = 16;
+
+export function actionEntry(
+  row: SandboxRow,
+  action: PolicyAction,
+  { verdict, rule, reason, parts }: PolicyDecision,
+  more: { readonly label?: AuditLabel; readonly approval?: string } = {},
+): AuditEntry {
+  const { approval } = more;
+  return {
+    actor: { kind: "agent", name: row.name },
+    action: nameOf(action),
+    target: action.kind === "tool" ? (action.argument ?? "") : shownAction(action),
+    arguments: {
+      verdict,
+      hash: createHash("sha256").update(exactly(action)).digest("hex"),
+      ...(approval === undefined ? {} : { approval }),
+      parts: parts.slice(0, MOST_PARTS).map((part) => ({
+        // Cut afterwards: half a secret does not look like one.
+        command: redact(part.command).slice(0, 256),
+        verdict: part.verdict,
+        rule: redact(part.rule).slice(0, 256),
+      })),
+    },
+    label: more.label ?? labelOf(verdict, rule),
+    rule: redact(rule).slice(0, 1024),
+    reason,
+    sandbox: row.id,
+    snapshot: row.currentSnapshot,
+  };
+}
+
+/** As agents call their tools. */
+function nameOf(action: PolicyAction): string {
+  switch (action.kind) {
+    case "command":
+      return "bash";
+    case "tool":
+      return action.tool.toLowerCase().slice(0, 128);
+    case "path":
+      return `path.${action.access}`;
+    default:
+      return action.kind;
+  }
+}
+
+/** A rule that names what it allows is a white list; one for everything is none. */
+function labelOf(verdict: PolicyDecision["verdict"], rule: string): AuditLabel {
+  if (verdict === "deny") return "DENIED";
+  if (verdict === "ask") return "RECORDED";
+  return /: (?!\*$)/.test(rule) ? "AUTONOMOUS (whitelisted)" : "AUTONOMOUS";
+}

@@ -1,0 +1,31 @@
+/** A question of a request that waits for its answer: a person is asked, and a yes is used at once. */
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { Store } from "../../base/store/store.ts";
+import type { Approvals, Question } from "./approvals.ts";
+
+export type Asked =
+  | { readonly answer: "yes" | "no" | "none yet"; readonly approval: string }
+  /** So many questions of the sandbox wait that it gets no more. */
+  | { readonly answer: "too many"; readonly waiting: number }
+  /** Another request has used the yes: it is to be asked anew. */
+  | { readonly answer: "again" };
+
+/** `patience` ends the waiting, `signal` says that the one who asks is gone. */
+export async function askPerson(
+  { approvals, store }: { readonly approvals: Approvals; readonly store: Store },
+  question: Question,
+  { patience, signal, asked: told }: { readonly patience: AbortSignal; readonly signal?: AbortSignal | undefined; asked?: () => void },
+): Promise<Asked> {
+  const no = await approvals.denial(question);
+  if (no !== undefined) return { answer: "no", approval: no.id };
+  const waiting = (await store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === question.sandbox);
+  const isThere = waiting.some(({ kind, target }) => kind === question.kind && target === question.target);
+  if (waiting.length >= LIMITS.waitingQuestions && !isThere) return { answer: "too many", waiting: waiting.length };
+  const { id: approval } = await approvals.ask(question);
+  told?.();
+  const { state } = await approvals.wait(approval, patience);
+  // A yes whose request has ended stays for the next one.
+  if (signal?.aborted !== true && (await approvals.use(question))) return { answer: "yes", approval };
+  if (state === "denied" || state === "expired") return { answer: "no", approval };
+  return patience.aborted ? { answer: "none yet", approval } : { answer: "again" };
+}

@@ -1,0 +1,57 @@
+/** What is told a moment later, together: whoever does something often does not wait for its record to be put together. */
+import type { AuditEntry } from "../../base/schema/audit.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+
+/** An entry, once somebody has time for it; none where there is nothing to tell. */
+export type Later = () => Promise<AuditEntry | undefined>;
+
+interface Listener {
+  readonly tell: (at: string, entry: AuditEntry) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+export class Soon {
+  readonly #listener: Listener;
+  readonly #now: () => Date;
+  #waiting: { readonly at: string; readonly entry: Later }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #telling: Promise<void> | undefined;
+
+  constructor(listener: Listener, now: () => Date) {
+    this.#listener = listener;
+    this.#now = now;
+  }
+
+  /** `atOnce` is when whatever is under way now has gone first. */
+  add(entry: Later, atOnce: boolean): void {
+    this.#waiting.push({ at: this.#now().toISOString(), entry });
+    if (atOnce) setImmediate(() => void this.flush());
+    else this.#timer ??= setTimeout(() => void this.flush(), LIMITS.auditSoonMs);
+  }
+
+  /** Whether something is not told yet: what comes after it is told after it. */
+  get isBusy(): boolean {
+    return this.#waiting.length > 0 || this.#telling !== undefined;
+  }
+
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const [waiting, before] = [this.#waiting, this.#telling];
+    this.#waiting = [];
+    const telling = this.#together(waiting, before);
+    this.#telling = telling;
+    await telling;
+    if (this.#telling === telling) this.#telling = undefined;
+  }
+
+  async #together(waiting: readonly { readonly at: string; readonly entry: Later }[], before: Promise<void> | undefined): Promise<void> {
+    const entries = await Promise.allSettled(waiting.map(({ entry }) => entry()));
+    await before;
+    for (const [index, entry] of entries.entries()) {
+      const at = waiting[index]?.at;
+      if (entry.status === "rejected") this.#listener.failed(entry.reason);
+      else if (entry.value !== undefined && at !== undefined) this.#listener.tell(at, entry.value);
+    }
+  }
+}

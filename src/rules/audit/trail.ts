@@ -1,0 +1,120 @@
+/** The chain in the store, and the note of its end beside it. */
+import type { AuditEntry, AuditRecord, AuditReport } from "../../base/schema/audit.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { Change, Read, Store } from "../../base/store/store.ts";
+import { AnchorFile, type Anchor } from "./anchor.ts";
+import { BEGINNING, hashOf } from "./chain.ts";
+import { brokenEntry } from "./own-entries.ts";
+import { missedBy, verifyTrail } from "./verification.ts";
+
+/** With the time it came. */
+export type Dated = AuditEntry & { readonly at: string };
+/** Makes the chain longer, in the transaction it is given. */
+export type Extend = (entries: readonly Dated[]) => Promise<AuditRecord[]>;
+type Tip = Anchor & { readonly at: string };
+
+const START: Tip = { sequence: 0, hash: BEGINNING, at: "" };
+
+export interface TrailOptions {
+  readonly reach: (point: string) => void;
+  readonly now: () => Date;
+  /** Hears that the trail is not what it was. */
+  readonly onBroken: (error: VivError) => void;
+}
+
+export class Trail {
+  readonly #store: Store;
+  readonly #anchor: AnchorFile;
+  readonly #options: TrailOptions;
+  /**
+   * The end of the chain, also of a transaction under way. This server is the only one that writes: what somebody takes off the end
+   * is missed by the next record.
+   */
+  #tip: Tip | undefined;
+  #committed = START;
+  #noted = 0;
+
+  constructor(store: Store, anchor: string, options: TrailOptions) {
+    this.#store = store;
+    this.#anchor = new AnchorFile(anchor);
+    this.#options = options;
+  }
+
+  /** A transaction that may make the chain longer. They are one after the other, so that each finds the end of the last. */
+  async change<Result>(work: (change: Change, extend: Extend) => Promise<Result>): Promise<Result> {
+    const { reach } = this.#options;
+    let made: Tip | undefined;
+    try {
+      reach("audit.begin");
+      const result = await this.#store.change((change) =>
+        work(change, async (entries) => {
+          const records = await this.#extend(change, entries);
+          made = this.#tip;
+          return records;
+        }),
+      );
+      reach("audit.committed");
+      if (made !== undefined && made.sequence > this.#committed.sequence) this.#committed = made;
+      return result;
+    } catch (error) {
+      // Whether it was committed is read anew, and the note beside the store says whether that can be.
+      if (made !== undefined) this.#tip = undefined;
+      throw error;
+    }
+  }
+
+  async #extend(change: Change, entries: readonly Dated[]): Promise<AuditRecord[]> {
+    const own: Dated[] = [];
+    let tip = this.#tip ?? (await this.#resume(change, own));
+    const follow = (entry: Dated): AuditRecord => (tip = following(entry, tip));
+    const before = own.map(follow);
+    const records = entries.map(follow);
+    await change.appendAudit([...before, ...records]);
+    this.#tip = tip;
+    this.#options.reach("audit.append");
+    return records;
+  }
+
+  /** The end of the chain as the store has it. If that is not what was noted, the next record says so, for good. */
+  async #resume(store: Read, own: Dated[]): Promise<Tip> {
+    const newest = await store.newestAudit();
+    const noted = this.#anchor.read();
+    const tip = newest ?? START;
+    if (newest === undefined && noted === undefined) {
+      // There is a note before there is a record: one that is missing later was taken away.
+      this.#anchor.write(tip);
+      return tip;
+    }
+    const problem = await missedBy(store, noted, tip.sequence);
+    if (problem !== undefined) {
+      own.push({ ...brokenEntry(problem, noted), at: this.#options.now().toISOString() });
+      this.#options.onBroken(new VivError("audit_unavailable", `The audit trail is not whole. ${problem}`));
+    }
+    return tip;
+  }
+
+  /** First the records are on the disk, then they are noted: the note is never ahead, whatever breaks off. */
+  async settle(): Promise<void> {
+    const tip = this.#committed;
+    await this.#store.sync();
+    this.#options.reach("audit.synced");
+    if (tip.sequence > this.#noted) this.#anchor.write(tip);
+    this.#noted = Math.max(this.#noted, tip.sequence);
+    this.#options.reach("audit.anchor");
+  }
+
+  /** Reads all of it. `noted` is a record as somebody has kept it elsewhere. */
+  async verify(noted?: Anchor): Promise<AuditReport> {
+    const known = noted === undefined ? [this.#committed] : [this.#committed, noted];
+    return verifyTrail(this.#store, this.#anchor.read(), known);
+  }
+
+  close(): void {
+    this.#anchor.close();
+  }
+}
+
+function following(entry: Dated, last: Tip): AuditRecord {
+  const rest = { ...entry, sequence: last.sequence + 1, clockBack: entry.at < last.at, previous: last.hash };
+  return { ...rest, hash: hashOf(rest) };
+}

@@ -1,0 +1,117 @@
+/**
+ * The ledger of what sandboxes may have changed outside. An entry is durable before its request is sent. Where effects are held, a
+ * person is asked about exactly this request, body included; a yes is used once.
+ */
+import type { Approvals, Question } from "../approvals/approvals.ts";
+import { describe, type Logger } from "../../base/host/log.ts";
+import { hashOfBody, type EffectDesk, type EffectRequest, type Receipt } from "../network/effects.ts";
+import { deny, type Denied } from "../network/rules.ts";
+import type { Session } from "../network/session.ts";
+import type { Effect } from "../../base/schema/effect.ts";
+import { newId } from "../../base/schema/ids.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { redact } from "../../base/schema/secret-patterns.ts";
+import type { Store } from "../../base/store/store.ts";
+
+const MOST_URL = 2048;
+/** Entries of a sandbox among which the one of a question is looked for. */
+const LOOKED_THROUGH = 200;
+
+export class Ledger implements EffectDesk {
+  readonly #store: Store;
+  readonly #log: Logger;
+  readonly #holdMs: number;
+  readonly #reach: (point: string) => void;
+  /** There once the server has it; until then nothing that is held goes out. */
+  approvals: Approvals | undefined;
+
+  constructor(store: Store, log: Logger, options: { holdMs?: number; reach?: ((point: string) => void) | undefined } = {}) {
+    this.#store = store;
+    this.#log = log;
+    this.#holdMs = options.holdMs ?? LIMITS.effectHoldMs;
+    this.#reach = options.reach ?? (() => undefined);
+  }
+
+  async begin(session: Session, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
+    const entry: Effect = {
+      id: newId("effect"),
+      at: new Date().toISOString(),
+      sandbox: session.sandbox,
+      method: request.method,
+      url: redact(request.url).slice(0, MOST_URL),
+      bodyBytes: request.body?.length ?? null,
+      bodyHash: request.body === undefined ? null : hashOfBody(request.body),
+      state: "sent",
+      approval: null,
+      status: null,
+      answeredAt: null,
+    };
+    try {
+      return session.rules.effects === "hold" ? await this.#hold(entry, request, signal) : await this.#sent(entry);
+    } catch (error) {
+      return deny("not_recorded", `The request could not be recorded: ${describe(error)}`, "What can't be recorded is not sent.");
+    }
+  }
+
+  async #sent(entry: Effect): Promise<Receipt> {
+    await this.#put(entry);
+    this.#reach("effect.recorded");
+    return (status) => {
+      this.#reach("effect.answered");
+      const answered = { ...entry, state: status === null ? "broken" : "answered", status, answeredAt: new Date().toISOString() } as const;
+      this.#put(answered).catch((error: unknown) => this.#log.warn("a receipt was not kept", { effect: entry.id, error: describe(error) }));
+    };
+  }
+
+  async #hold(entry: Effect, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
+    const row = await this.#store.sandbox(entry.sandbox);
+    if (this.approvals === undefined || row === undefined) return deny("effect_held", "Nobody can be asked now.", "Try again in a moment.");
+    const question: Question = {
+      sandbox: row.id,
+      sandboxName: row.name,
+      project: row.project,
+      kind: "effect",
+      target: `${request.method} ${shownUrl(request.url)} (${entry.bodyBytes ?? 0} bytes, sha256 ${entry.bodyHash ?? "-"})`,
+      rule: "effects: hold",
+      reason: "The request can change something outside.",
+      always: null,
+    };
+    if (await this.approvals.use(question)) return this.#allowed(entry);
+    const waiting = (await this.#store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
+    if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "effect" && target === question.target))
+      return deny("effect_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
+    const asked = await this.approvals.ask(question);
+    const held: Effect = { ...entry, state: "held", approval: asked.id };
+    await this.#put(held);
+    this.#reach("effect.held");
+    const answer = await this.approvals.wait(asked.id, AbortSignal.any([signal, AbortSignal.timeout(this.#holdMs)]));
+    if (!signal.aborted && (await this.approvals.use(question))) return this.#allowed(held);
+    if (answer.state === "waiting" || answer.state === "approved")
+      return deny(
+        "effect_held",
+        `The request waits for a person: ${asked.id}.`,
+        `Ask for \`viv approve ${asked.id}\`, then send it again.`,
+      );
+    await this.#put({ ...held, state: "denied" });
+    return deny("effect_denied", `A person was asked (${asked.id}), and the answer is no.`, "Go on without it.");
+  }
+
+  /** The yes is used up by now: whatever happens from here on, the request is sent once at most. */
+  async #allowed(entry: Effect): Promise<Receipt> {
+    this.#reach("effect.allowed");
+    const asked = (await this.#store.effects({ sandbox: entry.sandbox, limit: LOOKED_THROUGH })).find(
+      ({ state, method, url, bodyHash }) => state === "held" && method === entry.method && url === entry.url && bodyHash === entry.bodyHash,
+    );
+    // The entry of the question goes on, so that one request has one.
+    return this.#sent({ ...(asked ?? entry), state: "sent" });
+  }
+
+  #put(entry: Effect): Promise<void> {
+    return this.#store.change((change) => change.putEffect(entry));
+  }
+}
+
+/** An answer counts for what is shown: of a long address that is its hash, too. */
+function shownUrl(url: string): string {
+  return url.length <= MOST_URL ? url : `${url.slice(0, MOST_URL)}… (${url.length} characters, sha256 ${hashOfBody(Buffer.from(url))})`;
+}

@@ -1,0 +1,132 @@
+/** A request to a model API as data: which call it is, what it may cost, and what of it is sent on. Everything in it is hostile. */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { VivError } from "../../base/schema/errors.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { ModelShape } from "../../base/schema/model.ts";
+import { parseObject } from "./json.ts";
+
+/** What a request may cost: all of it is the request's own word, and the provider's rule. */
+export interface Billed {
+  readonly model: string;
+  readonly inputTokens: number;
+  /** At most. */
+  readonly outputTokens: number;
+  /** Of a faster tier. */
+  readonly factor: number;
+  /** Written event by event: it ends with whoever reads it. */
+  readonly streamed: boolean;
+}
+
+export interface ModelRequest {
+  readonly method: "GET" | "POST";
+  /** Below the provider's base address. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | undefined;
+  /** Undefined where nothing is billed. */
+  readonly billed: Billed | undefined;
+  /** Events with the usage alone were not asked for by the program inside. */
+  readonly hideUsage: boolean;
+}
+
+/**
+ * Calls whose use can be read from their answer. Others (batches, files, assistants) would spend without being counted, or read what
+ * other programs left with the provider.
+ */
+const CALLS: Readonly<Record<ModelShape, Readonly<Record<string, "billed" | "free">>>> = {
+  anthropic: { "POST /v1/messages": "billed", "POST /v1/messages/count_tokens": "free", "GET /v1/models": "free" },
+  openai: { "POST /chat/completions": "billed", "POST /responses": "billed", "POST /embeddings": "billed", "GET /models": "free" },
+};
+const MODEL_CALL = /^GET ((?:\/v1)?\/models)\/[\w.:-]{1,128}$/;
+const PASSED = /^(content-type|accept|user-agent|anthropic-version|anthropic-beta|openai-beta|x-stainless-[a-z-]+|idempotency-key)$/;
+const QUERY = /^\?[\w=&.,-]{0,512}$/;
+const CHARACTERS_PER_TOKEN = 4;
+/** Where a request says nothing: more than nearly all answers have. */
+const USUAL_OUTPUT_TOKENS = 16_384;
+const MOST_OUTPUT_TOKENS = 1_000_000;
+const USUAL_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "standard", "standard_only", "flex"]);
+const PRIORITY_FACTOR = 2.5;
+const FAST_FACTOR = 6;
+
+/** `came` is told of every piece of the body, and may throw. */
+export async function readModelRequest(
+  message: IncomingMessage,
+  shape: ModelShape,
+  rest: string,
+  came: (bytes: number) => void = () => undefined,
+): Promise<ModelRequest> {
+  const at = rest.indexOf("?");
+  const query = at < 0 ? "" : rest.slice(at);
+  // Some programs add the version by themselves.
+  const path =
+    shape === "openai" ? rest.slice(0, at < 0 ? undefined : at).replace(/^\/v1(?=\/)/, "") : rest.slice(0, at < 0 ? undefined : at);
+  const { method = "" } = message;
+  const call = CALLS[shape][`${method} ${path}`.replace(MODEL_CALL, "GET $1")];
+  if (call === undefined || (query !== "" && !QUERY.test(query)))
+    throw new VivError("not_found", `The gateway does not pass on ${method} ${path.slice(0, 200)}: what it costs could not be counted.`);
+  const headers = passedOn(message.headers);
+  if (method === "GET") return { method, path: path + query, headers, body: undefined, billed: undefined, hideUsage: false };
+  const body = await readBody(message, came);
+  const asked = parseObject(body);
+  const plain = { method: "POST", path: path + query, headers, body, hideUsage: false } as const;
+  if (call === "free") return { ...plain, billed: undefined };
+  const model = asked["model"];
+  if (typeof model !== "string" || model === "" || model.length > 128) throw new VivError("invalid_input", "The request names no model.");
+  if (asked["background"] === true)
+    throw new VivError("invalid_input", "Answers in the background can't be counted: leave `background` out.");
+  const billed = {
+    model,
+    inputTokens: Math.ceil(body.length / CHARACTERS_PER_TOKEN),
+    outputTokens: mostOutput(path, asked),
+    factor: tier(asked),
+    streamed: asked["stream"] === true,
+  };
+  if (path !== "/chat/completions" || asked["stream"] !== true || wantsUsage(asked)) return { ...plain, billed };
+  const options = { ...(asked["stream_options"] as object | null | undefined), include_usage: true };
+  return { ...plain, billed, body: Buffer.from(JSON.stringify({ ...asked, stream_options: options })), hideUsage: true };
+}
+
+function passedOn(headers: IncomingHttpHeaders): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) if (typeof value === "string" && PASSED.test(name)) passed[name] = value;
+  // Otherwise the use could not be read.
+  return { ...passed, "accept-encoding": "identity" };
+}
+
+function wantsUsage(asked: Readonly<Record<string, unknown>>): boolean {
+  return (asked["stream_options"] as { include_usage?: unknown } | null | undefined)?.include_usage === true;
+}
+
+/** The fields that the call itself knows; others would say little where the provider does not look at them. */
+const MOST_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  "/v1/messages": ["max_tokens"],
+  "/chat/completions": ["max_completion_tokens", "max_tokens"],
+  "/responses": ["max_output_tokens"],
+};
+
+function mostOutput(path: string, asked: Readonly<Record<string, unknown>>): number {
+  if (path === "/embeddings") return 0;
+  const given = (MOST_FIELDS[path] ?? []).map((name) => asked[name]).filter((value) => typeof value === "number" && value >= 0);
+  const each = given.length === 0 ? USUAL_OUTPUT_TOKENS : Math.max(...(given as number[]));
+  const choices = path === "/chat/completions" && typeof asked["n"] === "number" && asked["n"] > 1 ? asked["n"] : 1;
+  return Math.min(Math.ceil(each * choices), MOST_OUTPUT_TOKENS);
+}
+
+/** Tiers that cost more than the table says, by the most that any of them does. */
+function tier(asked: Readonly<Record<string, unknown>>): number {
+  const { service_tier: service, speed } = asked;
+  if (speed !== undefined && speed !== null && speed !== "standard") return FAST_FACTOR;
+  return service === undefined || service === null || USUAL_TIERS.has(service) ? 1 : PRIORITY_FACTOR;
+}
+
+async function readBody(message: IncomingMessage, came: (bytes: number) => void): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    came(chunk.length);
+    if (bytes > LIMITS.modelBodyBytes) throw new VivError("too_large", `A request has at most ${LIMITS.modelBodyBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,117 @@
+/** One request to the outside and its answer, both written anew: what was decided on is what is sent. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { Transform, type Readable } from "node:stream";
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { Taker } from "./outside.ts";
+import { ResponseReader } from "./response.ts";
+import { Scrubber } from "./scrubber.ts";
+
+/** A connection to the outside, plain or with TLS of our own. */
+export interface Way {
+  readonly socket: Socket;
+  take(taker: Taker): void;
+}
+
+export interface Exchange {
+  readonly way: Way;
+  readonly path: string;
+  /** End to end; names and values in turn. */
+  readonly headers: readonly string[];
+  readonly body: Readable;
+  /** Texts that the answer does not bring inside. */
+  readonly hidden: readonly string[];
+  /** The host ended the connection before it answered. */
+  readonly unanswered: () => void;
+}
+
+/** Headers that are between two neighbours (RFC 9110, 7.6.1), and what is for the proxy alone. */
+const HOP = new Set([
+  "connection",
+  "proxy-connection",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+  "expect",
+  "proxy-authorization",
+  "proxy-authenticate",
+]);
+
+export function exchange(request: IncomingMessage, response: ServerResponse, { way, unanswered, ...sent }: Exchange): void {
+  const { socket } = way;
+  const scrubber = new Scrubber(sent.hidden);
+  let body: Scrubber | undefined;
+  const broken = (): void => {
+    socket.destroy();
+    if (response.headersSent) response.destroy();
+    else if (!response.destroyed) unanswered();
+  };
+  const reader = new ResponseReader(
+    {
+      head: ({ status, phrase, headers }) => {
+        response.sendDate = false;
+        // Also in what says that it is packed: that is the host's word, and perhaps the client's wish.
+        if (scrubber.looks) body = scrubber;
+        response.writeHead(
+          status,
+          scrubber.text(phrase),
+          endToEnd(headers).map((text) => scrubber.text(text)),
+        );
+      },
+      body: (chunk, done) => {
+        const shown = body === undefined ? chunk : body.add(chunk);
+        if (shown.length === 0) done();
+        else response.write(shown, done);
+      },
+      end: () => {
+        response.end(body?.end());
+        socket.destroy();
+      },
+      broken,
+    },
+    { headRequest: request.method === "HEAD", maxHeadBytes: LIMITS.egressHeadBytes },
+  );
+  way.take((chunk, done) => reader.take(chunk, done));
+  socket.once("end", () => reader.ended());
+  socket.once("close", () => !response.writableEnded && broken());
+  request.once("aborted", () => socket.destroy());
+  send(request, socket, sent);
+}
+
+/** The head as it was decided on, and the body in the framing it came with. */
+function send(request: IncomingMessage, socket: Socket, { path, headers, body }: Pick<Exchange, "path" | "headers" | "body">): void {
+  const chunked = request.headers["transfer-encoding"] !== undefined;
+  const all = [...headers, ...(chunked ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
+  const lines = headerPairs(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`${request.method ?? "GET"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
+  if (!chunked) return void body.pipe(socket, { end: false });
+  const framed = new Transform({
+    transform(chunk: Buffer, _, done) {
+      this.push(`${chunk.length.toString(16)}\r\n`);
+      this.push(chunk);
+      done(null, "\r\n");
+    },
+    flush: (done) => done(null, "0\r\n\r\n"),
+  });
+  body.pipe(framed).pipe(socket, { end: false });
+}
+
+export function headerPairs(raw: readonly string[]): [name: string, value: string][] {
+  return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? "", raw[2 * index + 1] ?? ""]);
+}
+
+/** Without what the two neighbours agree on between themselves. */
+export function endToEnd(raw: readonly string[]): string[] {
+  const pairs = headerPairs(raw);
+  const named = new Set(
+    pairs.flatMap(([name, value]) =>
+      name.toLowerCase() === "connection" ? value.split(",").map((word) => word.trim().toLowerCase()) : [],
+    ),
+  );
+  // Named by the sender, these would vanish: the length of a message is not theirs to hide.
+  for (const kept of ["content-length", "host"]) named.delete(kept);
+  return pairs.filter(([name]) => !HOP.has(name.toLowerCase()) && !named.has(name.toLowerCase())).flat();
+}

@@ -1,0 +1,155 @@
+/** Connections that carry something else: what is in them is looked at once, at the beginning. */
+import type { Socket } from "node:net";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
+import type { Gate, Protocol } from "./gate.ts";
+import { isAddress } from "./host.ts";
+import { asHost, type Interceptor } from "./interception.ts";
+import type { Outside } from "./outside.ts";
+import { deny, type Allowed, type Denied } from "./rules.ts";
+import type { Session } from "./session.ts";
+import { firstBytes, join, watchForEnd } from "./streams.ts";
+
+export interface TunnelRequest {
+  readonly host: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+  readonly client: Socket;
+  /** What came behind the request already. */
+  head: Buffer;
+  /** Tells the client that it may speak. */
+  readonly accept: () => void;
+  readonly refuse: (denied: Denied) => void;
+}
+
+/** Takes over a client that speaks HTTP to one host: plain, or in TLS that was opened; with what was allowed for the tunnel. */
+export type TakeHttp = (
+  session: Session,
+  client: Socket,
+  head: Buffer,
+  at: { host: string; port: number; interceptor?: Interceptor },
+  ruling?: Allowed,
+) => void;
+
+/** What was allowed, and where it leads if somebody dialled already. */
+interface Opened {
+  readonly ruling: Allowed;
+  readonly outside: Outside | undefined;
+}
+
+const HTTP_START = /^[A-Z]{3,16} $/;
+const PLAIN_WEB_PORT = 80;
+const NOTHING = Buffer.alloc(0);
+
+export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, takeHttp: TakeHttp): Promise<void> {
+  const { client, protocol } = request;
+  const gone = new AbortController();
+  client.once("close", () => gone.abort());
+  if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return takeHttp(session, client, request.head, request);
+  const opened = await decided(gate, session, request, gone);
+  if ("verdict" in opened) return request.refuse(opened);
+  const { ruling, outside } = opened;
+  if (client.destroyed || gone.signal.aborted) {
+    client.destroy();
+    outside?.socket.destroy();
+    return;
+  }
+  request.accept();
+  if (ruling.tcp && outside !== undefined) return join(session, client, outside, request, request.head);
+  await inspect(gate, session, request, opened, takeHttp);
+}
+
+/** A person may be asked: whoever hangs up before the answer must not use it up. Only where any protocol goes is an end no end yet. */
+async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<Opened | Denied> {
+  const { host, port, client } = request;
+  const ruling = gate.ruling(session, host, port);
+  const isAny = ruling.verdict === "allow" && ruling.tcp;
+  const stop = isAny ? undefined : watchForEnd(client, MAX_HELLO_BYTES, () => gone.abort());
+  const opened = await open(gate, session, request, gone.signal);
+  if (stop !== undefined) request.head = Buffer.concat([request.head, stop()]);
+  return opened;
+}
+
+/** Requests in TLS that is opened dial by themselves, each of them. */
+async function open(gate: Gate, session: Session, { host, port, protocol }: TunnelRequest, signal: AbortSignal): Promise<Opened | Denied> {
+  const question = { host, port, protocol };
+  const ruling = await gate.permit(session, question, signal);
+  if (ruling.verdict === "deny") return ruling;
+  const isDialled = ruling.tcp || gate.interceptor(host, port) === undefined;
+  return isDialled ? gate.connect(session, question, ruling, signal) : { ruling, outside: undefined };
+}
+
+/**
+ * Who dials by name speaks first, unless the host is open to any protocol: a plain request is then decided by itself, and no
+ * connection is made for nothing. What was read is kept.
+ */
+async function isPlainRequest(gate: Gate, session: Session, request: TunnelRequest): Promise<boolean> {
+  const ruling = gate.ruling(session, request.host, request.port);
+  if (ruling.verdict === "deny" || ruling.tcp) return false;
+  request.head = (await firstBytes(request.client, request.head, isTold, LIMITS.egressHeadMs)) ?? request.head;
+  return isHttp(request.head);
+}
+
+/** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
+async function inspect(
+  gate: Gate,
+  session: Session,
+  request: TunnelRequest,
+  { outside, ruling }: Opened,
+  takeHttp: TakeHttp,
+): Promise<void> {
+  const { host, port, client, protocol } = request;
+  // One that hangs up first must not stay open for nobody.
+  client.once("close", () => outside?.socket.destroy());
+  const began = performance.now();
+  const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
+  if (data === undefined) return void client.destroy();
+  const hello = readClientHello(data);
+  // Rules may have changed while the client was silent; what the policy says is looked at as often as for connections that are open.
+  const fallen = await gate.fallen(session, host, port, performance.now() - began > LIMITS.egressWatchMs);
+  if (fallen !== undefined) {
+    await gate.refuse(session, { host, port, protocol }, fallen);
+    client.destroy();
+    return;
+  }
+  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
+    const interceptor = gate.interceptor(host, port);
+    if (interceptor === undefined && outside !== undefined) return join(session, client, outside, request, data);
+    outside?.socket.destroy();
+    // Its secret was removed a moment ago: the next connection goes through as it is.
+    if (interceptor === undefined) return void client.destroy();
+    return takeHttp(session, asHost(client, data, interceptor.credentials(host)), NOTHING, { host, port, interceptor }, ruling);
+  }
+  outside?.socket.destroy();
+  if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
+    return takeHttp(session, client, data, { host, port }, ruling);
+  await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
+  client.destroy();
+}
+
+function isTold(data: Buffer): boolean {
+  return data.length > MAX_HELLO_BYTES || (readClientHello(data).kind !== "more" && (data[0] === 22 || isHttp(data) || data.length >= 17));
+}
+
+/** A method and a space; a nested CONNECT is none of the requests that are taken apart. */
+function isHttp(data: Buffer): boolean {
+  const word = data.subarray(0, data.indexOf(" ") + 1).toString("latin1");
+  return HTTP_START.test(word) && word !== "CONNECT ";
+}
+
+function wrongName(host: string, name: string | undefined): Denied {
+  const said = name === undefined ? "no name" : "another name";
+  return deny(
+    "wrong_tls_name",
+    `The TLS connection to ${host} asks for ${said}.`,
+    "Ask for the host by its name; a host without TLS names needs `tcp: true` in network.allow.",
+  );
+}
+
+function notTls(host: string, port: number): Denied {
+  return deny(
+    "not_tls",
+    `What was sent to ${host}:${port} is not TLS.`,
+    "A host with another protocol needs `tcp: true` in network.allow.",
+  );
+}

@@ -1,0 +1,239 @@
+/** The way of one attempt: a clone, its command, a frozen state, and the checks in a fresh fork of that. */
+import { describe } from "../../base/host/log.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { Attempt } from "../../base/schema/experiment.ts";
+import { decodePath } from "../../base/schema/path-bytes.ts";
+import type { Parts } from "../../sandbox/parts.ts";
+import type { Sandboxes } from "../../sandbox/sandboxes.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { openChange, type Opening } from "./change.ts";
+import type { Clones } from "../checks/clones.ts";
+import { commandTimeoutMs, judging } from "./input.ts";
+import type { Journal } from "./journal.ts";
+import { lastWords, runLine, tailOf, type LineEnd } from "../checks/line.ts";
+import { mayTouchProtected, splitChange } from "../checks/manifest.ts";
+import { isTestConfiguration, protectionOf, steersChecks } from "../checks/protection.ts";
+import { ADDS_CONFIGURATION, ONLY_PROTECTED, STEERS_CHECKS } from "./ranking.ts";
+import type { Shared } from "./shared-folders.ts";
+import { byFolder, shortened, sideChanges } from "./side-changes.ts";
+import type { Verification } from "../checks/verification.ts";
+
+/** What attempts work with. */
+export interface Workshop {
+  readonly parts: Parts;
+  readonly sandboxes: Sandboxes;
+  readonly clones: Clones;
+  readonly verification: Verification;
+  readonly temporary: string;
+}
+
+/** How an experiment is ended from outside. */
+export interface Ends {
+  /** Asks commands to end and keeps what they did. */
+  readonly cancel: AbortSignal;
+  /** Ends everything now. */
+  readonly kill: AbortSignal;
+}
+
+/** Of a dollar. */
+const MICRO = 1_000_000;
+const OUTPUT_CHARACTERS = 16 * 1024;
+const MOST_RERUNS = 2;
+
+export class AttemptRun {
+  readonly #shop: Workshop;
+  readonly #journal: Journal;
+  readonly #index: number;
+  readonly #ends: Ends;
+  readonly #shared: Shared;
+  readonly #onRunning: () => void;
+
+  constructor(shop: Workshop, journal: Journal, index: number, ends: Ends, shared: Shared, onRunning: () => void) {
+    this.#shop = shop;
+    this.#shared = shared;
+    this.#onRunning = onRunning;
+    this.#journal = journal;
+    this.#index = index;
+    this.#ends = ends;
+  }
+
+  /** To its end, whatever that is; an attempt that has a frozen state goes on from there. */
+  async run(): Promise<void> {
+    try {
+      while (!(await this.#once())) await this.#beginAgain("A folder that is shared live with reality moved while it ran.");
+    } catch (error) {
+      if (this.#ends.kill.aborted || this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled.");
+      else this.#end("failed", describe(error));
+    }
+    this.#shop.parts.reach("experiment.attempt");
+  }
+
+  get #now(): Attempt {
+    return this.#journal.attempt(this.#index);
+  }
+
+  #change(patch: Partial<Attempt>): void {
+    this.#journal.changeAttempt(this.#index, patch);
+  }
+
+  #end(state: "done" | "failed" | "cancelled", reason: string | null): void {
+    this.#change({ state, reason, endedAt: new Date().toISOString() });
+  }
+
+  /** False if shared folders moved under it and it is to be run again. */
+  async #once(): Promise<boolean> {
+    const { origin } = this.#journal.row;
+    if (origin === null) throw new VivError("internal", "The experiment has no frozen reality to start from.");
+    if (this.#now.snapshot === null) {
+      const [before, row] = await Promise.all([this.#shared.mark(), this.#clone(origin)]);
+      await this.#command(row);
+      if (!(await this.#freeze(row, before))) return false;
+    }
+    if (this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled; the state it left is kept.");
+    else await this.#judge();
+    return true;
+  }
+
+  async #clone({ sandbox, snapshot }: { sandbox: string; snapshot: string }): Promise<SandboxRow> {
+    const { clones, parts } = this.#shop;
+    this.#change({ state: "cloning", startedAt: new Date().toISOString() });
+    const labels = clones.labels(this.#journal.row.id, `attempt-${this.#index}`);
+    const wait = (reason: string): void => this.#change({ state: "queued", reason });
+    const row = await clones.fork(sandbox, snapshot, labels, this.#ends.cancel, wait);
+    parts.reach("experiment.cloned");
+    this.#change({ state: "running", reason: null, sandbox: row.id });
+    this.#onRunning();
+    return row;
+  }
+
+  async #command(row: SandboxRow): Promise<void> {
+    const { sandboxes, parts } = this.#shop;
+    const { cancel, kill } = this.#ends;
+    const ended = await runLine(sandboxes.commands, row, this.#now.command, {
+      cwd: this.#journal.row.input.cwd,
+      timeoutMs: commandTimeoutMs(this.#journal.row),
+      stop: cancel,
+      kill,
+    });
+    const { end, output } = ended;
+    const use = await parts.live.get(row.id)?.walls.usage();
+    const { sentBytes, receivedBytes } = parts.egress.use(row.id);
+    const requests = await parts.store.usage({ sandbox: row.id });
+    this.#change({
+      state: "freezing",
+      exitCode: end.exitCode,
+      reason: endOf(ended),
+      output: tailOf(output, OUTPUT_CHARACTERS),
+      wallMs: end.wallMs,
+      cpuMs: use?.cpuMs ?? end.cpuMs,
+      peakMemoryBytes: use?.peakMemoryBytes ?? null,
+      networkBytes: row.walled ? sentBytes + receivedBytes : null,
+      cost: requests.length === 0 ? null : requests.reduce((sum, { microDollars }) => sum + microDollars, 0) / MICRO,
+    });
+    parts.reach("experiment.ran");
+    if (kill.aborted) throw new VivError("cancelled", "It was cancelled.");
+  }
+
+  /** False if what it read of shared folders was not one state. */
+  async #freeze(row: SandboxRow, before: string): Promise<boolean> {
+    const { sandboxes, parts } = this.#shop;
+    const [{ id }, after] = await Promise.all([sandboxes.snapshot(row.id, undefined), this.#shared.mark()]);
+    const moved = before !== after;
+    if (moved && this.#now.reruns < MOST_RERUNS && !this.#ends.cancel.aborted) return false;
+    if (moved) this.#flag("A folder that is shared live with reality kept moving while it ran.");
+    this.#change({ snapshot: id });
+    parts.reach("experiment.frozen");
+    return true;
+  }
+
+  async #beginAgain(why: string): Promise<void> {
+    const { sandbox, reruns } = this.#now;
+    if (sandbox !== null) this.#shop.clones.discard(sandbox);
+    this.#change({ sandbox: null, reruns: reruns + 1, reason: why });
+  }
+
+  #flag(text: string): void {
+    if (!this.#now.flags.includes(text)) this.#change({ flags: [...this.#now.flags, text] });
+  }
+
+  /** Checks in a fresh fork of the frozen state: of the attempt's processes and environment nothing is there. */
+  async #judge(): Promise<void> {
+    const { parts, sandboxes, clones, verification, temporary } = this.#shop;
+    const { kill, cancel } = this.#ends;
+    const { sandbox, snapshot } = this.#now;
+    if (sandbox === null || snapshot === null) throw new VivError("internal", "The attempt has no frozen state.");
+    this.#change({ state: "checking" });
+    const row = await sandboxes.find(sandbox);
+    const experiment = this.#journal.row;
+    const over = new AbortController();
+    const signal = AbortSignal.any([kill, cancel, over.signal]);
+    const opening = openChange(parts, row, snapshot, experiment, temporary);
+    const labels = clones.labels(experiment.id, `checks-${this.#index}`);
+    const how = judging(experiment, "left");
+    const isJudged = how.checks.length > 0 || how.measure !== null;
+    try {
+      const checked = isJudged
+        ? verification.passes(
+            () => clones.fork(sandbox, snapshot, labels, signal),
+            (fork) => this.#putBack(fork, opening),
+            how,
+            signal,
+          )
+        : Promise.resolve({ passed: true, checks: [], measure: null, setup: null });
+      checked.catch(() => undefined);
+      await this.#tell(row, snapshot, opening.change);
+      this.#change({ checked: await checked });
+    } finally {
+      // Nobody waits for checks of a change that can't be told.
+      over.abort();
+      opening.close();
+    }
+    this.#finish();
+  }
+
+  #finish(): void {
+    const { exitCode, reason, checked } = this.#now;
+    if (checked?.checks.some(({ flaky }) => flaky) === true) this.#flag("A check passes only at times.");
+    if (exitCode === 0 || this.#journal.row.input.ignoreExit) this.#end("done", exitCode === 0 ? null : reason);
+    else this.#end("failed", reason);
+  }
+
+  /** Nothing is waited for where only paths differ that nobody protects. */
+  async #putBack(fork: SandboxRow, opening: Opening): Promise<void> {
+    const { protect } = this.#journal.row;
+    if (!mayTouchProtected(await opening.touched, protect)) return;
+    const change = await opening.change;
+    const { putBack } = await splitChange(change, protect);
+    if (putBack.length > 0) await this.#shop.verification.apply(fork, putBack, await change.contents(putBack));
+  }
+
+  /** What it changed, while the checks run. */
+  async #tell(row: SandboxRow, snapshot: string, opening: Opening["change"]): Promise<void> {
+    const outside = sideChanges(this.#shop.parts, row, snapshot, this.#shop.temporary);
+    outside.catch(() => undefined);
+    const change = await opening;
+    const protection = protectionOf(this.#journal.row.protect);
+    const { free, changed } = await splitChange(change, this.#journal.row.protect);
+    const special = change.leftOut.filter(({ why }) => why === "special").map(({ path }) => decodePath(path));
+    const left = special.filter((path) => protection.protects(path, false));
+    this.#change({
+      diff: await change.diff(),
+      protectedChanged: [...changed, ...left].toSorted(),
+      sideChanges: shortened([...byFolder(change.leftOut), ...(await outside)]),
+    });
+    if (change.changes.length > 0 && free.length === 0) this.#flag(ONLY_PROTECTED);
+    const added = change.changes.filter(({ path, old }) => old === null && isTestConfiguration(decodePath(path)));
+    for (const { path } of added.slice(0, 5)) this.#flag(`${ADDS_CONFIGURATION}${decodePath(path)}.`);
+    const steering = free.filter(({ path }) => steersChecks(decodePath(path)));
+    for (const { path } of steering.slice(0, 5)) this.#flag(`${STEERS_CHECKS}${decodePath(path)}.`);
+  }
+}
+
+/** Why a command that failed did, with its last words; null for one that did well. */
+function endOf(ended: LineEnd): string | null {
+  const { exitCode, message } = ended.end;
+  if (exitCode === 0) return message;
+  const sentence = message ?? `Its command ended with ${exitCode}.`;
+  const said = lastWords(ended);
+  return said === undefined ? sentence : `${sentence.replace(/\.$/, "")}: ${said}`;
+}

@@ -1,0 +1,189 @@
+/** The face of this folder: experiments that run, that wait, that ended, and those an earlier server left. */
+import { availableParallelism, totalmem } from "node:os";
+import { describe } from "../../base/host/log.ts";
+import { openProject } from "../../sandbox/projects.ts";
+import { Experiment, type ExperimentInput } from "../../base/schema/experiment.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { ExperimentRow } from "../../base/store/rows.ts";
+import type { Workshop } from "./attempt.ts";
+import { newAttempt, newExperiment } from "./input.ts";
+import { parallelByMachine, Queue } from "./queue.ts";
+import { Resumption } from "./resumption.ts";
+import { Run, type OnWinner } from "./run.ts";
+
+const LISTED = 100;
+
+export class Experiments {
+  readonly #shop: Workshop;
+  readonly #queue: Queue;
+  readonly #runs = new Map<string, Run>();
+  readonly #promote: OnWinner;
+
+  /** `promote` brings a winner into reality. */
+  constructor(shop: Workshop, promote: OnWinner) {
+    this.#shop = shop;
+    this.#promote = promote;
+    this.#queue = new Queue(shop.parts.user.parallel ?? parallelByMachine(availableParallelism(), totalmem()));
+  }
+
+  /** Reality is frozen when this returns, unless there is no room: then it waits for some. */
+  async start(input: ExperimentInput): Promise<Experiment> {
+    const { store, state, reach } = this.#shop.parts;
+    const view = await openProject(store, input.project, state);
+    const row = newExperiment(input, view.row.path, view.config);
+    await store.change(async (change) => {
+      await change.putExperiment(row);
+      await change.event("experiment.started", null, { experiment: row.id, project: row.project, attempts: row.attempts.length });
+    });
+    reach("experiment.row");
+    const run = this.#take(row);
+    try {
+      await run.makeOrigin(false);
+    } catch (error) {
+      if (!(error instanceof VivError) || error.code !== "no_capacity") {
+        await this.#forget(run, row.id);
+        throw error;
+      }
+    }
+    this.#begin(run);
+    return shown(run.journal.row);
+  }
+
+  #take(row: ExperimentRow): Run {
+    const run = new Run(this.#shop, this.#queue, (winner) => this.#promote(winner), row);
+    this.#runs.set(row.id, run);
+    return run;
+  }
+
+  #begin(run: Run): void {
+    run.begin(() => this.#runs.delete(run.journal.row.id));
+  }
+
+  /** Nothing stays of an experiment that could not begin, but the error that its caller gets. */
+  async #forget(run: Run, id: string): Promise<void> {
+    await run.journal.written().catch(() => undefined);
+    this.#runs.delete(id);
+    await this.#shop.parts.store.change((change) => change.removeExperiment(id));
+    for (const { id: sandbox } of await this.#shop.clones.of(id)) this.#shop.clones.discard(sandbox);
+  }
+
+  async list(project: string | undefined, all: boolean): Promise<Experiment[]> {
+    const filter = project === undefined ? {} : { project };
+    const rows = await this.#shop.parts.store.experiments(all ? filter : { ...filter, limit: LISTED });
+    return rows.map((row) => shown(this.#runs.get(row.id)?.journal.row ?? row));
+  }
+
+  /** As it is now, with what is the server's own. */
+  async row(id: string): Promise<ExperimentRow> {
+    const row = this.#runs.get(id)?.journal.row ?? (await this.#shop.parts.store.experiment(id));
+    if (row !== undefined) return row;
+    throw new VivError("not_found", `There is no experiment ${id}.`, { remedy: "Look at `viv experiments`." });
+  }
+
+  async inspect(id: string): Promise<Experiment> {
+    return shown(await this.row(id));
+  }
+
+  async cancel(id: string, now: boolean): Promise<Experiment> {
+    const run = this.#runs.get(id);
+    if (run !== undefined) {
+      await run.cancel(now);
+      return shown(run.journal.row);
+    }
+    const row = await this.row(id);
+    if (row.state !== "choosing") return shown(row);
+    const cancelled = {
+      ...row,
+      state: "cancelled" as const,
+      reason: "It was cancelled before anybody chose.",
+      endedAt: new Date().toISOString(),
+    };
+    await this.#shop.parts.store.change(async (change) => {
+      await change.putExperiment(cancelled);
+      await change.event("experiment.ended", null, { experiment: id, state: "cancelled", winner: null, reason: cancelled.reason });
+    });
+    return shown(cancelled);
+  }
+
+  async retry(id: string, all: boolean): Promise<Experiment> {
+    const row = await this.#resting(id);
+    const { clones, parts } = this.#shop;
+    if (row.origin === null || (await parts.store.snapshot(row.origin.snapshot)) === undefined)
+      throw new VivError("not_found", "The frozen reality that its attempts start from is gone.", {
+        remedy: "Start it anew with `viv try`, from today's reality.",
+      });
+    const again = row.attempts.filter(({ state }) => all || state !== "done");
+    if (again.length === 0) throw new VivError("illegal_transition", "Every attempt ended well.", { remedy: "Run all of them again." });
+    for (const { sandbox } of again) if (sandbox !== null) clones.discard(sandbox);
+    const attempts = row.attempts.map((attempt) =>
+      again.includes(attempt) ? newAttempt(attempt.index, attempt.name, attempt.command) : { ...attempt, verified: null, needs: [] },
+    );
+    const run = this.#take(row);
+    run.journal.change({ attempts, state: "running", winner: null, reason: null, endedAt: null }, "experiment.started");
+    await run.journal.written();
+    this.#begin(run);
+    return shown(run.journal.row);
+  }
+
+  /** One that nobody works on. */
+  async #resting(id: string): Promise<ExperimentRow> {
+    const row = await this.row(id);
+    if (this.#runs.has(id) || row.state === "queued" || row.state === "running")
+      throw new VivError("busy", `Experiment ${id} is under way.`);
+    if (row.promotion !== null) throw new VivError("illegal_transition", `Experiment ${id} led to the promotion ${row.promotion} already.`);
+    return row;
+  }
+
+  async pick(id: string, attempt: number | string): Promise<Experiment> {
+    const run = this.#take(await this.#resting(id));
+    try {
+      await run.pick(attempt);
+      return shown(run.journal.row);
+    } finally {
+      await run.journal
+        .written()
+        .catch((error: unknown) => this.#shop.parts.log.warn("a choice was not written", { error: describe(error) }));
+      this.#runs.delete(id);
+    }
+  }
+
+  /** Notes the promotion of its winner. */
+  async promoted(id: string, promotion: string): Promise<void> {
+    const run = this.#runs.get(id);
+    if (run !== undefined) {
+      run.journal.change({ promotion });
+      return run.journal.written();
+    }
+    await this.#shop.parts.store.change(async (change) => {
+      const row = await change.experiment(id);
+      if (row !== undefined) await change.putExperiment({ ...row, promotion });
+    });
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.row(id);
+    await this.#runs.get(id)?.cancel(true);
+    for (const { id: sandbox } of await this.#shop.clones.of(id)) await this.#shop.clones.remove(sandbox);
+    await this.#shop.parts.store.change(async (change) => {
+      await change.removeExperiment(id);
+      await change.event("experiment.removed", null, { experiment: id });
+    });
+  }
+
+  /** After a start of the server: what was under way goes on. */
+  async resume(): Promise<void> {
+    const resumption = new Resumption(this.#shop);
+    for (const row of await resumption.prepare()) this.#begin(this.#take(row));
+  }
+
+  /** What is under way is left as it is, for the next server. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#runs.values()].map((run) => run.close()));
+    await this.#shop.clones.close();
+  }
+}
+
+/** What the API shows of a row: the schema drops what is the server's own. */
+function shown(row: ExperimentRow): Experiment {
+  return Experiment.parse(row);
+}

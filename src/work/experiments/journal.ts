@@ -1,0 +1,103 @@
+/** The row of an experiment that is under way: changed in memory at once, written soon and in order, with its events. */
+import { describe, type Logger } from "../../base/host/log.ts";
+import type { EventType, VivEvent } from "../../base/schema/event.ts";
+import type { Attempt } from "../../base/schema/experiment.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { Store } from "../../base/store/store.ts";
+import type { ExperimentRow } from "../../base/store/rows.ts";
+
+interface Told {
+  readonly type: EventType;
+  readonly sandbox: string | null;
+  readonly data: VivEvent["data"];
+}
+
+export class Journal {
+  readonly #store: Store;
+  readonly #log: Logger;
+  #row: ExperimentRow;
+  #events: Told[] = [];
+  #isDirty = false;
+  #writing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(store: Store, log: Logger, row: ExperimentRow) {
+    this.#store = store;
+    this.#log = log;
+    this.#row = row;
+  }
+
+  get row(): ExperimentRow {
+    return this.#row;
+  }
+
+  attempt(index: number): Attempt {
+    const found = this.#row.attempts.find((attempt) => attempt.index === index);
+    if (found === undefined) throw new VivError("not_found", `The experiment has no attempt ${index}.`);
+    return found;
+  }
+
+  /** Changes the experiment; with an event where one is named. */
+  change(patch: Partial<ExperimentRow>, event?: EventType): void {
+    this.#row = { ...this.#row, ...patch };
+    if (event !== undefined)
+      this.#events.push({
+        type: event,
+        sandbox: null,
+        data: { experiment: this.#row.id, state: this.#row.state, winner: this.#row.winner, reason: this.#row.reason },
+      });
+    this.#touch();
+  }
+
+  /** Changes an attempt; a new state is an event. */
+  changeAttempt(index: number, patch: Partial<Attempt>): void {
+    const before = this.attempt(index);
+    const now = { ...before, ...patch };
+    this.#row = { ...this.#row, attempts: this.#row.attempts.map((attempt) => (attempt === before ? now : attempt)) };
+    if (now.state !== before.state)
+      this.#events.push({
+        type: "experiment.attempt",
+        sandbox: now.sandbox,
+        data: { experiment: this.#row.id, attempt: index, name: now.name, state: now.state, reason: now.reason },
+      });
+    this.#touch();
+  }
+
+  #touch(): void {
+    this.#isDirty = true;
+    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+    this.#writing.catch((error: unknown) => this.#log.warn("experiment not written", { experiment: this.#row.id, error: describe(error) }));
+  }
+
+  async #write(): Promise<void> {
+    while (this.#isDirty && !this.#closed) {
+      // What is changed in one go is written in one go.
+      await Promise.resolve();
+      const row = this.#row;
+      const events = this.#events;
+      this.#events = [];
+      this.#isDirty = false;
+      try {
+        await this.#store.change(async (change) => {
+          await change.putExperiment(row);
+          for (const { type, sandbox, data } of events) await change.event(type, sandbox, data);
+        });
+      } catch (error) {
+        this.#isDirty = true;
+        this.#events = [...events, ...this.#events];
+        throw error;
+      }
+    }
+  }
+
+  /** Resolves when everything is written; rejects if it can't be. */
+  async written(): Promise<void> {
+    if (this.#isDirty && this.#writing === undefined) this.#touch();
+    await this.#writing;
+  }
+
+  /** Writes nothing more: what is on disk is what the next server goes on from. */
+  close(): void {
+    this.#closed = true;
+  }
+}
