@@ -23,7 +23,7 @@ import { Rounds } from "./base/host/rounds.ts";
 import { IdRanges } from "./base/host/id-ranges.ts";
 import { StateFolder } from "./base/host/state-folder.ts";
 import { freeRanges } from "./base/host/subids.ts";
-import { FrontDesk } from "./interfaces/gateway/desk.ts";
+import { GatewayRoutes } from "./interfaces/gateway/routes.ts";
 import { Gateway } from "./interfaces/gateway/gateway.ts";
 import { WayOut } from "./rules/effects/way-out.ts";
 import { PrivateHosts } from "./rules/network/private-hosts.ts";
@@ -296,8 +296,8 @@ export class Server {
     // Not before it knows which hosts have secrets.
     this.#wayOut?.serve(audit, approvals);
     const actions = new Actions({ ...parts, audit, approvals });
-    const desk = new FrontDesk({ parts, sandboxes, audit, approvals, actions });
-    this.#closers.push(() => desk.close());
+    const routes = new GatewayRoutes({ parts, sandboxes, audit, approvals, actions });
+    this.#closers.push(() => routes.close());
     const clones = new Clones(parts, sandboxes);
     const verification = new Verification(parts, sandboxes, clones);
     const promotions = this.#promotions({ parts, audit, registry, sandboxes, verification, temporary }, cell);
@@ -311,8 +311,8 @@ export class Server {
     const common: CommonGround = promotions?.common ?? (async (_store, _row, _snapshot, sides) => sides);
     const refreshing = new Refreshing({ parts, registry, sandboxes, common, temporary });
     await experiments.resume();
-    await desk.resume();
-    this.#gateway.serve(desk, models);
+    await routes.resume();
+    this.#gateway.serve(routes, models);
     const best = parts.backends.all()[0];
     const limits = best?.driver.capabilities.limits === "hard" ? "hard" : "watched";
     return createEngine({

@@ -5,7 +5,7 @@ import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } fr
 import { VivError } from "../base/schema/errors.ts";
 import { newId } from "../base/schema/ids.ts";
 import { LIMITS } from "../base/schema/limits.ts";
-import { Provided } from "./provided.ts";
+import { ModelFiles } from "./model-files.ts";
 import { proxyEnvironment } from "../rules/network/environment.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
 import { CommandRecords } from "./command-records.ts";
@@ -43,13 +43,13 @@ export class Commands {
   /** Commands somebody asked to end. */
   readonly #cancelled = new Set<string>();
 
-  readonly #provided: Provided;
+  readonly #provided: ModelFiles;
 
   constructor(parts: Parts, damage: Damage) {
     this.#parts = parts;
     this.#damage = damage;
     this.#records = new CommandRecords(parts);
-    this.#provided = new Provided(parts.models);
+    this.#provided = new ModelFiles(parts.models);
   }
 
   async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
@@ -57,7 +57,7 @@ export class Commands {
     const live = this.#live(row);
     const request = execRequest(row, options, this.#parts);
     if (row.walled) await this.#provided.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
-    const leave = live.seats.commands.take();
+    const leave = live.concurrency.commands.take();
     const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
     const command: Command = {
       id: request.id,
@@ -114,7 +114,7 @@ export class Commands {
     const command = await this.find(row, id);
     const live = this.#parts.live.get(row.id);
     if (live === undefined || !command.running) return this.#ended(row, command);
-    const seat = live.seats.listeners.take();
+    const seat = live.concurrency.listeners.take();
     const use = live.uses.begin(`attached to command ${id}`);
     const leave = (): void => (seat(), use());
     const running = await orLeave(live.walls.attach(id, stdin), leave);
@@ -122,7 +122,7 @@ export class Commands {
     running.exit.then(leave, leave);
     const end = this.#ends.get(id);
     if (end === undefined) {
-      const followed = this.#follow(live, command, running, KNOWN, live.seats.commands.admit());
+      const followed = this.#follow(live, command, running, KNOWN, live.concurrency.commands.admit());
       return this.#stream(command, running, followed, "keep");
     }
     const before = upTo(await this.#log(row, id), running.offset);
@@ -140,7 +140,7 @@ export class Commands {
       await this.#settleFromLog(row, live, command);
       return;
     }
-    const end = this.#follow(live, command, running, KNOWN, live.seats.commands.admit());
+    const end = this.#follow(live, command, running, KNOWN, live.concurrency.commands.admit());
     void drain(running.output, end, this.#parts.log);
   }
 

@@ -27,7 +27,7 @@ import type { Registry, Reservation } from "./registry.ts";
 import { captureBase } from "./service-data.ts";
 import { Spares, type Kind } from "./spares.ts";
 import { advance } from "./state.ts";
-import { forgetUnused } from "./today.ts";
+import { forgetUnused } from "./fresh-base.ts";
 
 type Unnamed = Omit<SandboxRow, keyof Reservation>;
 

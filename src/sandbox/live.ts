@@ -2,7 +2,7 @@
 import type { Driver, Usage, Walls } from "../machine/drivers/drivers.ts";
 import { VivError } from "../base/schema/errors.ts";
 import { LIMITS } from "../base/schema/limits.ts";
-import { Seats } from "./seats.ts";
+import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { Uses } from "./uses.ts";
 
 export interface LiveSandbox {
@@ -21,7 +21,7 @@ export interface LiveSandbox {
   /** What keeps it from being idle, besides its work. */
   readonly uses: Uses;
   /** What is under way now, each within its bound. */
-  readonly seats: { readonly commands: Seats; readonly listeners: Seats; readonly watches: Seats };
+  readonly concurrency: { readonly commands: ConcurrencyLimit; readonly listeners: ConcurrencyLimit; readonly watches: ConcurrencyLimit };
 }
 
 const refuse = (what: string, remedy: string) => (most: number) =>
@@ -42,10 +42,16 @@ export class Live {
       logBytes: LIMITS.sandboxLogBytes,
       counters: { outOfMemory: 0, tooManyProcesses: 0 },
       uses: before?.uses ?? new Uses(() => this.touch(id)),
-      seats: {
-        commands: new Seats(LIMITS.maxRunningCommands, refuse("commands run", "Wait for one to end, or end one with `viv kill`.")),
-        listeners: new Seats(LIMITS.maxAttachedListeners, refuse("callers are attached to commands", "Let one of them go first.")),
-        watches: new Seats(
+      concurrency: {
+        commands: new ConcurrencyLimit(
+          LIMITS.maxRunningCommands,
+          refuse("commands run", "Wait for one to end, or end one with `viv kill`."),
+        ),
+        listeners: new ConcurrencyLimit(
+          LIMITS.maxAttachedListeners,
+          refuse("callers are attached to commands", "Let one of them go first."),
+        ),
+        watches: new ConcurrencyLimit(
           LIMITS.maxFileWatches,
           refuse("watches of files are open", "Close one first; one watch can cover a whole folder."),
         ),

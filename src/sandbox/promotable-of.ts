@@ -8,7 +8,7 @@ import type { SandboxRow } from "../base/store/rows.ts";
 import { PROJECT_SLOT } from "../machine/volumes/volumes.ts";
 import { comparedBase } from "./bases.ts";
 import type { Parts } from "./parts.ts";
-import { outerRules } from "./surroundings.ts";
+import { outerRules } from "./outer-ignore-rules.ts";
 
 export async function promotableOf(
   parts: Parts,

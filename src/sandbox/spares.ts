@@ -21,7 +21,7 @@ export interface Spare extends Reservation {
   readonly walls: Walls;
 }
 
-interface Shelf {
+interface Waiting {
   readonly key: string;
   readonly spare: Promise<Spare | undefined>;
   expires: NodeJS.Timeout;
@@ -43,7 +43,7 @@ export class Spares {
   readonly #close: (id: string) => void;
   readonly #backend: (kind: Kind) => Backend;
   /** At most one a project. */
-  readonly #shelves = new Map<string, Shelf>();
+  readonly #byProject = new Map<string, Waiting>();
   readonly #ids = new Set<string>();
   readonly #discards = new Set<Promise<void>>();
   #closed = false;
@@ -64,16 +64,16 @@ export class Spares {
 
   /** The spare of this kind, also one that is nearly there; undefined if there is none, or if it is not the one of hidingAsNow(). */
   async take(kind: Kind, hiding: Promise<string | undefined>): Promise<Spare | undefined> {
-    const shelf = this.#shelves.get(kind.project);
-    if (shelf === undefined) return undefined;
-    this.#unshelve(kind.project, shelf);
-    if (shelf.key === keyOf(kind)) {
-      const spare = await shelf.spare;
+    const waiting = this.#byProject.get(kind.project);
+    if (waiting === undefined) return undefined;
+    this.#take(kind.project, waiting);
+    if (waiting.key === keyOf(kind)) {
+      const spare = await waiting.spare;
       const isNew = spare !== undefined && (await hiding) === spare.id;
       // One that died while it waited is no longer known, or will not be in a moment.
       if (isNew && this.#ids.delete(spare.id) && isRunning(spare.walls.launched.pid)) return spare;
     }
-    this.#discard(kind, shelf);
+    this.#discard(kind, waiting);
     return undefined;
   }
 
@@ -82,7 +82,7 @@ export class Spares {
    * made would be there to read. Asked ahead of take(), beside other questions, because the kernel's answer takes a moment.
    */
   async hidingAsNow(driver: Driver, hiding: Hiding): Promise<string | undefined> {
-    const spare = await this.#shelves.get(hiding.project)?.spare;
+    const spare = await this.#byProject.get(hiding.project)?.spare;
     if (spare === undefined) return undefined;
     // Where that can't be told, a launch says why.
     const same = await driver.hidesAsNow(spare.id, hiding).catch(() => false);
@@ -91,20 +91,20 @@ export class Spares {
 
   /** Makes a spare of this kind in a moment, unless there is one. */
   prepare(kind: Kind, base: Base): void {
-    if (this.#closed || this.#shelves.has(kind.project) || this.#backend(kind).driver.capabilities.limits !== "hard") return;
+    if (this.#closed || this.#byProject.has(kind.project) || this.#backend(kind).driver.capabilities.limits !== "hard") return;
     const release = this.#registry.hold(base.id);
     const spare = new Promise<Spare | undefined>((resolve) => {
       setTimeout(() => resolve(this.#launch(kind, base).finally(release)), QUIET_MS);
     });
-    this.#shelves.set(kind.project, { key: keyOf(kind), spare, expires: this.#expiry(kind.project, UNUSED_MS) });
+    this.#byProject.set(kind.project, { key: keyOf(kind), spare, expires: this.#expiry(kind.project, UNUSED_MS) });
   }
 
   /** The project has no sandbox left: its spare goes soon. */
   desert(project: string): void {
-    const shelf = this.#shelves.get(project);
-    if (shelf === undefined) return;
-    clearTimeout(shelf.expires);
-    shelf.expires = this.#expiry(project, DESERTED_MS);
+    const waiting = this.#byProject.get(project);
+    if (waiting === undefined) return;
+    clearTimeout(waiting.expires);
+    waiting.expires = this.#expiry(project, DESERTED_MS);
   }
 
   #expiry(project: string, afterMs: number): NodeJS.Timeout {
@@ -133,20 +133,20 @@ export class Spares {
   }
 
   #expire(project: string): void {
-    const shelf = this.#shelves.get(project);
-    if (shelf === undefined) return;
-    this.#unshelve(project, shelf);
-    this.#discard(JSON.parse(shelf.key) as Kind, shelf);
+    const waiting = this.#byProject.get(project);
+    if (waiting === undefined) return;
+    this.#take(project, waiting);
+    this.#discard(JSON.parse(waiting.key) as Kind, waiting);
   }
 
-  #unshelve(project: string, shelf: Shelf): void {
-    clearTimeout(shelf.expires);
-    this.#shelves.delete(project);
+  #take(project: string, waiting: Waiting): void {
+    clearTimeout(waiting.expires);
+    this.#byProject.delete(project);
   }
 
   /** Ends a spare that nobody will take, in the background. */
-  #discard(kind: Kind, shelf: Shelf): void {
-    const work = shelf.spare
+  #discard(kind: Kind, waiting: Waiting): void {
+    const work = waiting.spare
       .then(async (spare) => {
         if (spare === undefined) return;
         const { driver, volumes } = this.#backend(kind);
@@ -180,9 +180,9 @@ export class Spares {
 
   /** Ends all spares there are now. */
   async clear(): Promise<void> {
-    for (const [project, shelf] of this.#shelves) {
-      this.#unshelve(project, shelf);
-      this.#discard(JSON.parse(shelf.key) as Kind, shelf);
+    for (const [project, waiting] of this.#byProject) {
+      this.#take(project, waiting);
+      this.#discard(JSON.parse(waiting.key) as Kind, waiting);
     }
     await Promise.all(this.#discards);
   }

@@ -5,7 +5,7 @@ import type { SandboxStatus, Staleness } from "../base/schema/files.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
 import { comparedBase, openBase } from "./bases.ts";
 import { sidesOf } from "./diff.ts";
-import { withHeads } from "./heads.ts";
+import { withCommitReader } from "./commit-reader.ts";
 import type { Backend, Parts } from "./parts.ts";
 import { captureRequest, openProject } from "./projects.ts";
 
@@ -36,7 +36,7 @@ export async function sandboxStatus(parts: Parts, row: SandboxRow, temporary: st
 /** Commits that the project's HEAD has and the base's had not; null where that can't be told. */
 async function commitsSince(backend: Backend, row: SandboxRow, temporary: string): Promise<number | null> {
   const { old, before } = await sidesOf(backend, row);
-  const head = await withHeads(backend, temporary, (heads) => heads.commit(before?.base ?? old, ".git"));
+  const head = await withCommitReader(backend, temporary, (heads) => heads.commit(before?.base ?? old, ".git"));
   if (head === null) return null;
   const { code, stdout } = await git(row.project, ["rev-list", "--count", `${head}..HEAD`, "--"]);
   return code === 0 ? Number(stdout.toString()) : null;

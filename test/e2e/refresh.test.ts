@@ -67,12 +67,12 @@ for (const storage of ["btrfs", "plain"] as const) {
       (await server.client.call("diffSandbox", { sandbox })).entries.map(({ status, path }) => `${status} ${path}`);
     const conflictsOf = ({ conflicts }: RefreshReport): string[] => conflicts.map(({ kind, path }) => `${kind} ${path}`).toSorted();
 
-    const shelves = (...names: string[]): string => join(server.paths.home, storage === "btrfs" ? "pool" : "volumes", ...names);
-    const listed = (name: string): string[] => readdirSync(shelves(name)).toSorted();
+    const folders = (...names: string[]): string => join(server.paths.home, storage === "btrfs" ? "pool" : "volumes", ...names);
+    const listed = (name: string): string[] => readdirSync(folders(name)).toSorted();
     /** On plain storage a project's next base stands on the layers of its last one. */
     const layersOfTip = (): string[] => {
-      const last = readFileSync(shelves("tips", listed("tips")[0] ?? "", "base"), "utf8");
-      return (JSON.parse(readFileSync(shelves("bases", last, "layers.json"), "utf8")) as string[]).toSorted();
+      const last = readFileSync(folders("tips", listed("tips")[0] ?? "", "base"), "utf8");
+      return (JSON.parse(readFileSync(folders("bases", last, "layers.json"), "utf8")) as string[]).toSorted();
     };
 
     /** Reality moves on in every way that meets no change of the sandbox, and in one that merges. */

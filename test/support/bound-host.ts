@@ -10,7 +10,7 @@ import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { connect, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { Audit } from "../../src/rules/audit/audit.ts";
-import type { EffectDesk } from "../../src/rules/network/effects.ts";
+import type { EffectRecords } from "../../src/rules/network/effects.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
 import { Sealing } from "../../src/rules/secrets/sealing.ts";
 import type { Secret, SecretBinding } from "../../src/base/schema/secret.ts";
@@ -27,7 +27,7 @@ export interface HeardRequest {
   readonly body: Buffer;
 }
 
-type Effects = (store: Store) => EffectDesk;
+type Effects = (store: Store) => EffectRecords;
 
 const ADDRESS = "127.0.0.2";
 

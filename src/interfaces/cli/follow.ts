@@ -30,7 +30,7 @@ export interface Followed<State> {
   readonly signal?: AbortSignal;
 }
 
-export interface Surroundings {
+export interface FollowParts {
   readonly client: Client;
   readonly screen: Screen;
   readonly env: Environment;
@@ -39,7 +39,7 @@ export interface Surroundings {
 }
 
 /** Its states, until it is over or the signal comes. */
-export async function* follow<State>(around: Surroundings, followed: Followed<State>): AsyncGenerator<State, void, void> {
+export async function* follow<State>(around: FollowParts, followed: Followed<State>): AsyncGenerator<State, void, void> {
   const { isOver, look, signal } = followed;
   const changes = new Changes(around.client, followed);
   const abort = (): void => changes.end();
@@ -71,7 +71,7 @@ function isAway(error: unknown): boolean {
 }
 
 /** A server that died is started again, as by any command that needs one; one that was stopped on purpose is waited for. */
-async function bringBack({ screen, env, say }: Surroundings, stopped: boolean): Promise<void> {
+async function bringBack({ screen, env, say }: FollowParts, stopped: boolean): Promise<void> {
   const { socket } = findPaths(env);
   const waiting = stopped || Boolean(env["VIV_NO_START"]);
   say(waiting ? "viv: the server is away; waiting for it to come back." : "viv: the server is away; starting it again.");

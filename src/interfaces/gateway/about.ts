@@ -1,7 +1,7 @@
 /** What a sandbox is told about itself. */
 import type { Parts } from "../../sandbox/parts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import type { Call } from "./desk.ts";
+import type { Call } from "./routes.ts";
 import type { Reply } from "./http.ts";
 
 export async function about({ store }: Parts, { row }: Call): Promise<Reply> {

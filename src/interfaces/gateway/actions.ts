@@ -3,7 +3,7 @@ import type { Actions } from "../../rules/actions/actions.ts";
 import { shownPolicy } from "../../rules/actions/policy-of.ts";
 import { ActionInput } from "../../base/schema/action.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Call } from "./desk.ts";
+import type { Call } from "./routes.ts";
 import { parse, type Reply } from "./http.ts";
 
 const [DECIDED, NOT_YET] = [200, 202];

@@ -7,7 +7,7 @@ import type { Store } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { areSiblings } from "./about.ts";
 import { Coordination } from "./coordination.ts";
-import type { Call, DeskParts } from "./desk.ts";
+import type { Call, GatewayParts } from "./routes.ts";
 import { parse, type Reply } from "./http.ts";
 
 export class Conversations {
@@ -15,7 +15,7 @@ export class Conversations {
   readonly #audit: Audit;
   readonly #coordination = new Coordination();
 
-  constructor({ parts, audit }: DeskParts) {
+  constructor({ parts, audit }: GatewayParts) {
     this.#store = parts.store;
     this.#audit = audit;
   }

@@ -6,7 +6,7 @@ import { Decision } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { DecisionsQuery } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Call } from "./desk.ts";
+import type { Call } from "./routes.ts";
 import { parse, type Reply } from "./http.ts";
 
 export class Decisions {

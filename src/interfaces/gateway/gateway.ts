@@ -14,7 +14,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { readRequest, refuse, refuseStrangers, send, type Reply, type Request } from "./http.ts";
 
 /** What answers; there once the server has all its parts. */
-export interface Desk {
+export interface Routes {
   /** Throws when the sandbox has sent too many requests, whatever they are. */
   admit(sandbox: string): void;
   answer(sandbox: string, request: Request): Promise<Reply>;
@@ -22,8 +22,8 @@ export interface Desk {
   forget(sandbox: string): void;
 }
 
-/** What passes requests to model APIs on. They are too large and too long for the desk, and speak another language. */
-export interface ModelDesk {
+/** What passes requests to model APIs on. They are too large and too long for the routes, and speak another language. */
+export interface ModelRoutes {
   isFor(address: string): boolean;
   serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void>;
 }
@@ -31,8 +31,8 @@ export interface ModelDesk {
 export class Gateway implements Doors {
   readonly #log: Logger;
   readonly #doors = new Map<string, Server>();
-  readonly #desk = Promise.withResolvers<Desk>();
-  readonly #models = Promise.withResolvers<ModelDesk>();
+  readonly #routes = Promise.withResolvers<Routes>();
+  readonly #models = Promise.withResolvers<ModelRoutes>();
   #forget: ((sandbox: string) => void) | undefined;
 
   constructor(log: Logger) {
@@ -40,10 +40,10 @@ export class Gateway implements Doors {
   }
 
   /** Requests that came earlier are answered now. */
-  serve(desk: Desk, models: ModelDesk): void {
-    this.#forget = (sandbox) => desk.forget(sandbox);
+  serve(routes: Routes, models: ModelRoutes): void {
+    this.#forget = (sandbox) => routes.forget(sandbox);
     this.#models.resolve(models);
-    this.#desk.resolve(desk);
+    this.#routes.resolve(routes);
   }
 
   /** Binds at once, without a wait; a sandbox that was made ahead has its door already. */
@@ -93,12 +93,12 @@ export class Gateway implements Doors {
     response.on("close", () => gone.abort());
     response.on("error", () => gone.abort());
     try {
-      const desk = await this.#desk.promise;
-      desk.admit(sandbox);
+      const routes = await this.#routes.promise;
+      routes.admit(sandbox);
       refuseStrangers(message);
       const models = await this.#models.promise;
       if (models.isFor(message.url ?? "")) return await models.serve(sandbox, message, response);
-      send(response, await desk.answer(sandbox, await readRequest(message, gone.signal)));
+      send(response, await routes.answer(sandbox, await readRequest(message, gone.signal)));
     } catch (error) {
       const known = VivError.from(error);
       // With so many connections and this pause, a flood has an end.

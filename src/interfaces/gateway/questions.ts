@@ -4,7 +4,7 @@ import type { Approval } from "../../base/schema/approval.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { QuestionInput, WaitQuery } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Call } from "./desk.ts";
+import type { Call } from "./routes.ts";
 import { parse, type Reply } from "./http.ts";
 
 export class Questions {

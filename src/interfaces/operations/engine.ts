@@ -300,7 +300,7 @@ function streams(engine: EngineParts, inside: Inside): Streams {
     },
     watchFiles: async (sandbox, path, { user, recursive, signal }) => {
       const at = await inside.files(sandbox, path, user);
-      const leave = at.live.seats.watches.take();
+      const leave = at.live.concurrency.watches.take();
       signal.addEventListener("abort", leave, { once: true });
       if (signal.aborted) leave();
       return at.files.watch(at.path, at.user, recursive, signal);

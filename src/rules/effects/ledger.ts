@@ -4,7 +4,7 @@
  */
 import type { Approvals, Question } from "../approvals/approvals.ts";
 import { describe, type Logger } from "../../base/host/log.ts";
-import { hashOfBody, type EffectDesk, type EffectRequest, type Receipt } from "../network/effects.ts";
+import { hashOfBody, type EffectRecords, type EffectRequest, type Receipt } from "../network/effects.ts";
 import { deny, type Denied } from "../network/rules.ts";
 import type { Session } from "../network/session.ts";
 import type { Effect } from "../../base/schema/effect.ts";
@@ -17,7 +17,7 @@ const MOST_URL = 2048;
 /** Entries of a sandbox among which the one of a question is looked for. */
 const LOOKED_THROUGH = 200;
 
-export class Ledger implements EffectDesk {
+export class Ledger implements EffectRecords {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #holdMs: number;

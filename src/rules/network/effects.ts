@@ -15,7 +15,7 @@ export interface EffectRequest {
 /** Completes an entry of the ledger: the answer's status, or nothing where there was none. */
 export type Receipt = (status: number | null) => void;
 
-export interface EffectDesk {
+export interface EffectRecords {
   /** Resolves when the request may be sent, its entry durable; or to the reason why not. */
   begin(session: Session, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied>;
 }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, type Logger } from "../../base/host/log.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { PORTS_FILE, PROXY_SOCKET, type NetworkRules } from "../../base/schema/network.ts";
-import type { EffectDesk } from "./effects.ts";
+import type { EffectRecords } from "./effects.ts";
 import { Gate, type GateOptions } from "./gate.ts";
 import { parseAuthority, parseHost } from "./host.ts";
 import { HttpProxy } from "./http.ts";
@@ -21,7 +21,7 @@ import { firstBytes, lastWord } from "./streams.ts";
 import { tunnel } from "./tunnel.ts";
 
 export interface EgressOptions extends GateOptions {
-  readonly effects?: EffectDesk | undefined;
+  readonly effects?: EffectRecords | undefined;
   readonly log: Logger;
 }
 

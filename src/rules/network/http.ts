@@ -9,7 +9,7 @@ import { Readable, type Duplex } from "node:stream";
 import { describe } from "../../base/host/log.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
-import { changesSomething, readHeld, type EffectDesk } from "./effects.ts";
+import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
 import { endToEnd, exchange, headerPairs, type Way } from "./exchange.ts";
 import type { Dialled, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
@@ -42,11 +42,11 @@ const MOST_AHEAD = 64;
 
 export class HttpProxy {
   readonly #gate: Gate;
-  readonly #effects: EffectDesk | undefined;
+  readonly #effects: EffectRecords | undefined;
   readonly #server: Server;
   readonly #guests = new WeakMap<Duplex, Guest>();
 
-  constructor(gate: Gate, effects?: EffectDesk) {
+  constructor(gate: Gate, effects?: EffectRecords) {
     this.#gate = gate;
     this.#effects = effects;
     this.#server = createServer({

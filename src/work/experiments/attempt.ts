@@ -19,7 +19,7 @@ import { byFolder, shortened, sideChanges } from "./side-changes.ts";
 import type { Verification } from "../checks/verification.ts";
 
 /** What attempts work with. */
-export interface Workshop {
+export interface ExperimentParts {
   readonly parts: Parts;
   readonly sandboxes: Sandboxes;
   readonly clones: Clones;
@@ -41,15 +41,15 @@ const OUTPUT_CHARACTERS = 16 * 1024;
 const MOST_RERUNS = 2;
 
 export class AttemptRun {
-  readonly #shop: Workshop;
+  readonly #all: ExperimentParts;
   readonly #journal: Journal;
   readonly #index: number;
   readonly #ends: Ends;
   readonly #shared: Shared;
   readonly #onRunning: () => void;
 
-  constructor(shop: Workshop, journal: Journal, index: number, ends: Ends, shared: Shared, onRunning: () => void) {
-    this.#shop = shop;
+  constructor(all: ExperimentParts, journal: Journal, index: number, ends: Ends, shared: Shared, onRunning: () => void) {
+    this.#all = all;
     this.#shared = shared;
     this.#onRunning = onRunning;
     this.#journal = journal;
@@ -65,7 +65,7 @@ export class AttemptRun {
       if (this.#ends.kill.aborted || this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled.");
       else this.#end("failed", describe(error));
     }
-    this.#shop.parts.reach("experiment.attempt");
+    this.#all.parts.reach("experiment.attempt");
   }
 
   get #now(): Attempt {
@@ -95,7 +95,7 @@ export class AttemptRun {
   }
 
   async #clone({ sandbox, snapshot }: { sandbox: string; snapshot: string }): Promise<SandboxRow> {
-    const { clones, parts } = this.#shop;
+    const { clones, parts } = this.#all;
     this.#change({ state: "cloning", startedAt: new Date().toISOString() });
     const labels = clones.labels(this.#journal.row.id, `attempt-${this.#index}`);
     const wait = (reason: string): void => this.#change({ state: "queued", reason });
@@ -107,7 +107,7 @@ export class AttemptRun {
   }
 
   async #command(row: SandboxRow): Promise<void> {
-    const { sandboxes, parts } = this.#shop;
+    const { sandboxes, parts } = this.#all;
     const { cancel, kill } = this.#ends;
     const ended = await runLine(sandboxes.commands, row, this.#now.command, {
       cwd: this.#journal.row.input.cwd,
@@ -136,7 +136,7 @@ export class AttemptRun {
 
   /** False if what it read of shared folders was not one state. */
   async #freeze(row: SandboxRow, before: string): Promise<boolean> {
-    const { sandboxes, parts } = this.#shop;
+    const { sandboxes, parts } = this.#all;
     const [{ id }, after] = await Promise.all([sandboxes.snapshot(row.id, undefined), this.#shared.mark()]);
     const moved = before !== after;
     if (moved && this.#now.reruns < MOST_RERUNS && !this.#ends.cancel.aborted) return false;
@@ -148,7 +148,7 @@ export class AttemptRun {
 
   async #beginAgain(why: string): Promise<void> {
     const { sandbox, reruns } = this.#now;
-    if (sandbox !== null) this.#shop.clones.discard(sandbox);
+    if (sandbox !== null) this.#all.clones.discard(sandbox);
     this.#change({ sandbox: null, reruns: reruns + 1, reason: why });
   }
 
@@ -158,7 +158,7 @@ export class AttemptRun {
 
   /** Checks in a fresh fork of the frozen state: of the attempt's processes and environment nothing is there. */
   async #judge(): Promise<void> {
-    const { parts, sandboxes, clones, verification, temporary } = this.#shop;
+    const { parts, sandboxes, clones, verification, temporary } = this.#all;
     const { kill, cancel } = this.#ends;
     const { sandbox, snapshot } = this.#now;
     if (sandbox === null || snapshot === null) throw new VivError("internal", "The attempt has no frozen state.");
@@ -204,12 +204,12 @@ export class AttemptRun {
     if (!mayTouchProtected(await opening.touched, protect)) return;
     const change = await opening.change;
     const { putBack } = await splitChange(change, protect);
-    if (putBack.length > 0) await this.#shop.verification.apply(fork, putBack, await change.contents(putBack));
+    if (putBack.length > 0) await this.#all.verification.apply(fork, putBack, await change.contents(putBack));
   }
 
   /** What it changed, while the checks run. */
   async #tell(row: SandboxRow, snapshot: string, opening: Opening["change"]): Promise<void> {
-    const outside = sideChanges(this.#shop.parts, row, snapshot, this.#shop.temporary);
+    const outside = sideChanges(this.#all.parts, row, snapshot, this.#all.temporary);
     outside.catch(() => undefined);
     const change = await opening;
     const protection = protectionOf(this.#journal.row.protect);

@@ -2,7 +2,7 @@
 import type { Attempt, Verdict } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
-import type { Ends, Workshop } from "./attempt.ts";
+import type { Ends, ExperimentParts } from "./attempt.ts";
 import { openChange } from "./change.ts";
 import { judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
@@ -22,13 +22,13 @@ export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 const MOST_TOLD = 3;
 
 export class Decision {
-  readonly #shop: Workshop;
+  readonly #all: ExperimentParts;
   readonly #journal: Journal;
   readonly #ends: Ends;
   readonly #turn: Turn;
 
-  constructor(shop: Workshop, journal: Journal, ends: Ends, turn: Turn) {
-    this.#shop = shop;
+  constructor(all: ExperimentParts, journal: Journal, ends: Ends, turn: Turn) {
+    this.#all = all;
     this.#journal = journal;
     this.#ends = ends;
     this.#turn = turn;
@@ -118,7 +118,7 @@ export class Decision {
     try {
       const verified = await this.#turn(() => this.#verifyAlone(index));
       this.#journal.changeAttempt(index, { state: state === "verifying" ? "done" : state });
-      this.#shop.parts.reach("experiment.verified");
+      this.#all.parts.reach("experiment.verified");
       return verified;
     } catch (error) {
       this.#journal.changeAttempt(index, { state: state === "verifying" ? "done" : state });
@@ -127,7 +127,7 @@ export class Decision {
   }
 
   async #verifyAlone(index: number): Promise<Verdict> {
-    const { parts, sandboxes, clones, verification, temporary } = this.#shop;
+    const { parts, sandboxes, clones, verification, temporary } = this.#all;
     const { origin, id, protect } = this.#journal.row;
     const { sandbox, snapshot, sideChanges } = this.#journal.attempt(index);
     if (origin === null || sandbox === null || snapshot === null)

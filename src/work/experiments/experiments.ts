@@ -5,7 +5,7 @@ import { openProject } from "../../sandbox/projects.ts";
 import { Experiment, type ExperimentInput } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
-import type { Workshop } from "./attempt.ts";
+import type { ExperimentParts } from "./attempt.ts";
 import { newAttempt, newExperiment } from "./input.ts";
 import { parallelByMachine, Queue } from "./queue.ts";
 import { Resumption } from "./resumption.ts";
@@ -14,21 +14,21 @@ import { Run, type OnWinner } from "./run.ts";
 const LISTED = 100;
 
 export class Experiments {
-  readonly #shop: Workshop;
+  readonly #all: ExperimentParts;
   readonly #queue: Queue;
   readonly #runs = new Map<string, Run>();
   readonly #promote: OnWinner;
 
   /** `promote` brings a winner into reality. */
-  constructor(shop: Workshop, promote: OnWinner) {
-    this.#shop = shop;
+  constructor(all: ExperimentParts, promote: OnWinner) {
+    this.#all = all;
     this.#promote = promote;
-    this.#queue = new Queue(shop.parts.user.parallel ?? parallelByMachine(availableParallelism(), totalmem()));
+    this.#queue = new Queue(all.parts.user.parallel ?? parallelByMachine(availableParallelism(), totalmem()));
   }
 
   /** Reality is frozen when this returns, unless there is no room: then it waits for some. */
   async start(input: ExperimentInput): Promise<Experiment> {
-    const { store, state, reach } = this.#shop.parts;
+    const { store, state, reach } = this.#all.parts;
     const view = await openProject(store, input.project, state);
     const row = newExperiment(input, view.row.path, view.config);
     await store.change(async (change) => {
@@ -50,7 +50,7 @@ export class Experiments {
   }
 
   #take(row: ExperimentRow): Run {
-    const run = new Run(this.#shop, this.#queue, (winner) => this.#promote(winner), row);
+    const run = new Run(this.#all, this.#queue, (winner) => this.#promote(winner), row);
     this.#runs.set(row.id, run);
     return run;
   }
@@ -63,19 +63,19 @@ export class Experiments {
   async #forget(run: Run, id: string): Promise<void> {
     await run.journal.written().catch(() => undefined);
     this.#runs.delete(id);
-    await this.#shop.parts.store.change((change) => change.removeExperiment(id));
-    for (const { id: sandbox } of await this.#shop.clones.of(id)) this.#shop.clones.discard(sandbox);
+    await this.#all.parts.store.change((change) => change.removeExperiment(id));
+    for (const { id: sandbox } of await this.#all.clones.of(id)) this.#all.clones.discard(sandbox);
   }
 
   async list(project: string | undefined, all: boolean): Promise<Experiment[]> {
     const filter = project === undefined ? {} : { project };
-    const rows = await this.#shop.parts.store.experiments(all ? filter : { ...filter, limit: LISTED });
+    const rows = await this.#all.parts.store.experiments(all ? filter : { ...filter, limit: LISTED });
     return rows.map((row) => shown(this.#runs.get(row.id)?.journal.row ?? row));
   }
 
   /** As it is now, with what is the server's own. */
   async row(id: string): Promise<ExperimentRow> {
-    const row = this.#runs.get(id)?.journal.row ?? (await this.#shop.parts.store.experiment(id));
+    const row = this.#runs.get(id)?.journal.row ?? (await this.#all.parts.store.experiment(id));
     if (row !== undefined) return row;
     throw new VivError("not_found", `There is no experiment ${id}.`, { remedy: "Look at `viv experiments`." });
   }
@@ -98,7 +98,7 @@ export class Experiments {
       reason: "It was cancelled before anybody chose.",
       endedAt: new Date().toISOString(),
     };
-    await this.#shop.parts.store.change(async (change) => {
+    await this.#all.parts.store.change(async (change) => {
       await change.putExperiment(cancelled);
       await change.event("experiment.ended", null, { experiment: id, state: "cancelled", winner: null, reason: cancelled.reason });
     });
@@ -107,7 +107,7 @@ export class Experiments {
 
   async retry(id: string, all: boolean): Promise<Experiment> {
     const row = await this.#resting(id);
-    const { clones, parts } = this.#shop;
+    const { clones, parts } = this.#all;
     if (row.origin === null || (await parts.store.snapshot(row.origin.snapshot)) === undefined)
       throw new VivError("not_found", "The frozen reality that its attempts start from is gone.", {
         remedy: "Start it anew with `viv try`, from today's reality.",
@@ -142,7 +142,7 @@ export class Experiments {
     } finally {
       await run.journal
         .written()
-        .catch((error: unknown) => this.#shop.parts.log.warn("a choice was not written", { error: describe(error) }));
+        .catch((error: unknown) => this.#all.parts.log.warn("a choice was not written", { error: describe(error) }));
       this.#runs.delete(id);
     }
   }
@@ -154,7 +154,7 @@ export class Experiments {
       run.journal.change({ promotion });
       return run.journal.written();
     }
-    await this.#shop.parts.store.change(async (change) => {
+    await this.#all.parts.store.change(async (change) => {
       const row = await change.experiment(id);
       if (row !== undefined) await change.putExperiment({ ...row, promotion });
     });
@@ -163,8 +163,8 @@ export class Experiments {
   async remove(id: string): Promise<void> {
     await this.row(id);
     await this.#runs.get(id)?.cancel(true);
-    for (const { id: sandbox } of await this.#shop.clones.of(id)) await this.#shop.clones.remove(sandbox);
-    await this.#shop.parts.store.change(async (change) => {
+    for (const { id: sandbox } of await this.#all.clones.of(id)) await this.#all.clones.remove(sandbox);
+    await this.#all.parts.store.change(async (change) => {
       await change.removeExperiment(id);
       await change.event("experiment.removed", null, { experiment: id });
     });
@@ -172,14 +172,14 @@ export class Experiments {
 
   /** After a start of the server: what was under way goes on. */
   async resume(): Promise<void> {
-    const resumption = new Resumption(this.#shop);
+    const resumption = new Resumption(this.#all);
     for (const row of await resumption.prepare()) this.#begin(this.#take(row));
   }
 
   /** What is under way is left as it is, for the next server. */
   async close(): Promise<void> {
     await Promise.all([...this.#runs.values()].map((run) => run.close()));
-    await this.#shop.clones.close();
+    await this.#all.clones.close();
   }
 }
 

@@ -1,9 +1,9 @@
 /** The frozen reality of an experiment: a sandbox made now, and a snapshot of it before anything ran inside. */
 import type { ExperimentRow } from "../../base/store/rows.ts";
-import type { Workshop } from "./attempt.ts";
+import type { ExperimentParts } from "./attempt.ts";
 
 export async function makeOrigin(
-  { sandboxes, clones }: Workshop,
+  { sandboxes, clones }: ExperimentParts,
   { id, project, input }: ExperimentRow,
   wait: AbortSignal | undefined,
   onWait: (reason: string) => void,

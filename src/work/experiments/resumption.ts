@@ -4,22 +4,22 @@ import type { Attempt } from "../../base/schema/experiment.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { isFinal } from "../../sandbox/state.ts";
 import type { ExperimentRow, SandboxRow } from "../../base/store/rows.ts";
-import type { Workshop } from "./attempt.ts";
+import type { ExperimentParts } from "./attempt.ts";
 import { EXPERIMENT_LABEL, ROLE_LABEL } from "../checks/clones.ts";
 import { newAttempt } from "./input.ts";
 import { FINAL } from "./run.ts";
 import { title } from "./ranking.ts";
 
 export class Resumption {
-  readonly #shop: Workshop;
+  readonly #all: ExperimentParts;
 
-  constructor(shop: Workshop) {
-    this.#shop = shop;
+  constructor(all: ExperimentParts) {
+    this.#all = all;
   }
 
   /** The rows to go on with. */
   async prepare(): Promise<ExperimentRow[]> {
-    const { store } = this.#shop.parts;
+    const { store } = this.#all.parts;
     const sandboxes = await store.sandboxes();
     const rows = await store.experiments({});
     const ready: ExperimentRow[] = [];
@@ -64,12 +64,12 @@ export class Resumption {
   }
 
   async #hasSnapshot(id: string): Promise<boolean> {
-    return (await this.#shop.parts.store.snapshot(id)) !== undefined;
+    return (await this.#all.parts.store.snapshot(id)) !== undefined;
   }
 
   /** What an ended experiment keeps ends like any other sandbox, also where its server was killed before it could say so. */
   async #letGo(rows: readonly ExperimentRow[], sandboxes: readonly SandboxRow[]): Promise<void> {
-    const { clones } = this.#shop;
+    const { clones } = this.#all;
     const held = new Set(sandboxes.filter(({ state, idleMs }) => idleMs === 0 && !isFinal(state)).map(({ id }) => id));
     for (const { state, origin, attempts } of rows) {
       if (!FINAL.has(state)) continue;
@@ -80,11 +80,11 @@ export class Resumption {
 
   /** Sandboxes that carry the label of an experiment and are named by none. */
   async #clear(sandboxes: readonly SandboxRow[]): Promise<void> {
-    const rows = await this.#shop.parts.store.experiments({});
+    const rows = await this.#all.parts.store.experiments({});
     const named = new Set(rows.flatMap(({ origin, attempts }) => [origin?.sandbox, ...attempts.map(({ sandbox }) => sandbox)]));
     for (const { id, labels, removing } of sandboxes) {
       const isOurs = ExperimentId.safeParse(labels[EXPERIMENT_LABEL]).success && labels[ROLE_LABEL] !== undefined;
-      if (isOurs && !removing && !named.has(id)) this.#shop.clones.discard(id);
+      if (isOurs && !removing && !named.has(id)) this.#all.clones.discard(id);
     }
   }
 }

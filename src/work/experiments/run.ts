@@ -3,7 +3,7 @@ import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
-import { AttemptRun, type Ends, type Workshop } from "./attempt.ts";
+import { AttemptRun, type Ends, type ExperimentParts } from "./attempt.ts";
 import { Decision } from "./decision.ts";
 import { judging } from "./input.ts";
 import { Journal } from "./journal.ts";
@@ -47,7 +47,7 @@ class Begun {
 
 export class Run {
   readonly journal: Journal;
-  readonly #shop: Workshop;
+  readonly #all: ExperimentParts;
   readonly #queue: Queue;
   readonly #onWinner: OnWinner;
   readonly #cancel = new AbortController();
@@ -55,11 +55,11 @@ export class Run {
   #closed = false;
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(shop: Workshop, queue: Queue, onWinner: OnWinner, row: ExperimentRow) {
-    this.#shop = shop;
+  constructor(all: ExperimentParts, queue: Queue, onWinner: OnWinner, row: ExperimentRow) {
+    this.#all = all;
     this.#queue = queue;
     this.#onWinner = onWinner;
-    this.journal = new Journal(shop.parts.store, shop.parts.log, row);
+    this.journal = new Journal(all.parts.store, all.parts.log, row);
   }
 
   get #ends(): Ends {
@@ -68,9 +68,9 @@ export class Run {
 
   /** Goes on by itself; `after` is called at its end. */
   begin(after: () => void): void {
-    this.#ended = this.#go(() => this.#all())
+    this.#ended = this.#go(() => this.#runAll())
       .finally(after)
-      .catch((error: unknown) => this.#shop.parts.log.warn("an experiment broke off", { error: describe(error) }));
+      .catch((error: unknown) => this.#all.parts.log.warn("an experiment broke off", { error: describe(error) }));
   }
 
   /** The choice of a person. */
@@ -90,7 +90,7 @@ export class Run {
     await this.journal.written();
   }
 
-  async #all(): Promise<void> {
+  async #runAll(): Promise<void> {
     const { journal } = this;
     if (journal.row.origin === null) await this.makeOrigin(true);
     const shared = await this.#openShared();
@@ -106,7 +106,7 @@ export class Run {
   }
 
   async #openShared(): Promise<Shared> {
-    const { parts, sandboxes } = this.#shop;
+    const { parts, sandboxes } = this.#all;
     const { origin, id } = this.journal.row;
     if (origin === null) throw new VivError("internal", "The experiment has no frozen reality to start from.");
     return Shared.open(parts, await sandboxes.find(origin.sandbox), id);
@@ -125,12 +125,12 @@ export class Run {
   async makeOrigin(patiently: boolean): Promise<void> {
     const { journal } = this;
     const { env: _, ...input } = journal.row.input;
-    const origin = await makeOrigin(this.#shop, journal.row, patiently ? this.#cancel.signal : undefined, (reason) =>
+    const origin = await makeOrigin(this.#all, journal.row, patiently ? this.#cancel.signal : undefined, (reason) =>
       journal.change({ reason }),
     );
     journal.change({ origin, state: "running", reason: null, input });
     await journal.written();
-    this.#shop.parts.reach("experiment.origin");
+    this.#all.parts.reach("experiment.origin");
   }
 
   async #turn<T>(order: string, priority: number, groupMost: number, work: () => Promise<T>): Promise<T> {
@@ -149,7 +149,7 @@ export class Run {
     try {
       await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => {
         const isRunning = begun.expect();
-        return new AttemptRun(this.#shop, this.journal, index, this.#ends, shared, isRunning).run().finally(isRunning);
+        return new AttemptRun(this.#all, this.journal, index, this.#ends, shared, isRunning).run().finally(isRunning);
       });
       if (!this.#closed) this.#letGo(index);
     } catch (error) {
@@ -168,13 +168,13 @@ export class Run {
     const { input, attempts } = this.journal.row;
     const attempt = attempts.find((each) => each.index === index);
     if (input.keep === "all" || this.#cancel.signal.aborted || attempt?.sandbox == null || obstacle(attempt, input) === null) return;
-    this.#shop.clones.discard(attempt.sandbox);
+    this.#all.clones.discard(attempt.sandbox);
     this.journal.changeAttempt(index, { sandbox: null, snapshot: null });
   }
 
   /** The same checks on the untouched clone: was it broken before? */
   async #baseline(): Promise<void> {
-    const { verification, clones, parts } = this.#shop;
+    const { verification, clones, parts } = this.#all;
     const { row } = this.journal;
     const how = judging(row, "fresh");
     const { origin } = row;
@@ -196,19 +196,19 @@ export class Run {
   }
 
   #decision(): Decision {
-    return new Decision(this.#shop, this.journal, this.#ends, (work) => this.#turn("end", FINISHING, this.#queue.most, work));
+    return new Decision(this.#all, this.journal, this.#ends, (work) => this.#turn("end", FINISHING, this.#queue.most, work));
   }
 
   async #settle(winner: number | null, reason: string, state: "done" | "choosing"): Promise<void> {
     this.journal.change({ winner, reason });
     await this.journal.written();
-    this.#shop.parts.reach("experiment.chosen");
+    this.#all.parts.reach("experiment.chosen");
     if (winner !== null && this.journal.row.input.promote && this.journal.row.promotion === null) await this.#promote();
     if (state === "done") this.#keep();
     const endedAt = state === "done" ? new Date().toISOString() : null;
     this.journal.change({ state, endedAt }, "experiment.ended");
     await this.journal.written();
-    this.#shop.parts.reach("experiment.ended");
+    this.#all.parts.reach("experiment.ended");
   }
 
   async #promote(): Promise<void> {
@@ -222,13 +222,13 @@ export class Run {
   /** The caller's environment, as far as it may be kept, is with the origin. */
   async #withEnvironment(): Promise<ExperimentRow> {
     const { row } = this.journal;
-    const origin = row.origin === null ? undefined : await this.#shop.parts.store.sandbox(row.origin.sandbox);
+    const origin = row.origin === null ? undefined : await this.#all.parts.store.sandbox(row.origin.sandbox);
     return origin === undefined ? row : { ...row, input: { ...row.input, env: origin.env } };
   }
 
   /** What was asked to stay does, and ends like any sandbox that nobody works with; the rest goes. */
   #keep(): void {
-    const { clones } = this.#shop;
+    const { clones } = this.#all;
     const { attempts, winner, input, origin } = this.journal.row;
     for (const { index, sandbox } of attempts) {
       if (sandbox === null) continue;
@@ -248,8 +248,8 @@ export class Run {
   #cancelled(): void {
     const { attempts, origin } = this.journal.row;
     const ended = attempts.filter(({ state }) => state === "done" || state === "failed").length;
-    for (const { sandbox } of attempts) if (sandbox !== null) void this.#shop.clones.release(sandbox, LIMITS.defaultIdleMs);
-    if (origin !== null) this.#shop.clones.rest(origin.sandbox);
+    for (const { sandbox } of attempts) if (sandbox !== null) void this.#all.clones.release(sandbox, LIMITS.defaultIdleMs);
+    if (origin !== null) this.#all.clones.rest(origin.sandbox);
     const reason = `It was cancelled when ${ended} of ${attempts.length} attempts had ended.`;
     this.journal.change({ state: "cancelled", reason, endedAt: new Date().toISOString() }, "experiment.ended");
   }

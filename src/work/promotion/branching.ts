@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Judging } from "../checks/verification.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
-import { headsOf, requireCommit } from "../../sandbox/heads.ts";
+import { repositoryState, requireCommit } from "../../sandbox/commit-reader.ts";
 import type { CheckResult } from "../../base/schema/check.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { BranchResult, PromoteInput } from "../../base/schema/promotion.ts";
@@ -12,13 +12,13 @@ import { branchName } from "./branch-name.ts";
 import { prepareBranch, removeBranch, type BranchConflict, type BranchRequest } from "./branch.ts";
 import { oneLine } from "./commit-message.ts";
 import { openPullRequest, type Forge } from "./forge.ts";
-import { judgingAt, type Road } from "./journey.ts";
+import { judgingAt, type StageContext } from "./stage-run.ts";
 import type { RunInside } from "./keep-commits.ts";
 import { describeConflict, type Prepared } from "./plan.ts";
 import type { PromotionParts } from "./promotions.ts";
 import { push, type Pushed } from "./push.ts";
 import type { Origin } from "./source.ts";
-import type { Station } from "./stages.ts";
+import type { PlannedStage } from "./stages.ts";
 
 type BranchInput = NonNullable<PromoteInput["branch"]>;
 type Environment = Readonly<Record<string, string>>;
@@ -42,8 +42,8 @@ export class Branching {
   }
 
   /** The way of a branch: made and checked, then pushed. */
-  stations({ push: remote }: BranchInput, { checks, folders }: AskedLines): Station[] {
-    const plain = (name: string, apply: Station["apply"]): Station => ({ name, apply, checks: [], after: [], approval: "none" });
+  stages({ push: remote }: BranchInput, { checks, folders }: AskedLines): PlannedStage[] {
+    const plain = (name: string, apply: PlannedStage["apply"]): PlannedStage => ({ name, apply, checks: [], after: [], approval: "none" });
     const pushed = remote === undefined ? [] : [plain("pushed", { push: remote })];
     return [plain("sandbox", "none"), { ...plain("branch", "branch"), checks, cwd: folders.checks }, ...pushed];
   }
@@ -52,14 +52,14 @@ export class Branching {
     row: PromotionRow,
     source: Origin,
     prepared: Prepared,
-    station: Station,
-    road: Pick<Road, "setup" | "setupIn" | "env">,
+    stage: PlannedStage,
+    context: Pick<StageContext, "setup" | "setupIn" | "env">,
   ): Promise<Branched> {
-    const { apply } = station;
-    if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, road.env);
+    const { apply } = stage;
+    if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, context.env);
     const { parts, temporary } = this.#all;
-    const parent = requireCommit(await headsOf(parts, source.row, source.snapshot, temporary));
-    return this.#make(row, source, { parent, prepared, judging: judgingAt(station, road), env: road.env });
+    const parent = requireCommit(await repositoryState(parts, source.row, source.snapshot, temporary));
+    return this.#make(row, source, { parent, prepared, judging: judgingAt(stage, context), env: context.env });
   }
 
   async #make(row: PromotionRow, source: Origin, how: Making): Promise<Branched> {

@@ -14,8 +14,8 @@ import type { Parts } from "../../sandbox/parts.ts";
 import { openProject } from "../../sandbox/projects.ts";
 import { promotableOf } from "../../sandbox/promotable-of.ts";
 import type { Registry } from "../../sandbox/registry.ts";
-import { headsOf } from "../../sandbox/heads.ts";
-import { withToday } from "../../sandbox/today.ts";
+import { repositoryState } from "../../sandbox/commit-reader.ts";
+import { withFreshBase } from "../../sandbox/fresh-base.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { PlanConflict, PlannedChange, PromotionPlan, Risk } from "../../base/schema/promotion.ts";
@@ -51,7 +51,7 @@ export interface Prepared {
 }
 
 /** What planning works with. */
-interface Desk {
+interface PlanParts {
   readonly parts: Parts;
   readonly registry: Registry;
   readonly records: Records;
@@ -59,7 +59,7 @@ interface Desk {
 }
 
 /** `folder` is an empty one of ours; contents come to lie in it. */
-export async function prepare(all: Desk, source: Source, folder: string): Promise<Prepared> {
+export async function prepare(all: PlanParts, source: Source, folder: string): Promise<Prepared> {
   const { parts, registry, records, temporary } = all;
   const { row } = source;
   const store = await GitStore.open(temporary, parts.backends.of(row));
@@ -88,7 +88,7 @@ export async function prepare(all: Desk, source: Source, folder: string): Promis
     const mine = asMerged(own);
     await writeContents(store, idsOf([...merged.changes, ...mine]), contents);
     const found = await findRisks(merged.changes, contents, row.project, view.runs.names);
-    const { moved: committed, submodules } = await headsOf(parts, row, source.snapshot, temporary);
+    const { moved: committed, submodules } = await repositoryState(parts, row, source.snapshot, temporary);
     const risks = [...found, ...privileged.map(privilegedRisk), ...submodules.map(submoduleRisk), ...leftOut.flatMap(leftOutRisk)];
     const notes = committed && source.keepsCommits !== true ? [COMMITS_STAY] : [];
     return { plan: describePlan(merged, moved, risks, leftOut, notes), changes: merged.changes, own: mine, contents };
@@ -102,7 +102,7 @@ const NOTHING: ChangeSet = { changes: new Map(), kept: [] };
 async function movedSince(parts: Parts, registry: Registry, row: SandboxRow, store: GitStore): Promise<ChangeSet> {
   const backend = parts.backends.of(row);
   const view = await openProject(parts.store, row.project, parts.state);
-  return withToday(parts, registry, view, backend, async (today) =>
+  return withFreshBase(parts, registry, view, backend, async (today) =>
     changesBetween(backend.gather, store, await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT)),
   );
 }

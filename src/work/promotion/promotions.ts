@@ -18,7 +18,7 @@ import type { Question } from "../../base/schema/question.ts";
 import type { ExperimentRow, PromotionRow } from "../../base/store/rows.ts";
 import { Branching } from "./branching.ts";
 import { sinceEarlier } from "./earlier.ts";
-import { approvalOf, Journey, type Road } from "./journey.ts";
+import { approvalOf, StageRun, type StageContext } from "./stage-run.ts";
 import { prepare, type Prepared } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
 import { asQuestion, targetOfQuestion } from "./questions.ts";
@@ -26,7 +26,7 @@ import { Records } from "./record.ts";
 import { Recording } from "./recording.ts";
 import { asFound, newRow, shown } from "./rows.ts";
 import { findSource, type Origin } from "./source.ts";
-import { stationsOf, targetOf, type Station } from "./stages.ts";
+import { plannedStages, targetOf, type PlannedStage } from "./stages.ts";
 import type { Transactions } from "./transaction.ts";
 import { Undoing } from "./undoing.ts";
 import { Writing } from "./writing.ts";
@@ -51,7 +51,7 @@ export class Promotions {
   readonly #all: PromotionParts;
   readonly #records: Records;
   readonly #writing: Writing;
-  readonly #journey: Journey;
+  readonly #run: StageRun;
   readonly #branching: Branching;
   readonly #undoing: Undoing;
   readonly #recording: Recording;
@@ -61,7 +61,7 @@ export class Promotions {
     this.#all = all;
     this.#records = new Records(all.folder);
     this.#writing = new Writing(all.parts, all.transactions, this.#records, all.temporary);
-    this.#journey = new Journey(all.verification, this.#writing, this.#stopping.signal);
+    this.#run = new StageRun(all.verification, this.#writing, this.#stopping.signal);
     this.#branching = new Branching(all, this.#stopping.signal);
     this.#recording = new Recording(all.audit);
     this.#undoing = new Undoing(all, this.#records, this.#writing);
@@ -90,11 +90,11 @@ export class Promotions {
     return this.#alone(source.row.project, async () => {
       await requireSettled(source.row.project);
       const view = await openProject(parts.store, source.row.project, parts.state);
-      const stations = this.#stations(view, input, source.experiment);
+      const stages = this.#planned(view, input, source.experiment);
       const { env = {}, ...kept } = input;
-      const row = newRow(source, kept, stations);
-      const target = input.branch === undefined ? targetOf(stations, input.to) : stations.length - 1;
-      return shown(await this.#go(row, source, stations, target, env));
+      const row = newRow(source, kept, stages);
+      const target = input.branch === undefined ? targetOf(stages, input.to) : stages.length - 1;
+      return shown(await this.#go(row, source, stages, target, env));
     });
   }
 
@@ -111,9 +111,9 @@ export class Promotions {
   }
 
   /** Stages of the config, or of a branch that was asked for. */
-  #stations(view: ProjectView, input: Omit<PromoteInput, "env">, experiment: ExperimentRow | null): Station[] {
+  #planned(view: ProjectView, input: Omit<PromoteInput, "env">, experiment: ExperimentRow | null): PlannedStage[] {
     const lines = askedLines(view, input, experiment);
-    return input.branch === undefined ? stationsOf(view.config, lines) : this.#branching.stations(input.branch, lines);
+    return input.branch === undefined ? plannedStages(view.config, lines) : this.#branching.stages(input.branch, lines);
   }
 
   /** To a later stage, or on from where it waited. */
@@ -132,13 +132,13 @@ export class Promotions {
         );
       await requireSettled(row.project);
       const source = await this.#sourceOf(row, row.snapshot);
-      const stations = this.#stations(await openProject(parts.store, row.project, parts.state), row.input, source?.experiment ?? null);
-      if (stations.map(({ name }) => name).join() !== row.stages.map(({ name }) => name).join())
+      const stages = this.#planned(await openProject(parts.store, row.project, parts.state), row.input, source?.experiment ?? null);
+      if (stages.map(({ name }) => name).join() !== row.stages.map(({ name }) => name).join())
         throw new VivError("illegal_transition", "The stages of the config are others than when it began.", { remedy: "Promote again." });
       const waiting = row.stages.findIndex(({ state }) => state === "waiting");
-      const target = to === undefined ? Math.max(waiting, 0) : targetOf(stations, to);
-      const approved = approve && waiting >= 0 ? [approvalOf(stations[waiting]?.name ?? "", row), `risks:${row.plan?.hash ?? ""}`] : [];
-      return shown(await this.#go({ ...row, approved: [...row.approved, ...approved], reason: null }, source, stations, target, env));
+      const target = to === undefined ? Math.max(waiting, 0) : targetOf(stages, to);
+      const approved = approve && waiting >= 0 ? [approvalOf(stages[waiting]?.name ?? "", row), `risks:${row.plan?.hash ?? ""}`] : [];
+      return shown(await this.#go({ ...row, approved: [...row.approved, ...approved], reason: null }, source, stages, target, env));
     });
   }
 
@@ -159,7 +159,7 @@ export class Promotions {
   async #go(
     row: PromotionRow,
     source: Origin | undefined,
-    stations: readonly Station[],
+    stages: readonly PlannedStage[],
     target: number,
     env: Environment,
   ): Promise<PromotionRow> {
@@ -178,8 +178,8 @@ export class Promotions {
     const { setup, folders } = askedLines(view, row.input ?? {}, experiment);
     const { config, hash } = view;
     const ofConfig = config.stages !== undefined && row.input?.branch === undefined;
-    const road: Road = {
-      stations,
+    const context: StageContext = {
+      stages,
       target,
       env,
       setup,
@@ -192,7 +192,7 @@ export class Promotions {
       },
       distrust: async () => (ofConfig ? this.#distrust(row.project, hash) : undefined),
       takeBack: (failed, reason) => this.#takeBackAfter(failed, reason),
-      branch: (now, prepared, station) => this.#branching.run(now, required(source), prepared, station, road),
+      branch: (now, prepared, stage) => this.#branching.run(now, required(source), prepared, stage, context),
       save: (now, event) =>
         parts.store.change(async (change) => {
           await change.putPromotion(now);
@@ -208,7 +208,7 @@ export class Promotions {
         }),
     };
     try {
-      const ended = await this.#journey.go(row, road);
+      const ended = await this.#run.go(row, context);
       this.#recording.after(ended);
       return ended;
     } catch (error) {
@@ -216,7 +216,7 @@ export class Promotions {
       const state = now.written ? "applied" : "failed";
       const ended = { ...now, state, writing: now.writing && !now.written, endedAt: new Date().toISOString() } as const;
       const told = { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` };
-      await road.save(told, "promotion.failed");
+      await context.save(told, "promotion.failed");
       this.#recording.after(told);
       throw error;
     }

@@ -3,7 +3,7 @@ import { newId } from "../../base/schema/ids.ts";
 import { Promotion, type PromoteInput, type PromotionPlan } from "../../base/schema/promotion.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";
 import type { Origin } from "./source.ts";
-import { startOf, type Station } from "./stages.ts";
+import { startOf, type PlannedStage } from "./stages.ts";
 
 export const EMPTY_PLAN: PromotionPlan = {
   hash: "",
@@ -17,7 +17,7 @@ export const EMPTY_PLAN: PromotionPlan = {
   notes: [],
 };
 
-export function newRow(source: Origin, input: Omit<PromoteInput, "env">, stations: readonly Station[]): PromotionRow {
+export function newRow(source: Origin, input: Omit<PromoteInput, "env">, stages: readonly PlannedStage[]): PromotionRow {
   return {
     id: newId("promotion"),
     kind: "promotion",
@@ -30,7 +30,7 @@ export function newRow(source: Origin, input: Omit<PromoteInput, "env">, station
     state: "planning",
     reason: null,
     plan: null,
-    stages: startOf(stations),
+    stages: startOf(stages),
     branch: null,
     pending: false,
     createdAt: new Date().toISOString(),

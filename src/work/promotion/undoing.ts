@@ -7,7 +7,7 @@ import { describeChange } from "./plan.ts";
 import type { PromotionParts } from "./promotions.ts";
 import type { Records } from "./record.ts";
 import { EMPTY_PLAN, newUndo } from "./rows.ts";
-import { stationsOf } from "./stages.ts";
+import { plannedStages } from "./stages.ts";
 import { keptSentence } from "./kept-edits.ts";
 import type { Writing } from "./writing.ts";
 
@@ -26,22 +26,22 @@ export class Undoing {
   async stages(row: PromotionRow): Promise<string | null> {
     const { parts } = this.#all;
     const view = await openProject(parts.store, row.project, parts.state);
-    const stations = stationsOf(view.config, { checks: [], folders: {} });
+    const stages = plannedStages(view.config, { checks: [], folders: {} });
     const said: string[] = [];
     for (const result of row.stages.toReversed()) {
-      const station = stations.find(({ name }) => name === result.name);
-      if (result.state !== "passed" || station === undefined || typeof station.apply !== "object") continue;
-      if (station.rollback === undefined) {
-        said.push(`Stage ${station.name} has no rollback and stands.`);
+      const stage = stages.find(({ name }) => name === result.name);
+      if (result.state !== "passed" || stage === undefined || typeof stage.apply !== "object") continue;
+      if (stage.rollback === undefined) {
+        said.push(`Stage ${stage.name} has no rollback and stands.`);
         continue;
       }
       if (!view.trusted) {
-        said.push(`Stage ${station.name} stands: what its rollback runs is not what was trusted.`);
+        said.push(`Stage ${stage.name} stands: what its rollback runs is not what was trusted.`);
         continue;
       }
-      const check = await runOutside(row.project, station.rollback, {}, { variables: { VIV_PROMOTION: row.id, VIV_STAGE: station.name } });
+      const check = await runOutside(row.project, stage.rollback, {}, { variables: { VIV_PROMOTION: row.id, VIV_STAGE: stage.name } });
       said.push(
-        check.passed ? `Stage ${station.name} was rolled back.` : `The rollback of stage ${station.name} ended with ${check.exitCode}.`,
+        check.passed ? `Stage ${stage.name} was rolled back.` : `The rollback of stage ${stage.name} ended with ${check.exitCode}.`,
       );
     }
     return said.length === 0 ? null : said.join(" ");

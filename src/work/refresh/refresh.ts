@@ -21,7 +21,7 @@ import type { Registry } from "../../sandbox/registry.ts";
 import { startServices } from "../../sandbox/services.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { requireLive } from "../../sandbox/state.ts";
-import { withToday } from "../../sandbox/today.ts";
+import { withFreshBase } from "../../sandbox/fresh-base.ts";
 
 const MOST_TOLD = 1000;
 
@@ -78,7 +78,7 @@ export class Refreshing {
     requireLive(row);
     const backend = this.#parts.backends.of(row);
     const view = await openProject(this.#parts.store, row.project, this.#parts.state);
-    return withToday(this.#parts, this.#registry, view, backend, async (today) => {
+    return withFreshBase(this.#parts, this.#registry, view, backend, async (today) => {
       requireSameFolders(await openBase(this.#parts.store, row, row.base), today);
       const store = await GitStore.open(this.#temporary, backend);
       try {

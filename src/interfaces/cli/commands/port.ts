@@ -4,7 +4,7 @@ import type { Client } from "../../client/client.ts";
 import type { EventType } from "../../../base/schema/event.ts";
 import type { Sandbox } from "../../../base/schema/sandbox.ts";
 import { command } from "../command.ts";
-import { follow, type Surroundings } from "../follow.ts";
+import { follow, type FollowParts } from "../follow.ts";
 import type { Screen } from "../screen.ts";
 import { clean } from "../text.ts";
 import { parsePort } from "../values.ts";
@@ -85,7 +85,7 @@ export default command({
 });
 
 /** The sandbox is in use meanwhile. Rejects when it ends; resolves at the signal. */
-async function untilEnded(around: Surroundings, sandbox: Sandbox, port: number, signal: AbortSignal): Promise<void> {
+async function untilEnded(around: FollowParts, sandbox: Sandbox, port: number, signal: AbortSignal): Promise<void> {
   const states = follow(around, {
     look: async () => (await around.client.call("listSandboxes", {})).sandboxes.find(({ id }) => id === sandbox.id),
     concerns: (event) => event.sandbox === sandbox.id,

@@ -12,7 +12,7 @@ const MADE_TOPS = new Set(["/proc", "/sys", "/dev", "/run", "/tmp"]);
 /** Those that are hidden in it, or made, unless they are links to where the mask hides them. */
 const PRIVATE_TOPS = new Set(["/home", "/root", "/mnt", "/media", "/lost+found", "/boot"]);
 
-export interface Surroundings {
+export interface ServerSettings {
   /** The state folder. It holds the uppers, and layers that contain each other are refused. */
   readonly state: string;
   /** The kernel refuses a layer that holds a mount which the user did not make. */
@@ -22,19 +22,19 @@ export interface Surroundings {
 }
 
 /** Where a folder can't be overlaid whole, it is made, and what lies in it is shown piece by piece. */
-export function userFolders(around: Surroundings): UserFolder[] {
+export function userFolders(around: ServerSettings): UserFolder[] {
   return new Pieces(around).below("/");
 }
 
 class Pieces {
-  readonly #around: Surroundings;
+  readonly #around: ServerSettings;
   readonly #mounts: ReadonlySet<string>;
   readonly #disks: ReadonlySet<string>;
   readonly #masked: ReadonlySet<string>;
   /** Folders that hold what no layer may hold. */
   readonly #broken = new Set<string>();
 
-  constructor(around: Surroundings) {
+  constructor(around: ServerSettings) {
     this.#around = around;
     this.#masked = new Set(around.masked);
     this.#mounts = new Set(around.mounts.map(({ target }) => target));

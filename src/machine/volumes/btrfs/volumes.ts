@@ -10,7 +10,7 @@ import { CellError } from "../../../base/host/helper.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { damaged } from "../damage.ts";
 import { readShared } from "../shared.ts";
-import { Shelves } from "../shelves.ts";
+import { VolumeFolders } from "../volume-folders.ts";
 import {
   LIVE_SLOTS,
   PROJECT_SLOT,
@@ -44,7 +44,7 @@ export class BtrfsVolumes implements Volumes {
   };
   readonly #host: CellHost;
   readonly #quotas: Quotas;
-  readonly #shelves: Shelves;
+  readonly #folders: VolumeFolders;
   /** Volumes whose quota group may be there before they are. */
   readonly #creating = new Set<string>();
 
@@ -53,14 +53,14 @@ export class BtrfsVolumes implements Volumes {
     this.capabilities = { quota: "hard", roots: "direct", shared };
     this.pool = pool;
     this.#quotas = new Quotas(host, pool.path);
-    this.#shelves = new Shelves(pool.path, (path) => this.#destroy(path));
+    this.#folders = new VolumeFolders(pool.path, (path) => this.#destroy(path));
   }
 
   static async open(host: CellHost, options: PoolOptions & Pick<VolumeCapabilities, "shared">): Promise<BtrfsVolumes> {
     const pool = await Pool.open(options);
     const volumes = new BtrfsVolumes(host, pool, options.shared);
     // A pool that takes no writes serves what is there, and is prepared when it has been mended.
-    if (pool.isStopped()) await volumes.#shelves.look();
+    if (pool.isStopped()) await volumes.#folders.look();
     else await volumes.#prepare();
     return volumes;
   }
@@ -68,14 +68,14 @@ export class BtrfsVolumes implements Volumes {
   async #prepare(): Promise<void> {
     await chmod(this.pool.path, 0o700);
     await this.#quotas.enable();
-    await this.#shelves.open();
+    await this.#folders.open();
   }
 
   async openTip(project: string, fresh: boolean): Promise<Tip> {
     await this.pool.requireSpace();
-    const folder = this.#shelves.path("tip", project);
-    if (fresh) await this.#shelves.remove("tip", project);
-    if (!existsSync(folder)) await this.#shelves.make("tip", folder, (aside) => this.#makeTip(aside));
+    const folder = this.#folders.path("tip", project);
+    if (fresh) await this.#folders.remove("tip", project);
+    if (!existsSync(folder)) await this.#folders.make("tip", folder, (aside) => this.#makeTip(aside));
     return { folder, mode: "tip", manifests: join(folder, "manifests/") };
   }
 
@@ -88,20 +88,20 @@ export class BtrfsVolumes implements Volumes {
 
   async freeze(project: string, base: string): Promise<void> {
     // First, or a reconcile that sees it before this process hears of it takes it for a leftover.
-    this.#shelves.add(base);
-    await this.#snapshot(this.#shelves.path("tip", project), this.#shelves.path("base", base), true);
+    this.#folders.add(base);
+    await this.#snapshot(this.#folders.path("tip", project), this.#folders.path("base", base), true);
   }
 
   manifests(base: string): string {
-    return join(this.#shelves.path("base", base), "manifests/");
+    return join(this.#folders.path("base", base), "manifests/");
   }
 
   async create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths> {
     await this.pool.requireSpace();
-    const from = "base" in source ? this.#shelves.path("base", source.base) : this.#shelves.path("snapshot", source.snapshot);
-    const folder = this.#shelves.path("volume", volume);
+    const from = "base" in source ? this.#folders.path("base", source.base) : this.#folders.path("snapshot", source.snapshot);
+    const folder = this.#folders.path("volume", volume);
     if (existsSync(folder)) throw new VivError("exists", `There is a volume of ${volume} already.`);
-    this.#shelves.add(volume);
+    this.#folders.add(volume);
     this.#creating.add(volume);
     // Sent together and carried out in order: one round trip.
     const steps = await Promise.allSettled([this.#quotas.create(volume, diskBytes), this.#snapshot(from, folder, false, volume)]);
@@ -113,24 +113,24 @@ export class BtrfsVolumes implements Volumes {
   }
 
   async paths(volume: string): Promise<VolumePaths> {
-    const folder = this.#shelves.path("volume", volume);
+    const folder = this.#folders.path("volume", volume);
     if (!existsSync(folder)) throw new VivError("not_found", `The volume of ${volume} is gone.`);
     return { folder, layers: [] };
   }
 
   live(of: VolumeOrSnapshot, folder: LiveSlot): Sides {
-    return liveSides(this.#shelves.pathOf(of), folder);
+    return liveSides(this.#folders.pathOf(of), folder);
   }
 
   system(of: VolumeOrSnapshot): SystemPart[] {
-    return systemParts(this.#shelves.pathOf(of));
+    return systemParts(this.#folders.pathOf(of));
   }
 
   async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
-    const folder = this.#shelves.pathOf(of);
+    const folder = this.#folders.pathOf(of);
     const shared = slot === PROJECT_SLOT ? readShared(folder) : undefined;
     return {
-      old: [join(this.#shelves.path("base", base), "roots", String(slot))],
+      old: [join(this.#folders.path("base", base), "roots", String(slot))],
       new: join(folder, "roots", String(slot)),
       overlay: false,
       ...(shared === undefined ? {} : { shared }),
@@ -138,15 +138,15 @@ export class BtrfsVolumes implements Volumes {
   }
 
   async between(from: string, to: string, slot: number): Promise<Between> {
-    const [old, now] = [from, to].map((base) => join(this.#shelves.path("base", base), "roots", String(slot))) as [string, string];
+    const [old, now] = [from, to].map((base) => join(this.#folders.path("base", base), "roots", String(slot))) as [string, string];
     return { back: [], forth: from === to ? [] : [{ old: [old], new: now, overlay: false }] };
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {
     await this.pool.requireSpace();
-    const [from, to] = [this.#shelves.path("volume", volume), this.#shelves.snapshotPath(snapshot, volume)];
+    const [from, to] = [this.#folders.path("volume", volume), this.#folders.snapshotPath(snapshot, volume)];
     await this.#snapshot(from, to, true, volume, "may have much to write back");
-    this.#shelves.add(snapshot, volume);
+    this.#folders.add(snapshot, volume);
   }
 
   async seal(snapshot: string): Promise<string> {
@@ -161,9 +161,9 @@ export class BtrfsVolumes implements Volumes {
   }
 
   async #identity(snapshot: string): Promise<{ uuid: string; readOnly: boolean; changed: boolean }> {
-    if (!this.#shelves.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
+    if (!this.#folders.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
     try {
-      const reply = await this.#host.request("btrfs.identity", [["path", this.#shelves.path("snapshot", snapshot)]]);
+      const reply = await this.#host.request("btrfs.identity", [["path", this.#folders.path("snapshot", snapshot)]]);
       return { uuid: reply.get("uuid") ?? "", readOnly: reply.flag("readonly"), changed: reply.flag("changed") };
     } catch (error) {
       if (!(error instanceof CellError)) throw error;
@@ -173,12 +173,12 @@ export class BtrfsVolumes implements Volumes {
 
   async rollback(volume: string, snapshot: string): Promise<void> {
     await this.pool.requireSpace();
-    const source = this.#shelves.path("snapshot", snapshot);
-    await this.#shelves.replaceVolume(volume, (aside) => this.#snapshot(source, aside, false, volume));
+    const source = this.#folders.path("snapshot", snapshot);
+    await this.#folders.replaceVolume(volume, (aside) => this.#snapshot(source, aside, false, volume));
   }
 
   async remove(kind: "volume" | "snapshot" | "base", id: string): Promise<void> {
-    await this.#shelves.remove(kind, id);
+    await this.#folders.remove(kind, id);
   }
 
   async usage(volume: string): Promise<number> {
@@ -198,18 +198,18 @@ export class BtrfsVolumes implements Volumes {
   }
 
   async writeBack(volume: string): Promise<void> {
-    await this.#host.request("btrfs.sync", [["path", this.#shelves.path("volume", volume)]]);
+    await this.#host.request("btrfs.sync", [["path", this.#folders.path("volume", volume)]]);
   }
 
   async reconcile(keep: VolumeKeep): Promise<string[]> {
-    const removed = await this.#shelves.reconcile(keep);
-    await this.#quotas.removeOthers([...(await this.#shelves.charged()), ...this.#creating]);
+    const removed = await this.#folders.reconcile(keep);
+    await this.#quotas.removeOthers([...(await this.#folders.charged()), ...this.#creating]);
     this.pool.startGivingBack();
     return removed;
   }
 
   async close(idle: boolean): Promise<void> {
-    await this.#shelves.close();
+    await this.#folders.close();
     if (idle) await this.pool.unmount();
     else await this.pool.close();
   }

@@ -8,7 +8,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../../../base/schema/errors.ts";
 import { damaged } from "../damage.ts";
-import { Shelves } from "../shelves.ts";
+import { VolumeFolders } from "../volume-folders.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
 import type { Between, Sides, SystemPart, Tip, VolumeKeep, VolumeOrSnapshot, VolumePaths, Volumes, VolumeSource } from "../volumes.ts";
 import { compareTrees } from "./compare.ts";
@@ -29,55 +29,55 @@ interface Measured {
 export class FolderVolumes implements Volumes {
   readonly name = "folder";
   readonly capabilities = { quota: "watched", roots: "direct", shared: "apart" } as const;
-  readonly #shelves: Shelves;
+  readonly #folders: VolumeFolders;
   readonly #measured = new Map<string, Measured>();
 
   private constructor(folder: string) {
-    this.#shelves = new Shelves(folder, removeTree);
+    this.#folders = new VolumeFolders(folder, removeTree);
   }
 
   static async open(options: { home: string }): Promise<FolderVolumes> {
     const folder = join(options.home, "folders");
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const volumes = new FolderVolumes(folder);
-    await volumes.#shelves.open();
+    await volumes.#folders.open();
     // A tip is there only while a capture is under way: one that is found now was left by a crash.
-    for (const name of await readdir(join(folder, "tips"))) await volumes.#shelves.discard("tip", name);
+    for (const name of await readdir(join(folder, "tips"))) await volumes.#folders.discard("tip", name);
     return volumes;
   }
 
   /** An empty folder: a copy is always whole, with what did not change linked from the base before. */
   async openTip(project: string): Promise<Tip> {
-    requireHostSpace(this.#shelves.folder);
-    await this.#shelves.remove("tip", project);
-    const folder = this.#shelves.path("tip", project);
+    requireHostSpace(this.#folders.folder);
+    await this.#folders.remove("tip", project);
+    const folder = this.#folders.path("tip", project);
     for (const inside of ["roots", "manifests"]) await mkdir(join(folder, inside), { recursive: true, mode: 0o700 });
     return { folder, mode: "tip", manifests: join(folder, "manifests/") };
   }
 
   async freeze(project: string, base: string): Promise<void> {
-    this.#shelves.add(base);
-    await rename(this.#shelves.path("tip", project), this.#shelves.path("base", base));
+    this.#folders.add(base);
+    await rename(this.#folders.path("tip", project), this.#folders.path("base", base));
   }
 
   manifests(base: string): string {
-    return join(this.#shelves.path("base", base), "manifests/");
+    return join(this.#folders.path("base", base), "manifests/");
   }
 
   /** A base's copy of a captured folder; undefined when the base is gone. */
   frozen(base: string, slot: number): string | undefined {
-    const folder = join(this.#shelves.path("base", base), "roots", String(slot));
+    const folder = join(this.#folders.path("base", base), "roots", String(slot));
     return existsSync(folder) ? folder : undefined;
   }
 
   async create(volume: string, source: VolumeSource): Promise<VolumePaths> {
-    requireHostSpace(this.#shelves.folder);
-    const target = this.#shelves.path("volume", volume);
+    requireHostSpace(this.#folders.folder);
+    const target = this.#folders.path("volume", volume);
     if (existsSync(target)) throw new VivError("exists", `There is a volume of ${volume} already.`);
-    this.#shelves.add(volume);
-    await this.#shelves.make("volume", target, async (aside) => {
-      if ("snapshot" in source) await this.#copy(this.#shelves.path("snapshot", source.snapshot), aside);
-      else await this.#fill(this.#shelves.path("base", source.base), aside, source.base);
+    this.#folders.add(volume);
+    await this.#folders.make("volume", target, async (aside) => {
+      if ("snapshot" in source) await this.#copy(this.#folders.path("snapshot", source.snapshot), aside);
+      else await this.#fill(this.#folders.path("base", source.base), aside, source.base);
     });
     return this.paths(volume);
   }
@@ -93,7 +93,7 @@ export class FolderVolumes implements Volumes {
   }
 
   async paths(volume: string): Promise<VolumePaths> {
-    const folder = this.#shelves.path("volume", volume);
+    const folder = this.#folders.path("volume", volume);
     if (!existsSync(folder)) throw new VivError("not_found", `The volume of ${volume} is gone.`);
     return { folder, layers: [] };
   }
@@ -107,25 +107,25 @@ export class FolderVolumes implements Volumes {
   }
 
   async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
-    const folder = this.#shelves.pathOf(of);
+    const folder = this.#folders.pathOf(of);
     return {
-      old: [join(this.#shelves.path("base", base), "roots", String(slot))],
+      old: [join(this.#folders.path("base", base), "roots", String(slot))],
       new: join(folder, "roots", String(slot)),
       overlay: false,
     };
   }
 
   async between(from: string, to: string, slot: number): Promise<Between> {
-    const [old, now] = [from, to].map((base) => join(this.#shelves.path("base", base), "roots", String(slot))) as [string, string];
+    const [old, now] = [from, to].map((base) => join(this.#folders.path("base", base), "roots", String(slot))) as [string, string];
     return { back: [], forth: from === to ? [] : [{ old: [old], new: now, overlay: false }] };
   }
 
   /** Processes go on meanwhile, so a file that is being written may be copied half-written. */
   async snapshot(volume: string, snapshot: string): Promise<void> {
-    requireHostSpace(this.#shelves.folder);
-    const target = this.#shelves.snapshotPath(snapshot, volume);
-    await this.#shelves.make("snapshot", target, (aside) => this.#copy(this.#shelves.path("volume", volume), aside));
-    this.#shelves.add(snapshot, volume);
+    requireHostSpace(this.#folders.folder);
+    const target = this.#folders.snapshotPath(snapshot, volume);
+    await this.#folders.make("snapshot", target, (aside) => this.#copy(this.#folders.path("volume", volume), aside));
+    this.#folders.add(snapshot, volume);
   }
 
   /** Copies of a folder without walls are only looked for, not read again. */
@@ -134,17 +134,17 @@ export class FolderVolumes implements Volumes {
   }
 
   async verify(snapshot: string): Promise<void> {
-    if (!this.#shelves.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
+    if (!this.#folders.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
   }
 
   async rollback(volume: string, snapshot: string): Promise<void> {
-    requireHostSpace(this.#shelves.folder);
-    await this.#shelves.replaceVolume(volume, (aside) => this.#copy(this.#shelves.path("snapshot", snapshot), aside));
+    requireHostSpace(this.#folders.folder);
+    await this.#folders.replaceVolume(volume, (aside) => this.#copy(this.#folders.path("snapshot", snapshot), aside));
   }
 
   async remove(kind: "volume" | "snapshot" | "base", id: string): Promise<void> {
     this.#measured.delete(id);
-    await this.#shelves.remove(kind, id);
+    await this.#folders.remove(kind, id);
   }
 
   /** Bytes that differ from the base: what every sandbox holds of the project is not charged to it. */
@@ -153,8 +153,8 @@ export class FolderVolumes implements Volumes {
     if (known !== undefined && performance.now() < known.until) return known.bytes;
     const began = performance.now();
     const folders = [
-      this.#shelves.path("volume", volume),
-      ...this.#shelves.snapshotsOf(volume).map((id) => this.#shelves.path("snapshot", id)),
+      this.#folders.path("volume", volume),
+      ...this.#folders.snapshotsOf(volume).map((id) => this.#folders.path("snapshot", id)),
     ];
     let bytes = 0;
     for (const folder of folders) bytes += existsSync(join(folder, MARK)) ? await this.#ownBytes(folder) : 0;
@@ -164,7 +164,7 @@ export class FolderVolumes implements Volumes {
   }
 
   async #ownBytes(folder: string): Promise<number> {
-    const base = join(this.#shelves.path("base", await readFile(join(folder, MARK), "utf8")), "roots/0");
+    const base = join(this.#folders.path("base", await readFile(join(folder, MARK), "utf8")), "roots/0");
     const found = await compareTrees(base, join(folder, "roots/0"));
     return found.reduce((sum, { status, stats }) => sum + (status === "deleted" ? 0 : stats.blocks * BLOCK_BYTES), 0);
   }
@@ -173,12 +173,12 @@ export class FolderVolumes implements Volumes {
   async limit(): Promise<void> {}
 
   async free(): Promise<{ totalBytes: number; freeBytes: number }> {
-    const found = statfsSync(this.#shelves.folder);
-    return { totalBytes: found.blocks * found.bsize, freeBytes: Math.max(0, spareHostBytes(this.#shelves.folder)) };
+    const found = statfsSync(this.#folders.folder);
+    return { totalBytes: found.blocks * found.bsize, freeBytes: Math.max(0, spareHostBytes(this.#folders.folder)) };
   }
 
   async reconcile(keep: VolumeKeep): Promise<string[]> {
-    return this.#shelves.reconcile(keep);
+    return this.#folders.reconcile(keep);
   }
 
   errors(): undefined {
@@ -189,6 +189,6 @@ export class FolderVolumes implements Volumes {
   async writeBack(): Promise<void> {}
 
   async close(): Promise<void> {
-    await this.#shelves.close();
+    await this.#folders.close();
   }
 }

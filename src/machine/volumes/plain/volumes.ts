@@ -10,7 +10,7 @@ import { KeyedLocks } from "../../../base/host/locks.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { checkedId } from "../names.ts";
 import { damaged } from "../damage.ts";
-import { Shelves } from "../shelves.ts";
+import { VolumeFolders } from "../volume-folders.ts";
 import { SLOTS_FILE } from "../slots.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
 import {
@@ -35,29 +35,29 @@ import { copyTree, diskUsage } from "./trees.ts";
 export class PlainVolumes implements Volumes {
   readonly name = "plain";
   readonly capabilities = { quota: "watched", roots: "overlay", shared: "apart" } as const;
-  readonly #shelves: Shelves;
+  readonly #folders: VolumeFolders;
   readonly #locks = new KeyedLocks();
 
   private constructor(host: CellHost, folder: string) {
-    this.#shelves = new Shelves(folder, (path) => host.request("remove", [["path", path]]));
+    this.#folders = new VolumeFolders(folder, (path) => host.request("remove", [["path", path]]));
   }
 
   static async open(host: CellHost, options: { home: string }): Promise<PlainVolumes> {
     const folder = join(options.home, "volumes");
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const volumes = new PlainVolumes(host, folder);
-    await volumes.#shelves.open();
+    await volumes.#folders.open();
     return volumes;
   }
 
   /** A new layer over the last one; what an earlier one left unfinished is thrown away with its manifests. */
   async openTip(project: string, fresh: boolean): Promise<Tip> {
-    requireHostSpace(this.#shelves.folder);
-    const tip = this.#shelves.path("tip", project);
-    if (fresh) await this.#shelves.remove("tip", project);
+    requireHostSpace(this.#folders.folder);
+    const tip = this.#folders.path("tip", project);
+    if (fresh) await this.#folders.remove("tip", project);
     await mkdir(tip, { recursive: true, mode: 0o700 });
     const next = join(tip, "next");
-    await this.#shelves.discard("tip", `${checkedId(project)}/next`);
+    await this.#folders.discard("tip", `${checkedId(project)}/next`);
     await mkdir(join(next, "roots"), { recursive: true, mode: 0o755 });
     const last = await this.#lastBase(project);
     if (last === undefined) await mkdir(join(next, "manifests"));
@@ -67,21 +67,21 @@ export class PlainVolumes implements Volumes {
 
   /** The folder of the base the tip stands on. */
   async #lastBase(project: string): Promise<string | undefined> {
-    const file = join(this.#shelves.path("tip", project), "base");
+    const file = join(this.#folders.path("tip", project), "base");
     if (!existsSync(file)) return undefined;
-    const folder = this.#shelves.path("base", await readFile(file, "utf8"));
+    const folder = this.#folders.path("base", await readFile(file, "utf8"));
     return existsSync(folder) ? folder : undefined;
   }
 
   async freeze(project: string, base: string): Promise<void> {
-    const tip = this.#shelves.path("tip", project);
+    const tip = this.#folders.path("tip", project);
     const next = join(tip, "next");
     const last = await this.#lastBase(project);
     const stack = last === undefined ? [] : await readLayers(last);
     const below = stack.length < MOST_LAYERS ? stack : await this.#merge(next, stack);
     await writeLayers(next, [checkedId(base), ...below]);
-    this.#shelves.add(base);
-    await rename(next, this.#shelves.path("base", base));
+    this.#folders.add(base);
+    await rename(next, this.#folders.path("base", base));
     await writeWhole(join(tip, "base"), base);
   }
 
@@ -89,24 +89,24 @@ export class PlainVolumes implements Volumes {
   async #merge(next: string, stack: readonly string[]): Promise<string[]> {
     const sealed = new Set<string>();
     const lowest = stack.slice(-1);
-    for (const layer of stack.slice(0, -1)) await mergeInto(next, this.#shelves.path("base", layer), sealed);
+    for (const layer of stack.slice(0, -1)) await mergeInto(next, this.#folders.path("base", layer), sealed);
     if (sealed.size === 0) return lowest;
-    for (const layer of lowest) await mergeInto(next, this.#shelves.path("base", layer), sealed);
+    for (const layer of lowest) await mergeInto(next, this.#folders.path("base", layer), sealed);
     return [];
   }
 
   manifests(base: string): string {
-    return join(this.#shelves.path("base", base), "manifests/");
+    return join(this.#folders.path("base", base), "manifests/");
   }
 
   async create(volume: string, source: VolumeSource): Promise<VolumePaths> {
-    requireHostSpace(this.#shelves.folder);
-    const target = this.#shelves.path("volume", volume);
+    requireHostSpace(this.#folders.folder);
+    const target = this.#folders.path("volume", volume);
     if (existsSync(target)) throw new VivError("exists", `There is a volume of ${volume} already.`);
-    this.#shelves.add(volume);
-    await this.#shelves.make("volume", target, async (aside) => {
-      if ("snapshot" in source) await this.#copy(this.#shelves.path("snapshot", source.snapshot), aside);
-      else await this.#start(this.#shelves.path("base", source.base), aside);
+    this.#folders.add(volume);
+    await this.#folders.make("volume", target, async (aside) => {
+      if ("snapshot" in source) await this.#copy(this.#folders.path("snapshot", source.snapshot), aside);
+      else await this.#start(this.#folders.path("base", source.base), aside);
     });
     return this.paths(volume);
   }
@@ -120,7 +120,7 @@ export class PlainVolumes implements Volumes {
       const like = join(base, `live/${slot}/upper`);
       if (existsSync(like)) await copyAttributes(like, join(folder, `live/${slot}/upper`));
     }
-    for (const [slot, like] of await rootsOf(layers.map((layer) => this.#shelves.path("base", layer)))) {
+    for (const [slot, like] of await rootsOf(layers.map((layer) => this.#folders.path("base", layer)))) {
       for (const side of ["upper", "work"]) await mkdir(join(folder, "roots", slot, side), { recursive: true, mode: 0o755 });
       await copyAttributes(like, join(folder, "roots", slot, "upper"));
     }
@@ -128,36 +128,36 @@ export class PlainVolumes implements Volumes {
   }
 
   async paths(volume: string): Promise<VolumePaths> {
-    const folder = this.#shelves.path("volume", volume);
+    const folder = this.#folders.path("volume", volume);
     if (!existsSync(folder)) throw new VivError("not_found", `The volume of ${volume} is gone.`);
-    return { folder, layers: (await readLayers(folder)).map((layer) => this.#shelves.path("base", layer)) };
+    return { folder, layers: (await readLayers(folder)).map((layer) => this.#folders.path("base", layer)) };
   }
 
   live(of: VolumeOrSnapshot, folder: LiveSlot): Sides {
-    return liveSides(this.#shelves.pathOf(of), folder);
+    return liveSides(this.#folders.pathOf(of), folder);
   }
 
   system(of: VolumeOrSnapshot): SystemPart[] {
-    return systemParts(this.#shelves.pathOf(of));
+    return systemParts(this.#folders.pathOf(of));
   }
 
   async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
-    const folder = this.#shelves.pathOf(of);
+    const folder = this.#folders.pathOf(of);
     const layers = await readLayers(folder);
     const [own = base] = layers;
-    const sides = { old: this.#folders(layers, slot), new: join(folder, "roots", String(slot), "upper"), overlay: true };
+    const sides = { old: this.#layerFolders(layers, slot), new: join(folder, "roots", String(slot), "upper"), overlay: true };
     if (own === base) return sides;
-    const compared = this.#folders(await readLayers(this.#shelves.path("base", base)), slot);
+    const compared = this.#layerFolders(await readLayers(this.#folders.path("base", base)), slot);
     return { ...sides, before: { base: compared, way: await this.between(base, own, slot) } };
   }
 
-  #folders(layers: readonly string[], slot: number): string[] {
-    return layers.map((layer) => join(this.#shelves.path("base", layer), "roots", String(slot)));
+  #layerFolders(layers: readonly string[], slot: number): string[] {
+    return layers.map((layer) => join(this.#folders.path("base", layer), "roots", String(slot)));
   }
 
   /** Down the layers that only the first has, up those that only the second has. */
   async between(from: string, to: string, slot: number): Promise<Between> {
-    const [old, now] = await Promise.all([from, to].map((base) => readLayers(this.#shelves.path("base", base))));
+    const [old, now] = await Promise.all([from, to].map((base) => readLayers(this.#folders.path("base", base))));
     let common = 0;
     while (old?.at(-1 - common) !== undefined && old.at(-1 - common) === now?.at(-1 - common)) common += 1;
     return { back: this.#steps(old ?? [], common, slot), forth: this.#steps(now ?? [], common, slot).toReversed() };
@@ -165,31 +165,31 @@ export class PlainVolumes implements Volumes {
 
   /** Each layer over those below it, topmost first, down to the common ones. */
   #steps(layers: readonly string[], common: number, slot: number): Sides[] {
-    const folders = this.#folders(layers, slot);
+    const folders = this.#layerFolders(layers, slot);
     return folders
       .slice(0, folders.length - common)
       .map((folder, index) => ({ old: folders.slice(index + 1), new: folder, overlay: true }))
       .filter((sides) => existsSync(sides.new))
-      .map((sides) => (sides.old.length === 0 ? { ...sides, old: [join(this.#shelves.folder, "nothing")] } : sides));
+      .map((sides) => (sides.old.length === 0 ? { ...sides, old: [join(this.#folders.folder, "nothing")] } : sides));
   }
 
   async snapshot(volume: string, snapshot: string): Promise<void> {
-    requireHostSpace(this.#shelves.folder);
-    const target = this.#shelves.snapshotPath(snapshot, volume);
-    await this.#shelves.make("snapshot", target, (aside) => this.#copy(this.#shelves.path("volume", volume), aside));
-    this.#shelves.add(snapshot, volume);
+    requireHostSpace(this.#folders.folder);
+    const target = this.#folders.snapshotPath(snapshot, volume);
+    await this.#folders.make("snapshot", target, (aside) => this.#copy(this.#folders.path("volume", volume), aside));
+    this.#folders.add(snapshot, volume);
   }
 
   async seal(snapshot: string): Promise<string> {
-    return digestOf(this.#shelves.path("snapshot", snapshot));
+    return digestOf(this.#folders.path("snapshot", snapshot));
   }
 
   /** A file system without checksums hands out whatever is on the disk: a snapshot is read once before it is copied. */
   async verify(snapshot: string, seal: string | undefined): Promise<void> {
-    if (!this.#shelves.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
+    if (!this.#folders.has("snapshot", snapshot)) throw damaged(snapshot, "it is gone from the storage");
     try {
-      const layers = await readLayers(this.#shelves.path("snapshot", snapshot));
-      const lost = layers.find((layer) => !this.#shelves.has("base", layer));
+      const layers = await readLayers(this.#folders.path("snapshot", snapshot));
+      const lost = layers.find((layer) => !this.#folders.has("base", layer));
       if (lost !== undefined) throw damaged(snapshot, `the base ${lost} under it is gone`);
       if (seal === undefined || seal === (await this.seal(snapshot))) return;
     } catch (error) {
@@ -200,8 +200,8 @@ export class PlainVolumes implements Volumes {
   }
 
   async rollback(volume: string, snapshot: string): Promise<void> {
-    requireHostSpace(this.#shelves.folder);
-    await this.#shelves.replaceVolume(volume, (aside) => this.#copy(this.#shelves.path("snapshot", snapshot), aside));
+    requireHostSpace(this.#folders.folder);
+    await this.#folders.replaceVolume(volume, (aside) => this.#copy(this.#folders.path("snapshot", snapshot), aside));
   }
 
   /** Copies the upper sides; work folders hold nothing between mounts. */
@@ -218,32 +218,32 @@ export class PlainVolumes implements Volumes {
   /** Forgets the base; its layer goes when nothing stands on it any more. */
   async remove(kind: "volume" | "snapshot" | "base", id: string): Promise<void> {
     if (kind === "base") await this.#removeBase(id);
-    else await this.#shelves.remove(kind, id);
+    else await this.#folders.remove(kind, id);
   }
 
   async #removeBase(id: string): Promise<void> {
     await this.#locks.run("layers", async () => {
       const inUse = (await this.#layersInUse()).has(id) || (await this.#isBelowAnother(id));
-      if (inUse) this.#shelves.forget(id);
-      else await this.#shelves.remove("base", id);
+      if (inUse) this.#folders.forget(id);
+      else await this.#folders.remove("base", id);
     });
   }
 
   /** Whether another base has it as a layer; whether that one is still needed, the next reconcile knows. */
   async #isBelowAnother(id: string): Promise<boolean> {
-    const bases = (await readdir(join(this.#shelves.folder, "bases"))).filter((name) => name !== id && !name.startsWith("."));
+    const bases = (await readdir(join(this.#folders.folder, "bases"))).filter((name) => name !== id && !name.startsWith("."));
     return (await this.#layersOfKept(new Set(bases))).includes(id);
   }
 
   async #layersInUse(): Promise<Set<string>> {
     const used = new Set<string>();
     for (const kind of ["volumes", "snapshots"]) {
-      for (const name of await readdir(join(this.#shelves.folder, kind))) {
-        const list = await readLayers(join(this.#shelves.folder, kind, name)).catch(() => []);
+      for (const name of await readdir(join(this.#folders.folder, kind))) {
+        const list = await readLayers(join(this.#folders.folder, kind, name)).catch(() => []);
         for (const layer of list) used.add(layer);
       }
     }
-    for (const project of await readdir(join(this.#shelves.folder, "tips"))) {
+    for (const project of await readdir(join(this.#folders.folder, "tips"))) {
       const last = project.startsWith(".") ? undefined : await this.#lastBase(project);
       for (const layer of last === undefined ? [] : await readLayers(last)) used.add(layer);
     }
@@ -252,8 +252,8 @@ export class PlainVolumes implements Volumes {
 
   async usage(volume: string): Promise<number> {
     const folders = [
-      this.#shelves.path("volume", volume),
-      ...this.#shelves.snapshotsOf(volume).map((id) => this.#shelves.path("snapshot", id)),
+      this.#folders.path("volume", volume),
+      ...this.#folders.snapshotsOf(volume).map((id) => this.#folders.path("snapshot", id)),
     ];
     return diskUsage(folders.filter((folder) => existsSync(folder)));
   }
@@ -262,21 +262,21 @@ export class PlainVolumes implements Volumes {
   async limit(): Promise<void> {}
 
   async free(): Promise<{ totalBytes: number; freeBytes: number }> {
-    const found = statfsSync(this.#shelves.folder);
-    return { totalBytes: found.blocks * found.bsize, freeBytes: Math.max(0, spareHostBytes(this.#shelves.folder)) };
+    const found = statfsSync(this.#folders.folder);
+    return { totalBytes: found.blocks * found.bsize, freeBytes: Math.max(0, spareHostBytes(this.#folders.folder)) };
   }
 
   async reconcile(keep: VolumeKeep): Promise<string[]> {
     return this.#locks.run("layers", async () => {
       // Removing volumes first frees layers; what still carries something stays.
-      const first = await this.#shelves.reconcile(keep, ["volume", "snapshot", "tip"]);
+      const first = await this.#folders.reconcile(keep, ["volume", "snapshot", "tip"]);
       const bases = new Set([...keep.bases, ...(await this.#layersOfKept(keep.bases)), ...(await this.#layersInUse())]);
-      return [...first, ...(await this.#shelves.reconcile({ ...keep, bases }, ["base"]))];
+      return [...first, ...(await this.#folders.reconcile({ ...keep, bases }, ["base"]))];
     });
   }
 
   async #layersOfKept(bases: ReadonlySet<string>): Promise<string[]> {
-    const lists = await Promise.all([...bases].map((base) => readLayers(this.#shelves.path("base", base)).catch(() => [])));
+    const lists = await Promise.all([...bases].map((base) => readLayers(this.#folders.path("base", base)).catch(() => [])));
     return lists.flat();
   }
 
@@ -289,7 +289,7 @@ export class PlainVolumes implements Volumes {
   async writeBack(): Promise<void> {}
 
   async close(): Promise<void> {
-    await this.#shelves.close();
+    await this.#folders.close();
   }
 }
 

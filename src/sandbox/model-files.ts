@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { LiveSandbox } from "./live.ts";
 import type { ModelVariables } from "./parts.ts";
 
-export class Provided {
+export class ModelFiles {
   readonly #variables: ModelVariables;
   readonly #written = new WeakMap<LiveSandbox, Promise<void>>();
 

@@ -8,11 +8,11 @@ import { comparedBase } from "./bases.ts";
 import type { Backend, Parts } from "./parts.ts";
 
 const COMMIT = /^[0-9a-f]{40,64}$/;
-const BRANCH = /^refs\/heads\/[\w./-]+$/;
+const BRANCH = /^refs\/reader\/[\w./-]+$/;
 const MODULE = /^\s*\[submodule "([\w./-]+)"\]\s*$/;
 
 /** Reads single files out of layers, the topmost that has one. */
-export class Heads {
+export class CommitReader {
   readonly #backend: Backend;
   readonly #folder: string;
   #taken = 0;
@@ -46,16 +46,16 @@ export class Heads {
   }
 }
 
-export async function withHeads<T>(backend: Backend, temporary: string, work: (heads: Heads) => Promise<T>): Promise<T> {
+export async function withCommitReader<T>(backend: Backend, temporary: string, work: (reader: CommitReader) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(temporary, "head-"));
   try {
-    return await work(new Heads(backend, folder));
+    return await work(new CommitReader(backend, folder));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-export interface HeadsOfState {
+export interface RepositoryState {
   /** Of the reality that the sandbox is compared with. */
   readonly base: string | null;
   /** Whether commits were made, or others checked out, inside. */
@@ -65,27 +65,27 @@ export interface HeadsOfState {
 }
 
 /** How the repository of a frozen state stands to the base it came from. */
-export async function headsOf(parts: Parts, row: SandboxRow, snapshot: string, temporary: string): Promise<HeadsOfState> {
+export async function repositoryState(parts: Parts, row: SandboxRow, snapshot: string, temporary: string): Promise<RepositoryState> {
   const backend = parts.backends.of(row);
   const compared = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
   // A refresh leaves the repository inside as it was: it is compared with the one it came from.
   const made = await backend.volumes.sides({ snapshot }, row.base, PROJECT_SLOT);
   const now = made.overlay ? [made.new, ...made.old] : [made.new];
-  return withHeads(backend, temporary, async (heads) => {
+  return withCommitReader(backend, temporary, async (reader) => {
     const differs = async (repository: string): Promise<boolean> =>
-      (await heads.commit(made.old, repository)) !== (await heads.commit(now, repository));
-    const names = modulesIn(await heads.read(made.old, ".gitmodules"));
+      (await reader.commit(made.old, repository)) !== (await reader.commit(now, repository));
+    const names = modulesIn(await reader.read(made.old, ".gitmodules"));
     const moved: string[] = [];
     for (const name of names) if (await differs(`.git/modules/${name}`)) moved.push(name);
     return {
-      base: await heads.commit(compared.before?.base ?? compared.old, ".git"),
+      base: await reader.commit(compared.before?.base ?? compared.old, ".git"),
       moved: await differs(".git"),
       submodules: moved,
     };
   });
 }
 
-export function requireCommit({ base }: HeadsOfState): string {
+export function requireCommit({ base }: RepositoryState): string {
   if (base !== null) return base;
   throw new VivError("unsupported", "The clone saw no commit to put a branch on.", { remedy: "Commit once, then clone again." });
 }

@@ -1,7 +1,7 @@
 /** A bounded number of one thing at a time: the next one is told so, instead of waiting for something that may never end. */
 import { VivError } from "../base/schema/errors.ts";
 
-export class Seats {
+export class ConcurrencyLimit {
   readonly #most: number;
   readonly #refusal: (most: number) => VivError;
   #taken = 0;

@@ -13,7 +13,7 @@ const KINDS = Object.keys(FOLDERS) as Kind[];
 const PREFIXES = { volume: "sbx", snapshot: "snp", base: "bas", tip: "prj" } as const satisfies Record<Kind, string>;
 const ASIDE = [MAKING, TRASH, REPLACING];
 
-export class Shelves {
+export class VolumeFolders {
   readonly folder: string;
   readonly #destroy: (path: string) => Promise<unknown>;
   /** Which volume a snapshot was taken of. */

@@ -13,13 +13,13 @@ import { asTool, decideInside, policyInside } from "./actions.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
 import { Dropped } from "./dropped.ts";
-import type { Desk } from "./gateway.ts";
+import type { Routes } from "./gateway.ts";
 import { parse, type Reply, type Request } from "./http.ts";
 import { Questions } from "./questions.ts";
 import { Rates } from "./rates.ts";
 import { Resources } from "./resources.ts";
 
-export interface DeskParts {
+export interface GatewayParts {
   readonly parts: Parts;
   readonly sandboxes: Sandboxes;
   readonly audit: Audit;
@@ -53,24 +53,24 @@ const RATES = {
   staleness: { burst: 10, perSecond: 0.5 },
 } as const;
 
-export class FrontDesk implements Desk {
-  readonly #desk: DeskParts;
+export class GatewayRoutes implements Routes {
+  readonly #parts: GatewayParts;
   readonly #routes: readonly Route[];
   readonly #rates = new Rates(RATES);
   readonly #dropped: Dropped;
   readonly #conversations: Conversations;
   readonly #resources: Resources;
 
-  constructor(desk: DeskParts) {
-    this.#desk = desk;
-    this.#dropped = new Dropped(desk.audit);
-    this.#conversations = new Conversations(desk);
-    this.#resources = new Resources(desk);
+  constructor(parts: GatewayParts) {
+    this.#parts = parts;
+    this.#dropped = new Dropped(parts.audit);
+    this.#conversations = new Conversations(parts);
+    this.#resources = new Resources(parts);
     this.#routes = this.#table();
   }
 
   #table(): Route[] {
-    const { parts, audit, approvals, actions } = this.#desk;
+    const { parts, audit, approvals, actions } = this.#parts;
     const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
     const coordinate: Route["answer"] = (call) => asTool(actions, call, "coordinate_sibling", (each) => talk.coordinate(each));
     const more: Route["answer"] = (call) => asTool(actions, call, "request_resources", (each) => this.#more(each));
@@ -92,7 +92,7 @@ export class FrontDesk implements Desk {
   }
 
   async resume(): Promise<void> {
-    await this.#desk.approvals.resume();
+    await this.#parts.approvals.resume();
     await this.#resources.resume();
   }
 
@@ -112,7 +112,7 @@ export class FrontDesk implements Desk {
   }
 
   async answer(sandbox: string, request: Request): Promise<Reply> {
-    const row = await this.#desk.parts.store.sandbox(sandbox);
+    const row = await this.#parts.parts.store.sandbox(sandbox);
     if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
     const { found, named } = this.#find(request);
     if (found === undefined || !isOwn(row, named["id"]))
@@ -120,7 +120,7 @@ export class FrontDesk implements Desk {
         remedy: "Use `self` or the sandbox's own id; docs/GATEWAY.md has the routes.",
       });
     if (found.rate !== undefined) this.#hold(row.id, found.rate, found.rate === "action" ? weightOf(request.body) : 1);
-    this.#desk.parts.live.touch(row.id);
+    this.#parts.parts.live.touch(row.id);
     return found.answer({ ...request, row, named });
   }
 

@@ -8,7 +8,7 @@ import type { Registry } from "./registry.ts";
 import { captureBase } from "./service-data.ts";
 
 /** Runs work with a base of the project as it is now. */
-export async function withToday<T>(
+export async function withFreshBase<T>(
   parts: Parts,
   registry: Registry,
   view: ProjectView,
