@@ -1,6 +1,6 @@
 /** Storage that a full or failing disk has stopped comes back by itself once that takes writes, without a restart of the server. */
 import { describe } from "../base/host/log.ts";
-import type { Backend, Parts } from "./parts.ts";
+import type { Backend, Parts } from "./shared/parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
 const REASON =

@@ -5,8 +5,8 @@
 import { describe } from "../base/host/log.ts";
 import { isRunning } from "../base/host/processes.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
-import type { LiveSandbox } from "./live.ts";
-import type { Parts } from "./parts.ts";
+import type { LiveSandbox } from "./shared/live.ts";
+import type { Parts } from "./shared/parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
 /** How often to look; more often while a sandbox has a short idle limit. */

@@ -4,13 +4,13 @@ import type { Walls } from "../machine/drivers/drivers.ts";
 import { VivError } from "../base/schema/errors.ts";
 import { LIMITS } from "../base/schema/limits.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
-import { basesInUse } from "./bases.ts";
-import type { LiveSandbox } from "./live.ts";
-import type { Parts } from "./parts.ts";
-import type { Registry } from "./registry.ts";
+import { basesInUse } from "./projects/bases.ts";
+import type { LiveSandbox } from "./shared/live.ts";
+import type { Parts } from "./shared/parts.ts";
+import type { Registry } from "./shared/registry.ts";
 import type { Sandboxes } from "./sandboxes.ts";
-import { startServices } from "./services.ts";
-import { isFinal } from "./state.ts";
+import { startServices } from "./start/services.ts";
+import { isFinal } from "./shared/state.ts";
 
 const FOREIGN =
   "It was launched by another version of viv, which this one can't speak with: its processes go on, but nothing new can be run in it. " +

@@ -21,7 +21,7 @@ import type { FileOperations, FileStep } from "../../src/machine/drivers/drivers
 import { FolderFiles } from "../../src/machine/drivers/folder/files.ts";
 import { CopyPaths } from "../../src/machine/drivers/folder/paths.ts";
 import type { MergedChange } from "../../src/machine/merge/three-way.ts";
-import { applyInside, FOLDER } from "../../src/sandbox/apply-inside.ts";
+import { applyInside, FOLDER } from "../../src/sandbox/files/apply-inside.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { keepContent } from "../support/contents.ts";
 import { needs } from "../support/skip.ts";

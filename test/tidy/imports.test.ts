@@ -10,7 +10,17 @@ const FLOORS = ["interfaces", "work", "sandbox", "rules", "machine", "base"];
 const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   interfaces: { api: ["operations"], cli: ["client"], client: [], gateway: [], operations: [] },
   work: { checks: [], experiments: ["checks"], promotion: ["checks", "refresh"], refresh: [] },
-  sandbox: {},
+  sandbox: {
+    changes: ["projects", "shared"],
+    commands: ["shared"],
+    ending: ["commands", "projects", "shared"],
+    files: [],
+    permissions: ["projects", "shared"],
+    projects: ["shared"],
+    shared: [],
+    snapshots: ["commands", "ending", "permissions", "projects", "shared", "start"],
+    start: ["commands", "permissions", "projects", "shared"],
+  },
   rules: {
     actions: ["approvals", "audit"],
     approvals: ["audit"],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Holds } from "../../src/sandbox/holds.ts";
-import type { CommandStream } from "../../src/sandbox/stream.ts";
+import { Holds } from "../../src/sandbox/ending/holds.ts";
+import type { CommandStream } from "../../src/sandbox/commands/stream.ts";
 import { VivError } from "../../src/base/schema/errors.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { proxyEnvironment } from "../../src/rules/network/environment.ts";
 import { decide, matches, type Ruling } from "../../src/rules/network/rules.ts";
-import { narrowedNetwork } from "../../src/sandbox/network-narrowing.ts";
+import { narrowedNetwork } from "../../src/sandbox/permissions/network-narrowing.ts";
 import { NO_NETWORK, networkRules, ProjectNetwork, UserNetwork, type NetworkRules } from "../../src/base/schema/network.ts";
 
 const PUBLIC: NetworkRules = { ...NO_NETWORK, mode: "public" };

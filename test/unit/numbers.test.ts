@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { parseDuration, parseInteger, parsePort, parseValue } from "../../src/interfaces/cli/values.ts";
 import { readNumber } from "../../src/work/checks/checks.ts";
 import type { LineEnd } from "../../src/work/checks/line.ts";
-import { signalNumber } from "../../src/sandbox/causes.ts";
+import { signalNumber } from "../../src/sandbox/commands/causes.ts";
 import { CONTRACTS } from "../../src/base/schema/contracts.ts";
 import { AnswerInput, CoordinateInput, DecisionsQuery, MessagesQuery, WaitQuery } from "../../src/base/schema/gateway.ts";
 import { ByteSize, Duration } from "../../src/base/schema/units.ts";

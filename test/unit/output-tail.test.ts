@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { OutputTail } from "../../src/sandbox/output-tail.ts";
+import { OutputTail } from "../../src/sandbox/commands/output-tail.ts";
 
 const stdout = (text: string) => ({ stream: "stdout", data: Buffer.from(text) }) as const;
 

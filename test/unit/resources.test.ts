@@ -1,6 +1,6 @@
 /** What a running sandbox gets when it asks for more, and what waits for a person. */
 import { describe, expect, test } from "vitest";
-import { grantedWithoutAsking } from "../../src/sandbox/admission.ts";
+import { grantedWithoutAsking } from "../../src/sandbox/start/admission.ts";
 import { ProjectConfig, UserConfig } from "../../src/base/schema/config.ts";
 import { ResourcesInput } from "../../src/base/schema/gateway.ts";
 

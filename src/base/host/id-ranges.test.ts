@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { needs } from "../../../test/support/skip.ts";
-import { Registry } from "../../sandbox/registry.ts";
+import { Registry } from "../../sandbox/shared/registry.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { IdRanges } from "./id-ranges.ts";
 import { StateFolder } from "./state-folder.ts";

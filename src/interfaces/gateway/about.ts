@@ -1,5 +1,5 @@
 /** What a sandbox is told about itself. */
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Call } from "./routes.ts";
 import type { Reply } from "./http.ts";

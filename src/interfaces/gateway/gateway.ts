@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
 import { describe, type Logger } from "../../base/host/log.ts";
-import type { Doors } from "../../sandbox/parts.ts";
+import type { Doors } from "../../sandbox/shared/parts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_SOCKET } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";

@@ -2,9 +2,9 @@
 import type { Approvals, Question } from "../../rules/approvals/approvals.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
 import { describe } from "../../base/host/log.ts";
-import { grantedWithoutAsking } from "../../sandbox/admission.ts";
-import type { Parts } from "../../sandbox/parts.ts";
-import { openProject } from "../../sandbox/projects.ts";
+import { grantedWithoutAsking } from "../../sandbox/start/admission.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
+import { openProject } from "../../sandbox/projects/projects.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { Approval } from "../../base/schema/approval.ts";
 import type { ResourcesInput } from "../../base/schema/gateway.ts";

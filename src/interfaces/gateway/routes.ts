@@ -2,9 +2,9 @@
 import type { Actions } from "../../rules/actions/actions.ts";
 import type { Approvals } from "../../rules/approvals/approvals.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
-import { staleness } from "../../sandbox/status.ts";
+import { staleness } from "../../sandbox/changes/status.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { ResourcesInput } from "../../base/schema/gateway.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";

@@ -9,7 +9,7 @@ import { shownHost } from "../../rules/network/host.ts";
 import { namedRegistries } from "../../rules/network/registries.ts";
 import { Lookups, resolverOf, type Resolve } from "../../rules/network/resolver.ts";
 import { isMetadata } from "../../rules/network/rules.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { ParsedOf } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";

@@ -4,7 +4,7 @@ import type { OperationName, OutputOf, ParsedOf } from "../../base/schema/contra
 import type { VivEvent } from "../../base/schema/event.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { ExecOpen } from "../../base/schema/streams.ts";
-import type { CommandStream } from "../../sandbox/stream.ts";
+import type { CommandStream } from "../../sandbox/commands/stream.ts";
 
 export type Handlers = {
   readonly [Operation in OperationName]: (input: ParsedOf<Operation>, signal: AbortSignal) => Promise<OutputOf<Operation>>;

@@ -5,7 +5,7 @@ import { testExamples } from "../../base/policy/examples.ts";
 import { importOpenCode } from "../../base/policy/opencode.ts";
 import { decide, type EffectivePolicy, effectivePolicy } from "../../base/policy/policy.ts";
 import { triage } from "../../base/policy/triage.ts";
-import type { ProjectView } from "../../sandbox/projects.ts";
+import type { ProjectView } from "../../sandbox/projects/projects.ts";
 import type { AutonomyLevel, PolicyAction, Role, YoloLevel } from "../../base/schema/policy.ts";
 import type { Handlers } from "./operations.ts";
 

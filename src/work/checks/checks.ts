@@ -3,7 +3,7 @@ import type { CheckResult } from "../../base/schema/check.ts";
 import type { Measure, Verdict } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { measuredNumber } from "../../base/schema/numbers.ts";
-import type { Commands } from "../../sandbox/commands.ts";
+import type { Commands } from "../../sandbox/commands/commands.ts";
 import type { ExperimentRow, SandboxRow } from "../../base/store/rows.ts";
 import { runLine, tailOf, type LineEnd } from "./line.ts";
 import { countTests } from "./test-counts.ts";

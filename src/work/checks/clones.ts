@@ -2,7 +2,7 @@
 import { setTimeout as rest } from "node:timers/promises";
 import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 

@@ -3,9 +3,9 @@ import { stripVTControlCharacters } from "node:util";
 import type { CommandEnd } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Commands } from "../../sandbox/commands.ts";
-import { OutputTail } from "../../sandbox/output-tail.ts";
-import type { CommandStream } from "../../sandbox/stream.ts";
+import type { Commands } from "../../sandbox/commands/commands.ts";
+import { OutputTail } from "../../sandbox/commands/output-tail.ts";
+import type { CommandStream } from "../../sandbox/commands/stream.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
 export interface LineOptions {

@@ -2,8 +2,8 @@
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import type { Verdict } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { applyInside } from "../../sandbox/apply-inside.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import { applyInside } from "../../sandbox/files/apply-inside.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { judgeOnce, together, type Judging } from "./checks.ts";

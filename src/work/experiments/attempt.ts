@@ -3,7 +3,7 @@ import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Attempt } from "../../base/schema/experiment.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { openChange, type Opening } from "./change.ts";

@@ -6,8 +6,8 @@ import { asMerged, type LeftOut, type Promotable, type PromotableRequest } from 
 import { GitStore } from "../../machine/merge/store.ts";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import type { DiffStat } from "../../base/schema/experiment.ts";
-import type { Parts } from "../../sandbox/parts.ts";
-import { promotableOf } from "../../sandbox/promotable-of.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
+import { promotableOf } from "../../sandbox/changes/promotable-of.ts";
 import type { Splittable } from "../checks/manifest.ts";
 import { keptInChange } from "../checks/protection.ts";
 import type { ExperimentRow, SandboxRow } from "../../base/store/rows.ts";

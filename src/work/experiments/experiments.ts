@@ -1,7 +1,7 @@
 /** The face of this folder: experiments that run, that wait, that ended, and those an earlier server left. */
 import { availableParallelism, totalmem } from "node:os";
 import { describe } from "../../base/host/log.ts";
-import { openProject } from "../../sandbox/projects.ts";
+import { openProject } from "../../sandbox/projects/projects.ts";
 import { Experiment, type ExperimentInput } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";

@@ -3,7 +3,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { DEFAULT_RULES, type Attempt, type ExperimentInput } from "../../base/schema/experiment.ts";
 import type { ProjectConfig } from "../../base/schema/config.ts";
-import { folderIn } from "../../sandbox/projects.ts";
+import { folderIn } from "../../sandbox/projects/projects.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 import { foldersOf, type Judging } from "../checks/checks.ts";
 

@@ -2,7 +2,7 @@
 import { ExperimentId } from "../../base/schema/ids.ts";
 import type { Attempt } from "../../base/schema/experiment.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { isFinal } from "../../sandbox/state.ts";
+import { isFinal } from "../../sandbox/shared/state.ts";
 import type { ExperimentRow, SandboxRow } from "../../base/store/rows.ts";
 import type { ExperimentParts } from "./attempt.ts";
 import { EXPERIMENT_LABEL, ROLE_LABEL } from "../checks/clones.ts";

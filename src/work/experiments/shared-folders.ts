@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { SharedFolders } from "../../machine/capture/capture.ts";
 import type { Base } from "../../base/store/rows.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
 /** Package managers touch the folder itself, a package's folder, or a file right in it. */

@@ -4,7 +4,7 @@ import type { LeftOut } from "../../machine/merge/promotable.ts";
 import { diffSystem } from "../../machine/merge/system.ts";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
 const MOST = 50;

@@ -1,6 +1,6 @@
 /** The lines that judge a promotion: given with it, by the experiment it comes from, or by the config; and where they run. */
 import { foldersOf, type LineFolders } from "../checks/checks.ts";
-import { folderIn, type ProjectView } from "../../sandbox/projects.ts";
+import { folderIn, type ProjectView } from "../../sandbox/projects/projects.ts";
 import type { PromoteInput } from "../../base/schema/promotion.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 

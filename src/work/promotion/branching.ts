@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Judging } from "../checks/verification.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
-import { repositoryState, requireCommit } from "../../sandbox/commit-reader.ts";
+import { repositoryState, requireCommit } from "../../sandbox/changes/commit-reader.ts";
 import type { CheckResult } from "../../base/schema/check.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { BranchResult, PromoteInput } from "../../base/schema/promotion.ts";

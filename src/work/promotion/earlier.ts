@@ -7,7 +7,7 @@ import type { StoredFile } from "../../machine/merge/merge.ts";
 import { below, type LeftOut } from "../../machine/merge/promotable.ts";
 import type { GitStore, TreeEntry } from "../../machine/merge/store.ts";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
-import { comparedBase } from "../../sandbox/bases.ts";
+import { comparedBase } from "../../sandbox/projects/bases.ts";
 import type { TwoSides } from "../refresh/refresh.ts";
 import type { Store } from "../../base/store/store.ts";
 import { bringIn } from "./located.ts";

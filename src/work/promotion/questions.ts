@@ -1,5 +1,5 @@
 /** A promotion that waits, as a question for a person: the same form as every other. */
-import { isWaiting } from "../../sandbox/waiting-promotions.ts";
+import { isWaiting } from "../../sandbox/ending/waiting-promotions.ts";
 import type { Question } from "../../base/schema/question.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";
 

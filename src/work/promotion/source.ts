@@ -1,5 +1,5 @@
 /** What is to be promoted: a sandbox as it is now, or the winner of an experiment as it was judged. */
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { PromoteInput } from "../../base/schema/promotion.ts";

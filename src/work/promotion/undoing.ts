@@ -1,5 +1,5 @@
 /** Taking promotions back, asked for or after a crash. Whoever calls holds the project's lock. */
-import { openProject } from "../../sandbox/projects.ts";
+import { openProject } from "../../sandbox/projects/projects.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";
 import { runOutside } from "./outside.ts";

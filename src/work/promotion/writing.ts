@@ -1,6 +1,6 @@
 /** Writing a change into a project's folder, and taking it back. Whoever calls holds the project's lock. */
 import type { MergedChange } from "../../machine/merge/three-way.ts";
-import type { Parts } from "../../sandbox/parts.ts";
+import type { Parts } from "../../sandbox/shared/parts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { PlanConflict } from "../../base/schema/promotion.ts";

@@ -12,16 +12,16 @@ import type { RefreshConflict, RefreshReport } from "../../base/schema/files.ts"
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
-import { applyInside, FOLDER } from "../../sandbox/apply-inside.ts";
-import { basesOf, comparedBase, dropUnused, openBase } from "../../sandbox/bases.ts";
-import type { Backend, Parts } from "../../sandbox/parts.ts";
-import { openProject } from "../../sandbox/projects.ts";
+import { applyInside, FOLDER } from "../../sandbox/files/apply-inside.ts";
+import { basesOf, comparedBase, dropUnused, openBase } from "../../sandbox/projects/bases.ts";
+import type { Backend, Parts } from "../../sandbox/shared/parts.ts";
+import { openProject } from "../../sandbox/projects/projects.ts";
 import { settle, settleLate } from "./conflicts.ts";
-import type { Registry } from "../../sandbox/registry.ts";
-import { startServices } from "../../sandbox/services.ts";
+import type { Registry } from "../../sandbox/shared/registry.ts";
+import { startServices } from "../../sandbox/start/services.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
-import { requireLive } from "../../sandbox/state.ts";
-import { withFreshBase } from "../../sandbox/fresh-base.ts";
+import { requireLive } from "../../sandbox/shared/state.ts";
+import { withFreshBase } from "../../sandbox/projects/fresh-base.ts";
 
 const MOST_TOLD = 1000;
 

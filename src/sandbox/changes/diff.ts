@@ -1,0 +1,22 @@
+/** Which folders are compared to tell what a sandbox changed. */
+import { VivError } from "../../base/schema/errors.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { PROJECT_SLOT, type Sides, type SystemPart, type VolumeOrSnapshot } from "../../machine/volumes/volumes.ts";
+import { comparedBase } from "../projects/bases.ts";
+import type { Backend } from "../shared/parts.ts";
+
+export async function sidesOf(backend: Backend, row: SandboxRow): Promise<Sides> {
+  return backend.volumes.sides(keptOf(row), comparedBase(row), PROJECT_SLOT);
+}
+
+/** What is compared for the rest of the system. */
+export function systemOf(backend: Backend, row: SandboxRow): SystemPart[] {
+  return backend.volumes.system(keptOf(row));
+}
+
+/** Of a stopped sandbox only its last snapshot is left. */
+function keptOf(row: SandboxRow): VolumeOrSnapshot {
+  if (row.state !== "completed") return { volume: row.id };
+  if (row.currentSnapshot === null) throw new VivError("not_found", `Nothing is kept of ${row.name}.`);
+  return { snapshot: row.currentSnapshot };
+}

@@ -1,0 +1,41 @@
+/** The promotable change of a sandbox, taken from a frozen state of it. */
+import { existsSync } from "node:fs";
+import { git } from "../../machine/capture/git.ts";
+import { promotable, type Promotable, type PromotableRequest, type Sorting } from "../../machine/merge/promotable.ts";
+import type { GitStore } from "../../machine/merge/store.ts";
+import type { Sides } from "../../machine/volumes/volumes.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
+import { comparedBase } from "../projects/bases.ts";
+import type { Parts } from "../shared/parts.ts";
+import { outerRules } from "./outer-ignore-rules.ts";
+
+export async function promotableOf(
+  parts: Parts,
+  row: Pick<SandboxRow, "driver" | "base" | "refreshedTo" | "project">,
+  snapshot: string,
+  store: GitStore,
+  options: Pick<PromotableRequest, "include" | "only" | "protects" | "onTouched">,
+): Promise<Promotable> {
+  const { volumes, gather } = parts.backends.of(row);
+  const sides = await volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
+  return promotable(store, { gather, ...sortingOf(parts, row, sides), ...options });
+}
+
+/** What sorts the change of a sandbox, whatever state of it is compared. */
+export function sortingOf(parts: Parts, row: Pick<SandboxRow, "driver" | "project">, sides: Sides): Sorting {
+  return {
+    takeOut: parts.backends.of(row).takeOut,
+    sides,
+    outer: () => outerRules(row.project),
+    tracked: () => trackedThoughIgnored(row.project),
+    include: [],
+  };
+}
+
+/** Files that the ignore rules name and git holds all the same: those were never ignored. */
+async function trackedThoughIgnored(project: string): Promise<ReadonlySet<string>> {
+  if (!existsSync(project)) return new Set();
+  const { code, stdout } = await git(project, ["ls-files", "--cached", "--ignored", "--exclude-standard", "-z"]);
+  return new Set(code === 0 ? stdout.toString("latin1").split("\0").slice(0, -1) : []);
+}

@@ -1,0 +1,43 @@
+/** How a sandbox stands to reality: what moved there since the clone, and what of it the sandbox changed, too. */
+import { git } from "../../machine/capture/git.ts";
+import { diffNames } from "../../machine/merge/diff.ts";
+import type { SandboxStatus, Staleness } from "../../base/schema/files.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { comparedBase, openBase } from "../projects/bases.ts";
+import { sidesOf } from "./diff.ts";
+import { withCommitReader } from "./commit-reader.ts";
+import type { Backend, Parts } from "../shared/parts.ts";
+import { captureRequest, openProject } from "../projects/projects.ts";
+
+export async function staleness(parts: Parts, row: SandboxRow): Promise<Staleness> {
+  const base = await openBase(parts.store, row, comparedBase(row));
+  return parts.backends
+    .of(row)
+    .capture.staleness(base, captureRequest(await openProject(parts.store, row.project, parts.state), parts.user));
+}
+
+export async function sandboxStatus(parts: Parts, row: SandboxRow, temporary: string): Promise<SandboxStatus> {
+  const backend = parts.backends.of(row);
+  const stale = await staleness(parts, row);
+  const own = await diffNames({ gather: backend.gather, temporary }, await sidesOf(backend, row));
+  const mine = new Set(own.entries.map(({ path }) => path));
+  return {
+    ...stale,
+    id: row.id,
+    name: row.name,
+    state: row.state,
+    commits: await commitsSince(backend, row, temporary),
+    changes: stale.changes.map((change) => ({ ...change, changedInside: mine.has(change.path) })),
+    changedInside: own.entries.filter(({ type }) => type !== "dir").length,
+    more: stale.more || own.more,
+  };
+}
+
+/** Commits that the project's HEAD has and the base's had not; null where that can't be told. */
+async function commitsSince(backend: Backend, row: SandboxRow, temporary: string): Promise<number | null> {
+  const { old, before } = await sidesOf(backend, row);
+  const head = await withCommitReader(backend, temporary, (heads) => heads.commit(before?.base ?? old, ".git"));
+  if (head === null) return null;
+  const { code, stdout } = await git(row.project, ["rev-list", "--count", `${head}..HEAD`, "--"]);
+  return code === 0 ? Number(stdout.toString()) : null;
+}

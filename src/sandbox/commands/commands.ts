@@ -1,0 +1,398 @@
+/** Commands inside sandboxes: started, listened to, ended, and explained. */
+import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../../machine/drivers/drivers.ts";
+import { describe } from "../../base/host/log.ts";
+import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../../base/schema/command.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { newId } from "../../base/schema/ids.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { ModelFiles } from "./model-files.ts";
+import { proxyEnvironment } from "../../rules/network/environment.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { CommandRecords } from "./command-records.ts";
+import { commandEnd, endedWithSandbox, NOTHING_SEEN, signalNumber, type Circumstances } from "./causes.ts";
+import type { Damage } from "./damage.ts";
+import type { LiveSandbox } from "../shared/live.ts";
+import { OutputTail } from "./output-tail.ts";
+import type { Parts } from "../shared/parts.ts";
+import { requireLive } from "../shared/state.ts";
+import type { CommandStream } from "./stream.ts";
+
+export interface StartOptions extends CommandSpec {
+  readonly terminal?: TerminalSize | undefined;
+  readonly stdin?: boolean | undefined;
+  /** Name of the service that it belongs to. A command without one was asked for, and keeps the sandbox from being idle. */
+  readonly service?: string | undefined;
+  readonly onDisconnect?: "kill" | "keep";
+}
+
+/** A quota counts as used up when less than this is left. */
+const DISK_MARGIN_BYTES = 1024 ** 2;
+
+/** Command line and environment travel together with a few words more. */
+const SLACK_BYTES = 64 * 1024;
+
+/** The store has it already. */
+const KNOWN = Promise.resolve();
+
+export class Commands {
+  readonly #parts: Parts;
+  readonly #damage: Damage;
+  readonly #records: CommandRecords;
+  /** Ends of commands that are being listened to, by command id. */
+  readonly #ends = new Map<string, Promise<CommandEnd>>();
+  /** Commands somebody asked to end. */
+  readonly #cancelled = new Set<string>();
+
+  readonly #provided: ModelFiles;
+
+  constructor(parts: Parts, damage: Damage) {
+    this.#parts = parts;
+    this.#damage = damage;
+    this.#records = new CommandRecords(parts);
+    this.#provided = new ModelFiles(parts.models);
+  }
+
+  async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
+    requireLive(row);
+    const live = this.#live(row);
+    const request = execRequest(row, options, this.#parts);
+    if (row.walled) await this.#provided.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
+    const leave = live.concurrency.commands.take();
+    const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
+    const command: Command = {
+      id: request.id,
+      sandbox: row.id,
+      command: [...options.command],
+      user: request.user,
+      cwd: request.cwd,
+      terminal: options.terminal !== undefined,
+      pid: running.pid,
+      startedAt: new Date().toISOString(),
+      running: true,
+      end: null,
+      ...(options.service === undefined ? {} : { service: options.service }),
+    };
+    const onDisconnect = options.onDisconnect ?? "keep";
+    const begun = this.#records.begun(command, running.exit);
+    // A caller that waits for it needs no record: that comes when the database can be written.
+    if (onDisconnect === "kill") begun.catch(() => this.#records.surely(command, null));
+    const end = this.#follow(live, command, running, begun, leave);
+    try {
+      // Whoever may go away and come back finds it in the store, or is told that it could not be started.
+      if (onDisconnect === "keep") await begun;
+    } catch (error) {
+      running.signal(9);
+      // Its end is heard only behind its output.
+      void drain(running.output, end, this.#parts.log);
+      throw error;
+    }
+    return this.#stream(command, running, end, onDisconnect);
+  }
+
+  /** Runs a command to its end and keeps the last part of its output. */
+  async run(row: SandboxRow, options: StartOptions, stdin: string | undefined, signal?: AbortSignal): Promise<CommandResult> {
+    const stream = await this.start(row, { ...options, stdin: stdin !== undefined, onDisconnect: "kill" });
+    const abort = (): void => stream.close();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      if (stdin !== undefined) {
+        void stream.write(Buffer.from(stdin)).then(
+          () => stream.endInput(),
+          (error: unknown) => this.#parts.log.info("input not taken", { error: describe(error) }),
+        );
+      }
+      const tail = new OutputTail(LIMITS.capturedOutputBytes);
+      for await (const chunk of stream.output) tail.add(chunk);
+      const end = await stream.end;
+      return { ...stream.command, running: false, end, ...tail.result() };
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  async attach(row: SandboxRow, id: string, stdin: boolean): Promise<CommandStream> {
+    const command = await this.find(row, id);
+    const live = this.#parts.live.get(row.id);
+    if (live === undefined || !command.running) return this.#ended(row, command);
+    const seat = live.concurrency.listeners.take();
+    const use = live.uses.begin(`attached to command ${id}`);
+    const leave = (): void => (seat(), use());
+    const running = await orLeave(live.walls.attach(id, stdin), leave);
+    if (running === undefined) return this.#ended(row, command);
+    running.exit.then(leave, leave);
+    const end = this.#ends.get(id);
+    if (end === undefined) {
+      const followed = this.#follow(live, command, running, KNOWN, live.concurrency.commands.admit());
+      return this.#stream(command, running, followed, "keep");
+    }
+    const before = upTo(await this.#log(row, id), running.offset);
+    const output = async function* (): AsyncGenerator<OutputChunk> {
+      yield* replay(before);
+      yield* running.output;
+    };
+    return { ...this.#stream(command, running, end, "keep"), output: output(), close: () => (running.detach(), leave()) };
+  }
+
+  /** Listens to a command of an earlier server, so that its end is recorded. */
+  async adopt(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
+    const running = await live.walls.attach(command.id, false);
+    if (running === undefined) {
+      await this.#settleFromLog(row, live, command);
+      return;
+    }
+    const end = this.#follow(live, command, running, KNOWN, live.concurrency.commands.admit());
+    void drain(running.output, end, this.#parts.log);
+  }
+
+  async find(row: SandboxRow, id: string): Promise<Command> {
+    const command = await this.#parts.store.command(id);
+    if (command === undefined || command.sandbox !== row.id)
+      throw new VivError("not_found", `Sandbox ${row.name} has no command ${id}.`, { remedy: `Look at \`viv ps ${row.name} --all\`.` });
+    return command;
+  }
+
+  async result(row: SandboxRow, id: string): Promise<CommandResult> {
+    const command = await this.find(row, id);
+    const log = await this.#log(row, id);
+    const tail = new OutputTail(LIMITS.capturedOutputBytes);
+    for (const chunk of log.chunks) tail.add(chunk);
+    const { truncated, ...output } = tail.result();
+    return { ...command, ...output, truncated: truncated || log.offset > 0 };
+  }
+
+  async kill(row: SandboxRow, id: string, signal: string): Promise<void> {
+    const number = signalNumber(signal);
+    if (number === undefined) throw new VivError("invalid_input", `There is no signal ${signal}.`);
+    requireLive(row);
+    await this.find(row, id);
+    const running = await this.#live(row).walls.attach(id, false);
+    if (running === undefined) throw new VivError("not_found", `Command ${id} has ended.`);
+    if (number === 9 || number === 15) this.#cancelled.add(id);
+    running.signal(number);
+    running.detach();
+  }
+
+  /** Records the end of everything that still counts as running; its sandbox has ended. */
+  async settleAll(sandbox: string, cause: "cancelled" | "lost"): Promise<void> {
+    for (const command of await this.#parts.store.commands(sandbox, true)) {
+      await this.#ends.get(command.id)?.catch(() => undefined);
+      const now = await this.#parts.store.command(command.id);
+      if (now?.running === true) await this.#records.ended(now, await this.#endOf(now, cause));
+    }
+  }
+
+  /** One that ended while no server listened has its end in the log. */
+  async #endOf(command: Command, cause: "cancelled" | "lost"): Promise<CommandEnd> {
+    const row = await this.#parts.store.sandbox(command.sandbox);
+    const exit = row === undefined || cause !== "lost" ? null : (await this.#log(row, command.id)).exit;
+    if (exit === null) return endedWithSandbox(cause, Date.now() - Date.parse(command.startedAt));
+    return commandEnd(exit, NOTHING_SEEN);
+  }
+
+  #live(row: SandboxRow): LiveSandbox {
+    const live = this.#parts.live.get(row.id);
+    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+    live.activeAt = performance.now();
+    return live;
+  }
+
+  async #log(row: SandboxRow, id: string): Promise<CommandLog> {
+    return this.#parts.backends.of(row).driver.log(row.id, id);
+  }
+
+  /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */
+  #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<void>, leave: () => void): Promise<CommandEnd> {
+    // Services run as long as the sandbox does: they would keep it for ever.
+    const use = command.service === undefined ? live.uses.begin(`command ${command.id}`) : undefined;
+    const over = (): void => (leave(), use?.());
+    running.exit.then(over, over);
+    const end = running.exit.then(
+      async (exit) => commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)),
+      async () => endedWithSandbox(this.#cancelled.has(command.id) ? "cancelled" : "lost", Date.now() - Date.parse(command.startedAt)),
+    );
+    this.#ends.set(command.id, end);
+    const kept = Promise.all([end, begun.catch(() => undefined)]).then(([how]) => this.#records.surely(command, how));
+    void kept.finally(() => {
+      this.#ends.delete(command.id);
+      this.#cancelled.delete(command.id);
+      live.activeAt = performance.now();
+    });
+    return end;
+  }
+
+  /** Before the store is closed. */
+  close(): Promise<void> {
+    return this.#records.close();
+  }
+
+  async #circumstances(live: LiveSandbox, command: Command, failed: boolean): Promise<Circumstances> {
+    const cancelled = this.#cancelled.has(command.id);
+    if (!failed) return { ...NOTHING_SEEN, cancelled };
+    const before = live.counters;
+    const use = await live.walls.usage();
+    live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
+    const storageDamaged = this.#damage.since(live.driver.name) > 0;
+    if (storageDamaged) this.#damage.mark(command.sandbox, `command ${command.id}`);
+    return {
+      outOfMemory: use.outOfMemory > before.outOfMemory,
+      tooManyProcesses: use.tooManyProcesses > before.tooManyProcesses,
+      diskFull: await this.#isDiskFull(command.sandbox),
+      storageDamaged,
+      cancelled,
+    };
+  }
+
+  /** Whether the storage refuses to write. A quota that is only watched refuses nothing, and would cost a walk to ask for. */
+  async #isDiskFull(sandbox: string): Promise<boolean> {
+    try {
+      const row = await this.#parts.store.sandbox(sandbox);
+      const volumes = row === undefined ? undefined : this.#parts.backends.of(row).volumes;
+      if (row === undefined || volumes?.capabilities.quota !== "hard") return false;
+      return (await volumes.usage(row.id)) + DISK_MARGIN_BYTES >= row.limits.diskBytes;
+    } catch (error) {
+      // The sandbox may be on its way out: how the command ended is still to be told.
+      this.#parts.log.info("disk use of a sandbox not known", { sandbox, error: describe(error) });
+      return false;
+    }
+  }
+
+  async #settleFromLog(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
+    const { exit } = await this.#log(row, command.id);
+    const wallMs = Date.now() - Date.parse(command.startedAt);
+    const end =
+      exit === null ? endedWithSandbox("lost", wallMs) : commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0));
+    await this.#records.ended(command, end);
+  }
+
+  #stream(command: Command, running: RunningCommand, end: Promise<CommandEnd>, onDisconnect: "kill" | "keep"): CommandStream {
+    return {
+      command,
+      output: running.output,
+      end,
+      write: (data) => running.write(data),
+      endInput: () => running.endInput(),
+      resize: (rows, cols) => running.resize(rows, cols),
+      signal: (name) => {
+        const number = signalNumber(name);
+        if (number === undefined) throw new VivError("invalid_input", `There is no signal ${name}.`);
+        running.signal(number);
+      },
+      close: () => {
+        if (onDisconnect === "kill" && this.#ends.has(command.id)) {
+          this.#cancelled.add(command.id);
+          running.signal(9);
+        }
+        // Somebody has to hear of the end, and a command whose output nobody takes would wait for ever.
+        void drain(running.output, end, this.#parts.log);
+      },
+    };
+  }
+
+  /** A command that has ended, as a stream: what is in its log, then its end. */
+  async #ended(row: SandboxRow, command: Command): Promise<CommandStream> {
+    const log = await this.#log(row, command.id);
+    const now = (await this.#parts.store.command(command.id)) ?? command;
+    const end = now.end ?? endedWithSandbox("lost", 0);
+    const nothing = (): void => undefined;
+    return {
+      command: { ...now, running: false, end },
+      output: replay(log),
+      end: Promise.resolve(end),
+      write: async () => undefined,
+      endInput: nothing,
+      resize: nothing,
+      signal: nothing,
+      close: nothing,
+    };
+  }
+}
+
+/** What was not begun has no use for its seat. */
+async function orLeave<Begun extends RunningCommand | undefined>(beginning: Promise<Begun>, leave: () => void): Promise<Begun> {
+  let begun: Begun | undefined;
+  try {
+    begun = await beginning;
+    return begun;
+  } finally {
+    if (begun === undefined) leave();
+  }
+}
+
+async function* replay(log: CommandLog): AsyncGenerator<OutputChunk> {
+  if (log.offset > 0) yield { stream: "gap", bytes: log.offset };
+  yield* log.chunks;
+}
+
+/** The part of a log before a byte of the output. */
+function upTo(log: CommandLog, end: number): CommandLog {
+  const chunks: OutputChunk[] = [];
+  let at = log.offset;
+  for (const chunk of log.chunks) {
+    if (at >= end) break;
+    const size = chunk.stream === "gap" ? chunk.bytes : chunk.data.length;
+    chunks.push(chunk.stream === "gap" ? chunk : { stream: chunk.stream, data: chunk.data.subarray(0, end - at) });
+    at += size;
+  }
+  return { ...log, chunks };
+}
+
+async function drain(output: AsyncIterable<OutputChunk>, end: Promise<CommandEnd>, log: Parts["log"]): Promise<void> {
+  try {
+    for await (const chunk of output) void chunk;
+    await end;
+  } catch (error) {
+    log.info("stopped listening to a command", { error: describe(error) });
+  }
+}
+
+function execRequest(row: SandboxRow, options: StartOptions, { models, user: config }: Pick<Parts, "models" | "user">): ExecRequest {
+  const bytes = options.command.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
+  if (bytes > LIMITS.maxArgumentBytes)
+    throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
+  if (options.command.some((part) => part.includes("\0"))) throw new VivError("invalid_input", "An argument has a NUL byte.");
+  const environment = Object.entries({ ...row.env, ...options.env });
+  const environmentBytes = environment.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 2, 0);
+  if (environmentBytes > LIMITS.maxEnvironmentBytes - SLACK_BYTES)
+    throw new VivError(
+      "invalid_input",
+      `The environment is ${environmentBytes} bytes; ${LIMITS.maxEnvironmentBytes - SLACK_BYTES} are allowed.`,
+    );
+  if ([...environment.map(([, value]) => value), options.cwd ?? "", options.user ?? ""].some((text) => text.includes("\0")))
+    throw new VivError("invalid_input", "The environment, the working folder or the user has a NUL byte.");
+  const user = options.user ?? row.user;
+  // Another user's home, name and shell come from the sandbox's own /etc/passwd.
+  const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
+  const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
+  const proxied = row.walled ? proxyEnvironment(row.network, row.env, config.network.private) : {};
+  // Tools of agents name themselves by it at the gateway, which goes by the socket all the same.
+  const identity = row.walled ? { SANDBOX_ID: row.id } : {};
+  // Only walls have a door to the gateway.
+  const reached = row.walled ? models.environment(row.env) : {};
+  const env = {
+    ...rest,
+    ...own,
+    ...reached,
+    ...identity,
+    ...proxied,
+    ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }),
+    ...options.env,
+  };
+  const envBytes = Object.entries(env).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value) + 2, 0);
+  if (envBytes > LIMITS.maxEnvironmentBytes)
+    throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);
+  return {
+    id: newId("command"),
+    command: options.command,
+    env,
+    cwd: options.cwd ?? row.project,
+    user,
+    // Who comes later, as by attach, types at a terminal, too.
+    stdin: options.stdin === true || options.terminal !== undefined,
+    ...(options.terminal === undefined ? {} : { terminal: options.terminal }),
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+  };
+}
+
+function defined(values: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}

@@ -1,0 +1,85 @@
+/** Storage that fails under a sandbox: whoever notices says so, the sandbox is marked, and the rest goes on. */
+import type { FileOperations } from "../../machine/drivers/drivers.ts";
+import { describe } from "../../base/host/log.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { DriverName } from "../../base/schema/sandbox.ts";
+import type { Parts } from "../shared/parts.ts";
+import { isFinal } from "../shared/state.ts";
+
+const REASON =
+  "The storage under it gave an error: some of its files can't be read or written. What can be read can be taken out or forked.";
+
+export class Damage {
+  readonly #parts: Parts;
+  /** Errors of each storage that were told already. */
+  readonly #told = new Map<DriverName, number>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    for (const { driver, volumes } of parts.backends.all()) this.#told.set(driver.name, volumes.errors() ?? 0);
+  }
+
+  /** How many errors a storage has met since this was last asked. */
+  since(driver: DriverName): number {
+    const now = this.#parts.backends.get(driver).volumes.errors();
+    const before = this.#told.get(driver) ?? 0;
+    if (now !== undefined) this.#told.set(driver, now);
+    return Math.max(0, (now ?? before) - before);
+  }
+
+  /** Errors that no command and no request was hurt by, as far as is known. */
+  async tell(): Promise<void> {
+    for (const { driver } of this.#parts.backends.all()) {
+      const errors = this.since(driver.name);
+      if (errors > 0) await this.#parts.store.change((change) => change.event("storage.damaged", null, { driver: driver.name, errors }));
+    }
+  }
+
+  /** Marks a sandbox, once. Not waited for: whoever noticed has an answer to give. */
+  mark(sandbox: string, what: string): void {
+    const { locks, store, log } = this.#parts;
+    const marking = locks.run(sandbox, () =>
+      store.change(async (change) => {
+        const row = await change.sandbox(sandbox);
+        if (row === undefined || isFinal(row.state) || row.reason === REASON) return;
+        await change.putSandbox({ ...row, reason: REASON });
+        await change.event("sandbox.damaged", sandbox, { name: row.name, what });
+      }),
+    );
+    marking.catch((error: unknown) => log.warn("a damaged sandbox was not marked", { sandbox, error: describe(error) }));
+  }
+
+  /** The same promise; if it ends in an error of the storage, the sandbox is marked. */
+  async heardBy<T>(sandbox: string, work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      this.#heard(sandbox, error);
+      throw error;
+    }
+  }
+
+  #heard(sandbox: string, error: unknown): void {
+    if (error instanceof VivError && error.code === "storage_damaged") this.mark(sandbox, error.message);
+  }
+
+  /** The same file operations; one that meets an error of the storage marks the sandbox. */
+  watch(sandbox: string, files: FileOperations): FileOperations {
+    const hear = <T>(work: Promise<T>): Promise<T> => this.heardBy(sandbox, work);
+    return {
+      stat: (...given) => hear(files.stat(...given)),
+      list: (...given) => hear(files.list(...given)),
+      read: async (...given) => {
+        const found = await hear(files.read(...given));
+        found.body.once("error", (error) => this.#heard(sandbox, error));
+        return found;
+      },
+      write: (...given) => hear(files.write(...given)),
+      move: (...given) => hear(files.move(...given)),
+      remove: (...given) => hear(files.remove(...given)),
+      mkdir: (...given) => hear(files.mkdir(...given)),
+      apply: (...given) => hear(files.apply(...given)),
+      watch: (...given) => files.watch(...given),
+    };
+  }
+}

@@ -1,0 +1,38 @@
+/** The bases that sandboxes stand on and are compared with, and when one can go. */
+import type { Base } from "../../base/store/rows.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { Change, Read } from "../../base/store/store.ts";
+import type { SandboxRow, SnapshotRow } from "../../base/store/rows.ts";
+import type { Registry } from "../shared/registry.ts";
+
+/** The base that a sandbox's changes are told against. */
+export function comparedBase(row: Pick<SandboxRow, "base" | "refreshedTo">): string {
+  return row.refreshedTo ?? row.base;
+}
+
+export async function openBase(store: Read, row: SandboxRow, id: string): Promise<Base> {
+  const base = await store.base(id);
+  if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
+  return base;
+}
+
+/** Every base that a sandbox or a snapshot needs. */
+export function basesInUse(rows: readonly SandboxRow[], snapshots: readonly SnapshotRow[]): Set<string> {
+  return new Set([...rows.flatMap(basesOf), ...snapshots.flatMap(basesOf)]);
+}
+
+/** The bases of one sandbox or snapshot. */
+export function basesOf(row: { readonly base?: string; readonly refreshedTo?: string | undefined }): string[] {
+  return [row.base, row.refreshedTo].filter((base) => base !== undefined);
+}
+
+/** Removes the rows of those bases that nobody needs any more; capture is to forget what is returned, after the change. */
+export async function dropUnused(change: Change, registry: Registry, candidates: readonly string[], own = 0): Promise<string[]> {
+  const unused: string[] = [];
+  for (const base of new Set(candidates)) {
+    if (registry.uses(base, own) || (await change.isBaseNeeded(base))) continue;
+    await change.removeBase(base);
+    unused.push(base);
+  }
+  return unused;
+}

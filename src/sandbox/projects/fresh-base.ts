@@ -1,0 +1,36 @@
+/** Frozen copies of today's reality that nobody may come to use: they stay as long as somebody works with them. */
+import type { Base } from "../../base/store/rows.ts";
+import { describe } from "../../base/host/log.ts";
+import { dropUnused } from "./bases.ts";
+import type { Backend, Parts } from "../shared/parts.ts";
+import type { ProjectView } from "./projects.ts";
+import type { Registry } from "../shared/registry.ts";
+import { captureBase } from "./service-data.ts";
+
+/** Runs work with a base of the project as it is now. */
+export async function withFreshBase<T>(
+  parts: Parts,
+  registry: Registry,
+  view: ProjectView,
+  backend: Backend,
+  work: (base: Base) => Promise<T>,
+): Promise<T> {
+  const base = await captureBase(parts, view, backend, "last");
+  const release = registry.hold(base.id);
+  try {
+    return await work(base);
+  } finally {
+    await forgetUnused(parts, registry, base, backend);
+    release();
+  }
+}
+
+/** Lets a base go that nobody but the caller holds: no removal of a sandbox will ever tell that it can. */
+export async function forgetUnused(parts: Parts, registry: Registry, base: Base, { capture }: Backend): Promise<void> {
+  try {
+    const unused = await parts.store.change((change) => dropUnused(change, registry, [base.id], 1));
+    for (const id of unused) await capture.forget(id);
+  } catch (error) {
+    parts.log.info("a base is left to the next server", { base: base.id, error: describe(error) });
+  }
+}

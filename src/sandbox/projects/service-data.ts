@@ -1,0 +1,92 @@
+/**
+ * The base of a project with the data of its services (CLONE-7): what a service's `take` line copied, or the folders of
+ * reality file by file, which is right for a service that is stopped. Data in use is never shown as it is.
+ */
+import { lstatSync } from "node:fs";
+import { chown, mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { DataFolder } from "../../machine/capture/capture.ts";
+import type { Base } from "../../base/store/rows.ts";
+import { likeReality } from "../../machine/capture/gitconfig.ts";
+import { readPeople } from "../../machine/capture/people.ts";
+import { listeningPorts } from "../../base/host/listening.ts";
+import type { Service } from "../../base/schema/config.ts";
+import type { Backend, Parts } from "../shared/parts.ts";
+import { captureRequest, refuseHiding, type ProjectView } from "./projects.ts";
+import { removeTree, takeData, type Take } from "./service-takes.ts";
+
+/**
+ * Copies are made and captured one at a time per project: a copy stays until the next one. Whoever does not look at the
+ * data is content with the last one, however old.
+ */
+export async function captureBase(parts: Parts, view: ProjectView, { driver, capture }: Backend, data: "fresh" | "last"): Promise<Base> {
+  const services = Object.entries(view.config.services);
+  // Without walls no service is started.
+  if (services.length === 0 || driver.name !== "native") return capture.base(captureRequest(view, parts.user));
+  refuseHiding(view);
+  const asked = data === "fresh" ? Date.now() : 0;
+  return parts.locks.run(`services:${view.row.id}`, async () => {
+    const folder = join(parts.state, "services", view.row.id);
+    const folders: DataFolder[] = [];
+    for (const [name, service] of services) {
+      const own = join(folder, name);
+      folders.push(...(service.take === undefined ? copied(name, service) : await taken(parts, view, { name, service, own, asked })));
+    }
+    await forgetOthers(folder, view.config.services);
+    return capture.base(captureRequest(view, parts.user, folders));
+  });
+}
+
+function copied(name: string, { data, ports }: Service): DataFolder[] {
+  const open = listeningPorts();
+  const answered = ports.find((port) => open.has(port));
+  if (answered === undefined || data.length === 0) return data.map((path) => ({ path }));
+  const note =
+    `The service ${name} is running (port ${answered}), so the copy of its files may not fit together: ` +
+    "stop it before cloning, or say in `take` how a running one is copied.";
+  return data.map((path) => ({ path, note }));
+}
+
+interface TakeRequest {
+  readonly name: string;
+  readonly service: Service;
+  /** The service's folder in the state folder. */
+  readonly own: string;
+  /** Milliseconds since the epoch; 0 is content with any copy. */
+  readonly asked: number;
+}
+
+async function taken(parts: Parts, view: ProjectView, { name, service, own, asked }: TakeRequest): Promise<DataFolder[]> {
+  const take = await takeData(own, view.row.path, service, asked - service.every);
+  const { failure } = take;
+  if (failure !== undefined) {
+    const event = { project: view.row.path, service: name, reason: failure };
+    await parts.store.change((change) => change.event("service.failed", null, event));
+  }
+  const [first, ...others] = service.data;
+  const note = failure === undefined ? {} : { note: explain(name, take, failure) };
+  const shown = first === undefined ? [] : [{ path: first, source: take.folder ?? (await emptyFolder(own, first, service, 0)), ...note }];
+  const empty = others.map(async (path, index) => ({ path, source: await emptyFolder(own, path, service, index + 1) }));
+  return [...shown, ...(await Promise.all(empty))];
+}
+
+function explain(name: string, { folder, at }: Take, failure: string): string {
+  const instead = folder === null ? "they are empty inside" : `those of ${new Date(at).toISOString()} are used`;
+  return `The data of the service ${name} could not be taken, so ${instead}: ${failure}`;
+}
+
+/** With reality's owner and mode, else the service's, so that it can fill it. */
+async function emptyFolder(own: string, path: string, { user }: Service, index: number): Promise<string> {
+  const folder = join(own, `empty-${index}`);
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  const person = readPeople().find(({ name, uid }) => name === user || String(uid) === user);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) await likeReality(path, folder);
+  else if (person !== undefined && process.getuid?.() === 0) await chown(folder, person.uid, person.gid);
+  return folder;
+}
+
+async function forgetOthers(folder: string, services: Readonly<Record<string, Service>>): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const gone = (await readdir(folder)).filter((name) => services[name]?.take === undefined);
+  for (const name of gone) await removeTree(join(folder, name));
+}

@@ -1,0 +1,228 @@
+/** Snapshots, rollback and fork (SNAP-1 to SNAP-4). */
+import { describe } from "../../base/host/log.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { newId } from "../../base/schema/ids.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { Snapshot } from "../../base/schema/sandbox.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import { basesOf, dropUnused, openBase } from "../projects/bases.ts";
+import type { Commands } from "../commands/commands.ts";
+import type { Creation } from "../start/creation.ts";
+import type { Ending } from "../ending/ending.ts";
+import { narrowed } from "../permissions/narrowing.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Registry } from "../shared/registry.ts";
+import { isFinal, requireLive } from "../shared/state.ts";
+
+export class Snapshots {
+  readonly #parts: Parts;
+  readonly #registry: Registry;
+  readonly #creation: Creation;
+  readonly #commands: Commands;
+  readonly #ending: Ending;
+
+  constructor(parts: Parts, registry: Registry, creation: Creation, commands: Commands, ending: Ending) {
+    this.#parts = parts;
+    this.#registry = registry;
+    this.#creation = creation;
+    this.#commands = commands;
+    this.#ending = ending;
+  }
+
+  /** Snapshots cost the pool and every list of them; without a bound a loop makes them without end. */
+  async refuseBeyondMost(row: SandboxRow): Promise<void> {
+    const { length } = await this.#parts.store.snapshots(row.id);
+    if (length < LIMITS.maxSnapshots) return;
+    throw new VivError("no_capacity", `Sandbox ${row.name} has ${length} snapshots, and ${LIMITS.maxSnapshots} are the most.`, {
+      remedy: `Remove some with \`viv snapshots --remove SNAPSHOT ${row.name}\`.`,
+    });
+  }
+
+  /** Called with the sandbox's lock held. */
+  async take(row: SandboxRow, options: { name?: string | undefined; expiresAt?: string | null }): Promise<Snapshot> {
+    const { store, reach } = this.#parts;
+    const { volumes } = this.#parts.backends.of(row);
+    const existing = await store.snapshots(row.id);
+    if (options.name !== undefined && existing.some((snapshot) => snapshot.name === options.name)) {
+      throw new VivError("name_taken", `Sandbox ${row.name} has a snapshot called ${options.name} already.`, {
+        remedy: `Choose another name, or remove that one: \`viv snapshots --remove ${options.name} ${row.name}\`.`,
+      });
+    }
+    const id = newId("snapshot");
+    const frozenMs = await this.#freezeAround(row, () => volumes.snapshot(row.id, id));
+    reach("snapshot.volume");
+    const snapshot = {
+      id,
+      name: options.name ?? null,
+      sandbox: row.id,
+      parent: row.currentSnapshot,
+      current: true,
+      createdAt: new Date().toISOString(),
+      expiresAt: options.expiresAt ?? null,
+      frozenMs,
+    };
+    try {
+      const seal = await volumes.seal(id);
+      await store.change(async (change) => {
+        const now = (await change.sandbox(row.id)) ?? row;
+        await change.putSnapshot({ ...snapshot, seal, refreshedTo: now.refreshedTo });
+        await change.putSandbox({ ...now, currentSnapshot: id });
+        await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
+      });
+    } catch (error) {
+      // Without a row nobody could find it, and the sandbox would be charged for it.
+      await volumes.remove("snapshot", id);
+      throw error;
+    }
+    return snapshot;
+  }
+
+  async list(row: SandboxRow): Promise<Snapshot[]> {
+    const snapshots = await this.#parts.store.snapshots(row.id);
+    // The schema drops what is the server's own.
+    return snapshots.map((snapshot) => Snapshot.parse({ ...snapshot, current: snapshot.id === row.currentSnapshot }));
+  }
+
+  async find(row: SandboxRow, reference: string): Promise<Snapshot> {
+    const found = (await this.list(row)).find((snapshot) => snapshot.id === reference || snapshot.name === reference);
+    if (found !== undefined) return found;
+    throw new VivError("not_found", `Sandbox ${row.name} has no snapshot ${reference}.`, {
+      remedy: `Look at \`viv snapshots ${row.name}\`.`,
+    });
+  }
+
+  /** One that can be restored: told before anything is given up for it. */
+  async findWhole(row: SandboxRow, reference: string): Promise<Snapshot> {
+    const { store, backends } = this.#parts;
+    const snapshot = await this.find(row, reference);
+    const seal = (await store.snapshot(snapshot.id))?.seal;
+    try {
+      await backends.of(row).volumes.verify(snapshot.id, seal);
+    } catch (error) {
+      const isDamaged = error instanceof VivError && error.code === "snapshot_damaged";
+      const reason = describe(error);
+      if (isDamaged) await store.change((change) => change.event("snapshot.damaged", row.id, { id: snapshot.id, reason }));
+      throw error;
+    }
+    return snapshot;
+  }
+
+  async remove(row: SandboxRow, reference: string): Promise<void> {
+    await this.#parts.reserve.during(() => this.#remove(row, reference));
+  }
+
+  async #remove(row: SandboxRow, reference: string): Promise<void> {
+    const snapshot = await this.find(row, reference);
+    const unused = await this.#parts.store.change(async (change) => {
+      const bases = basesOf((await change.snapshot(snapshot.id)) ?? {});
+      const children = (await change.snapshots(row.id)).filter((other) => other.parent === snapshot.id);
+      for (const child of children) await change.putSnapshot({ ...child, parent: snapshot.parent });
+      const now = await change.sandbox(row.id);
+      if (now?.currentSnapshot === snapshot.id) await change.putSandbox({ ...now, currentSnapshot: snapshot.parent });
+      await change.removeSnapshot(snapshot.id);
+      await change.event("snapshot.removed", row.id, { id: snapshot.id });
+      return dropUnused(change, this.#registry, bases);
+    });
+    const { volumes, capture } = this.#parts.backends.of(row);
+    await volumes.remove("snapshot", snapshot.id);
+    for (const base of unused) await capture.forget(base);
+  }
+
+  /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts. */
+  async rollback(row: SandboxRow, reference: string): Promise<SandboxRow> {
+    requireLive(row);
+    const snapshot = await this.findWhole(row, reference);
+    await this.#parts.store.change((change) => change.putSandbox({ ...row, restoring: snapshot.id }));
+    this.#parts.reach("rollback.begun");
+    try {
+      return await this.finishRollback({ ...row, restoring: snapshot.id }, snapshot.id);
+    } catch (error) {
+      // Its processes have ended by now: it must not go on being called running.
+      const reason = `It could not be rolled back (${describe(error)}); its files and snapshots are kept and can be forked.`;
+      await this.#ending.fail(row, { outcome: "failed", reason });
+      throw error;
+    }
+  }
+
+  /** From any point of a rollback to its end; also of a start, for which there is neither a process nor, mostly, a volume. */
+  async finishRollback(before: SandboxRow, snapshot: string): Promise<SandboxRow> {
+    const row = await narrowed(this.#parts, before);
+    const { store, live, reach } = this.#parts;
+    const { volumes, driver, capture } = this.#parts.backends.of(row);
+    const running = live.get(row.id);
+    await running?.walls.stop(0);
+    live.remove(row.id);
+    await this.#commands.settleAll(row.id, "cancelled");
+    await driver.clear(row.id, "keep");
+    reach("rollback.stopped");
+    await volumes.rollback(row.id, snapshot);
+    reach("rollback.volume");
+    const walls = await this.#creation.relaunch(row, await openBase(store, row, row.base));
+    live.add(row.id, walls, driver, running);
+    const refreshedTo = (await store.snapshot(snapshot))?.refreshedTo;
+    const back: SandboxRow = { ...row, refreshedTo, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
+    const unused = await store.change(async (change) => {
+      await change.putSandbox(back);
+      await change.event("snapshot.restored", row.id, { id: snapshot });
+      return dropUnused(change, this.#registry, basesOf(row));
+    });
+    for (const id of unused) await capture.forget(id);
+    return back;
+  }
+
+  /** New sandboxes from a snapshot, or from the state as it is now. Called with the sandbox's lock held. */
+  async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    if (names.length > count) throw new VivError("invalid_input", `${names.length} names for ${count} sandboxes.`);
+    if (reference === undefined && isFinal(row.state)) return this.#forkEnded(row, count, names);
+    if (reference !== undefined) return this.#forkFrom(row, (await this.findWhole(row, reference)).id, count, names);
+    return this.#forkNow(row, count, names);
+  }
+
+  /** Through a snapshot that only lives as long as this takes. */
+  async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    const { volumes } = this.#parts.backends.of(row);
+    const passing = newId("snapshot");
+    await this.#freezeAround(row, () => volumes.snapshot(row.id, passing));
+    try {
+      return await this.#forkFrom(row, passing, count, names);
+    } finally {
+      await volumes.remove("snapshot", passing);
+    }
+  }
+
+  /** A stopped sandbox goes on from its last snapshot, a failed one from the volume it left. */
+  async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    if (row.currentSnapshot === null || row.state === "failed") return this.#forkNow(row, count, names);
+    return this.#forkFrom(row, (await this.findWhole(row, row.currentSnapshot)).id, count, names);
+  }
+
+  async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+    const results = await Promise.allSettled(Array.from({ length: count }, (_, index) => this.#creation.fork(row, snapshot, names[index])));
+    const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+    const failure = results.find((result) => result.status === "rejected");
+    if (failure === undefined) return made;
+    // All or none: a caller that asked for ten has no use for seven and an error.
+    for (const sandbox of made) await this.#ending.remove(sandbox);
+    throw failure.reason;
+  }
+
+  /** Runs `work` while the processes stand still; returns for how many milliseconds they did. */
+  async #freezeAround(row: SandboxRow, work: () => Promise<void>): Promise<number> {
+    const live = this.#parts.live.get(row.id);
+    if (live === undefined || row.state !== "running" || !live.driver.capabilities.pause) {
+      await work();
+      return 0;
+    }
+    // Dirty data is written back first: the time of a snapshot follows what is still unwritten, and somebody feels it.
+    if (!live.walls.isIdle()) await this.#parts.backends.of(row).volumes.writeBack(row.id);
+    const began = performance.now();
+    await live.walls.freeze();
+    try {
+      this.#parts.reach("snapshot.frozen");
+      await work();
+    } finally {
+      await live.walls.thaw();
+    }
+    return performance.now() - began;
+  }
+}

@@ -1,0 +1,357 @@
+/** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
+import type { Base } from "../../base/store/rows.ts";
+import { filterEnvironment } from "../../machine/capture/environment.ts";
+import { callersHome } from "../../machine/capture/people.ts";
+import type { Hiding, LaunchRequest, Walls } from "../../machine/drivers/drivers.ts";
+import { describe } from "../../base/host/log.ts";
+import type { ProjectConfig } from "../../base/schema/config.ts";
+import type { CreateInput } from "../../base/schema/contracts.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { networkRules } from "../../base/schema/network.ts";
+import type { DriverName } from "../../base/schema/sandbox.ts";
+import type { Change } from "../../base/store/store.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import type { VolumePaths, VolumeSource } from "../../machine/volumes/volumes.ts";
+import { Admission, effectiveLimits } from "./admission.ts";
+import { chosenLimits } from "../permissions/limiting.ts";
+import { changedAutonomy } from "../permissions/autonomy.ts";
+import { openBase } from "../projects/bases.ts";
+import { mappedIds, unmappedNotes } from "./owners.ts";
+import { narrowedFork } from "../permissions/narrowing.ts";
+import { chosenNetwork } from "../permissions/network-narrowing.ts";
+import { Networks, refuseWider } from "../permissions/networks.ts";
+import type { Backend, Parts } from "../shared/parts.ts";
+import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../projects/projects.ts";
+import type { Registry, Reservation } from "../shared/registry.ts";
+import { captureBase } from "../projects/service-data.ts";
+import { Spares, type Kind } from "./spares.ts";
+import { advance } from "../shared/state.ts";
+import { forgetUnused } from "../projects/fresh-base.ts";
+
+type Unnamed = Omit<SandboxRow, keyof Reservation>;
+
+/** What a request and the configs come to, before the project is looked at. */
+interface Asked {
+  readonly limits: SandboxRow["limits"];
+  readonly environment: ReturnType<typeof filterEnvironment>;
+  readonly hiding: Hiding;
+}
+
+export class Creation {
+  readonly spares: Spares;
+  readonly #parts: Parts;
+  readonly #registry: Registry;
+  readonly #admission: Admission;
+  readonly #networks: Networks;
+
+  constructor(parts: Parts, registry: Registry) {
+    this.#parts = parts;
+    this.#registry = registry;
+    this.#networks = new Networks(parts);
+    this.#admission = new Admission(parts.user);
+    this.spares = new Spares(
+      registry,
+      parts.log,
+      (kind) => parts.backends.of(kind),
+      async (reservation, kind, base) => {
+        const { volumes } = parts.backends.of(kind);
+        const volume = volumes.create(reservation.id, { base: base.id, project: base.project }, kind.limits.diskBytes);
+        volume.catch(() => undefined);
+        try {
+          const walls = await this.#launch({ ...kind, ...reservation }, base, volume);
+          // Where that fails, it is tried again when the spare is taken.
+          await this.#networks
+            .open({ ...kind, ...reservation })
+            .catch((error: unknown) => parts.log.info("the way out of a spare was not opened", { error: describe(error) }));
+          return walls;
+        } catch (error) {
+          await volume.catch(() => undefined);
+          await volumes.remove("volume", reservation.id);
+          throw error;
+        }
+      },
+      (id) => this.#networks.close(id),
+    );
+  }
+
+  async create(input: CreateInput): Promise<SandboxRow> {
+    const view = await openProject(this.#parts.store, input.project, this.#parts.state);
+    const backend = this.#backend(input, view.config);
+    refuseUnheldLimits(input, backend);
+    refuseWider(input.network, this.#parts.user.network);
+    const asked = this.#asked(input, view);
+    const own = await this.#reserve(backend, input.name);
+    const fresh = input.name === undefined ? this.spares.hidingAsNow(backend.driver, asked.hiding) : Promise.resolve(undefined);
+    const { base, row } = await this.#prepare(input, view, backend, asked).catch((error: unknown) => {
+      this.#registry.release(own);
+      throw error;
+    });
+    const release = this.#registry.hold(base.id);
+    try {
+      const spare = input.name === undefined ? await this.spares.take(row, fresh) : undefined;
+      if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
+      this.#registry.release(own);
+      return await this.#claim(row, base, spare, spare.walls);
+    } catch (error) {
+      await forgetUnused(this.#parts, this.#registry, base, backend);
+      throw error;
+    } finally {
+      release();
+    }
+  }
+
+  /** Throws when the machine has no room for the processes of a sandbox that is there already. */
+  async admit(row: SandboxRow): Promise<void> {
+    await this.#admission.admit(this.#parts.backends.of(row).volumes);
+  }
+
+  /** A place among the sandboxes of this machine; spares have theirs outside. */
+  async #reserve({ volumes }: Backend, name: string | undefined): Promise<Reservation> {
+    await this.#admission.admit(volumes);
+    this.#admission.refuseAbove(this.#registry.count - this.spares.ids().size);
+    return this.#registry.reserve(name);
+  }
+
+  async #prepare(input: CreateInput, view: ProjectView, backend: Backend, asked: Asked): Promise<{ base: Base; row: Unnamed }> {
+    const base = await captureBase(this.#parts, view, backend, "fresh");
+    return { base, row: this.#compose(input, view, backend, base, asked) };
+  }
+
+  #asked(input: CreateInput, view: ProjectView): Asked {
+    const { user, home } = this.#parts;
+    const environment = filterEnvironment(input.env ?? {}, view.config.env);
+    return {
+      limits: effectiveLimits(input.limits, view.config, user),
+      environment,
+      hiding: {
+        // Whose toolchains are shown.
+        home: callersHome(environment.env["HOME"], home),
+        project: view.row.path,
+        mask: [...user.mask, ...hiddenPaths(view)],
+        expose: [...user.expose, ...shownPaths(view)],
+      },
+    };
+  }
+
+  #compose(input: CreateInput, view: ProjectView, backend: Backend, base: Base, { limits, environment, hiding }: Asked): Unnamed {
+    const { driver, volumes } = backend;
+    const { env, leftOut } = environment;
+    const { home } = hiding;
+    const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
+    const user = input.user ?? String(this.#parts.uid);
+    return {
+      ...beginning(idleMs),
+      driver: driver.name,
+      walled: driver.capabilities.walled,
+      project: view.row.path,
+      parent: null,
+      limits,
+      givenLimits: chosenLimits(input.limits),
+      limitsHeld:
+        driver.capabilities.limits === "hard" && volumes.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
+      storage: volumes.name,
+      idleMs,
+      labels: input.labels ?? {},
+      autonomy: changedAutonomy(undefined, input),
+      base: base.id,
+      user,
+      env,
+      environmentLeftOut: leftOut,
+      environmentSet: Object.keys(view.config.env.set),
+      notes: driver.capabilities.allUsers ? unmappedNotes({ user, home }, base) : [],
+      untrusted: [...view.untrusted],
+      masked: [...hiding.mask],
+      exposed: [...hiding.expose],
+      sudo: view.config.sudo,
+      network: networkRules(view.config.network, this.#parts.user.network, { mode: input.network, variables: input.networkVariables }),
+      networkChosen: chosenNetwork({}, { mode: input.network }),
+      services: view.config.services,
+      home,
+      idempotencyKey: input.idempotencyKey ?? null,
+      held: input.held,
+    };
+  }
+
+  /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
+  async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<SandboxRow> {
+    const base = await openBase(this.#parts.store, from, from.base);
+    // One that only lives as long as the fork takes has no row: it is as its sandbox is.
+    const { refreshedTo } = (await this.#parts.store.snapshot(snapshot)) ?? from;
+    const like = await narrowedFork(this.#parts, from);
+    const own = await this.#reserve(this.#parts.backends.of(from), name);
+    const row: SandboxRow = {
+      ...like,
+      ...beginning(from.idleMs),
+      refreshedTo,
+      labels,
+      parent: from.id,
+      idempotencyKey: null,
+      held: undefined,
+      ...own,
+    };
+    return this.#bring(row, base, { snapshot });
+  }
+
+  /** A spare becomes a sandbox by getting a row. */
+  async #claim(row: Unnamed, base: Base, { id, name, range }: Reservation, walls: Walls): Promise<SandboxRow> {
+    const { store, live, backends } = this.#parts;
+    const created: SandboxRow = { ...row, id, name, range };
+    const running: SandboxRow = { ...advance(created, "running", new Date()), launched: walls.launched };
+    try {
+      live.add(id, walls, backends.of(row).driver);
+      await this.#networks.adopt(created);
+      await store.change(async (change) => {
+        await recordCreating(change, created, base);
+        await recordRunning(change, running);
+      });
+      this.#parts.reach("create.claimed");
+      if (this.#parts.user.spares) this.spares.prepare(running, base);
+      return running;
+    } catch (error) {
+      await this.#undo(created, error);
+      throw error;
+    }
+  }
+
+  /** From a reserved row to a running sandbox. Whoever finds the row before that waits. */
+  #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
+    return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source));
+  }
+
+  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
+    const { store, reach, live, backends } = this.#parts;
+    const { driver, volumes } = backends.of(row);
+    // Under way while the row is written: a volume without a row is removed by the reconciler.
+    const volume = volumes.create(row.id, source, row.limits.diskBytes);
+    volume.catch(() => undefined);
+    try {
+      await store.change((change) => recordCreating(change, row, base));
+      reach("create.row");
+      const made = volume.finally(() => reach("create.volume"));
+      // The launch may look at it late or never; a rejection nobody hears would end the server.
+      made.catch(() => undefined);
+      const walls = await this.#launch(row, base, made);
+      reach("create.launch");
+      const running: SandboxRow = { ...advance(row, "running", new Date()), launched: walls.launched };
+      live.add(row.id, walls, driver);
+      await this.#openDuring(row, () => store.change((change) => recordRunning(change, running)));
+      reach("create.running");
+      if ("base" in source && this.#parts.user.spares) this.spares.prepare(running, base);
+      return running;
+    } catch (error) {
+      await volume.catch(() => undefined);
+      await this.#undo(row, error);
+      throw error;
+    }
+  }
+
+  /** Opens the way out while the row is written. Both come to their end, so that a failure is undone when nothing is under way. */
+  async #openDuring(row: SandboxRow, write: () => Promise<void>): Promise<void> {
+    const opened = this.#networks.open(row);
+    opened.catch(() => undefined);
+    try {
+      await write();
+    } finally {
+      await opened;
+    }
+  }
+
+  /** Processes for a row whose volume is there, as after a rollback. */
+  async relaunch(row: SandboxRow, base: Base): Promise<Walls> {
+    const walls = await this.#launch(row, base, this.#parts.backends.of(row).volumes.paths(row.id));
+    await this.#networks.open(row);
+    return walls;
+  }
+
+  #launch(row: Reservation & Kind, base: Base, volume: Promise<VolumePaths>): Promise<Walls> {
+    const request: LaunchRequest = {
+      sandbox: row.id,
+      name: row.name,
+      volume,
+      base,
+      project: row.project,
+      limits: row.limits,
+      range: row.range,
+      largeIds: mappedIds(row, base),
+      mask: row.masked,
+      expose: row.exposed,
+      sudo: row.sudo,
+      home: row.home,
+    };
+    return this.#parts.backends.of(row).driver.launch(request);
+  }
+
+  /** Nothing of a failed creation stays but the event that says why. */
+  async #undo(row: SandboxRow, error: unknown): Promise<void> {
+    const { store, live, log } = this.#parts;
+    const { volumes, driver } = this.#parts.backends.of(row);
+    try {
+      await live.get(row.id)?.walls.stop(0);
+      live.remove(row.id);
+      this.#networks.close(row.id);
+      await driver.clear(row.id, "remove");
+      await volumes.remove("volume", row.id);
+      await store.change(async (change) => {
+        if ((await change.sandbox(row.id)) === undefined) return;
+        await change.removeSandbox(row.id);
+        await change.event("sandbox.failed", row.id, { name: row.name, reason: describe(error) });
+      });
+      // Only now: what could not be cleaned up may still have processes with the ids of this range.
+      this.#registry.release(row);
+    } catch (second) {
+      log.warn("cleaning up after a failed creation failed; the reconciler will", { sandbox: row.id, error: describe(second) });
+    }
+  }
+
+  /** Walls, unless the caller or a trusted config accepts to go without. */
+  #backend(input: CreateInput, config: ProjectConfig): Backend {
+    const { backends } = this.#parts;
+    const wanted: DriverName = input.unwalled === true && !backends.has("native") ? "folder" : (config.driver ?? "native");
+    if (!backends.has(wanted)) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
+    return backends.get(wanted);
+  }
+}
+
+/** What every new life of a sandbox starts with. */
+function beginning(
+  idleMs: number,
+): Pick<
+  SandboxRow,
+  "state" | "outcome" | "reason" | "createdAt" | "endedAt" | "expiresAt" | "launched" | "currentSnapshot" | "restoring" | "removing"
+> {
+  const now = Date.now();
+  return {
+    state: "creating",
+    outcome: null,
+    reason: null,
+    createdAt: new Date(now).toISOString(),
+    endedAt: null,
+    expiresAt: idleMs === 0 ? null : new Date(now + idleMs).toISOString(),
+    launched: null,
+    currentSnapshot: null,
+    restoring: null,
+    removing: false,
+  };
+}
+
+async function recordCreating(change: Change, row: SandboxRow, base: Base): Promise<void> {
+  await change.putBase(base);
+  await change.putSandbox(row);
+  await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
+}
+
+async function recordRunning(change: Change, row: SandboxRow): Promise<void> {
+  await change.putSandbox(row);
+  await change.event("sandbox.running", row.id, { name: row.name });
+}
+
+/** Which limits a driver can't hold: a watcher bounds memory, rlimits bound processes, but nothing bounds CPU. */
+const UNHELD = { hard: [], watched: ["cpus"], none: ["cpus", "memoryBytes", "diskBytes", "processes"] } as const;
+
+/** An explicit limit that can't be held is refused rather than promised. */
+function refuseUnheldLimits(input: CreateInput, { driver }: Backend): void {
+  const unheld = UNHELD[driver.capabilities.limits].find((name) => input.limits?.[name] !== undefined);
+  if (unheld === undefined) return;
+  throw new VivError("limit_unsupported", `The limit ${unheld} can't be held by the driver ${driver.name} on this machine.`);
+}

@@ -1,0 +1,142 @@
+/** Services of the project's config, started inside each clone on their own ports (CLONE-7). */
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { setTimeout as wait } from "node:timers/promises";
+import type { FileOperations } from "../../machine/drivers/drivers.ts";
+import { describe } from "../../base/host/log.ts";
+import type { CommandResult } from "../../base/schema/command.ts";
+import type { Service } from "../../base/schema/config.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Commands, StartOptions } from "../commands/commands.ts";
+import { OutputTail } from "../commands/output-tail.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { CommandStream } from "../commands/stream.ts";
+
+const RETRY_MS = 25;
+const LOADED = ".viv-loaded";
+const MOST_SAID = 500;
+
+/** Resolves when they answer. One that can't be had is told by an event: the sandbox is of use without it. */
+export async function startServices(parts: Parts, commands: Commands, row: SandboxRow): Promise<void> {
+  if (row.untrusted.length > 0 || row.driver !== "native") return;
+  // Those of the config the sandbox was made with: the project may have changed or be gone by now.
+  await Promise.all(
+    Object.entries(row.services).map(async ([name, service]) => {
+      try {
+        await new Starting(parts, commands, row, name, service).start();
+      } catch (error) {
+        await parts.store.change((change) => change.event("service.failed", row.id, { service: name, reason: describe(error) }));
+      }
+    }),
+  );
+}
+
+/** One service on its way to be of use. */
+class Starting {
+  readonly #parts: Parts;
+  readonly #commands: Commands;
+  readonly #row: SandboxRow;
+  readonly #service: Service;
+  /** User inside that may do everything that can be done. */
+  readonly #owner: string;
+  /** How its lines are run. */
+  readonly #how: Omit<StartOptions, "command">;
+
+  constructor(parts: Parts, commands: Commands, row: SandboxRow, name: string, service: Service) {
+    this.#parts = parts;
+    this.#commands = commands;
+    this.#row = row;
+    this.#service = service;
+    this.#owner = parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user;
+    this.#how = {
+      user: service.user ?? this.#owner,
+      ...(service.cwd === undefined ? {} : { cwd: service.cwd }),
+      ...(service.take === undefined ? {} : { env: { VIV_DATA: service.data[0] ?? "" } }),
+      service: name,
+    };
+  }
+
+  async start(): Promise<void> {
+    const { command } = this.#service;
+    const line = typeof command === "string" ? ["/bin/sh", "-c", command] : command;
+    const stream = await this.#commands.start(this.#row, { ...this.#how, command: line });
+    stream.close();
+    const over = new AbortController();
+    try {
+      await Promise.race([this.#becomeReady(over.signal), this.#failure(stream)]);
+    } finally {
+      over.abort();
+    }
+    if (this.#service.load !== undefined) await this.#loadOnce(this.#service.load);
+  }
+
+  /** Rejects if it breaks off; one that ends well has put itself into the background. */
+  async #failure(stream: CommandStream): Promise<never> {
+    const { exitCode } = await stream.end;
+    if (exitCode !== 0) {
+      // The log has it at once, the store's record of a command that ends soon comes later.
+      const log = await this.#parts.backends.of(this.#row).driver.log(this.#row.id, stream.command.id);
+      const tail = new OutputTail(MOST_SAID);
+      for (const chunk of log.chunks) tail.add(chunk);
+      throw failed("It", tail.result(), exitCode);
+    }
+    return Promise.withResolvers<never>().promise;
+  }
+
+  async #becomeReady(signal: AbortSignal): Promise<void> {
+    const { ports, ready, readyTimeout } = this.#service;
+    const deadline = performance.now() + readyTimeout;
+    for (const port of ports) {
+      if (!(await this.#answers(port, deadline, signal)))
+        throw new VivError("timeout", `Nothing answered on port ${port} within ${readyTimeout} ms.`);
+    }
+    if (ready === undefined) return;
+    // One command that asks until the answer is yes: many would fill the sandbox's list of commands.
+    const command = ["/bin/sh", "-c", `until (\n${ready}\n) >/dev/null 2>&1; do sleep 0.05; done`];
+    const timeoutMs = Math.max(1, Math.round(deadline - performance.now()));
+    const { end } = await this.#commands.run(this.#row, { ...this.#how, command, timeoutMs }, undefined, signal);
+    if (end?.exitCode !== 0) throw new VivError("timeout", `It was not ready within ${readyTimeout} ms.`);
+  }
+
+  async #answers(port: number, deadline: number, signal: AbortSignal): Promise<boolean> {
+    while (performance.now() < deadline && !signal.aborted) {
+      try {
+        const socket = await this.#parts.live.get(this.#row.id)?.walls.dial(port);
+        socket?.destroy();
+        return socket !== undefined;
+      } catch (error) {
+        if (!(error instanceof VivError) || error.code !== "port_unreachable") throw error;
+      }
+      await wait(RETRY_MS);
+    }
+    return false;
+  }
+
+  /** That it was done stands beside the copy, so that a snapshot, a rollback and a fork know it as they know the data. */
+  async #loadOnce(load: string): Promise<void> {
+    const files = this.#parts.live.get(this.#row.id)?.walls.files;
+    const mark = join(this.#service.data[0] ?? "/", LOADED);
+    if (files === undefined || (await exists(files, mark, this.#owner))) return;
+    const options = { ...this.#how, command: ["/bin/sh", "-c", load], timeoutMs: LIMITS.serviceDataMs };
+    const result = await this.#commands.run(this.#row, options, undefined);
+    if (result.end?.exitCode !== 0) throw failed("Its load line", result, result.end?.exitCode);
+    await files.write(mark, this.#owner, Readable.from([]), { mode: 0o644 });
+  }
+}
+
+function failed(what: string, { stdout, stderr }: Pick<CommandResult, "stdout" | "stderr">, code: number | undefined): VivError {
+  const said = `${stdout}\n${stderr}`.trim().slice(-MOST_SAID);
+  return new VivError("internal", `${what} ended with ${code ?? "nothing"}${said === "" ? "." : `: ${said}`}`);
+}
+
+async function exists(files: FileOperations, path: string, user: string): Promise<boolean> {
+  try {
+    await files.stat(path, user);
+    return true;
+  } catch (error) {
+    if (error instanceof VivError && error.code === "file_not_found") return false;
+    throw error;
+  }
+}

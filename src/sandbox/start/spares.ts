@@ -1,0 +1,195 @@
+/**
+ * Sandboxes made ahead: after a create, one more of the same kind is launched while nobody waits. The next create of
+ * that kind only has to write its row. A spare is a snapshot of a base like any other, so it is taken only while the
+ * project's base is still that one; it goes when the base moves on, when it is not used for a while, and with the
+ * server. It has no row: after a crash the reconciler clears it like any leftover.
+ */
+import type { Base } from "../../base/store/rows.ts";
+import { idsOfUser } from "../../machine/capture/large-ids.ts";
+import type { Driver, Hiding, Walls } from "../../machine/drivers/drivers.ts";
+import { describe, type Logger } from "../../base/host/log.ts";
+import { isRunning } from "../../base/host/processes.ts";
+import type { Limits } from "../../base/schema/sandbox.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Backend } from "../shared/parts.ts";
+import type { Registry, Reservation } from "../shared/registry.ts";
+
+/** What two sandboxes must share for one to stand in for the other; of the network, only how it is likely to be. */
+export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
+
+export interface Spare extends Reservation {
+  readonly walls: Walls;
+}
+
+interface Waiting {
+  readonly key: string;
+  readonly spare: Promise<Spare | undefined>;
+  expires: NodeJS.Timeout;
+}
+
+const UNUSED_MS = 60_000;
+/** Of a project whose last sandbox is gone: long enough for a caller that makes one after the other. */
+const DESERTED_MS = 3_000;
+/** Gives the request that was just answered, and its caller, the machine first. */
+const QUIET_MS = 5;
+
+/** Its processes, with the ways to the server open. */
+export type MakeSpare = (reservation: Reservation, kind: Kind, base: Base) => Promise<Walls>;
+
+export class Spares {
+  readonly #registry: Registry;
+  readonly #make: MakeSpare;
+  readonly #log: Logger;
+  readonly #close: (id: string) => void;
+  readonly #backend: (kind: Kind) => Backend;
+  /** At most one a project. */
+  readonly #byProject = new Map<string, Waiting>();
+  readonly #ids = new Set<string>();
+  readonly #discards = new Set<Promise<void>>();
+  #closed = false;
+
+  /** `close` closes what `make` opened. */
+  constructor(registry: Registry, log: Logger, backend: (kind: Kind) => Backend, make: MakeSpare, close: (id: string) => void) {
+    this.#registry = registry;
+    this.#close = close;
+    this.#log = log;
+    this.#backend = backend;
+    this.#make = make;
+  }
+
+  /** Ids of spares, for the reconciler. */
+  ids(): ReadonlySet<string> {
+    return this.#ids;
+  }
+
+  /** The spare of this kind, also one that is nearly there; undefined if there is none, or if it is not the one of hidingAsNow(). */
+  async take(kind: Kind, hiding: Promise<string | undefined>): Promise<Spare | undefined> {
+    const waiting = this.#byProject.get(kind.project);
+    if (waiting === undefined) return undefined;
+    this.#take(kind.project, waiting);
+    if (waiting.key === keyOf(kind)) {
+      const spare = await waiting.spare;
+      const isNew = spare !== undefined && (await hiding) === spare.id;
+      // One that died while it waited is no longer known, or will not be in a moment.
+      if (isNew && this.#ids.delete(spare.id) && isRunning(spare.walls.launched.pid)) return spare;
+    }
+    this.#discard(kind, waiting);
+    return undefined;
+  }
+
+  /**
+   * The id of the project's spare if it hides what a launch would hide now: what became secret on this machine since it was
+   * made would be there to read. Asked ahead of take(), beside other questions, because the kernel's answer takes a moment.
+   */
+  async hidingAsNow(driver: Driver, hiding: Hiding): Promise<string | undefined> {
+    const spare = await this.#byProject.get(hiding.project)?.spare;
+    if (spare === undefined) return undefined;
+    // Where that can't be told, a launch says why.
+    const same = await driver.hidesAsNow(spare.id, hiding).catch(() => false);
+    return same ? spare.id : undefined;
+  }
+
+  /** Makes a spare of this kind in a moment, unless there is one. */
+  prepare(kind: Kind, base: Base): void {
+    if (this.#closed || this.#byProject.has(kind.project) || this.#backend(kind).driver.capabilities.limits !== "hard") return;
+    const release = this.#registry.hold(base.id);
+    const spare = new Promise<Spare | undefined>((resolve) => {
+      setTimeout(() => resolve(this.#launch(kind, base).finally(release)), QUIET_MS);
+    });
+    this.#byProject.set(kind.project, { key: keyOf(kind), spare, expires: this.#expiry(kind.project, UNUSED_MS) });
+  }
+
+  /** The project has no sandbox left: its spare goes soon. */
+  desert(project: string): void {
+    const waiting = this.#byProject.get(project);
+    if (waiting === undefined) return;
+    clearTimeout(waiting.expires);
+    waiting.expires = this.#expiry(project, DESERTED_MS);
+  }
+
+  #expiry(project: string, afterMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#expire(project), afterMs).unref();
+  }
+
+  async #launch(kind: Kind, base: Base): Promise<Spare | undefined> {
+    if (this.#closed) return undefined;
+    let reservation: Reservation | undefined;
+    try {
+      reservation = this.#registry.reserve();
+      this.#ids.add(reservation.id);
+      return { ...reservation, walls: await this.#make(reservation, kind, base) };
+    } catch (error) {
+      this.#log.info("no spare sandbox could be made", { error: describe(error) });
+      if (reservation !== undefined) this.#forget(reservation);
+      return undefined;
+    }
+  }
+
+  /** Process 1 of a spare ended by itself. Returns whether it was one. */
+  lost(id: string): boolean {
+    if (!this.#ids.delete(id)) return false;
+    this.#close(id);
+    return true;
+  }
+
+  #expire(project: string): void {
+    const waiting = this.#byProject.get(project);
+    if (waiting === undefined) return;
+    this.#take(project, waiting);
+    this.#discard(JSON.parse(waiting.key) as Kind, waiting);
+  }
+
+  #take(project: string, waiting: Waiting): void {
+    clearTimeout(waiting.expires);
+    this.#byProject.delete(project);
+  }
+
+  /** Ends a spare that nobody will take, in the background. */
+  #discard(kind: Kind, waiting: Waiting): void {
+    const work = waiting.spare
+      .then(async (spare) => {
+        if (spare === undefined) return;
+        const { driver, volumes } = this.#backend(kind);
+        try {
+          await spare.walls.stop(0);
+          this.#close(spare.id);
+          await driver.clear(spare.id, "remove");
+          await volumes.remove("volume", spare.id);
+        } catch (error) {
+          // No longer kept, and its range not given away: its processes may still be there.
+          this.#ids.delete(spare.id);
+          throw error;
+        }
+        this.#forget(spare);
+      })
+      .catch((error: unknown) => this.#log.info("a spare sandbox could not be cleared; the reconciler will", { error: describe(error) }))
+      .finally(() => this.#discards.delete(work));
+    this.#discards.add(work);
+  }
+
+  #forget(reservation: Reservation): void {
+    this.#ids.delete(reservation.id);
+    this.#registry.release(reservation);
+  }
+
+  /** Ends all spares. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.clear();
+  }
+
+  /** Ends all spares there are now. */
+  async clear(): Promise<void> {
+    for (const [project, waiting] of this.#byProject) {
+      this.#take(project, waiting);
+      this.#discard(JSON.parse(waiting.key) as Kind, waiting);
+    }
+    await Promise.all(this.#discards);
+  }
+}
+
+function keyOf({ driver, project, base, user, home, masked, exposed, sudo, limits }: Kind): string {
+  const ordered: Limits = { cpus: limits.cpus, memoryBytes: limits.memoryBytes, diskBytes: limits.diskBytes, processes: limits.processes };
+  // Users whose ids every sandbox has share their spares.
+  return JSON.stringify({ driver, project, base, ids: idsOfUser(user), home, masked, exposed, sudo, limits: ordered });
+}
