@@ -33,7 +33,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "viv launcher "));
   const root = join(folder, "lib", "vivarium");
   cpSync(join(project, "bin"), join(root, "bin"), { recursive: true });
-  mkdirSync(join(root, "src", "cli"), { recursive: true });
+  mkdirSync(join(root, "src", "interfaces", "cli"), { recursive: true });
   writeFileSync(join(root, "src", "interfaces", "cli", "main.ts"), program);
   writeFileSync(join(root, "package.json"), `{ "type": "module" }`);
   mkdirSync(join(root, "node_modules", pinned, "bin"), { recursive: true });
