@@ -1,6 +1,7 @@
 /** Storage that a full or failing disk has stopped comes back by itself once that takes writes, without a restart of the server. */
 import { describe } from "../base/host/log.ts";
-import type { Backend, Parts } from "./shared/parts.ts";
+import type { Parts } from "./shared/parts.ts";
+import type { Backend } from "../machine/backends.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
 const REASON =

@@ -2,10 +2,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Approvals } from "../../src/rules/approvals/approvals.ts";
 import { Ledger } from "../../src/rules/effects/ledger.ts";
 import { BoundHost } from "../support/bound-host.ts";
 import { aSandboxRow } from "../support/rows.ts";
@@ -144,14 +142,9 @@ describe("requests in TLS to a host with a secret", needs("openssl"), () => {
 
 describe("effects over TLS that are held", needs("openssl"), () => {
   test("NET-6: after the time to wait the answer is 403 with the id; after a yes the same request is sent, with its secret, once", async () => {
-    let ledger: Ledger | undefined;
-    const host = await BoundHost.open(
-      (store) => (ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 200 })),
-    );
+    const host = await BoundHost.open((parts) => new Ledger({ ...parts, holdMs: 200 }));
     try {
-      const token = join(host.place, "approver-token");
-      const approvals = new Approvals(host.store, host.audit, token);
-      if (ledger !== undefined) ledger.approvals = approvals;
+      const { approvals } = host;
       await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
       await host.lab.set({ effects: "hold" });
       const { placeholder } = await host.keep("key", VALUE, BINDING);
@@ -161,7 +154,7 @@ describe("effects over TLS that are held", needs("openssl"), () => {
       expect(first).toMatch(/^HTTP\/1.1 403 /);
       expect(first).toContain(asked?.id);
       expect(host.heard).toEqual([]);
-      await approvals.answer(asked?.id ?? "", "once", readFileSync(token, "utf8").trim());
+      await approvals.answer(asked?.id ?? "", "once", readFileSync(host.approverToken, "utf8").trim());
       expect(await post()).toMatch(/^HTTP\/1.1 200 /);
       expect(host.heard.map(({ line, body, headers }) => `${line} ${body.toString()} ${headers.authorization}`)).toEqual([
         `POST /orders a=1 Bearer ${VALUE}`,
@@ -179,7 +172,7 @@ describe("effects over TLS that are held", needs("openssl"), () => {
 
 describe("receipts of effects", needs("openssl"), () => {
   test("NET-6: are the host's own answers: of a request that the proxy refused there is none", async () => {
-    const host = await BoundHost.open((store) => new Ledger(store, { info: () => undefined, warn: () => undefined }));
+    const host = await BoundHost.open((parts) => new Ledger(parts));
     try {
       await host.keep("key", VALUE, { ...BINDING, hosts: ["bound.test", "self.test"] });
       const own = host.certificate("self", ["self.test"]);

@@ -3,7 +3,6 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer as createTcp, type Socket } from "node:net";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Approvals } from "../../src/rules/approvals/approvals.ts";
 import { Ledger } from "../../src/rules/effects/ledger.ts";
@@ -14,7 +13,6 @@ import { aSandboxRow } from "../support/rows.ts";
 import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-const quiet = { info: () => undefined, warn: () => undefined };
 const get = (at: string, path = "/"): string => `GET http://${at}${path} HTTP/1.1\r\nHost: ${at}\r\n\r\n`;
 
 describe("a sandbox against the server", () => {
@@ -272,13 +270,10 @@ describe("effects that are held", () => {
   let host: BoundHost;
   let approvals: Approvals;
   let token: string;
-  let ledger: Ledger | undefined;
 
   beforeEach(async () => {
-    host = await BoundHost.open((store) => (ledger = new Ledger(store, quiet, { holdMs: 100 })));
-    token = join(host.place, "approver-token");
-    approvals = new Approvals(host.store, host.audit, token);
-    if (ledger !== undefined) ledger.approvals = approvals;
+    host = await BoundHost.open((parts) => new Ledger({ ...parts, holdMs: 100 }));
+    ({ approvals, approverToken: token } = host);
     await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
     await host.lab.set({ effects: "hold" });
   });

@@ -9,6 +9,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { connect, getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
+import type { Logger } from "../../src/base/host/log.ts";
+import { Approvals } from "../../src/rules/approvals/approvals.ts";
 import { Audit } from "../../src/rules/audit/audit.ts";
 import type { EffectRecords } from "../../src/rules/network/effects.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
@@ -27,7 +29,10 @@ export interface HeardRequest {
   readonly body: Buffer;
 }
 
-type Effects = (store: Store) => EffectRecords;
+/** Makes what records effects, with what the host has by then. */
+type Effects = (parts: { readonly store: Store; readonly approvals: Approvals; readonly log: Logger }) => EffectRecords;
+
+const quiet: Logger = { info: () => undefined, warn: () => undefined };
 
 const ADDRESS = "127.0.0.2";
 
@@ -36,6 +41,9 @@ export class BoundHost {
   readonly heard: HeardRequest[] = [];
   readonly store: Store;
   readonly audit: Audit;
+  readonly approvals: Approvals;
+  /** File of the token that answers questions. */
+  readonly approverToken: string;
   readonly secrets: Secrets;
   readonly interceptor: SecretInterceptor;
   readonly lab: ProxyLab;
@@ -55,7 +63,9 @@ export class BoundHost {
     this.audit = audit;
     this.secrets = secrets;
     this.interceptor = new SecretInterceptor(secrets, this.place);
-    this.lab = new ProxyLab({ effects: effects?.(store) });
+    this.approverToken = join(place, "approver-token");
+    this.approvals = new Approvals(store, audit, this.approverToken);
+    this.lab = new ProxyLab({ effects: effects?.({ store, approvals: this.approvals, log: quiet }) });
     this.lab.interceptor = this.interceptor;
   }
 

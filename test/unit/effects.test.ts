@@ -16,6 +16,8 @@ import { eventually } from "../support/server.ts";
 let place: string;
 let store: Store;
 let ledger: Ledger;
+let approvals: Approvals;
+const log = { info: () => undefined, warn: () => undefined };
 const row = aSandboxRow({});
 const session = new Session(row.id, { ...NO_NETWORK, mode: "public", effects: "hold" });
 const request = { method: "DELETE", url: "http://shop.test/orders/1", body: Buffer.from("") };
@@ -25,7 +27,9 @@ beforeEach(async () => {
   place = mkdtempSync(join(tmpdir(), "viv-effects-"));
   store = await openSqliteStore(join(place, "vivarium.db"));
   await store.change((change) => change.putSandbox(row));
-  ledger = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 30 });
+  const audit = new Audit(store, join(place, "anchor"), () => undefined);
+  approvals = new Approvals(store, audit, join(place, "token"));
+  ledger = new Ledger({ store, log, approvals, holdMs: 30 });
 });
 afterEach(async () => {
   await store.close();
@@ -34,19 +38,14 @@ afterEach(async () => {
 
 describe("a request that is held", () => {
   test("NET-6: is refused with the id of the question when nobody answers in time", async () => {
-    const audit = new Audit(store, join(place, "anchor"), () => undefined);
-    ledger.approvals = new Approvals(store, audit, join(place, "token"));
     const refused = await ledger.begin(session, request, never);
-    const [asked] = await ledger.approvals.list(false);
+    const [asked] = await approvals.list(false);
     expect(refused).toMatchObject({ code: "effect_held", reason: expect.stringContaining(asked?.id ?? "nothing") });
     expect(await store.effects({ limit: 10 })).toMatchObject([{ state: "held", approval: asked?.id, method: "DELETE" }]);
   });
 
   test("NET-6: of two that are the same and wait at once, one yes sends one", async () => {
-    const audit = new Audit(store, join(place, "anchor"), () => undefined);
-    const approvals = (ledger.approvals = new Approvals(store, audit, join(place, "token")));
-    const patient = new Ledger(store, { info: () => undefined, warn: () => undefined }, { holdMs: 5_000 });
-    patient.approvals = approvals;
+    const patient = new Ledger({ store, log, approvals, holdMs: 5_000 });
     const both = [patient.begin(session, request, never), patient.begin(session, request, never)];
     const [asked, ...more] = await eventually(
       () => approvals.list(false),
@@ -65,8 +64,10 @@ describe("a request that is held", () => {
     expect(await ledger.begin(session, request, never)).toMatchObject({ code: "effect_held" });
   });
 
-  test("NET-6: is not sent while there is nobody to ask", async () => {
+  test("NET-6: is not sent, and no question is asked, once the sandbox is gone", async () => {
+    await store.change((change) => change.removeSandbox(row.id));
     expect(await ledger.begin(session, request, never)).toMatchObject({ verdict: "deny", code: "effect_held" });
+    expect(await approvals.list(false)).toEqual([]);
   });
 
   test("NET-6: is not sent when it can't be recorded", async () => {

@@ -32,17 +32,17 @@ export class Gateway implements Doors {
   readonly #log: Logger;
   readonly #doors = new Map<string, Server>();
   readonly #routes = Promise.withResolvers<Routes>();
-  readonly #models = Promise.withResolvers<ModelRoutes>();
+  readonly #models: ModelRoutes;
   #forget: ((sandbox: string) => void) | undefined;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, models: ModelRoutes) {
     this.#log = log;
+    this.#models = models;
   }
 
   /** Requests that came earlier are answered now. */
-  serve(routes: Routes, models: ModelRoutes): void {
+  serve(routes: Routes): void {
     this.#forget = (sandbox) => routes.forget(sandbox);
-    this.#models.resolve(models);
     this.#routes.resolve(routes);
   }
 
@@ -96,8 +96,7 @@ export class Gateway implements Doors {
       const routes = await this.#routes.promise;
       routes.admit(sandbox);
       refuseStrangers(message);
-      const models = await this.#models.promise;
-      if (models.isFor(message.url ?? "")) return await models.serve(sandbox, message, response);
+      if (this.#models.isFor(message.url ?? "")) return await this.#models.serve(sandbox, message, response);
       send(response, await routes.answer(sandbox, await readRequest(message, gone.signal)));
     } catch (error) {
       const known = VivError.from(error);

@@ -24,7 +24,6 @@ import { OWNER } from "../../base/schema/audit.ts";
 import type { ParsedOf } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
-import type { Doctor, ServerStatus } from "../../base/schema/server.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Experiments } from "../../work/experiments/experiments.ts";
 import type { Refreshing } from "../../work/refresh/refresh.ts";
@@ -38,6 +37,7 @@ import { modelHandlers } from "./models.ts";
 import { policyHandlers } from "./policy.ts";
 import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
+import type { ServerView } from "./server-status.ts";
 import { Recording } from "./recording.ts";
 import type { Engine, EventOptions, Handlers, Streams, Use } from "./operations.ts";
 
@@ -54,8 +54,7 @@ export interface EngineParts {
   /** Absent where there is no cell. */
   readonly promotions: Promotions | undefined;
   readonly events: EventFeed;
-  readonly status: () => Promise<ServerStatus>;
-  readonly doctor: () => Promise<Doctor>;
+  readonly view: ServerView;
   /** Begins the end of the server. */
   readonly shutdown: () => void;
   /** Folder for spooled uploads. */
@@ -193,8 +192,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       };
     },
 
-    status: () => engine.status(),
-    doctor: () => engine.doctor(),
+    status: () => engine.view.status(),
+    doctor: () => engine.view.doctor(),
     trust: (input) => trust(engine, input),
     prune: ({ all }) => prune(engine, all),
     shutdown: async () => (engine.shutdown(), OK),

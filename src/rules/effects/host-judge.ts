@@ -15,24 +15,31 @@ import type { Store } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { HostPolicies, type HostPolicy } from "./host-policies.ts";
 
+export interface HostJudgeParts {
+  readonly store: Store;
+  readonly approvals: Approvals;
+  /** How long a connection waits for the answer of a person. */
+  readonly holdMs?: number;
+  readonly reach?: (point: string) => void;
+  /** Reads the hosts anew that people opened. */
+  readonly renew?: () => Promise<void>;
+}
+
 export class HostJudge implements Judge {
   readonly #store: Store;
   readonly #policies: HostPolicies;
   readonly #holdMs: number;
   readonly #reach: (point: string) => void;
   readonly #renew: () => Promise<void>;
-  /** There once the server has it; until then nothing goes out. */
-  approvals: Approvals | undefined;
+  readonly #approvals: Approvals;
 
-  constructor(
-    store: Store,
-    options: { readonly holdMs?: number; readonly reach?: (point: string) => void; readonly renew?: () => Promise<void> } = {},
-  ) {
+  constructor({ store, approvals, holdMs = LIMITS.effectHoldMs, reach = () => undefined, renew = async () => undefined }: HostJudgeParts) {
     this.#store = store;
+    this.#approvals = approvals;
     this.#policies = new HostPolicies(store);
-    this.#holdMs = options.holdMs ?? LIMITS.effectHoldMs;
-    this.#reach = options.reach ?? (() => undefined);
-    this.#renew = options.renew ?? (async () => undefined);
+    this.#holdMs = holdMs;
+    this.#reach = reach;
+    this.#renew = renew;
   }
 
   async judge(session: Session, question: Question, ruling: Allowed, signal?: AbortSignal): Promise<Ruling | undefined> {
@@ -45,10 +52,10 @@ export class HostJudge implements Judge {
 
   /** Registries that the settings of the machine name are worth a question. */
   async opens(session: Session, { host, port }: Question, signal: AbortSignal | undefined): Promise<"opened" | Denied | undefined> {
-    const { approvals } = this;
+    const approvals = this.#approvals;
     const row = await this.#store.sandbox(session.sandbox);
     const file = row === undefined ? undefined : await registryFile(row.project, row.home, host, port);
-    if (approvals === undefined || row === undefined || file === undefined) return undefined;
+    if (row === undefined || file === undefined) return undefined;
     const asking = registryQuestion(row, { host, port }, file);
     const patience = AbortSignal.any([AbortSignal.timeout(this.#holdMs), ...(signal === undefined ? [] : [signal])]);
     for (;;) {
@@ -98,8 +105,7 @@ export class HostJudge implements Judge {
   }
 
   async #policy(row: SandboxRow): Promise<HostPolicy> {
-    if (this.approvals === undefined) throw new Error("the server is starting or stopping");
-    return this.#policies.of(row, this.approvals);
+    return this.#policies.of(row, this.#approvals);
   }
 
   async #judged(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined> {
@@ -122,8 +128,7 @@ export class HostJudge implements Judge {
 
   /** The question whose yes is used, or the refusal; nothing where another connection has used the yes and it is to be asked anew. */
   async #ask(asking: Asking, patience: AbortSignal, signal: AbortSignal | undefined): Promise<string | Denied | undefined> {
-    const { approvals } = this;
-    if (approvals === undefined) return deny("host_held", "Nobody can be asked now.", "Try again in a moment.");
+    const approvals = this.#approvals;
     const told = { patience, signal, asked: () => this.#reach("network.asked") };
     const asked = await askPerson({ approvals, store: this.#store }, asking, told);
     if (asked.answer === "again") return undefined;

@@ -17,19 +17,28 @@ const MOST_URL = 2048;
 /** Entries of a sandbox among which the one of a question is looked for. */
 const LOOKED_THROUGH = 200;
 
+export interface LedgerParts {
+  readonly store: Store;
+  readonly log: Logger;
+  readonly approvals: Approvals;
+  /** How long a request that is held waits for its answer. */
+  readonly holdMs?: number;
+  readonly reach?: (point: string) => void;
+}
+
 export class Ledger implements EffectRecords {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #holdMs: number;
   readonly #reach: (point: string) => void;
-  /** There once the server has it; until then nothing that is held goes out. */
-  approvals: Approvals | undefined;
+  readonly #approvals: Approvals;
 
-  constructor(store: Store, log: Logger, options: { holdMs?: number; reach?: ((point: string) => void) | undefined } = {}) {
+  constructor({ store, log, approvals, holdMs = LIMITS.effectHoldMs, reach = () => undefined }: LedgerParts) {
     this.#store = store;
     this.#log = log;
-    this.#holdMs = options.holdMs ?? LIMITS.effectHoldMs;
-    this.#reach = options.reach ?? (() => undefined);
+    this.#approvals = approvals;
+    this.#holdMs = holdMs;
+    this.#reach = reach;
   }
 
   async begin(session: Session, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
@@ -65,7 +74,7 @@ export class Ledger implements EffectRecords {
 
   async #hold(entry: Effect, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
     const row = await this.#store.sandbox(entry.sandbox);
-    if (this.approvals === undefined || row === undefined) return deny("effect_held", "Nobody can be asked now.", "Try again in a moment.");
+    if (row === undefined) return deny("effect_held", "The sandbox is not known any more.", "Go on without it.");
     const question: Question = {
       sandbox: row.id,
       sandboxName: row.name,
@@ -76,16 +85,16 @@ export class Ledger implements EffectRecords {
       reason: "The request can change something outside.",
       always: null,
     };
-    if (await this.approvals.use(question)) return this.#allowed(entry);
+    if (await this.#approvals.use(question)) return this.#allowed(entry);
     const waiting = (await this.#store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
     if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "effect" && target === question.target))
       return deny("effect_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
-    const asked = await this.approvals.ask(question);
+    const asked = await this.#approvals.ask(question);
     const held: Effect = { ...entry, state: "held", approval: asked.id };
     await this.#put(held);
     this.#reach("effect.held");
-    const answer = await this.approvals.wait(asked.id, AbortSignal.any([signal, AbortSignal.timeout(this.#holdMs)]));
-    if (!signal.aborted && (await this.approvals.use(question))) return this.#allowed(held);
+    const answer = await this.#approvals.wait(asked.id, AbortSignal.any([signal, AbortSignal.timeout(this.#holdMs)]));
+    if (!signal.aborted && (await this.#approvals.use(question))) return this.#allowed(held);
     if (answer.state === "waiting" || answer.state === "approved")
       return deny(
         "effect_held",

@@ -5,10 +5,11 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
 import { comparedBase } from "../projects/bases.ts";
-import type { Backend, Parts } from "../shared/parts.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Backend } from "../../machine/backends.ts";
 
 const COMMIT = /^[0-9a-f]{40,64}$/;
-const BRANCH = /^refs\/reader\/[\w./-]+$/;
+const BRANCH = /^refs\/heads\/[\w./-]+$/;
 const MODULE = /^\s*\[submodule "([\w./-]+)"\]\s*$/;
 
 /** Reads single files out of layers, the topmost that has one. */

@@ -3,7 +3,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { PROJECT_SLOT, type Sides, type SystemPart, type VolumeOrSnapshot } from "../../machine/volumes/volumes.ts";
 import { comparedBase } from "../projects/bases.ts";
-import type { Backend } from "../shared/parts.ts";
+import type { Backend } from "../../machine/backends.ts";
 
 export async function sidesOf(backend: Backend, row: SandboxRow): Promise<Sides> {
   return backend.volumes.sides(keptOf(row), comparedBase(row), PROJECT_SLOT);

@@ -6,7 +6,8 @@ import type { SandboxRow } from "../../base/store/rows.ts";
 import { comparedBase, openBase } from "../projects/bases.ts";
 import { sidesOf } from "./diff.ts";
 import { withCommitReader } from "./commit-reader.ts";
-import type { Backend, Parts } from "../shared/parts.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Backend } from "../../machine/backends.ts";
 import { captureRequest, openProject } from "../projects/projects.ts";
 
 export async function staleness(parts: Parts, row: SandboxRow): Promise<Staleness> {

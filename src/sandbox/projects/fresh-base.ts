@@ -2,7 +2,8 @@
 import type { Base } from "../../base/store/rows.ts";
 import { describe } from "../../base/host/log.ts";
 import { dropUnused } from "./bases.ts";
-import type { Backend, Parts } from "../shared/parts.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Backend } from "../../machine/backends.ts";
 import type { ProjectView } from "./projects.ts";
 import type { Registry } from "../shared/registry.ts";
 import { captureBase } from "./service-data.ts";

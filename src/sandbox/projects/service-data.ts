@@ -11,7 +11,8 @@ import { likeReality } from "../../machine/capture/gitconfig.ts";
 import { readPeople } from "../../machine/capture/people.ts";
 import { listeningPorts } from "../../base/host/listening.ts";
 import type { Service } from "../../base/schema/config.ts";
-import type { Backend, Parts } from "../shared/parts.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Backend } from "../../machine/backends.ts";
 import { captureRequest, refuseHiding, type ProjectView } from "./projects.ts";
 import { removeTree, takeData, type Take } from "./service-takes.ts";
 

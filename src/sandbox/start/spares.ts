@@ -11,7 +11,7 @@ import { describe, type Logger } from "../../base/host/log.ts";
 import { isRunning } from "../../base/host/processes.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import type { Backend } from "../shared/parts.ts";
+import type { Backend } from "../../machine/backends.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 
 /** What two sandboxes must share for one to stand in for the other; of the network, only how it is likely to be. */

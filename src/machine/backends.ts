@@ -1,0 +1,57 @@
+/** The ways to isolate that a machine has, each with its storage. */
+import type { Tool } from "../base/host/tool.ts";
+import { VivError } from "../base/schema/errors.ts";
+import type { DriverName } from "../base/schema/sandbox.ts";
+import type { Capture } from "./capture/capture.ts";
+import type { Driver } from "./drivers/drivers.ts";
+import type { Gather } from "./volumes/gather.ts";
+import type { TakeOut } from "./volumes/take-out.ts";
+import type { Volumes } from "./volumes/volumes.ts";
+
+/** A driver with the storage and the capture it works with. */
+export interface Backend {
+  readonly driver: Driver;
+  readonly volumes: Volumes;
+  readonly capture: Capture;
+  /** Compares a captured folder with what a sandbox made of it, and takes contents out where asked. */
+  readonly gather: Gather;
+  readonly takeOut: TakeOut;
+  /** Runs programs of the host where that is cheaper than to do it here. */
+  readonly tool?: Tool;
+}
+
+/** The ways to isolate that this machine has. */
+export class Backends {
+  readonly #all: ReadonlyMap<DriverName, Backend>;
+
+  constructor(all: readonly Backend[]) {
+    this.#all = new Map(all.map((backend) => [backend.driver.name, backend]));
+  }
+
+  has(name: DriverName): boolean {
+    return this.#all.has(name);
+  }
+
+  get(name: DriverName): Backend {
+    const backend = this.#all.get(name);
+    if (backend === undefined) throw new VivError("no_walls", `The driver ${name} is not available on this machine.`);
+    return backend;
+  }
+
+  /** The backend of a sandbox. */
+  of(row: { readonly driver: DriverName }): Backend {
+    return this.get(row.driver);
+  }
+
+  /** The one with the strongest walls. */
+  get best(): Backend {
+    const [first] = this.#all.values();
+    if (first === undefined) throw new Error("a machine has one way to isolate at least");
+    return first;
+  }
+
+  /** The strongest walls first. */
+  all(): Backend[] {
+    return [...this.#all.values()];
+  }
+}

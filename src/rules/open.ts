@@ -1,0 +1,52 @@
+/** Opens what decides and what remembers: audit, approvals, secrets, model APIs and the proxy, in the order in which they need each other. */
+import { join } from "node:path";
+import type { State } from "../base/open.ts";
+import type { Closers } from "../base/host/closers.ts";
+import { describe } from "../base/host/log.ts";
+import { Actions } from "./actions/actions.ts";
+import { Approvals } from "./approvals/approvals.ts";
+import { Audit } from "./audit/audit.ts";
+import { openEgress } from "./effects/open-egress.ts";
+import type { Models } from "./models/models.ts";
+import { openModels } from "./models/open.ts";
+import type { Egress } from "./network/egress.ts";
+import { PrivateHosts } from "./network/private-hosts.ts";
+import type { Secrets } from "./secrets/secrets.ts";
+
+export interface RulesOptions {
+  /** Notes that a sandbox is in use. */
+  readonly touch: (sandbox: string) => void;
+  /** The server's own ports, which it has only once it listens. */
+  readonly ownPorts: () => readonly number[];
+  /** Called at named points; tests kill the process there. */
+  readonly reach: (point: string) => void;
+}
+
+export interface Rules {
+  readonly audit: Audit;
+  readonly approvals: Approvals;
+  readonly secrets: Secrets;
+  readonly models: Models;
+  /** Hosts with private addresses that people opened beside the user's config. */
+  readonly privateHosts: PrivateHosts;
+  /** The proxy: the only way out of sandboxes. */
+  readonly egress: Egress;
+  readonly actions: Actions;
+}
+
+export async function openRules(
+  { paths, store, user, log }: State,
+  { touch, ownPorts, reach }: RulesOptions,
+  closers: Closers,
+): Promise<Rules> {
+  const trouble = (error: unknown, lost: number): void => log.warn("trouble with the audit trail", { lost, error: describe(error) });
+  const audit = new Audit(store, join(paths.home, "audit-anchor"), trouble, { reach });
+  closers.add(() => audit.close());
+  const approvals = new Approvals(store, audit, join(paths.home, "approver-token"), reach);
+  const { secrets, models } = await openModels({ store, audit, approvals, user, log, touch }, paths.home);
+  const privateHosts = await PrivateHosts.open(store);
+  const { interceptor } = models;
+  const egress = openEgress({ store, log, audit, approvals, privateHosts, interceptor, user: user.network, ownPorts, reach });
+  closers.add(() => egress.closeAll());
+  return { audit, approvals, secrets, models, privateHosts, egress, actions: new Actions({ store, audit, approvals, user, reach }) };
+}

@@ -1,0 +1,115 @@
+/** Opens the sandboxes: finds those of the server before, and looks after all of them from then on. */
+import { homedir } from "node:os";
+import type { State } from "../base/open.ts";
+import type { Closers } from "../base/host/closers.ts";
+import { IdRanges } from "../base/host/id-ranges.ts";
+import { KeyedLocks } from "../base/host/locks.ts";
+import { describe } from "../base/host/log.ts";
+import { Rounds } from "../base/host/rounds.ts";
+import { freeRanges } from "../base/host/subids.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { Backends } from "../machine/backends.ts";
+import type { Rules } from "../rules/open.ts";
+import type { Live } from "./shared/live.ts";
+import { Mending } from "./mending.ts";
+import type { Doors, Parts } from "./shared/parts.ts";
+import { Reaper } from "./reaper.ts";
+import { Recovery } from "./recovery.ts";
+import { Registry } from "./shared/registry.ts";
+import { Sandboxes } from "./sandboxes.ts";
+
+export interface SandboxOptions {
+  readonly backends: Backends;
+  readonly rules: Pick<Rules, "egress" | "privateHosts" | "models">;
+  readonly gateway: Doors;
+  readonly live: Live;
+  /** Called at named points; tests kill the process there. */
+  readonly reach: (point: string) => void;
+}
+
+export interface SandboxFloor {
+  readonly parts: Parts;
+  readonly registry: Registry;
+  readonly sandboxes: Sandboxes;
+  readonly recovery: Recovery;
+}
+
+export async function openSandboxes(state: State, options: SandboxOptions, closers: Closers): Promise<SandboxFloor> {
+  const parts = partsOf(state, options);
+  const registry = new Registry(idRanges(state));
+  closers.add(() => registry.close());
+  const sandboxes = new Sandboxes(parts, registry);
+  closers.add(() => sandboxes.commands.close());
+  closers.add(() => sandboxes.creation.spares.close());
+  closers.add(() => sandboxes.holds.close());
+  const failed = (error: unknown): void => state.log.warn("hosts that people opened could not be read", { error: describe(error) });
+  closers.add(parts.privateHosts.watch(() => sandboxes.networks.renew(), failed));
+  listenForEnds(parts, sandboxes);
+  const recovery = new Recovery(parts, sandboxes, registry);
+  await recovery.recover();
+  await lookAfter(state, parts, sandboxes, recovery, closers);
+  return { parts, registry, sandboxes, recovery };
+}
+
+function partsOf(state: State, { backends, rules, gateway, live, reach }: SandboxOptions): Parts {
+  const { store, user, machine, paths, log, restoration, reserve } = state;
+  const { egress, privateHosts, models } = rules;
+  const places = { uid: machine.uid, home: homedir(), state: paths.home };
+  return {
+    store,
+    backends,
+    user,
+    ...places,
+    log,
+    restoration,
+    reserve,
+    locks: new KeyedLocks(),
+    live,
+    egress,
+    privateHosts,
+    gateway,
+    models,
+    reach,
+  };
+}
+
+function idRanges({ owner, paths, machine }: State): IdRanges {
+  const places = [freeRanges(LIMITS.uidRangeStart, LIMITS.uidRangeSize), freeRanges(LIMITS.largeIdsStart, LIMITS.largeIds)];
+  const isFree = (range: number): boolean => places.every((isFreeThere) => isFreeThere(range));
+  return new IdRanges({ owner, home: paths.home, isFree, shared: machine.mode === "root" });
+}
+
+function listenForEnds({ backends, log }: Parts, sandboxes: Sandboxes): void {
+  for (const { driver } of backends.all()) {
+    driver.onExit((sandbox) => {
+      sandboxes.exited(sandbox).catch((error: unknown) => log.warn("end of a sandbox not handled", { sandbox, error: describe(error) }));
+    });
+  }
+}
+
+async function lookAfter(
+  { log, reserve, isDisowned }: State,
+  parts: Parts,
+  sandboxes: Sandboxes,
+  recovery: Recovery,
+  closers: Closers,
+): Promise<void> {
+  await reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
+  const reaper = new Reaper(parts, sandboxes);
+  const mending = new Mending(parts, sandboxes);
+  const rounds = new Rounds(log);
+  closers.add(() => rounds.close());
+  rounds.every(
+    "reaper",
+    () => reaper.restMs,
+    () => reaper.look(),
+  );
+  rounds.every(
+    "finishing what broke off",
+    () => recovery.retryMs,
+    () => recovery.retry(),
+  );
+  rounds.every("mending", LIMITS.mendEveryMs, () => mending.look());
+  rounds.every("keeping space back", LIMITS.reconcileEveryMs, () => reserve.fill());
+  rounds.every("reconciler", LIMITS.reconcileEveryMs, async () => isDisowned() || recovery.reconcile());
+}

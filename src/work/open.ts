@@ -1,0 +1,63 @@
+/** Opens what is done with sandboxes: checks, promotions, experiments and refreshes. What a server before left half done goes on. */
+import { join } from "node:path";
+import type { State } from "../base/open.ts";
+import type { CellHost } from "../base/host/cell-host.ts";
+import type { Closers } from "../base/host/closers.ts";
+import { Rounds } from "../base/host/rounds.ts";
+import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
+import type { Rules } from "../rules/open.ts";
+import type { SandboxFloor } from "../sandbox/open.ts";
+import { Clones } from "./checks/clones.ts";
+import { Verification } from "./checks/verification.ts";
+import { Experiments } from "./experiments/experiments.ts";
+import { Promotions, type PromotionParts } from "./promotion/promotions.ts";
+import { Transactions } from "./promotion/transaction.ts";
+import { Refreshing, type CommonGround } from "./refresh/refresh.ts";
+
+export interface Work {
+  readonly experiments: Experiments;
+  /** Absent where there is no cell. */
+  readonly promotions: Promotions | undefined;
+  readonly refreshing: Refreshing;
+}
+
+export async function openWork(
+  state: State,
+  { audit }: Rules,
+  { parts, registry, sandboxes }: SandboxFloor,
+  host: CellHost | undefined,
+  closers: Closers,
+): Promise<Work> {
+  const { temporary } = state;
+  const clones = new Clones(parts, sandboxes);
+  const verification = new Verification(parts, sandboxes, clones);
+  const promotions = await openPromotions(state, { parts, audit, registry, sandboxes, verification, temporary }, host, closers);
+  const experiments = new Experiments({ parts, sandboxes, clones, verification, temporary }, async (winner) => {
+    if (promotions === undefined) throw new VivError("unsupported", "Nothing here promotes.");
+    return promotions.promoteWinner(winner);
+  });
+  closers.add(() => experiments.close());
+  const common: CommonGround = promotions?.common ?? (async (_store, _row, _snapshot, sides) => sides);
+  const refreshing = new Refreshing({ parts, registry, sandboxes, common, temporary });
+  await experiments.resume();
+  return { experiments, promotions, refreshing };
+}
+
+/** Writing to real projects takes the cell, walls or not. */
+async function openPromotions(
+  { paths, log }: State,
+  all: Omit<PromotionParts, "transactions" | "folder">,
+  host: CellHost | undefined,
+  closers: Closers,
+): Promise<Promotions | undefined> {
+  if (host === undefined) return undefined;
+  const transactions = new Transactions(host, join(paths.home, "transactions"), all.parts.reach);
+  const promotions = new Promotions({ ...all, transactions, folder: join(paths.home, "promotions") });
+  closers.add(() => promotions.close());
+  await promotions.recover();
+  const rounds = new Rounds(log);
+  closers.add(() => rounds.close());
+  rounds.every("finishing promotions", LIMITS.reconcileEveryMs, () => promotions.retry());
+  return promotions;
+}
