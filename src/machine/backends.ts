@@ -20,7 +20,7 @@ export interface Backend {
   readonly tool?: Tool;
 }
 
-/** The ways to isolate that this machine has. */
+/** The ways to isolate that this machine has. A sandbox's row holds its driver's name for one reason: to find its backend again. */
 export class Backends {
   readonly #all: ReadonlyMap<DriverName, Backend>;
 
@@ -28,19 +28,21 @@ export class Backends {
     this.#all = new Map(all.map((backend) => [backend.driver.name, backend]));
   }
 
-  has(name: DriverName): boolean {
-    return this.#all.has(name);
+  /** The backend that a config asks for; undefined where this machine does not have it. */
+  find(name: DriverName): Backend | undefined {
+    return this.#all.get(name);
   }
 
-  get(name: DriverName): Backend {
-    const backend = this.#all.get(name);
-    if (backend === undefined) throw new VivError("no_walls", `The driver ${name} is not available on this machine.`);
-    return backend;
+  /** Whether this machine has the backend of a sandbox. */
+  has(row: { readonly driver: DriverName }): boolean {
+    return this.#all.has(row.driver);
   }
 
   /** The backend of a sandbox. */
   of(row: { readonly driver: DriverName }): Backend {
-    return this.get(row.driver);
+    const backend = this.#all.get(row.driver);
+    if (backend === undefined) throw new VivError("no_walls", `The driver ${row.driver} is not available on this machine.`);
+    return backend;
   }
 
   /** The one with the strongest walls. */
@@ -48,6 +50,16 @@ export class Backends {
     const [first] = this.#all.values();
     if (first === undefined) throw new Error("a machine has one way to isolate at least");
     return first;
+  }
+
+  /** The strongest walls; undefined where this machine has none. */
+  walled(): Backend | undefined {
+    return this.all().find(({ driver }) => driver.capabilities.walled);
+  }
+
+  /** The way without walls, for callers who accept to go without. */
+  unwalled(): Backend | undefined {
+    return this.all().find(({ driver }) => !driver.capabilities.walled);
   }
 
   /** The strongest walls first. */

@@ -26,12 +26,12 @@ export class Mending {
 
   /** Sandboxes whose disk takes no writes any more are over: they end, and their storage is opened again. */
   async #mend(backend: Backend, repair: NonNullable<Backend["volumes"]["repair"]>): Promise<void> {
-    const { live, locks, log, store } = this.#parts;
+    const { backends, live, locks, log, store } = this.#parts;
     log.warn("the storage was stopped by a full or failing disk and is opened again", { driver: backend.driver.name });
     for (const [id] of live.entries()) {
       await locks.run(id, async () => {
         const row = await store.sandbox(id);
-        if (row?.driver === backend.driver.name) await this.#sandboxes.ending.fail(row, { outcome: "lost", reason: REASON });
+        if (row !== undefined && backends.of(row) === backend) await this.#sandboxes.ending.fail(row, { outcome: "lost", reason: REASON });
       });
     }
     await this.#sandboxes.creation.spares.clear();

@@ -3,7 +3,6 @@
  * nor is in use: `WORK_SHARE` is what counts as work, `uses.ts` holds the uses.
  */
 import { describe } from "../base/host/log.ts";
-import { isRunning } from "../base/host/processes.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
 import type { LiveSandbox } from "./shared/live.ts";
 import type { Parts } from "./shared/parts.ts";
@@ -50,7 +49,7 @@ export class Reaper {
 
   async #lookAt(row: SandboxRow, live: LiveSandbox, interval: number): Promise<void> {
     if (row.idleMs > 0) this.#shortestIdle = Math.min(this.#shortestIdle, row.idleMs);
-    if (!isRunning(live.walls.launched.pid)) return this.#sandboxes.exited(row.id);
+    if (!(await live.walls.isAlive())) return this.#sandboxes.exited(row.id);
     const use = await live.walls.usage();
     const worked = (use.cpuMs ?? 0) - live.cpuMs > interval * WORK_SHARE;
     live.cpuMs = use.cpuMs ?? 0;

@@ -57,7 +57,7 @@ export class Recovery {
 
   async #recoverOne(row: SandboxRow): Promise<void> {
     const { ending } = this.#sandboxes;
-    if (!this.#parts.backends.has(row.driver)) {
+    if (!this.#parts.backends.has(row)) {
       // Nothing can be told about it until a server comes that has its driver: it is left to run.
       this.#parts.log.warn("the driver of a sandbox is not available", { sandbox: row.id, driver: row.driver });
       return;

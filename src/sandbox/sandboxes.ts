@@ -1,8 +1,6 @@
 /** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
 import { isDeepStrictEqual } from "node:util";
 import { describe } from "../base/host/log.ts";
-import { startOf } from "../base/host/process-group.ts";
-import { isRunning } from "../base/host/processes.ts";
 import type { Audit } from "../rules/audit/audit.ts";
 import type { CommandResult } from "../base/schema/command.ts";
 import type { CreateInput } from "../base/schema/contracts.ts";
@@ -121,7 +119,7 @@ export class Sandboxes {
       environmentLeftOut: row.environmentLeftOut,
       masked,
       use: { memoryBytes: use?.memoryBytes ?? null, cpuMs: use?.cpuMs ?? null, processes: use?.processes ?? null, diskBytes },
-      processId: row.launched?.pid || null,
+      processId: live?.walls.processId ?? null,
     };
   }
 
@@ -287,8 +285,7 @@ export class Sandboxes {
       const live = this.#parts.live.get(id);
       if (row === undefined || live === undefined) return;
       // A rollback that came first has launched another one.
-      const { pid, start } = live.walls.launched;
-      if (isRunning(pid) && (await startOf(pid)) === start) return;
+      if (await live.walls.isAlive()) return;
       await this.ending.fail(row, { outcome: "failed", reason: "Process 1 of the sandbox ended unexpectedly." });
     });
   }

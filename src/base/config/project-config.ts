@@ -10,6 +10,7 @@ import { hostLines, type HostLines } from "./host-lines.ts";
 import { ProjectConfig, UserConfig, WIDENING_KEYS } from "../schema/config.ts";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
+import { IS_WALLED } from "../schema/sandbox.ts";
 
 export const CONFIG_NAME = "vivarium.json";
 const MAX_CONFIG_BYTES = 1024 ** 2;
@@ -94,7 +95,7 @@ function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): u
     case "sudo":
       return config.sudo ? true : undefined;
     case "driver":
-      return config.driver === "folder" ? "folder" : undefined;
+      return config.driver === undefined || IS_WALLED[config.driver] ? undefined : config.driver;
     case "limits":
       return used(aboveDefaults(config.limits));
     case "idle":
@@ -131,7 +132,7 @@ function tightened(config: ProjectConfig): ProjectConfig {
   const { limit, ...capture } = config.capture;
   return {
     ...rest,
-    ...(driver === "native" ? { driver } : {}),
+    ...(driver !== undefined && IS_WALLED[driver] ? { driver } : {}),
     ...(idle !== undefined && isWithinIdle(idle) ? { idle } : {}),
     limits: Object.fromEntries(Object.entries(config.limits).filter(([key]) => !(key in tooMuch))),
     capture: { ...capture, ...(limit !== undefined && limit <= LIMITS.maxCapturedBytes ? { limit } : {}) },

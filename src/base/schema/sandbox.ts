@@ -34,6 +34,8 @@ export const LimitsHeld = z
 
 export const DriverName = z.enum(["native", "folder"]).describe("How the sandbox is isolated.");
 export type DriverName = z.infer<typeof DriverName>;
+/** Which drivers put walls around a sandbox; a config that asks for another one widens. */
+export const IS_WALLED: Readonly<Record<DriverName, boolean>> = { native: true, folder: false };
 
 export const LiveFolder = z
   .object({

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DriverName } from "./sandbox.ts";
 
 export const ServerStatus = z
   .object({
@@ -8,7 +9,7 @@ export const ServerStatus = z
     home: z.string().describe("State folder."),
     log: z.string().describe("Log file of the server."),
     listen: z.string().nullable().describe("Address it listens on besides its socket."),
-    driver: z.enum(["native", "none"]).describe("Walls in use."),
+    driver: z.enum([...DriverName.options, "none"]).describe("Walls in use."),
     mode: z.enum(["root", "user", "none"]).describe("root: whole machine with all users. user: one mapped user. none: no walls."),
     storage: z.enum(["btrfs", "plain", "folder"]).describe("Where volumes live."),
     limitsHeld: z.enum(["hard", "watched"]).describe("How limits are held."),

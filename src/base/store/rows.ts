@@ -7,15 +7,8 @@ import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { CaptureReport, Limits, LiveFolder, Sandbox, Snapshot } from "../schema/sandbox.ts";
 import type { Secret } from "../schema/secret.ts";
 
-/** What is enough to find a launched sandbox again after a restart of the server. */
-export interface Launched {
-  readonly pid: number;
-  readonly start: string;
-  /** Id of the boot it was launched in. */
-  readonly boot: string;
-  /** Id of the state folder it belongs to; absent where it was launched before folders had one. */
-  readonly owner?: string;
-}
+/** What a driver keeps to find a launched sandbox again after a restart of the server. Only that driver reads it. */
+export type Launched = object;
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
 export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes"> {

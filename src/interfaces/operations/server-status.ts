@@ -34,7 +34,7 @@ export class ServerView {
       home: paths.home,
       log: paths.log,
       listen: port === null ? null : `http://127.0.0.1:${port}`,
-      driver: this.#backends.has("native") ? "native" : "none",
+      driver: this.#backends.walled()?.driver.name ?? "none",
       mode: machine.mode,
       storage: volumes.name,
       limitsHeld: this.#limitsHeld,

@@ -129,7 +129,12 @@ export interface FileOperations {
 
 /** A launched sandbox. */
 export interface Walls {
+  /** For the sandbox's row, and for adopt() after a restart of the server. */
   readonly launched: Launched;
+  /** Process 1 as the host numbers it, for people alone; null where there is none. */
+  readonly processId: number | null;
+  /** Whether it can still run commands: false once its process 1 has ended, or stop() has begun. Cheap enough for every create. */
+  isAlive(): Promise<boolean>;
   /** Throws `cell_incompatible` when another version launched it, whose processes this one can't speak with. */
   greet(): Promise<void>;
   exec(request: ExecRequest): Promise<RunningCommand>;

@@ -231,7 +231,7 @@ export class Commands {
     const before = live.counters;
     const use = await live.walls.usage();
     live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };
-    const storageDamaged = this.#damage.since(live.driver.name) > 0;
+    const storageDamaged = this.#damage.since(live.driver) > 0;
     if (storageDamaged) this.#damage.mark(command.sandbox, `command ${command.id}`);
     return {
       outOfMemory: use.outOfMemory > before.outOfMemory,

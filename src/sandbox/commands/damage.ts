@@ -1,8 +1,8 @@
 /** Storage that fails under a sandbox: whoever notices says so, the sandbox is marked, and the rest goes on. */
-import type { FileOperations } from "../../machine/drivers/drivers.ts";
+import type { Driver, FileOperations } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { DriverName } from "../../base/schema/sandbox.ts";
+import type { Volumes } from "../../machine/volumes/volumes.ts";
 import type { Parts } from "../shared/parts.ts";
 import { isFinal } from "../shared/state.ts";
 
@@ -11,26 +11,28 @@ const REASON =
 
 export class Damage {
   readonly #parts: Parts;
-  /** Errors of each storage that were told already. */
-  readonly #told = new Map<DriverName, number>();
+  /** The storage of each driver, and how many of its errors were told already. */
+  readonly #storages = new Map<Driver, { readonly volumes: Volumes; told: number }>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    for (const { driver, volumes } of parts.backends.all()) this.#told.set(driver.name, volumes.errors() ?? 0);
+    for (const { driver, volumes } of parts.backends.all()) this.#storages.set(driver, { volumes, told: volumes.errors() ?? 0 });
   }
 
-  /** How many errors a storage has met since this was last asked. */
-  since(driver: DriverName): number {
-    const now = this.#parts.backends.get(driver).volumes.errors();
-    const before = this.#told.get(driver) ?? 0;
-    if (now !== undefined) this.#told.set(driver, now);
-    return Math.max(0, (now ?? before) - before);
+  /** How many errors the storage of a driver has met since this was last asked. */
+  since(driver: Driver): number {
+    const storage = this.#storages.get(driver);
+    const now = storage?.volumes.errors();
+    if (storage === undefined || now === undefined) return 0;
+    const before = storage.told;
+    storage.told = now;
+    return Math.max(0, now - before);
   }
 
   /** Errors that no command and no request was hurt by, as far as is known. */
   async tell(): Promise<void> {
-    for (const { driver } of this.#parts.backends.all()) {
-      const errors = this.since(driver.name);
+    for (const driver of this.#storages.keys()) {
+      const errors = this.since(driver);
       if (errors > 0) await this.#parts.store.change((change) => change.event("storage.damaged", null, { driver: driver.name, errors }));
     }
   }

@@ -31,7 +31,7 @@ export async function narrowed(parts: Pick<Parts, "store" | "user">, row: Sandbo
 /** The same for a fork. It is a new sandbox: where it holds what can't be taken from it, it is not made. */
 export async function narrowedFork(parts: Pick<Parts, "store" | "user" | "backends">, row: SandboxRow): Promise<SandboxRow> {
   const now = await configNow(parts, row);
-  if (row.driver === "folder" && now.config.driver !== "folder" && parts.backends.has("native"))
+  if (!row.walled && now.config.driver !== row.driver && parts.backends.walled() !== undefined)
     throw new VivError("unsupported", `A fork of ${row.name} would have no walls, and a new sandbox of ${row.project} would.`, INSTEAD);
   const before = new Set(maskedInside(row.project, row.masked));
   const added = maskedInside(row.project, [...now.config.mask, ...parts.user.mask]).filter((path) => !before.has(path));

@@ -23,7 +23,7 @@ import { removeTree, takeData, type Take } from "./service-takes.ts";
 export async function captureBase(parts: Parts, view: ProjectView, { driver, capture }: Backend, data: "fresh" | "last"): Promise<Base> {
   const services = Object.entries(view.config.services);
   // Without walls no service is started.
-  if (services.length === 0 || driver.name !== "native") return capture.base(captureRequest(view, parts.user));
+  if (services.length === 0 || !driver.capabilities.walled) return capture.base(captureRequest(view, parts.user));
   refuseHiding(view);
   const asked = data === "fresh" ? Date.now() : 0;
   return parts.locks.run(`services:${view.row.id}`, async () => {

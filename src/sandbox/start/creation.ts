@@ -9,7 +9,6 @@ import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { networkRules } from "../../base/schema/network.ts";
-import type { DriverName } from "../../base/schema/sandbox.ts";
 import type { Change } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { VolumePaths, VolumeSource } from "../../machine/volumes/volumes.ts";
@@ -308,9 +307,11 @@ export class Creation {
   /** Walls, unless the caller or a trusted config accepts to go without. */
   #backend(input: CreateInput, config: ProjectConfig): Backend {
     const { backends } = this.#parts;
-    const wanted: DriverName = input.unwalled === true && !backends.has("native") ? "folder" : (config.driver ?? "native");
-    if (!backends.has(wanted)) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
-    return backends.get(wanted);
+    const walled = backends.walled();
+    const accepted = input.unwalled === true && walled === undefined ? backends.unwalled() : undefined;
+    const chosen = accepted ?? (config.driver === undefined ? walled : backends.find(config.driver));
+    if (chosen === undefined) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
+    return chosen;
   }
 }
 

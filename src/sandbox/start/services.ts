@@ -20,7 +20,7 @@ const MOST_SAID = 500;
 
 /** Resolves when they answer. One that can't be had is told by an event: the sandbox is of use without it. */
 export async function startServices(parts: Parts, commands: Commands, row: SandboxRow): Promise<void> {
-  if (row.untrusted.length > 0 || row.driver !== "native") return;
+  if (row.untrusted.length > 0 || !row.walled) return;
   // Those of the config the sandbox was made with: the project may have changed or be gone by now.
   await Promise.all(
     Object.entries(row.services).map(async ([name, service]) => {

@@ -8,7 +8,6 @@ import type { Base } from "../../base/store/rows.ts";
 import { idsOfUser } from "../../machine/capture/large-ids.ts";
 import type { Driver, Hiding, Walls } from "../../machine/drivers/drivers.ts";
 import { describe, type Logger } from "../../base/host/log.ts";
-import { isRunning } from "../../base/host/processes.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Backend } from "../../machine/backends.ts";
@@ -71,7 +70,7 @@ export class Spares {
       const spare = await waiting.spare;
       const isNew = spare !== undefined && (await hiding) === spare.id;
       // One that died while it waited is no longer known, or will not be in a moment.
-      if (isNew && this.#ids.delete(spare.id) && isRunning(spare.walls.launched.pid)) return spare;
+      if (isNew && (await spare.walls.isAlive()) && this.#ids.delete(spare.id)) return spare;
     }
     this.#discard(kind, waiting);
     return undefined;

@@ -59,7 +59,7 @@ export default command({
   async run({ options, json, screen, env, client }) {
     if (options.repair) await screen.during("Starting the server anew", repair(screen, env));
     const report = await screen.during("Looking at the machine", look(client, env));
-    const code = report.wall === "native" && report.findings.every(({ check }) => check !== "server") ? 0 : 1;
+    const code = report.mode !== "none" && report.findings.every(({ check }) => check !== "server") ? 0 : 1;
     if (json) {
       screen.json(report);
       return code;

@@ -34,8 +34,9 @@ interface FolderWallsOptions {
 }
 
 export class FolderWalls implements Walls {
-  /** There is no process 1, and nothing to find again but the copy. */
-  readonly launched: Launched = { pid: 0, start: "", boot: "" };
+  /** Nothing is to be found again but the copy, which the sandbox's id leads to. */
+  readonly launched: Launched = {};
+  readonly processId = null;
   readonly files: FileOperations;
   readonly #options: FolderWallsOptions;
   readonly #paths: CopyPaths;
@@ -48,6 +49,11 @@ export class FolderWalls implements Walls {
     this.#options = options;
     this.#paths = new CopyPaths(options.root, options.project);
     this.files = new FolderFiles(this.#paths, requireOwnUser);
+  }
+
+  /** The copy takes commands until it is stopped. */
+  async isAlive(): Promise<boolean> {
+    return !this.#stopped;
   }
 
   /** There is no process 1: what it would say is in files that every version writes alike. */

@@ -18,6 +18,7 @@ import { within } from "../../../base/host/within.ts";
 import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
 import { trimFolder } from "../../../base/host/trim.ts";
+import { readProcess1, type Process1 } from "./process1.ts";
 import { rootPlan, userModeFolders, userPlan, type Field, type Joined } from "./plan.ts";
 import { userFolders } from "./user-folders.ts";
 import type { Layer } from "../../capture/masks.ts";
@@ -58,7 +59,7 @@ export class NativeDriver implements Driver {
   readonly #boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   readonly #listeners: ((sandbox: string) => void)[] = [];
   /** Process 1 of every sandbox that was launched or adopted and not cleared. */
-  readonly #launched = new Map<string, Launched>();
+  readonly #launched = new Map<string, Process1>();
   /** Sandboxes that are being ended on purpose, and who waits for that. */
   readonly #ending = new Map<string, PromiseWithResolvers<void>>();
 
@@ -93,8 +94,8 @@ export class NativeDriver implements Driver {
       ]);
       const reply = await within(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
-      const launched: Launched = { pid, start, boot: this.#boot, owner: this.#options.owner };
-      return this.#walls(request.sandbox, launched, request.limits);
+      const process1 = { pid, start, boot: this.#boot, owner: this.#options.owner };
+      return this.#walls(request.sandbox, process1, request.limits);
     } catch (error) {
       await this.clear(request.sandbox, "remove");
       if (!(error instanceof CellError)) throw error;
@@ -179,14 +180,15 @@ export class NativeDriver implements Driver {
   }
 
   async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {
-    // In a copy of a state folder stand the processes of the original.
     const { owner } = this.#options;
-    if (launched.boot !== this.#boot || (launched.owner ?? owner) !== owner) return undefined;
-    return (await this.#isWatched(sandbox, launched)) ? this.#walls(sandbox, launched, limits) : undefined;
+    const process1 = readProcess1(launched);
+    // In a copy of a state folder stand the processes of the original.
+    if (process1 === undefined || process1.boot !== this.#boot || (process1.owner ?? owner) !== owner) return undefined;
+    return (await this.#isWatched(sandbox, process1)) ? this.#walls(sandbox, process1, limits) : undefined;
   }
 
   /** Lets the helper watch for the end of a process 1; false when that has come. */
-  async #isWatched(sandbox: string, { pid, start }: Launched): Promise<boolean> {
+  async #isWatched(sandbox: string, { pid, start }: Process1): Promise<boolean> {
     try {
       await this.#options.host.request("adopt", [
         ["sandbox", sandbox],
@@ -202,14 +204,14 @@ export class NativeDriver implements Driver {
 
   /** For a helper that was started anew: it watches every sandbox, and those that ended meanwhile are told. */
   async rejoin(): Promise<void> {
-    for (const [sandbox, launched] of this.#launched) if (!(await this.#isWatched(sandbox, launched))) this.exited(sandbox);
+    for (const [sandbox, process1] of this.#launched) if (!(await this.#isWatched(sandbox, process1))) this.exited(sandbox);
   }
 
-  #walls(sandbox: string, launched: Launched, limits: Limits): NativeWalls {
-    this.#launched.set(sandbox, launched);
+  #walls(sandbox: string, process1: Process1, limits: Limits): NativeWalls {
+    this.#launched.set(sandbox, process1);
     return new NativeWalls({
       sandbox,
-      launched,
+      process1,
       socket: this.#socket(sandbox),
       host: this.#options.host,
       cgroups: this.#options.cgroups,

@@ -3,18 +3,21 @@ import type { Duplex } from "node:stream";
 import type { CellHost } from "../../../base/host/cell-host.ts";
 import type { Cgroups } from "../../../base/host/cgroups.ts";
 import { PROTOCOL_VERSION } from "../../../base/host/frames.ts";
+import { startOf } from "../../../base/host/process-group.ts";
+import { isRunning } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
 import type { ExecRequest, FileOperations, RunningCommand, Usage, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { CellClient } from "./cell-client.ts";
+import type { Process1 } from "./process1.ts";
 import { toldLimits } from "./told-limits.ts";
 import { WatchedLimits } from "./watched.ts";
 
 interface WallsOptions {
   readonly sandbox: string;
-  readonly launched: Launched;
+  readonly process1: Process1;
   readonly socket: string;
   readonly host: CellHost;
   readonly cgroups: Cgroups | undefined;
@@ -33,6 +36,7 @@ const WAITING = 1;
 
 export class NativeWalls implements Walls {
   readonly launched: Launched;
+  readonly processId: number;
   readonly files: FileOperations;
   readonly #options: WallsOptions;
   readonly #cell: CellClient;
@@ -41,10 +45,17 @@ export class NativeWalls implements Walls {
 
   constructor(options: WallsOptions) {
     this.#options = options;
-    this.launched = options.launched;
+    this.launched = options.process1;
+    this.processId = options.process1.pid;
     this.#cell = new CellClient(options.socket);
     this.files = this.#cell.files;
-    this.#watched = options.cgroups === undefined ? new WatchedLimits(options.launched.pid, options.limits) : undefined;
+    this.#watched = options.cgroups === undefined ? new WatchedLimits(options.process1.pid, options.limits) : undefined;
+  }
+
+  /** Another process may have its number by now. */
+  async isAlive(): Promise<boolean> {
+    const { pid, start } = this.#options.process1;
+    return isRunning(pid) && (await startOf(pid)) === start;
   }
 
   async greet(): Promise<void> {
@@ -121,10 +132,10 @@ export class NativeWalls implements Walls {
       const tired = new Promise<void>((resolve) => patience.addEventListener("abort", () => resolve(), { once: true }));
       await Promise.race([this.#cell.stop(graceMs).catch(() => undefined), tired]);
     }
-    const { host, launched } = this.#options;
+    const { host, process1 } = this.#options;
     const reply = await host.request("kill", [
-      ["pid", String(launched.pid)],
-      ["start", launched.start],
+      ["pid", String(process1.pid)],
+      ["start", process1.start],
       ["signal", String(SIGKILL)],
     ]);
     if (!reply.flag("gone")) await ended;
