@@ -179,7 +179,7 @@ describe("tunnels through the proxy", () => {
       heard.length = 0;
       lab.interceptor = {
         wants: (host) => host === "bound.test",
-        credentials: () => ({ key: own.key.toString(), cert: own.cert.toString() }),
+        credentials: async () => ({ key: own.key.toString(), cert: own.cert.toString() }),
         permit: async () => undefined,
         fill: (_, headers) => ({ headers, hidden: [], used: [] }),
         record: async () => undefined,

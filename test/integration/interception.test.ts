@@ -207,7 +207,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     const peer = tls.getPeerCertificate();
     tls.destroy();
     expect(peer.subjectaltname).toBe("DNS:bound.test");
-    const authority = new X509Certificate(Object.values(host.interceptor.files({}))[0] ?? "");
+    const authority = new X509Certificate(Object.values(await host.interceptor.files({}))[0] ?? "");
     const leaf = new X509Certificate(peer.raw);
     expect([leaf.ca, authority.ca, leaf.checkIssued(authority), leaf.verify(authority.publicKey)]).toEqual([false, true, true, true]);
     expect(leaf.checkHost("other.test")).toBeUndefined();

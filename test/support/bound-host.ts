@@ -178,7 +178,7 @@ export class BoundHost {
     options: { servername?: string; ALPNProtocols?: string[] } = {},
   ): Promise<TLSSocket> {
     const socket = await this.tunnel(host, port);
-    const ca = Object.values(this.interceptor.files({}))[0] ?? "";
+    const ca = Object.values(await this.interceptor.files({}))[0] ?? "";
     const tls = connect({ socket, ca, servername: host, ...options });
     tls.on("error", () => undefined);
     await once(tls, "secureConnect");

@@ -128,37 +128,38 @@ describe("a secret", () => {
 
 describe("the authority of this install", () => {
   const file = (): string => join(place, "interception-ca.json");
-  const certOf = (interceptor: SecretInterceptor): string => Object.values(interceptor.files({}))[0] ?? "";
+  const certOf = async (interceptor: SecretInterceptor): Promise<string> => Object.values(await interceptor.files({}))[0] ?? "";
   afterEach(() => void vi.useRealTimers());
 
   test("SC-12: is made at first use, readable by its owner alone, and the same after a restart", async () => {
     const interceptor = new SecretInterceptor(secrets, place);
-    expect([interceptor.files({}), interceptor.trust()]).toEqual([{}, {}]);
+    expect([await interceptor.files({}), interceptor.trust()]).toEqual([{}, {}]);
     expect(existsSync(file())).toBe(false);
     await secrets.set("key", CANARY, BINDING);
-    const cert = certOf(interceptor);
+    const cert = await certOf(interceptor);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
-    expect(certOf(new SecretInterceptor(secrets, place))).toBe(cert);
-    expect(JSON.stringify(interceptor.files({}))).not.toContain("PRIVATE KEY");
+    expect(await certOf(new SecretInterceptor(secrets, place))).toBe(cert);
+    expect(JSON.stringify(await interceptor.files({}))).not.toContain("PRIVATE KEY");
     expect(Object.values(interceptor.trust())).not.toContain(undefined);
     chmodSync(file(), 0o644);
-    expect(() => certOf(new SecretInterceptor(secrets, place))).toThrow(expect.objectContaining({ code: "secret_unreadable" }));
+    await expect(certOf(new SecretInterceptor(secrets, place))).rejects.toThrow(expect.objectContaining({ code: "secret_unreadable" }));
   });
 
   test("SC-12: is made anew when a crash left half of it, and before it ends; leaves are renewed long before they do", async () => {
     await secrets.set("key", CANARY, BINDING);
     const interceptor = new SecretInterceptor(secrets, place);
-    const first = certOf(interceptor);
-    const leaf = interceptor.credentials("api.example.com");
-    expect(interceptor.credentials("api.example.com")).toBe(leaf);
+    const first = await certOf(interceptor);
+    const leaf = await interceptor.credentials("api.example.com");
+    expect(await interceptor.credentials("api.example.com")).toBe(leaf);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 8 * 24 * 3_600_000 });
-    expect(interceptor.credentials("api.example.com")).not.toBe(leaf);
+    expect(await interceptor.credentials("api.example.com")).not.toBe(leaf);
     vi.setSystemTime(Date.now() + 3_600 * 24 * 3_600_000);
-    const second = certOf(interceptor);
+    const second = await certOf(interceptor);
     expect(second).not.toBe(first);
-    expect(new X509Certificate(interceptor.credentials("api.example.com").cert).verify(new X509Certificate(second).publicKey)).toBe(true);
+    const { cert } = await interceptor.credentials("api.example.com");
+    expect(new X509Certificate(cert).verify(new X509Certificate(second).publicKey)).toBe(true);
     writeFileSync(file(), '{"key":"-----BEG');
-    expect(certOf(new SecretInterceptor(secrets, place))).not.toBe(second);
+    expect(await certOf(new SecretInterceptor(secrets, place))).not.toBe(second);
   });
 
   test("certificates of other lists are taken along, and nothing else from them", async () => {
@@ -169,10 +170,10 @@ describe("the authority of this install", () => {
       list,
       `${CANARY}\n-----BEGIN CERTIFICATE-----\nb3du\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n${CANARY}\n`,
     );
-    const bundle = Object.values(interceptor.files({ SSL_CERT_FILE: list, CURL_CA_BUNDLE: "/nowhere", PIP_CERT: place }))[1] ?? "";
+    const bundle = Object.values(await interceptor.files({ SSL_CERT_FILE: list, CURL_CA_BUNDLE: "/nowhere", PIP_CERT: place }))[1] ?? "";
     expect(bundle).toContain("\nb3du\n");
     expect(bundle).not.toContain(CANARY);
-    expect(bundle.endsWith(certOf(interceptor))).toBe(true);
+    expect(bundle.endsWith(await certOf(interceptor))).toBe(true);
   });
 });
 

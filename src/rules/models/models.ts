@@ -69,7 +69,7 @@ export class Models {
   }
 
   /** Files that the variables name. */
-  files(present: Readonly<Record<string, string>>): Record<string, string> {
+  files(present: Readonly<Record<string, string>>): Promise<Record<string, string>> {
     return this.#parts.interceptor.files(present);
   }
 

@@ -25,10 +25,16 @@ export interface Filled {
   readonly used: readonly string[];
 }
 
+interface Credentials {
+  readonly key: string;
+  readonly cert: string;
+}
+
 export interface Interceptor {
   /** Whether a secret is put into requests to this host and port. */
   wants(host: string, port: number): boolean;
-  credentials(host: string): { readonly key: string; readonly cert: string };
+  /** A key and a certificate for this host, from an authority that programs inside trust. */
+  credentials(host: string): Promise<Credentials>;
   /** Nothing if the sandbox may use the secrets that the headers ask for, or why not; a person may be asked. */
   permit(sandbox: string, request: InterceptedRequest, headers: readonly string[], signal: AbortSignal): Promise<Denied | undefined>;
   /** Headers, names and values in turn, with secrets in place of placeholders. */
@@ -45,7 +51,7 @@ export function isEchoing(method: string): boolean {
 }
 
 /** Speaks TLS with a client as the host it asked for; its first bytes were read already. No protocol but HTTP/1.1 is offered. */
-export function asHost(client: Socket, first: Buffer, credentials: ReturnType<Interceptor["credentials"]>): TLSSocket {
+export function asHost(client: Socket, first: Buffer, credentials: Credentials): TLSSocket {
   client.unshift(first);
   const secureContext = createSecureContext({ ...credentials, minVersion: "TLSv1.2" });
   const inner = new TLSSocket(client, { isServer: true, secureContext, ALPNProtocols: ["http/1.1"] });

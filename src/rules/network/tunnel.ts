@@ -118,7 +118,8 @@ async function inspect(
     outside?.socket.destroy();
     // Its secret was removed a moment ago: the next connection goes through as it is.
     if (interceptor === undefined) return void client.destroy();
-    return takeHttp(session, asHost(client, data, interceptor.credentials(host)), NOTHING, { host, port, interceptor }, ruling);
+    const credentials = await interceptor.credentials(host);
+    return takeHttp(session, asHost(client, data, credentials), NOTHING, { host, port, interceptor }, ruling);
   }
   outside?.socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))

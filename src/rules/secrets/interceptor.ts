@@ -8,7 +8,7 @@ import { isAbsolute, join } from "node:path";
 import type { Filled, InterceptedRequest, Interceptor } from "../network/interception.ts";
 import type { Denied } from "../network/rules.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { makeAuthority, makeLeaf, type Certified } from "./certificates.ts";
+import type { Certified } from "./certificates.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Where programs inside find the authority; not in a volume, so in no diff and no snapshot. */
@@ -54,15 +54,13 @@ export class SecretInterceptor implements Interceptor {
     return this.#secrets.isInjected({ protocol: "https", host, port });
   }
 
-  credentials(host: string): Certified {
-    const known = this.#leaves.get(host);
-    if (known !== undefined && known.until > Date.now()) return known;
-    const leaf = { ...makeLeaf(this.#own(), host), until: Date.now() + LEAF_MS };
-    // A pattern stands for more names than anybody needs at once.
-    const [oldest] = this.#leaves.keys();
-    if (oldest !== undefined && this.#leaves.size >= MOST_LEAVES) this.#leaves.delete(oldest);
-    this.#leaves.set(host, leaf);
-    return leaf;
+  async credentials(host: string): Promise<Certified> {
+    const known = this.#knownLeaf(host);
+    if (known !== undefined) return known;
+    const authority = await this.#own();
+    const { makeLeaf } = await certificates();
+    // Another call may have made it meanwhile.
+    return this.#knownLeaf(host) ?? this.#keepLeaf(host, makeLeaf(authority, host));
   }
 
   permit(sandbox: string, request: InterceptedRequest, headers: readonly string[], signal: AbortSignal): Promise<Denied | undefined> {
@@ -93,9 +91,9 @@ export class SecretInterceptor implements Interceptor {
   }
 
   /** The files that these variables name, by path. Authorities that the sandbox's own variables name are in them, too. */
-  files(present: Readonly<Record<string, string>>): Record<string, string> {
+  async files(present: Readonly<Record<string, string>>): Promise<Record<string, string>> {
     if (!this.#isUsed()) return {};
-    const { cert } = this.#own();
+    const { cert } = await this.#own();
     const named = [...ONE_LIST, "NODE_EXTRA_CA_CERTS"].flatMap((name) => present[name] ?? []);
     const system = SYSTEM_BUNDLES.filter((path) => existsSync(path)).slice(0, 1);
     const lists = [...new Set([...system, ...named])].map(certificatesIn);
@@ -107,9 +105,27 @@ export class SecretInterceptor implements Interceptor {
   }
 
   /** Key and certificate in one file, so that they are there together or not at all. */
-  #own(): Certified {
-    if (this.#authority === undefined || ends(this.#authority) - Date.now() < RENEW_MS) this.#authority = this.#kept() ?? this.#make();
+  async #own(): Promise<Certified> {
+    if (this.#authority === undefined || ends(this.#authority) - Date.now() < RENEW_MS) this.#authority = this.#kept();
+    if (this.#authority !== undefined) return this.#authority;
+    const { makeAuthority } = await certificates();
+    // Another call may have made it meanwhile.
+    this.#authority ??= this.#keep(makeAuthority());
     return this.#authority;
+  }
+
+  #knownLeaf(host: string): Certified | undefined {
+    const known = this.#leaves.get(host);
+    return known !== undefined && known.until > Date.now() ? known : undefined;
+  }
+
+  #keepLeaf(host: string, leaf: Certified): Certified {
+    // A pattern stands for more names than are in use at once.
+    const [oldest] = this.#leaves.keys();
+    if (oldest !== undefined && this.#leaves.size >= MOST_LEAVES) this.#leaves.delete(oldest);
+    const kept = { ...leaf, until: Date.now() + LEAF_MS };
+    this.#leaves.set(host, kept);
+    return kept;
   }
 
   #kept(): Certified | undefined {
@@ -124,8 +140,7 @@ export class SecretInterceptor implements Interceptor {
     return kept !== undefined && ends(kept) - Date.now() >= RENEW_MS ? kept : undefined;
   }
 
-  #make(): Certified {
-    const made = makeAuthority();
+  #keep(made: Certified): Certified {
     const path = join(this.#folder, AUTHORITY_KEY);
     rmSync(`${path}.new`, { force: true });
     const file = openSync(`${path}.new`, "wx", 0o600);
@@ -139,6 +154,11 @@ export class SecretInterceptor implements Interceptor {
     this.#leaves.clear();
     return made;
   }
+}
+
+/** Loaded at first use: a server that opens no TLS starts without it. */
+function certificates(): Promise<typeof import("./certificates.ts")> {
+  return import("./certificates.ts");
 }
 
 /** Nothing but certificates: whatever else a path leads to stays outside. */

@@ -5,7 +5,7 @@ import type { ModelVariables } from "../shared/parts.ts";
 
 export class ModelFiles {
   readonly #variables: ModelVariables;
-  readonly #written = new WeakMap<LiveSandbox, Promise<void>>();
+  readonly #written = new WeakMap<LiveSandbox, Promise<boolean>>();
 
   constructor(variables: ModelVariables) {
     this.#variables = variables;
@@ -14,10 +14,10 @@ export class ModelFiles {
   /** For sandboxes with walls alone: without them these paths are reality's. */
   async to(live: LiveSandbox, user: string, present: Readonly<Record<string, string>>): Promise<void> {
     const writing = this.#written.get(live) ?? this.#write(live, user, present);
-    if (writing === undefined) return;
     this.#written.set(live, writing);
     try {
-      await writing;
+      // The next command asks again where there is nothing to write yet.
+      if (!(await writing)) this.#written.delete(live);
     } catch (error) {
       // The next command tries again.
       this.#written.delete(live);
@@ -25,11 +25,12 @@ export class ModelFiles {
     }
   }
 
-  #write(live: LiveSandbox, user: string, present: Readonly<Record<string, string>>): Promise<void> | undefined {
-    const files = Object.entries(this.#variables.files(present));
-    if (files.length === 0) return undefined;
-    return Promise.all(
+  /** Whether there was a file to write. */
+  async #write(live: LiveSandbox, user: string, present: Readonly<Record<string, string>>): Promise<boolean> {
+    const files = Object.entries(await this.#variables.files(present));
+    await Promise.all(
       files.map(([path, content]) => live.walls.files.write(path, user, Readable.from([Buffer.from(content)]), { mode: 0o644 })),
-    ).then(() => undefined);
+    );
+    return files.length > 0;
   }
 }

@@ -21,7 +21,7 @@ export interface ModelVariables {
   /** For a sandbox with these variables, before which they come. */
   environment(present: Readonly<Record<string, string>>): Record<string, string>;
   /** Files that those variables name, by path inside; none where no variable does. */
-  files(present: Readonly<Record<string, string>>): Record<string, string>;
+  files(present: Readonly<Record<string, string>>): Promise<Record<string, string>>;
 }
 
 /** What the sandbox folder works with; made once by the server. */
