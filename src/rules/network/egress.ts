@@ -194,9 +194,7 @@ export class Egress {
     request: { host: string; port: number; head: Buffer },
     how: Pick<Parameters<typeof tunnel>[2], "accept" | "refuse">,
   ): Promise<void> {
-    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, (_, inner, data, at, ruling) =>
-      this.#http.take(session, inner, data, at, ruling),
-    );
+    return tunnel(this.#gate, session, { ...request, protocol, client, ...how }, this.#http);
   }
 
   /** Ends what has used up its bytes, and what a policy that has changed no longer allows. */

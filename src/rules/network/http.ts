@@ -3,7 +3,7 @@
  * strict one, and every message is written anew, so that what was decided on is what is sent. Each request of a connection is
  * decided by itself.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, IncomingMessage, ServerResponse, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { Readable, type Duplex } from "node:stream";
 import { describe } from "../../base/host/log.ts";
@@ -17,7 +17,7 @@ import { isEchoing, secure, type Filled, type InterceptedRequest, type Intercept
 import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
-import { tunnel } from "./tunnel.ts";
+import { tunnel, type HttpTaker } from "./tunnel.ts";
 
 /** The one host that a connection leads to: it is not spoken to as a proxy. */
 export interface OnlyHost extends Authority {
@@ -40,16 +40,24 @@ interface Guest {
 /** Requests that a client may send before the answer of the first. */
 const MOST_AHEAD = 64;
 
-export class HttpProxy {
+/** An answer to a client inside. */
+class ProxyResponse extends ServerResponse {
+  /** The proxy's own: no host has answered. */
+  isOwn = false;
+}
+
+export class HttpProxy implements HttpTaker {
   readonly #gate: Gate;
   readonly #effects: EffectRecords | undefined;
-  readonly #server: Server;
+  readonly #server: Server<typeof IncomingMessage, typeof ProxyResponse>;
   readonly #guests = new WeakMap<Duplex, Guest>();
 
   constructor(gate: Gate, effects?: EffectRecords) {
     this.#gate = gate;
     this.#effects = effects;
     this.#server = createServer({
+      IncomingMessage,
+      ServerResponse: ProxyResponse,
       maxHeaderSize: LIMITS.egressHeadBytes,
       keepAliveTimeout: LIMITS.egressHeadMs,
       requestTimeout: 0,
@@ -83,7 +91,7 @@ export class HttpProxy {
     if (!client.destroyed) guest.timer = setTimeout(() => client.destroy(), LIMITS.egressHeadMs);
   }
 
-  async #request(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #request(request: IncomingMessage, response: ProxyResponse): Promise<void> {
     // A request that is over has none any more.
     const client = request.socket;
     const guest = this.#guests.get(client);
@@ -109,7 +117,7 @@ export class HttpProxy {
     }
   }
 
-  async #forward(guest: Guest, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #forward(guest: Guest, request: IncomingMessage, response: ProxyResponse): Promise<void> {
     const { session, only } = guest;
     const target = targetOf(request, only);
     if (typeof target === "string") return answer(response, malformed(target));
@@ -182,7 +190,7 @@ export class HttpProxy {
   async #effect(
     session: Session,
     question: Question & { readonly method: string; readonly path: string },
-    { request, response, signal }: { request: IncomingMessage; response: ServerResponse; signal: AbortSignal },
+    { request, response, signal }: { request: IncomingMessage; response: ProxyResponse; signal: AbortSignal },
   ): Promise<Readable | Denied> {
     const { host, port, method, path } = question;
     if (this.#effects === undefined || !changesSomething(method)) return request;
@@ -192,7 +200,7 @@ export class HttpProxy {
     const url = `${question.protocol}://${shownHost(host)}:${port}${path}`;
     const begun = await this.#effects.begin(session, { method, url, body }, signal);
     if (typeof begun !== "function") return this.#gate.refuse(session, question, begun);
-    response.once("close", () => begun(response.headersSent && !REFUSED.has(response) ? response.statusCode : null));
+    response.once("close", () => begun(response.headersSent && !response.isOwn ? response.statusCode : null));
     return body === undefined ? request : Readable.from(body.length === 0 ? [] : [body]);
   }
 
@@ -216,7 +224,7 @@ export class HttpProxy {
         accept: () => client.write("HTTP/1.1 200 Connection Established\r\n\r\n"),
         refuse: (denied) => lastWord(client, rawAnswer(denied)),
       },
-      (_, inner, data, at, ruling) => this.take(session, inner, data, at, ruling),
+      this,
     );
   }
 
@@ -293,11 +301,8 @@ function malformed(reason: string): Denied {
   return deny("bad_request", reason, "Correct the request; this is the proxy of the sandbox.");
 }
 
-/** Answers of the proxy's own: no receipts. */
-const REFUSED = new WeakSet<ServerResponse>();
-
-function answer(response: ServerResponse, denied: Denied): void {
-  REFUSED.add(response);
+function answer(response: ProxyResponse, denied: Denied): void {
+  response.isOwn = true;
   const { status, phrase, headers, body } = answerTo(denied);
   response.writeHead(status, phrase, headers);
   response.end(response.req.method === "HEAD" ? undefined : body);

@@ -22,14 +22,16 @@ export interface TunnelRequest {
   readonly refuse: (denied: Denied) => void;
 }
 
-/** Takes over a client that speaks HTTP to one host: plain, or in TLS that was opened; with what was allowed for the tunnel. */
-export type TakeHttp = (
-  session: Session,
-  client: Socket,
-  head: Buffer,
-  at: { host: string; port: number; interceptor?: Interceptor },
-  ruling?: Allowed,
-) => void;
+/** What takes over a client that speaks HTTP to one host: plain, or in TLS that was opened; with what was allowed for the tunnel. */
+export interface HttpTaker {
+  take(
+    session: Session,
+    client: Socket,
+    head: Buffer,
+    only: { host: string; port: number; interceptor?: Interceptor },
+    ruling?: Allowed,
+  ): void;
+}
 
 /** What was allowed, and where it leads if somebody dialled already. */
 interface Opened {
@@ -41,11 +43,11 @@ const HTTP_START = /^[A-Z]{3,16} $/;
 const PLAIN_WEB_PORT = 80;
 const NOTHING = Buffer.alloc(0);
 
-export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, takeHttp: TakeHttp): Promise<void> {
+export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, http: HttpTaker): Promise<void> {
   const { client, protocol } = request;
   const gone = new AbortController();
   client.once("close", () => gone.abort());
-  if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return takeHttp(session, client, request.head, request);
+  if (protocol === "direct" && (await isPlainRequest(gate, session, request))) return http.take(session, client, request.head, request);
   const opened = await decided(gate, session, request, gone);
   if ("verdict" in opened) return request.refuse(opened);
   const { ruling, outside } = opened;
@@ -56,7 +58,7 @@ export async function tunnel(gate: Gate, session: Session, request: TunnelReques
   }
   request.accept();
   if (ruling.tcp && outside !== undefined) return join(session, client, outside, request, request.head);
-  await inspect(gate, session, request, opened, takeHttp);
+  await inspect(gate, session, request, opened, http);
 }
 
 /** A person may be asked: whoever hangs up before the answer must not use it up. Only where any protocol goes is an end no end yet. */
@@ -91,13 +93,7 @@ async function isPlainRequest(gate: Gate, session: Session, request: TunnelReque
 }
 
 /** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
-async function inspect(
-  gate: Gate,
-  session: Session,
-  request: TunnelRequest,
-  { outside, ruling }: Opened,
-  takeHttp: TakeHttp,
-): Promise<void> {
+async function inspect(gate: Gate, session: Session, request: TunnelRequest, { outside, ruling }: Opened, http: HttpTaker): Promise<void> {
   const { host, port, client, protocol } = request;
   // One that hangs up first must not stay open for nobody.
   client.once("close", () => outside?.socket.destroy());
@@ -119,11 +115,11 @@ async function inspect(
     // Its secret was removed a moment ago: the next connection goes through as it is.
     if (interceptor === undefined) return void client.destroy();
     const credentials = await interceptor.credentials(host);
-    return takeHttp(session, asHost(client, data, credentials), NOTHING, { host, port, interceptor }, ruling);
+    return http.take(session, asHost(client, data, credentials), NOTHING, { host, port, interceptor }, ruling);
   }
   outside?.socket.destroy();
   if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
-    return takeHttp(session, client, data, { host, port }, ruling);
+    return http.take(session, client, data, { host, port }, ruling);
   await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
   client.destroy();
 }
