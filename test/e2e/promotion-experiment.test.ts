@@ -92,4 +92,20 @@ describe("the winner of an experiment", needs("root", "btrfs"), () => {
     expect(existsSync(path("notes.txt"))).toBe(false);
     await expect(server.client.call("promote", { experiment: none.id })).rejects.toMatchObject({ code: "not_found" });
   });
+
+  test("EXP-3: has a promotion that waits where a person has to look, and another one may still be chosen", async () => {
+    const change = "sed -i 's/bug/head/' code.txt; echo 'export A=1' > .envrc";
+    const first = await experiment({ promote: true, attempts: [{ command: change }, { command: `${change}; echo more >> code.txt` }] });
+    expect(first).toMatchObject({ winner: 1, reason: expect.stringContaining("Its promotion waits: The change holds something") });
+    const promotion = first.promotion ?? "";
+    expect(await server.client.call("inspectPromotion", { promotion })).toMatchObject({ state: "waiting", experiment: first.id });
+    const second = await server.client.call("pickWinner", { experiment: first.id, attempt: 2 });
+    expect(second).toMatchObject({ winner: 2, promotion: expect.stringMatching(/^prm/) });
+    expect(second.promotion).not.toBe(promotion);
+    await server.client.call("continuePromotion", { promotion: second.promotion ?? "", approve: true, approver: server.approver() });
+    expect(readFileSync(path("code.txt"), "utf8")).toContain("head\nmore\n");
+    await expect(server.client.call("pickWinner", { experiment: first.id, attempt: 1 })).rejects.toMatchObject({
+      code: "illegal_transition",
+    });
+  });
 });

@@ -123,8 +123,8 @@ describe("viv try", () => {
     lab.onStart = firstWins;
     expect(await run("try", ...APPROACHES, "--promote")).toMatchObject({ code: 1 });
     lab.onStart = (experiment) => {
-      lab.keep(promotionOf({ experiment: experiment.id, state: "waiting", reason: "It is risky." }));
-      firstWins(experiment);
+      const { id } = lab.keep(promotionOf({ experiment: experiment.id, state: "waiting", reason: "It is risky." }));
+      firstWins(lab.move(experiment.id, { promotion: id }));
     };
     expect(await run("try", ...APPROACHES, "--promote")).toMatchObject({ code: 4, out: expect.stringContaining("waits: It is risky.") });
   });

@@ -138,7 +138,7 @@ export const Experiment = z
     pick: Pick,
     rules: z.array(Rule),
     repeat: z.number().int(),
-    promotion: z.string().nullable().describe("Id of the promotion it led to."),
+    promotion: z.string().nullable().describe("Id of the promotion it led to, also of one that waits for a person or has failed."),
     createdAt: z.string(),
     endedAt: z.string().nullable(),
   })

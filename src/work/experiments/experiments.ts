@@ -4,6 +4,7 @@ import { describe } from "../../base/host/log.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
 import { Experiment, type ExperimentInput } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import type { Promotion } from "../../base/schema/promotion.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 import type { ExperimentParts } from "./attempt.ts";
 import { newAttempt, newExperiment } from "./input.ts";
@@ -12,6 +13,9 @@ import { Resumption } from "./resumption.ts";
 import { Run, type OnWinner } from "./run.ts";
 
 const LISTED = 100;
+
+/** Where a promotion stands that brought nothing into the project: its experiment may still choose another winner. */
+const NOT_IN_PROJECT: ReadonlySet<Promotion["state"]> = new Set(["waiting", "failed", "discarded"]);
 
 export class Experiments {
   readonly #all: ExperimentParts;
@@ -130,8 +134,11 @@ export class Experiments {
     const row = await this.row(id);
     if (this.#runs.has(id) || row.state === "queued" || row.state === "running")
       throw new VivError("busy", `Experiment ${id} is under way.`);
-    if (row.promotion !== null) throw new VivError("illegal_transition", `Experiment ${id} led to the promotion ${row.promotion} already.`);
-    return row;
+    if (row.promotion === null) return row;
+    const promotion = await this.#all.parts.store.promotion(row.promotion);
+    if (promotion !== undefined && !NOT_IN_PROJECT.has(promotion.state))
+      throw new VivError("illegal_transition", `Experiment ${id} led to the promotion ${row.promotion} already.`);
+    return { ...row, promotion: null };
   }
 
   async pick(id: string, attempt: number | string): Promise<Experiment> {
@@ -145,19 +152,6 @@ export class Experiments {
         .catch((error: unknown) => this.#all.parts.log.warn("a choice was not written", { error: describe(error) }));
       this.#runs.delete(id);
     }
-  }
-
-  /** Notes the promotion of its winner. */
-  async promoted(id: string, promotion: string): Promise<void> {
-    const run = this.#runs.get(id);
-    if (run !== undefined) {
-      run.journal.change({ promotion });
-      return run.journal.written();
-    }
-    await this.#all.parts.store.change(async (change) => {
-      const row = await change.experiment(id);
-      if (row !== undefined) await change.putExperiment({ ...row, promotion });
-    });
   }
 
   async remove(id: string): Promise<void> {

@@ -2,6 +2,7 @@
 import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import type { Promotion } from "../../base/schema/promotion.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 import { AttemptRun, type Ends, type ExperimentParts } from "./attempt.ts";
 import { Decision } from "./decision.ts";
@@ -15,8 +16,8 @@ import { Shared } from "./shared-folders.ts";
 /** Work that ends an experiment comes before attempts of others. */
 const FINISHING = 1_000;
 
-/** Called with a winner that is to be promoted; answers with the promotion. */
-export type OnWinner = (row: ExperimentRow) => Promise<string>;
+/** Called with a winner that is to be promoted; answers with the promotion, also with one that waits for a person or has failed. */
+export type OnWinner = (row: ExperimentRow) => Promise<Pick<Promotion, "id" | "state" | "reason">>;
 
 export const FINAL: ReadonlySet<string> = new Set(["done", "failed", "cancelled"]);
 
@@ -213,10 +214,17 @@ export class Run {
 
   async #promote(): Promise<void> {
     try {
-      this.journal.change({ promotion: await this.#onWinner(await this.#withEnvironment()) });
+      const { id, state, reason } = await this.#onWinner(await this.#withEnvironment());
+      this.journal.change({ promotion: id });
+      if (state === "waiting") this.#addReason(`Its promotion waits: ${reason ?? "a person has to approve it."}`);
+      else if (state !== "applied") this.#addReason(`It could not be promoted: ${reason ?? `its promotion is ${state}.`}`);
     } catch (error) {
-      this.journal.change({ reason: `${this.journal.row.reason ?? ""} It could not be promoted: ${describe(error)}` });
+      this.#addReason(`It could not be promoted: ${describe(error)}`);
     }
+  }
+
+  #addReason(sentence: string): void {
+    this.journal.change({ reason: `${this.journal.row.reason ?? ""} ${sentence}` });
   }
 
   /** The caller's environment, as far as it may be kept, is with the origin. */

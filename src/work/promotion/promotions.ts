@@ -98,16 +98,14 @@ export class Promotions {
     });
   }
 
-  /** Promotes what an experiment chose; the id of the promotion, or why it did not come to its end. */
-  async promoteWinner({ id, input, project }: ExperimentRow): Promise<string> {
+  /** Promotes what an experiment chose, as far as that goes without a person. */
+  async promoteWinner({ id, input, project, attempts, winner }: ExperimentRow): Promise<Promotion> {
+    const sandbox = attempts.find(({ index }) => index === winner)?.sandbox;
     // After a crash between the promotion and its record it is asked for again.
     const earlier = (await this.#all.parts.store.promotions({ project })).find(
-      (row) => row.experiment === id && row.kind === "promotion" && row.state === "applied",
+      (row) => row.experiment === id && row.sandbox === sandbox && row.kind === "promotion" && (row.state === "applied" || isWaiting(row)),
     );
-    if (earlier !== undefined) return earlier.id;
-    const promotion = await this.promote({ experiment: id, allowRisky: false, env: input.env });
-    if (promotion.state === "applied") return promotion.id;
-    throw new VivError("illegal_transition", promotion.reason ?? `Promotion ${promotion.id} is ${promotion.state}.`);
+    return earlier === undefined ? this.promote({ experiment: id, allowRisky: false, env: input.env }) : shown(earlier);
   }
 
   /** Stages of the config, or of a branch that was asked for. */

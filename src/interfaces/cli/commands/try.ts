@@ -35,8 +35,7 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
     const asking = ended.state === "choosing" && canAsk && !interrupts.happened;
     if (!json) await report(around, ended);
     const experiment = asking ? await choose(around, ended) : ended;
-    const begun = input.promote === true ? await promotionOf(around, experiment) : experiment.promotion;
-    const promotion = begun === null ? undefined : await settle(around, begun);
+    const promotion = experiment.promotion === null ? undefined : await settle(around, experiment.promotion);
     if (json) screen.json(experiment);
     else if (promotion !== undefined) printSettled(screen, promotion);
     if (interrupts.happened) return CANCELLED;
@@ -46,13 +45,6 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
   } finally {
     interrupts.end();
   }
-}
-
-/** One that waits for an approval is not yet the experiment's. */
-async function promotionOf({ client }: Watching, { id, winner, promotion }: Experiment): Promise<string | null> {
-  if (promotion !== null || winner === null) return promotion;
-  const { promotions } = await client.call("listPromotions", {});
-  return promotions.find(({ experiment }) => experiment === id)?.id ?? null;
 }
 
 async function choose(around: Watching, experiment: Experiment): Promise<Experiment> {
