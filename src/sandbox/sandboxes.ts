@@ -102,6 +102,11 @@ export class Sandboxes {
       .map((row) => this.#shownNow(row));
   }
 
+  /** What a list shows of it. Nothing is measured: on plain storage, measuring walks the whole volume. */
+  async summary(reference: string): Promise<Sandbox> {
+    return this.#shownNow(await this.find(reference));
+  }
+
   async inspect(reference: string): Promise<SandboxDetail> {
     const row = await this.find(reference);
     const base = await this.#parts.store.base(comparedBase(row));

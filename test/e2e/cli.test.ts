@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -81,6 +81,9 @@ describe("the command line", needs("root"), () => {
     expect(run(["exec", "try", "--", "md5sum"], { input: bytes }).out).toBe(`${md5(bytes)}  -\n`);
     expect(run(["exec", "try", "sh", "-c", "echo out; echo err >&2; exit 3"])).toMatchObject({ code: 3, out: "out\n", err: "err\n" });
     expect(run(["exec", "try", "--", "pwd"], { cwd: join(server.project, "src") }).out).toBe(`${join(server.project, "src")}\n`);
+    expect(run(["exec", "-w", "src", "try", "--", "pwd"]).out).toBe(`${join(server.project, "src")}\n`);
+    expect(run(["exec", "-w", "..", "try", "--", "pwd"], { cwd: join(server.project, "src") }).out).toBe(`${server.project}\n`);
+    expect(run(["exec", "-w", "src", "try", "--", "pwd"], { cwd: "/" }).out).toBe(`${join(server.project, "src")}\n`);
     expect(run(["exec", "-w", "/usr", "-e", "A=b c", "-u", "nobody", "try", "--", "sh", "-c", 'pwd; echo "$A"; id -un']).out).toBe(
       "/usr\nb c\nnobody\n",
     );
@@ -174,6 +177,10 @@ describe("the command line", needs("root"), () => {
     expect(run(["cp", "hello.txt", "try:renamed.txt"])).toMatchObject({ code: 0 });
     expect(run(["cp", "try:renamed.txt", here])).toMatchObject({ code: 0 });
     expect(readFileSync(join(here, "renamed.txt"), "utf8")).toBe("hello\n");
+    const device = join(here, "null");
+    execFileSync("mknod", [device, "c", "1", "3"]);
+    expect(run(["cp", "try:renamed.txt", device])).toMatchObject(failure(3, /is a device/));
+    expect(statSync(device).isCharacterDevice()).toBe(true);
   });
 
   test("CLI-1: snapshot, change, diff, rollback and fork", () => {

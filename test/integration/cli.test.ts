@@ -44,6 +44,7 @@ beforeAll(async () => {
   const engine = scriptedEngine(
     {
       listSandboxes: async () => ({ sandboxes: [box] }),
+      findSandbox: async ({ sandbox: name }) => find(name),
       inspectSandbox: async ({ sandbox: name }) => find(name),
       createSandbox: async () => box,
       listEvents: async () => ({ events: [], oldest: 1, newest: 1 }),
@@ -212,7 +213,7 @@ describe("the server", () => {
 
   const listening = `
     import { join } from "node:path";
-    import { listen } from "./api/listen.ts";
+    import { listen } from "./interfaces/api/listen.ts";
     import { scriptedEngine } from "../test/support/cli-engine.ts";
     const engine = scriptedEngine({ listSandboxes: async () => ({ sandboxes: [] }) });
     await listen(engine, { version: "0", socketPath: join(process.env["VIV_HOME"] ?? "", "viv.sock"), onError: () => undefined });

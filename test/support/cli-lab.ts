@@ -203,7 +203,7 @@ export class Lab {
   #handlers(): Partial<Handlers> {
     const note = (name: string, input: object): void => void this.calls.push({ name, input: { ...input } });
     return {
-      inspectSandbox: async () => this.box,
+      findSandbox: async () => this.box,
       listSandboxes: async () => ({ sandboxes: [this.box] }),
       status: async () => STATUS,
       listEvents: async () => ({ events: [], oldest: 1, newest: this.#events.length }),

@@ -53,6 +53,21 @@ describe("rules", () => {
     ["NET-2: not in public mode either", { ...PUBLIC, production: ["prod.test"] }, "prod.test", 443, "production"],
   ])("%s", (_, rules, host, port, code) => expect(codeOf(decide(rules, [], host, port))).toBe(code));
 
+  test("an address in a config is the address, however it is spelled, and what is none is refused", () => {
+    const user = UserNetwork.parse({ private: [{ host: "fd00:0:0::0001", ports: [80] }], production: ["2001:0DB8::1".toLowerCase()] });
+    const rules = { ...PUBLIC, production: user.production };
+    expect(codeOf(decide(rules, user.private, "fd00::1", 80))).toBe("allow by private fd00::1");
+    expect(codeOf(decide(rules, [], "2001:db8::1", 443))).toBe("production");
+    expect(() => UserNetwork.parse({ production: ["1::2::3"] })).toThrow("not an address");
+  });
+
+  test("a name that no public server knows is answered with what opens it", () => {
+    expect(decide(PUBLIC, [], "registry.local", 443)).toMatchObject({
+      code: "not_resolved",
+      remedy: expect.stringContaining("`viv network allow-private registry.local:443`"),
+    });
+  });
+
   test("the user's own config opens a private host on a port, but neither production nor metadata, and not when off", () => {
     const opened = [
       { host: "db.test", ports: [5432], tcp: true },

@@ -10,7 +10,11 @@ export type Cause = z.infer<typeof Cause>;
 export const CommandSpec = z
   .strictObject({
     command: z.array(z.string()).min(1).max(10_000).describe("Program and arguments."),
-    cwd: z.string().max(4096).optional().describe("Working folder inside; the project's folder if left out."),
+    cwd: z
+      .string()
+      .max(4096)
+      .optional()
+      .describe("Working folder inside, absolute or relative to the project's folder, which it is if left out."),
     env: z
       .record(z.string().regex(/^[^=\0]+$/), z.string())
       .optional()

@@ -65,6 +65,7 @@ export const CONTRACTS = {
     z.strictObject({ state: SandboxState.optional(), project: z.string().optional().describe("Only those of this project.") }),
     z.object({ sandboxes: z.array(Sandbox) }),
   ),
+  findSandbox: contract(ROUTES.findSandbox, "One sandbox as a list shows it; nothing of it is measured", ofSandbox, Sandbox),
   inspectSandbox: contract(ROUTES.inspectSandbox, "Everything about a sandbox", ofSandbox, SandboxDetail),
   removeSandbox: contract(ROUTES.removeSandbox, "Throw a sandbox away, with its snapshots", ofSandbox, Done),
   stopSandbox: contract(ROUTES.stopSandbox, "End a sandbox and keep a snapshot", ofSandbox, Sandbox),

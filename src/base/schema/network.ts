@@ -24,11 +24,19 @@ export type NetworkMode = z.infer<typeof NetworkMode>;
 const LABEL = "[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?";
 const HOST = new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*$|^[0-9a-f.]*(:[0-9a-f.]*){2,}$`);
 
+/** The one spelling of an IPv6 address that the proxy uses, too; undefined if the text is none. */
+function canonicalSix(host: string): string | undefined {
+  return host.includes(":") ? URL.parse(`http://[${host}]/`)?.hostname.slice(1, -1) : undefined;
+}
+
 /** A name, `*.` and a name for everything below it, or an address. */
 export const HostPattern = z
   .string()
   .max(253)
   .regex(HOST, "a host is a name in lower case, *.name for all below it, or an address")
+  .refine((host) => !host.includes(":") || canonicalSix(host) !== undefined, "not an address")
+  // Hosts are compared as text, and an IPv6 address has many spellings.
+  .overwrite((host) => canonicalSix(host) ?? host)
   .describe("A host: `example.com`, `*.example.com` for all below it, or an address.");
 
 const Port = z.number().int().min(1).max(65_535);

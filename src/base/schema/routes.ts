@@ -15,6 +15,7 @@ export interface Stream {
 export const ROUTES = {
   createSandbox: { method: "post", path: "/sandboxes" },
   listSandboxes: { method: "get", path: "/sandboxes" },
+  findSandbox: { method: "get", path: "/sandboxes/{sandbox}/summary" },
   inspectSandbox: { method: "get", path: "/sandboxes/{sandbox}" },
   removeSandbox: { method: "delete", path: "/sandboxes/{sandbox}" },
   stopSandbox: { method: "post", path: "/sandboxes/{sandbox}/stop" },

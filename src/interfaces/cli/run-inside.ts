@@ -1,4 +1,5 @@
 /** Runs a command in a sandbox for exec, shell and run: as the caller would run it here. */
+import { isAbsolute, resolve } from "node:path";
 import { Writable } from "node:stream";
 import type { Client, CommandStream } from "../client/client.ts";
 import type { CommandSpec, TerminalSize } from "../../base/schema/command.ts";
@@ -21,7 +22,7 @@ export const RUN_OPTIONS = {
     type: "text",
     short: "w",
     value: "PATH",
-    summary: "Run in this folder inside; this one if it is in the project, else the project's",
+    summary: "Run in this folder inside, relative to this one if it is in the project, else to the project's; `.` if left out",
   },
   env: {
     type: "list",
@@ -45,7 +46,7 @@ export function commandSpec(
   options: RunOptions,
   caller: Pick<Invocation, "cwd" | "env">,
 ): CommandSpec {
-  const cwd = options.cwd ?? (isWithin(sandbox.project, caller.cwd) ? caller.cwd : undefined);
+  const cwd = folderInside(sandbox, options.cwd, caller.cwd);
   const env: Record<string, string> = {};
   for (const name of ["TERM", "COLORTERM"]) {
     const value = caller.env[name];
@@ -59,6 +60,13 @@ export function commandSpec(
     ...(options.user === undefined ? {} : { user: options.user }),
     ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout }),
   };
+}
+
+/** A relative folder starts where the command would run without one; undefined is the project's folder. */
+function folderInside({ project }: Sandbox, asked: string | undefined, callers: string): string | undefined {
+  const here = isWithin(project, callers) ? callers : undefined;
+  if (asked === undefined) return here;
+  return isAbsolute(asked) ? asked : resolve(here ?? project, asked);
 }
 
 function wantsTerminal(options: RunOptions): boolean {

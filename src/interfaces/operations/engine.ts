@@ -97,6 +97,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
   return {
     createSandbox: (input, signal) => sandboxes.create(input, signal),
     listSandboxes: async (filter) => ({ sandboxes: await sandboxes.list(filter) }),
+    findSandbox: ({ sandbox }) => sandboxes.summary(sandbox),
     inspectSandbox: ({ sandbox }) => sandboxes.inspect(sandbox),
     removeSandbox: async ({ sandbox }) => (await sandboxes.remove(sandbox), OK),
     stopSandbox: ({ sandbox }) => sandboxes.stop(sandbox, { outcome: "done", reason: null }),

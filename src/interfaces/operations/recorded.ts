@@ -99,6 +99,7 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
     widens: opensSandbox,
   },
   listSandboxes: LOOKS,
+  findSandbox: LOOKS,
   inspectSandbox: LOOKS,
   removeSandbox: plain("sandbox.remove"),
   stopSandbox: plain("sandbox.stop"),

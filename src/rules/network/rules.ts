@@ -126,7 +126,7 @@ function open(rules: NetworkRules, opened: readonly PrivateHost[], host: string,
       `Add it to network.allow in vivarium.json, or run \`viv network SANDBOX --allow ${host}\` outside.`,
     );
   if (!rules.ports.includes(port) || rules.mode === "allow-list") return portClosed(host, port, named);
-  if (isReserved(host) && !isLocalhost(host)) return reserved(host);
+  if (isReserved(host) && !isLocalhost(host)) return reserved(host, port);
   return { verdict: "allow", rule: PUBLIC, tcp: false, private: false };
 }
 
@@ -158,11 +158,11 @@ export function isLocalhost(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost");
 }
 
-function reserved(host: string): Denied {
+function reserved(host: string, port: number): Denied {
   return deny(
     "not_resolved",
     `${host} has no address: no public name is like it.`,
-    `If it is a host of your own network, the user's own config can open it: network.private with host ${host}.`,
+    `If it is a host of your own network, \`viv network allow-private ${shownHost(host)}:${port}\` opens it for this project, outside.`,
   );
 }
 

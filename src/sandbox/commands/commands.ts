@@ -1,4 +1,5 @@
 /** Commands inside sandboxes: started, listened to, ended, and explained. */
+import { resolve } from "node:path";
 import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../../base/schema/command.ts";
@@ -384,7 +385,7 @@ function execRequest(row: SandboxRow, options: StartOptions, { models, user: con
     id: newId("command"),
     command: options.command,
     env,
-    cwd: options.cwd ?? row.project,
+    cwd: options.cwd?.startsWith("/") === true ? options.cwd : resolve(row.project, options.cwd ?? ""),
     user,
     // Who comes later, as by attach, types at a terminal, too.
     stdin: options.stdin === true || options.terminal !== undefined,

@@ -43,6 +43,9 @@ async function download(
   const entry = await client.call("statFile", { sandbox: from.sandbox, path: from.path, ...user });
   const existing = await stat(target).catch(() => undefined);
   const to = existing?.isDirectory() ? join(target, nameOf(from.path)) : target;
+  // A copy takes the place of what has its name: of /dev/null, say.
+  if (existing?.isCharacterDevice() === true || existing?.isBlockDevice() === true)
+    throw new VivError("exists", `${target} is a device.`, { remedy: "Copy to a file or a folder." });
   if (entry.type === "dir") {
     if (existing !== undefined && !existing.isDirectory()) throw new VivError("exists", `${target} is no folder.`);
     const archive = await client.packFiles(from.sandbox, from.path, user.user);

@@ -29,7 +29,7 @@ export default command({
   ],
   async run({ options, positionals: [name = ""], rest, json, screen, cwd, env, client }) {
     const server = await client();
-    const sandbox = await server.call("inspectSandbox", { sandbox: name });
+    const sandbox = await server.call("findSandbox", { sandbox: name });
     const spec = commandSpec(sandbox, rest, options, { cwd, env });
     if (!options.detach) return runInside(server, sandbox.id, spec, options, { screen, json, env });
     const started = await server.call("runCommand", {

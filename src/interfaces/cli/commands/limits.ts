@@ -29,7 +29,7 @@ export default command({
     };
     const { name, limits } =
       Object.keys(change).length === 0
-        ? await client.call("inspectSandbox", { sandbox })
+        ? await client.call("findSandbox", { sandbox })
         : await client.call("limitSandbox", { sandbox, ...change });
     if (json) return screen.json(limits);
     screen.print(

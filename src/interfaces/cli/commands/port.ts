@@ -62,7 +62,7 @@ export default command({
     const port = parsePort("PORT", inside);
     const wanted = local === "0" ? 0 : parsePort("LOCAL", local);
     const server = await client();
-    const sandbox = await server.call("inspectSandbox", { sandbox: name });
+    const sandbox = await server.call("findSandbox", { sandbox: name });
     if (isEnded(sandbox.state)) throw ended(sandbox);
     const open = new Set<Socket>();
     const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

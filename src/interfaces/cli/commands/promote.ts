@@ -88,7 +88,7 @@ async function folder(server: Client, source: Source, chosen: Options, cwd: stri
   if (chosen.check.length === 0 && chosen.setup === undefined) return {};
   const { project } =
     source.kind === "sandbox"
-      ? await server.call("inspectSandbox", { sandbox: source.id })
+      ? await server.call("findSandbox", { sandbox: source.id })
       : await server.call("inspectExperiment", { experiment: source.id });
   return isWithin(project, cwd) ? { cwd } : {};
 }

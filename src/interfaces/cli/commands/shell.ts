@@ -12,7 +12,7 @@ export default command({
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
   async run({ options, positionals: [name = ""], json, screen, cwd, env, client }) {
     const server = await client();
-    const sandbox = await server.call("inspectSandbox", { sandbox: name });
+    const sandbox = await server.call("findSandbox", { sandbox: name });
     const defaults = { timeout: undefined, tty: false, "no-tty": false, interactive: false, "no-stdin": false };
     const all = { ...options, ...defaults };
     const shell = env["SHELL"] ?? "/bin/sh";

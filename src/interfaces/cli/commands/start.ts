@@ -13,7 +13,7 @@ export default command({
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
   async run({ positionals: [sandbox = ""], json, screen, client }) {
     const server = await client();
-    const before = await server.call("inspectSandbox", { sandbox });
+    const before = await server.call("findSandbox", { sandbox });
     const result = await screen.during("Starting", server.call("startSandbox", { sandbox: before.id }));
     if (json) screen.json(result);
     else screen.print(before.state === "running" ? `${result.name} runs already.` : `${result.name} runs again.`);
