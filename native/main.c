@@ -1,4 +1,5 @@
-#include "cell.h"
+#include "host/host.h"
+#include "launch/launch.h"
 
 #include <stdio.h>
 #include <string.h>

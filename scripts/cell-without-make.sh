@@ -9,10 +9,9 @@ read -ra flags <<<"$(sed -n 's/^WARN = //p' "$native/Makefile") ${CFLAGS:--O2}"
 if printf 'int main(void){return 0;}' | "$compiler" -static -x c - -o /dev/null 2>/dev/null; then
   flags+=(-static)
 fi
-# Programs of the tests, with a main of their own.
-apart=" $(sed -n 's/^SOURCES = \$(filter-out \([^,]*\),.*/\1/p' "$native/Makefile") "
+shopt -s globstar
 sources=()
-for source in "$native"/*.c; do
-  [[ $apart == *" ${source##*/} "* ]] || sources+=("$source")
+for source in "$native"/**/*.c; do
+  [[ $source == "$native"/tests/* ]] || sources+=("$source")
 done
 "$compiler" "${flags[@]}" -o "$out" "${sources[@]}"

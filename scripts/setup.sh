@@ -21,7 +21,10 @@ packages_stamp=node_modules/.setup-stamp
 cell_stamp=build/.setup-stamp
 system_stamp=.cache/system-stamp
 packages_key() { { uname -sm && cat package-lock.json; } | digest; }
-cell_key() { { uname -sm && echo "${CC:-cc}" && cat native/Makefile native/*.c native/*.h; } | digest; }
+cell_key() {
+  shopt -s globstar
+  { uname -sm && echo "${CC:-cc}" native/**/*.[ch] && cat native/Makefile native/**/*.[ch]; } | digest
+}
 stamped() { [ "$(cat "$1" 2>/dev/null)" = "$2" ]; }
 
 find_npm() {

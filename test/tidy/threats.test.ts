@@ -25,8 +25,8 @@ describe("docs/THREAT_MODEL.md", () => {
   });
 
   test("gives the reason for every system call that the filter refuses or looks at, and for no other", () => {
-    const [rules] = projectFiles(/^native\/seccomp_rules\.h$/);
-    const [filter] = projectFiles(/^native\/seccomp\.c$/);
+    const [rules] = projectFiles(/^native\/init\/walls\/seccomp_rules\.h$/);
+    const [filter] = projectFiles(/^native\/init\/walls\/seccomp\.c$/);
     const list = rules?.text.split("refused_calls[] = {")[1]?.split("};")[0] ?? "";
     const refused = [...list.matchAll(/(?:SYS|NR)_(\w+)/g)].map(([, name = ""]) => name);
     const checked = [...(filter?.text ?? "").matchAll(/actions\[SYS_(\w+)\] =/g)].map(([, name = ""]) => name);

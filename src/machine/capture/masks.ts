@@ -7,7 +7,7 @@ import { joinParts } from "../../base/host/frames.ts";
 import { mountOf, readMounts } from "../../base/host/mounts.ts";
 import { mountTmpfs, unmountTmpfs } from "../../base/host/tmpfs.ts";
 import type { SharedList } from "../volumes/shared.ts";
-import { Lookout } from "./lookout.ts";
+import { MachineWatch } from "./machine-watch.ts";
 import { type MaskEntry, MaskPlan, type MaskRequest, placesOf } from "./mask.ts";
 import type { StandIn } from "./logins.ts";
 import { homeFolders, readPeople } from "./people.ts";
@@ -40,7 +40,7 @@ export interface MaskOptions {
 
 /** Made by the launcher in every sandbox. */
 const MADE = ["/proc", "/sys", "/dev", "/run"];
-/** How long a plan is good on a machine that does not change: for what the lookout does not see, such as settings of homes. */
+/** How long a plan is good on a machine that does not change: for what the watch does not see, such as settings of homes. */
 const FRESH_MS = 60_000;
 /** Looking takes long for a server that does nothing else meanwhile, so it is done ahead, behind the request that showed the need. */
 const RENEW_MS = FRESH_MS / 2;
@@ -57,14 +57,14 @@ interface Known {
 
 export class MaskLayers {
   readonly #options: MaskOptions;
-  readonly #lookout: Lookout;
+  readonly #machineWatch: MachineWatch;
   readonly #known = new Map<string, Known>();
   /** Names of layers that a launch may be about to use, and until when. */
   readonly #recent = new Map<string, number>();
 
   private constructor(options: MaskOptions) {
     this.#options = options;
-    this.#lookout = new Lookout(options.host, options.own);
+    this.#machineWatch = new MachineWatch(options.host, options.own);
   }
 
   static async open(options: MaskOptions): Promise<MaskLayers> {
@@ -78,7 +78,7 @@ export class MaskLayers {
 
   /** For the machine as it is when this is asked. */
   async layer(request: MaskRequest): Promise<Layer> {
-    const machine = await this.#lookout.version();
+    const machine = await this.#machineWatch.version();
     const { home, project, mask, expose } = request;
     const key = JSON.stringify([home, project, mask, placesOf(request), expose, machine, this.#options.standIns?.()?.version]);
     const now = performance.now();

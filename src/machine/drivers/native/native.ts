@@ -174,7 +174,7 @@ export class NativeDriver implements Driver {
     return [
       ["rlimit", "core\x1f0\x1f0"],
       ...(held ? [] : [["rlimit", `nproc\x1f${limits.processes}\x1f${limits.processes}`] as const]),
-      ["seat", String(range)],
+      ["range", String(range)],
       ...toldLimits(limits, held),
     ];
   }
