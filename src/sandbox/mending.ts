@@ -30,7 +30,7 @@ export class Mending {
     log.warn("the storage was stopped by a full or failing disk and is opened again", { driver: backend.driver.name });
     for (const [id] of live.entries()) {
       await locks.run(id, async () => {
-        const row = await store.sandbox(id);
+        const row = await store.sandboxes.get(id);
         if (row !== undefined && backends.of(row) === backend) await this.#sandboxes.ending.fail(row, { outcome: "lost", reason: REASON });
       });
     }

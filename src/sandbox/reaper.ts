@@ -39,7 +39,7 @@ export class Reaper {
     this.#shortestIdle = Number.POSITIVE_INFINITY;
     for (const [id, live] of this.#parts.live.entries()) {
       try {
-        const row = await this.#parts.store.sandbox(id);
+        const row = await this.#parts.store.sandboxes.get(id);
         if (row !== undefined) await this.#lookAt(row, live, interval);
       } catch (error) {
         this.#parts.log.warn("reaper could not look at a sandbox", { sandbox: id, error: describe(error) });
@@ -64,7 +64,7 @@ export class Reaper {
     const used = await this.#parts.backends.of(row).volumes.usage(row.id);
     if (used <= row.limits.diskBytes) return;
     await this.#parts.locks.run(row.id, async () => {
-      const now = await this.#parts.store.sandbox(row.id);
+      const now = await this.#parts.store.sandboxes.get(row.id);
       if (now === undefined) return;
       await this.#parts.store.change((change) =>
         change.event("disk.watched", row.id, { usedBytes: used, limitBytes: row.limits.diskBytes }),

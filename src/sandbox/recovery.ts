@@ -31,7 +31,7 @@ export class Recovery {
 
   /** Once, before the server answers anybody. */
   async recover(): Promise<void> {
-    const rows = await this.#parts.store.sandboxes();
+    const rows = await this.#parts.store.sandboxes.list();
     this.#registry.register(rows, this.#parts.restoration.isPending);
     for (const row of rows) {
       try {
@@ -98,11 +98,11 @@ export class Recovery {
   /** What broke off, as on a full disk, and is nobody's work now: whoever is at work with a sandbox holds its lock. */
   async #finishBroken(): Promise<void> {
     const { store, locks } = this.#parts;
-    for (const { id } of (await store.sandboxes()).filter(isBroken)) {
+    for (const { id } of (await store.sandboxes.list()).filter(isBroken)) {
       if (locks.busy(id)) continue;
       await this.#survive("what was begun with a sandbox not finished", () =>
         locks.run(id, async () => {
-          const now = await store.sandbox(id);
+          const now = await store.sandboxes.get(id);
           if (now !== undefined) await this.#finish(now);
         }),
       );
@@ -153,13 +153,14 @@ export class Recovery {
     else await this.#survive("commands of a sandbox not listened to", () => this.#adoptCommands(row, live));
     await store.change(async (change) => {
       const known = row.reason === FOREIGN ? null : row.reason;
-      await change.putSandbox({ ...row, reason: foreign === undefined ? known : FOREIGN });
+      await change.sandboxes.put({ ...row, reason: foreign === undefined ? known : FOREIGN });
       await change.event("sandbox.adopted", row.id, { name: row.name, ...(foreign === undefined ? {} : { incompatible: foreign }) });
     });
   }
 
   async #adoptCommands(row: SandboxRow, live: LiveSandbox): Promise<void> {
-    for (const command of await this.#parts.store.commands(row.id, true)) await this.#sandboxes.commands.adopt(row, live, command);
+    for (const command of await this.#parts.store.commands.list({ sandbox: row.id, running: true }))
+      await this.#sandboxes.commands.adopt(row, live, command);
   }
 
   /** Removes what carries our prefix and belongs to no sandbox. At start, every minute, and when a person asked for it. */
@@ -169,20 +170,20 @@ export class Recovery {
     await this.#removeExpired();
     if (asked === undefined && restoration.isPending) return [];
     restoration.settle();
-    const rows = await store.sandboxes();
-    const snapshots = await store.snapshots();
+    const rows = await store.sandboxes.list();
+    const snapshots = await store.snapshots.list();
     const bases = basesInUse(rows, snapshots);
     const keep = new Set(rows.map((row) => row.id));
     const kept = {
       volumes: keep,
       snapshots: new Set(snapshots.map((snapshot) => snapshot.id)),
       bases,
-      projects: new Set((await store.projects()).map((project) => project.id)),
+      projects: new Set((await store.projects.list()).map((project) => project.id)),
     };
     // Between being a spare and having a row, a sandbox is known to be live alone.
     const sandboxes = async (): Promise<ReadonlySet<string>> =>
       new Set([
-        ...(await store.sandboxes()).map((row) => row.id),
+        ...(await store.sandboxes.list()).map((row) => row.id),
         ...this.#sandboxes.creation.spares.ids(),
         ...this.#parts.live.entries().map(([id]) => id),
       ]);
@@ -199,9 +200,9 @@ export class Recovery {
 
   async #removeExpired(): Promise<void> {
     const now = new Date().toISOString();
-    for (const snapshot of await this.#parts.store.snapshots()) {
+    for (const snapshot of await this.#parts.store.snapshots.list()) {
       if (snapshot.expiresAt === null || snapshot.expiresAt > now) continue;
-      const row = await this.#parts.store.sandbox(snapshot.sandbox);
+      const row = await this.#parts.store.sandboxes.get(snapshot.sandbox);
       if (row === undefined) continue;
       // The last snapshot of a stopped sandbox is all that is left of it.
       await this.#survive("expired snapshot not removed", () =>

@@ -52,7 +52,7 @@ export class Sandboxes {
 
   /** The row of an id or a name. */
   async find(reference: string): Promise<SandboxRow> {
-    const row = (await this.#parts.store.sandbox(reference)) ?? (await this.#parts.store.sandboxByName(reference));
+    const row = (await this.#parts.store.sandboxes.get(reference)) ?? (await this.#parts.store.sandboxes.find({ name: reference }));
     if (row === undefined || row.removing) throw new VivError("not_found", `There is no sandbox ${reference}.`);
     return row;
   }
@@ -87,11 +87,14 @@ export class Sandboxes {
   }
 
   async #makeOnce(key: string, input: CreateInput): Promise<SandboxRow> {
-    return this.#parts.locks.run(`key:${key}`, async () => (await this.#parts.store.sandboxByIdempotencyKey(key)) ?? this.#make(input));
+    return this.#parts.locks.run(
+      `key:${key}`,
+      async () => (await this.#parts.store.sandboxes.find({ idempotencyKey: key })) ?? this.#make(input),
+    );
   }
 
   async list(filter: { state?: string | undefined; project?: string | undefined }): Promise<Sandbox[]> {
-    const rows = await this.#parts.store.sandboxes();
+    const rows = await this.#parts.store.sandboxes.list();
     return rows
       .filter(
         (row) =>
@@ -109,7 +112,7 @@ export class Sandboxes {
 
   async inspect(reference: string): Promise<SandboxDetail> {
     const row = await this.find(reference);
-    const base = await this.#parts.store.base(comparedBase(row));
+    const base = await this.#parts.store.bases.get(comparedBase(row));
     const backend = this.#parts.backends.of(row);
     const live = this.#parts.live.get(row.id);
     const use = await live?.walls.usage();
@@ -201,7 +204,7 @@ export class Sandboxes {
       // Written down, so that the next server keeps the promise.
       const extended: SandboxRow = { ...changed, expiresAt: this.#shownNow(changed).expiresAt };
       await this.#parts.store.change(async (change) => {
-        await change.putSandbox(extended);
+        await change.sandboxes.put(extended);
         await change.event("sandbox.extended", now.id, { idleMs: extended.idleMs, byMs: byMs ?? 0 });
       });
       return this.#shownNow(extended);
@@ -286,7 +289,7 @@ export class Sandboxes {
   async exited(id: string): Promise<void> {
     await this.#parts.locks.run(id, async () => {
       if (this.creation.spares.lost(id)) return;
-      const row = await this.#parts.store.sandbox(id);
+      const row = await this.#parts.store.sandboxes.get(id);
       const live = this.#parts.live.get(id);
       if (row === undefined || live === undefined) return;
       // A rollback that came first has launched another one.
@@ -306,7 +309,7 @@ export class Sandboxes {
   async #advance(row: SandboxRow, to: "paused" | "running", event: "sandbox.paused" | "sandbox.resumed"): Promise<Sandbox> {
     const next = advance(row, to, new Date());
     await this.#parts.store.change(async (change) => {
-      await change.putSandbox(next);
+      await change.sandboxes.put(next);
       await change.event(event, row.id, { name: row.name });
     });
     return shown(next);

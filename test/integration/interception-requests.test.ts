@@ -145,7 +145,7 @@ describe("effects over TLS that are held", needs("openssl"), () => {
     const host = await BoundHost.open((parts) => new Ledger({ ...parts, holdMs: 200 }));
     try {
       const { approvals } = host;
-      await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
+      await host.store.change((change) => change.sandboxes.put(aSandboxRow({ id: "one" })));
       await host.lab.set({ effects: "hold" });
       const { placeholder } = await host.keep("key", VALUE, BINDING);
       const post = (): Promise<string> => host.ask("POST /orders", [`Authorization: Bearer ${placeholder}`, "Content-Length: 3"], "a=1");
@@ -161,7 +161,7 @@ describe("effects over TLS that are held", needs("openssl"), () => {
       ]);
       expect(await post()).toMatch(/^HTTP\/1.1 403 /);
       expect(host.heard).toHaveLength(1);
-      const entries = await host.store.effects({ limit: 10 });
+      const entries = await host.store.effects.list({}, { limit: 10 });
       expect(entries.map(({ state, status }) => `${state} ${status}`)).toEqual(["held null", "answered 200"]);
       expect(JSON.stringify(entries)).not.toContain(VALUE);
     } finally {
@@ -181,7 +181,7 @@ describe("receipts of effects", needs("openssl"), () => {
       host.answer = (_, response) => response.writeHead(502, { "x-viv-code": "unreachable" }).end();
       expect(await host.ask("POST /answered", ["Content-Length: 0"])).toMatch(/^HTTP\/1.1 502 /);
       const entries = await eventually(
-        () => host.store.effects({ limit: 10 }),
+        () => host.store.effects.list({}, { limit: 10 }),
         (all) => all.every(({ state }) => state !== "sent"),
       );
       expect(entries.map(({ url, state, status }) => `${new URL(url).pathname} ${state} ${status}`).toSorted()).toEqual([

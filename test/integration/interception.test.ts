@@ -50,7 +50,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
 
   test("AU-10, AU-04: each request that carries a secret has one record of it, and without that it is not sent", async () => {
     const uses = async (): Promise<AuditRecord[]> =>
-      (await host.store.audit({ after: 0, limit: 1000 })).filter(({ action }) => action === "secret.use");
+      (await host.store.audit.list({ after: 0, limit: 1000 })).filter(({ action }) => action === "secret.use");
     const before = (await uses()).length;
     await host.ask("GET /a?b=c", [bearer(), `X-Twice: ${placeholder}`]);
     await host.ask("GET /without");

@@ -64,7 +64,7 @@ describe("budgets of models", () => {
     const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { reserved: new Set(["key"]) });
     await secrets.set("key", "the-key-of-the-api", { hosts: [new URL(api.url).host], methods: [], path: null, header: null }, null);
     await store.change(async (change) => {
-      for (const row of Object.values(BOXES)) await change.putSandbox(row);
+      for (const row of Object.values(BOXES)) await change.sandboxes.put(row);
     });
     const providers = { anthropic: { url: api.url, secret: "key" }, openai: { url: `${api.url}/v1`, secret: "key" } };
     models = new Models({
@@ -100,7 +100,7 @@ describe("budgets of models", () => {
     await answer.arrayBuffer();
     return answer.status;
   };
-  const spent = (): Promise<number> => store.spent({});
+  const spent = (): Promise<number> => store.usage.spent({});
 
   test.each([
     ["sandbox", ["one"], ["two", "three", "four"]],

@@ -52,7 +52,7 @@ describe("the model gateway under attack", () => {
     audit = new Audit(store, join(place, "anchor"), () => undefined);
     const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { reserved: new Set(["key"]) });
     await secrets.set("key", "the-key-of-the-api", { hosts: [`127.0.0.1:${api}`], methods: [], path: null, header: null }, null);
-    await store.change((change) => change.putSandbox(ROW));
+    await store.change((change) => change.sandboxes.put(ROW));
     const models = new Models({
       store,
       audit,
@@ -166,16 +166,16 @@ describe("the model gateway under attack", () => {
     client.destroy();
     // Settled, it is no longer held by a request under way, and stays spent.
     await eventually(
-      async () => (await store.usage({})).map(({ outputTokens }) => outputTokens),
+      async () => (await store.usage.list({})).map(({ outputTokens }) => outputTokens),
       ([tokens]) => tokens === 100_000,
     );
-    expect(await store.spent({ project: "/p" })).toBeGreaterThanOrEqual(100_000);
+    expect(await store.usage.spent({ project: "/p" })).toBeGreaterThanOrEqual(100_000);
   });
 
   test("NET-5: counts that no answer can have are none", async () => {
     answer = whole({ input_tokens: 1e300, output_tokens: 1e308 });
     expect(await ask(`{"model":"cheap","max_tokens":5,"messages":[]}`)).toBe(200);
-    const spent = await store.spent({ project: "/p" });
+    const spent = await store.usage.spent({ project: "/p" });
     expect(spent).toBeGreaterThan(0);
     expect(spent).toBeLessThan(1_000_000);
     answer = whole(USAGE);

@@ -274,7 +274,7 @@ describe("effects that are held", () => {
   beforeEach(async () => {
     host = await BoundHost.open((parts) => new Ledger({ ...parts, holdMs: 100 }));
     ({ approvals, approverToken: token } = host);
-    await host.store.change((change) => change.putSandbox(aSandboxRow({ id: "one" })));
+    await host.store.change((change) => change.sandboxes.put(aSandboxRow({ id: "one" })));
     await host.lab.set({ effects: "hold" });
   });
   afterEach(() => host.close());

@@ -8,7 +8,7 @@ const store = await openSqliteStore(path);
 const row = aSandboxRow();
 for (let number = Number(from); ; number += 1) {
   await store.change(async (change) => {
-    await change.putSandbox({ ...row, id: `sbx${number}`, name: `n${number}` });
+    await change.sandboxes.put({ ...row, id: `sbx${number}`, name: `n${number}` });
     await change.event("sandbox.running", `sbx${number}`, { number });
   });
   writeSync(1, `${number}\n`);

@@ -41,7 +41,7 @@ afterEach(async () => {
 
 async function sandbox(autonomy: Partial<Autonomy> = {}, more: Partial<SandboxRow> = {}): Promise<SandboxRow> {
   const row = aSandboxRow({ project, idleMs: 1000, autonomy: { level: null, yolo: null, role: "worker", ...autonomy }, ...more });
-  await store.change((change) => change.putSandbox(row));
+  await store.change((change) => change.sandboxes.put(row));
   return row;
 }
 
@@ -195,8 +195,8 @@ describe("an action that is asked about", () => {
     const row = await sandbox({ level: 2 });
     const { approval } = await decide(row, "git push");
     await store.change(async (change) => {
-      const waiting = await change.approval(approval?.id ?? "");
-      if (waiting !== undefined) await change.putApproval({ ...waiting, deadline: new Date(Date.now() + 1_500).toISOString() });
+      const waiting = await change.approvals.get(approval?.id ?? "");
+      if (waiting !== undefined) await change.approvals.put({ ...waiting, deadline: new Date(Date.now() + 1_500).toISOString() });
     });
     expect(await decide(row, "git push", 5)).toMatchObject({ verdict: "deny", rule: `deadline of ${approval?.id}` });
     expect((await records()).filter(({ label }) => label === "DENIED").map(({ action, actor }) => `${actor.kind} ${action}`)).toEqual([
@@ -245,7 +245,7 @@ describe("an action that is asked about", () => {
     const row = await sandbox({ level: 2 });
     await decide(row, "curl -H 'Authorization: Bearer abcdef123456' https://api.example.com");
     expect(JSON.stringify(await records())).not.toContain("abcdef123456");
-    expect(JSON.stringify(await store.events({ after: 0, limit: 100 }))).not.toContain("abcdef123456");
+    expect(JSON.stringify(await store.events.list({ after: 0, limit: 100 }))).not.toContain("abcdef123456");
   });
 });
 

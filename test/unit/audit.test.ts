@@ -119,7 +119,7 @@ describe("the audit trail", () => {
 
   test("AU-02: records that somebody takes off the end while the server runs are missed, whatever the note says", async () => {
     for (let index = 0; index < 4; index += 1) await audit.record(entry(`command ${index}`));
-    const [, second] = await store.audit({ after: 0, limit: 2 });
+    const [, second] = await store.audit.list({ after: 0, limit: 2 });
     const other = new DatabaseSync(join(place, "vivarium.db"));
     other.exec("delete from audit where sequence > 2");
     other.close();
@@ -131,7 +131,7 @@ describe("the audit trail", () => {
 
   test("AU-02: with a record that was noted elsewhere, nobody can write the trail anew", async () => {
     for (let index = 0; index < 4; index += 1) await audit.record(entry(`command ${index}`));
-    const [, , third] = await store.audit({ after: 0, limit: 3 });
+    const [, , third] = await store.audit.list({ after: 0, limit: 3 });
     const noted = { sequence: 3, hash: third?.hash ?? "" };
     expect(await audit.verify(noted)).toMatchObject({ whole: true });
     // A whole new chain, with its own note: nothing in the folder shows it.
@@ -207,7 +207,7 @@ describe("the audit trail", () => {
       blocker.close();
     }
     await audit.close();
-    const [newest] = await store.audit({ after: 0, limit: 1, newest: true });
+    const [newest] = await store.audit.list({ after: 0, limit: 1, newest: true });
     const { whole, records } = await audit.verify();
     expect([whole, records]).toEqual([true, LIMITS.waitingAuditRecords + 1]);
     const counts = await audit.list({ after: 0, limit: 1000 });
@@ -217,11 +217,11 @@ describe("the audit trail", () => {
   test("a decision and its record are there together or not at all", async () => {
     const project = { id: "prj1", path: "/p", trusted: null };
     await audit.recordWith(async (change) => {
-      await change.putProject(project);
+      await change.projects.put(project);
       return { entry: entry("trusted"), result: undefined };
     });
     const failing = audit.recordWith(async (change) => {
-      await change.putProject({ ...project, trusted: "hash" });
+      await change.projects.put({ ...project, trusted: "hash" });
       throw new Error("no");
     });
     await expect(failing).rejects.toThrow("no");
@@ -231,7 +231,7 @@ describe("the audit trail", () => {
         : audit.recordWith(async () => ({ entry: entry(`with ${index}`), result: undefined })),
     );
     await Promise.all(many);
-    expect((await store.project("prj1"))?.trusted).toBe(null);
+    expect((await store.projects.get("prj1"))?.trusted).toBe(null);
     expect(await audit.verify()).toMatchObject({ whole: true, records: 51 });
   });
 

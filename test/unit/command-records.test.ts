@@ -41,8 +41,8 @@ describe("records of commands while something else holds the database (F-42)", (
     const row = aSandboxRow();
     const [before, during, quick] = [aCommand(row.id), aCommand(row.id), aCommand(row.id)];
     await store.change(async (change) => {
-      await change.putSandbox(row);
-      await change.putCommand(before);
+      await change.sandboxes.put(row);
+      await change.commands.put(before);
     });
     const given: string[] = [];
     const log = { info: () => undefined, warn: (message: string) => given.push(message) };
@@ -58,11 +58,11 @@ describe("records of commands while something else holds the database (F-42)", (
       records.surely(during, { ...END, exitCode: 4 }),
     ];
     await delay(300);
-    expect(await store.commands(row.id, true)).toMatchObject([{ id: before.id }]);
+    expect(await store.commands.list({ sandbox: row.id, running: true })).toMatchObject([{ id: before.id }]);
     other.exec("commit");
     other.close();
     await Promise.all(written);
-    const ends = (await store.commands(row.id, false)).map(({ id, running: isRunning, end }) => [id, isRunning, end?.exitCode]);
+    const ends = (await store.commands.list({ sandbox: row.id })).map(({ id, running: isRunning, end }) => [id, isRunning, end?.exitCode]);
     expect(new Set(ends)).toEqual(
       new Set([
         [before.id, false, 3],
@@ -70,7 +70,7 @@ describe("records of commands while something else holds the database (F-42)", (
         [quick.id, false, 3],
       ]),
     );
-    const told = (await store.events({ after: 0, limit: 100 })).map(({ type, data }) => [type, data["id"]]);
+    const told = (await store.events.list({ after: 0, limit: 100 })).map(({ type, data }) => [type, data["id"]]);
     expect(told).toEqual([
       ["command.started", during.id],
       ["command.started", quick.id],

@@ -26,7 +26,7 @@ const never = new AbortController().signal;
 beforeEach(async () => {
   place = mkdtempSync(join(tmpdir(), "viv-effects-"));
   store = await openSqliteStore(join(place, "vivarium.db"));
-  await store.change((change) => change.putSandbox(row));
+  await store.change((change) => change.sandboxes.put(row));
   const audit = new Audit(store, join(place, "anchor"), () => undefined);
   approvals = new Approvals(store, audit, join(place, "token"));
   ledger = new Ledger({ store, log, approvals, holdMs: 30 });
@@ -41,7 +41,7 @@ describe("a request that is held", () => {
     const refused = await ledger.begin(session, request, never);
     const [asked] = await approvals.list(false);
     expect(refused).toMatchObject({ code: "effect_held", reason: expect.stringContaining(asked?.id ?? "nothing") });
-    expect(await store.effects({ limit: 10 })).toMatchObject([{ state: "held", approval: asked?.id, method: "DELETE" }]);
+    expect(await store.effects.list({}, { limit: 10 })).toMatchObject([{ state: "held", approval: asked?.id, method: "DELETE" }]);
   });
 
   test("NET-6: of two that are the same and wait at once, one yes sends one", async () => {
@@ -53,19 +53,19 @@ describe("a request that is held", () => {
     );
     expect(more).toEqual([]);
     await eventually(
-      () => store.effects({ limit: 10 }),
+      () => store.effects.list({}, { limit: 10 }),
       ({ length }) => length === 2,
     );
     await approvals.answer(asked?.id ?? "", "once", readFileSync(join(place, "token"), "utf8").trim());
     const results = await Promise.all(both);
     expect(results.filter((result) => typeof result === "function")).toHaveLength(1);
     expect(results.filter((result) => typeof result !== "function")).toMatchObject([{ code: "effect_held" }]);
-    expect((await store.effects({ limit: 10 })).map(({ state }) => state).toSorted()).toEqual(["held", "sent"]);
+    expect((await store.effects.list({}, { limit: 10 })).map(({ state }) => state).toSorted()).toEqual(["held", "sent"]);
     expect(await ledger.begin(session, request, never)).toMatchObject({ code: "effect_held" });
   });
 
   test("NET-6: is not sent, and no question is asked, once the sandbox is gone", async () => {
-    await store.change((change) => change.removeSandbox(row.id));
+    await store.change((change) => change.sandboxes.remove(row.id));
     expect(await ledger.begin(session, request, never)).toMatchObject({ verdict: "deny", code: "effect_held" });
     expect(await approvals.list(false)).toEqual([]);
   });

@@ -49,14 +49,14 @@ function make(holdMs: number): void {
 async function sandbox(autonomy: Partial<Autonomy>): Promise<void> {
   const row = aSandboxRow({ project, autonomy: { ...NO_CHOICE, ...autonomy } });
   session = new Session(row.id, { ...NO_NETWORK, mode: "public" });
-  await store.change((change) => change.putSandbox(row));
+  await store.change((change) => change.sandboxes.put(row));
 }
 
 async function config(content: object, trusted = true): Promise<void> {
   const text = JSON.stringify(content);
   writeFileSync(join(project, "vivarium.json"), text);
   const hash = trusted ? createHash("sha256").update(text).digest("hex") : null;
-  await store.change((change) => change.putProject({ id: "project_1", path: project, trusted: hash }));
+  await store.change((change) => change.projects.put({ id: "project_1", path: project, trusted: hash }));
 }
 
 const ask = (host: string, ruling = PUBLIC, signal?: AbortSignal): Promise<Ruling | undefined> =>

@@ -75,9 +75,9 @@ describe("a secret", () => {
 
   test("does not open for a row whose binding was edited in the database", async () => {
     await secrets.set("key", CANARY, BINDING);
-    const [row] = await store.secrets();
+    const [row] = await store.secrets.list();
     if (row === undefined) throw new Error("no row");
-    await store.change((change) => change.putSecret({ ...row, hosts: ["evil.example.com"] }));
+    await store.change((change) => change.secrets.put({ ...row, hosts: ["evil.example.com"] }));
     await store.close();
     await open();
     expect(() => secrets.valueFor("key", { ...THERE, host: "evil.example.com" })).toThrow(
@@ -92,7 +92,7 @@ describe("a secret", () => {
     expect(secrets.valueFor("key", THERE)).toBe("another");
     await secrets.remove("key");
     expect(() => secrets.valueFor("key", THERE)).toThrow(expect.objectContaining({ code: "not_found" }));
-    expect(await store.secrets()).toEqual([]);
+    expect(await store.secrets.list()).toEqual([]);
     await expect(secrets.remove("key")).rejects.toMatchObject({ code: "not_found" });
   });
 
@@ -192,7 +192,7 @@ describe("the projects of a secret", () => {
       ["in-b", "/srv/b"],
     ] as const)
       // prettier-ignore
-      await store.change((change) => change.putSandbox(aSandboxRow({ id, name: id, project, idempotencyKey: null })));
+      await store.change((change) => change.sandboxes.put(aSandboxRow({ id, name: id, project, idempotencyKey: null })));
   });
 
   const use = (sandbox: string, { placeholder }: Secret) => secrets.permit(sandbox, THERE, bearer(placeholder), still);
@@ -245,10 +245,10 @@ describe("the projects of a secret", () => {
     expect((await secrets.set("key", "another", BINDING)).projects).toEqual(["/srv/a"]);
     await secrets.set("wide", CANARY, BINDING, null);
     expect((await secrets.set("wide", "another", BINDING)).projects).toBe(null);
-    const row = (await store.secrets()).find(({ name }) => name === "key");
+    const row = (await store.secrets.list()).find(({ name }) => name === "key");
     if (row === undefined) throw new Error("no row");
     for (const projects of [null, ["/srv/a", "/srv/b"]]) {
-      await store.change((change) => change.putSecret({ ...row, projects }));
+      await store.change((change) => change.secrets.put({ ...row, projects }));
       await store.close();
       await open();
       expect(() => secrets.valueFor("key", THERE)).toThrow(expect.objectContaining({ code: "secret_unreadable" }));

@@ -20,7 +20,7 @@ describe("backups of the database (F-43)", () => {
     folder = mkdtempSync(join(tmpdir(), "viv-backups-"));
     path = join(folder, "vivarium.db");
     const store = await openSqliteStore(path);
-    await store.change((change) => change.putSandbox(row));
+    await store.change((change) => change.sandboxes.put(row));
     await store.close();
   });
   afterEach(() => rmSync(folder, { recursive: true }));
@@ -53,7 +53,7 @@ describe("backups of the database (F-43)", () => {
       remedy: expect.stringMatching(new RegExp(`viv doctor --repair.*${whole?.file}`)),
     });
     const { store, restoration } = await openStore(path, true);
-    expect(await store.sandboxes()).toEqual([row]);
+    expect(await store.sandboxes.list()).toEqual([row]);
     const { takenAt, damaged } = restoration.read() ?? { takenAt: "", damaged: "" };
     expect(Date.parse(takenAt)).toBe(day(0).getTime());
     expect(readFileSync(damaged, "utf8")).toBe("y".repeat(8_192));

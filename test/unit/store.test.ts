@@ -17,13 +17,12 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { VivEvent } from "../../src/base/schema/event.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { MIGRATIONS, type Migration } from "../../src/base/store/migrations.ts";
 import { backupsOf } from "../../src/base/store/sqlite/backups.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/base/store/store.ts";
-import { aCommand, aSandboxRow } from "../support/rows.ts";
+import { aSandboxRow } from "../support/rows.ts";
 
 const SNAPSHOT = {
   id: "snp1",
@@ -55,127 +54,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe("the store (STO-1)", () => {
-  it("gives back what a change wrote, also after a restart", async () => {
-    const first = await openSqliteStore(path);
-    const row = aSandboxRow({ idempotencyKey: "k" });
-    const command = aCommand(row.id);
-    await first.change(async (change) => {
-      await change.putSandbox(row);
-      await change.putCommand(command);
-      await change.putProject({ id: "prj1", path: "/srv/project", trusted: null });
-      await change.event("sandbox.creating", row.id, { why: "test" });
-    });
-    await first.close();
-    const second = await open();
-    expect(await second.sandbox(row.id)).toEqual(row);
-    expect(await second.sandboxByName(row.name)).toEqual(row);
-    expect(await second.sandboxByIdempotencyKey("k")).toEqual(row);
-    expect(await second.commands(row.id, true)).toEqual([command]);
-    expect(await second.projectByPath("/srv/project")).toEqual({ id: "prj1", path: "/srv/project", trusted: null });
-    expect(await second.events({ after: 0, limit: 10 })).toMatchObject([
-      { sequence: 1, type: "sandbox.creating", sandbox: row.id, data: { why: "test" } },
-    ]);
-  });
-
-  it("tells which bases and projects are in use, by sandboxes and by snapshots", async () => {
-    const store = await open();
-    const row = aSandboxRow({ base: "bas1", refreshedTo: "bas2", project: "/srv/it's" });
-    const kept = { ...SNAPSHOT, sandbox: row.id, refreshedTo: "bas3" };
-    await store.change(async (change) => {
-      await change.putSandbox(row);
-      await change.putSnapshot(kept);
-    });
-    const needed = await Promise.all(["bas1", "bas2", "bas3", "bas"].map((base) => store.isBaseNeeded(base)));
-    expect(needed).toEqual([true, true, true, false]);
-    expect([await store.isProjectUsed("/srv/it's"), await store.isProjectUsed("/srv")]).toEqual([true, false]);
-    await store.change((change) => change.removeSandbox(row.id));
-    expect([await store.isBaseNeeded("bas1"), await store.isBaseNeeded("bas3"), await store.isProjectUsed("/srv/it's")]).toEqual([
-      false,
-      true,
-      false,
-    ]);
-  });
-
-  it("keeps nothing of a change that throws, and publishes none of its events", async () => {
-    const store = await open();
-    const heard: VivEvent[] = [];
-    store.onEvents((events) => heard.push(...events));
-    const failed = store.change(async (change) => {
-      await change.putSandbox(aSandboxRow({ id: "sbx1" }));
-      await change.event("sandbox.running", "sbx1");
-      throw new Error("no");
-    });
-    await expect(failed).rejects.toThrow("no");
-    expect(await store.sandboxes()).toEqual([]);
-    expect(heard).toEqual([]);
-    await store.change(async (change) => change.event("server.started", null));
-    expect(heard.map((event) => event.type)).toEqual(["server.started"]);
-  });
-
-  it("runs changes one after the other and publishes their events in order", async () => {
-    const store = await open();
-    const heard: number[] = [];
-    store.onEvents((events) => heard.push(...events.map((event) => event.sequence)));
-    let inside = 0;
-    const changes = Array.from({ length: 50 }, () =>
-      store.change(async (change) => {
-        inside += 1;
-        expect(inside).toBe(1);
-        await change.event("server.started", null);
-        await new Promise((resolve) => setImmediate(resolve));
-        await change.event("server.stopped", null);
-        inside -= 1;
-      }),
-    );
-    await Promise.all(changes);
-    expect(heard).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
-  });
-
-  it("shows readers only what is committed", async () => {
-    const store = await open();
-    const row = aSandboxRow();
-    await store.change(async (change) => {
-      await change.putSandbox(row);
-      expect(await change.sandbox(row.id)).toEqual(row);
-      expect(await store.sandbox(row.id)).toBeUndefined();
-    });
-    expect(await store.sandbox(row.id)).toEqual(row);
-  });
-
-  it("refuses a second sandbox of the same name", async () => {
-    const store = await open();
-    await store.change(async (change) => change.putSandbox(aSandboxRow({ name: "one" })));
-    const second = store.change(async (change) => change.putSandbox(aSandboxRow({ name: "one" })));
-    await expect(second).rejects.toMatchObject({ code: "name_taken" });
-  });
-
-  it("drops events beyond the retention and never reuses a sequence number", { timeout: 60_000 }, async () => {
-    const store = await open();
-    await store.change(async (change) => {
-      for (let number = 0; number < LIMITS.eventRetentionRows + 100; number += 1) await change.event("server.started", null);
-    });
-    await store.trim();
-    expect(await store.eventRange()).toEqual({ oldest: 101, newest: LIMITS.eventRetentionRows + 100 });
-  });
-
-  it("forgets the oldest commands of a sandbox that has very many, but none that runs", { timeout: 60_000 }, async () => {
-    const store = await open();
-    const row = aSandboxRow();
-    const at = (number: number): string => new Date(number * 1000).toISOString();
-    await store.change(async (change) => {
-      await change.putSandbox(row);
-      await change.putCommand(aCommand(row.id, { startedAt: at(0), running: true }));
-      for (let number = 1; number <= LIMITS.keptCommands + 10; number += 1) {
-        await change.putCommand(aCommand(row.id, { startedAt: at(number), running: false }));
-      }
-    });
-    await store.trim();
-    const left = await store.commands(row.id, false);
-    expect(left).toHaveLength(LIMITS.keptCommands + 1);
-    expect(left.slice(0, 2).map(({ startedAt }) => startedAt)).toEqual([at(0), at(11)]);
-  });
-
+describe("the database", () => {
   it("keeps its files to itself", async () => {
     const store = await open();
     await store.change(async (change) => change.event("server.started", null));
@@ -193,7 +72,7 @@ describe("a database that something else holds (F-42)", () => {
     other.exec("commit");
     other.close();
     await waiting;
-    expect(await store.eventRange()).toEqual({ oldest: 1, newest: 1 });
+    expect(await store.events.range()).toEqual({ oldest: 1, newest: 1 });
   });
 
   it("gives up after a bounded time with store_busy, also where many wait, and works again later", async () => {
@@ -221,7 +100,7 @@ describe("a damaged database (F-43)", () => {
 
   it("is opened when it is whole", async () => {
     await fill();
-    expect(await (await open()).eventRange()).toEqual({ oldest: 1, newest: 2_000 });
+    expect(await (await open()).events.range()).toEqual({ oldest: 1, newest: 2_000 });
   });
 
   it("is refused when it is truncated", async () => {
@@ -286,20 +165,20 @@ describe("a migration (F-44)", () => {
 
   it("that is killed half-way leaves the database as it was, and succeeds when it runs again", async () => {
     const old = await openSqliteStore(path);
-    await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
+    await old.change(async (change) => change.projects.put({ id: "prj1", path: "/srv/project", trusted: null }));
     await old.close();
     const child = spawn(process.execPath, [join(import.meta.dirname, "../support/store-migrator.ts"), path], { stdio: "inherit" });
     await once(child, "close");
     expect(child.signalCode).toBe("SIGKILL");
     expect(backupsOf(path)).toMatchObject([{ version: MIGRATIONS.length }]);
     const store = await openSqliteStore(path, [...MIGRATIONS, addColumn]);
-    expect(await store.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null, note: null }]);
+    expect(await store.projects.list()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null }]);
     await store.close();
   });
 
   it("that fails half-way leaves the database as it was, and succeeds when it runs again", async () => {
     const old = await openSqliteStore(path);
-    await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
+    await old.change(async (change) => change.projects.put({ id: "prj1", path: "/srv/project", trusted: null }));
     await old.close();
     const killed: Migration = async (db) => {
       await addColumn(db);
@@ -308,7 +187,7 @@ describe("a migration (F-44)", () => {
     await expect(openSqliteStore(path, [...MIGRATIONS, killed])).rejects.toThrow("killed");
     await (await openSqliteStore(path)).close();
     const store = await openSqliteStore(path, [...MIGRATIONS, addColumn]);
-    expect(await store.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null, note: null }]);
+    expect(await store.projects.list()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null }]);
     await store.close();
     await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_newer" });
   });
@@ -322,20 +201,36 @@ describe("a migration (F-44)", () => {
     old.prepare("insert into snapshots values (?, ?, ?, ?)").run(SNAPSHOT.id, row.id, SNAPSHOT.createdAt, body);
     old.close();
     const store = await open();
-    expect(await Promise.all(["bas1", "bas2", "bas3", "bas4"].map((base) => store.isBaseNeeded(base)))).toEqual([true, true, true, false]);
-    expect(await store.isProjectUsed("/srv/project")).toBe(true);
-    expect(await store.sandbox(row.id)).toEqual(row);
+    const found = [{ base: "bas1" }, { refreshedTo: "bas2" }, { project: "/srv/project" }, { base: "bas2" }].map((where) =>
+      store.sandboxes.has(where),
+    );
+    expect(await Promise.all(found)).toEqual([true, true, true, false]);
+    expect(await store.snapshots.has({ refreshedTo: "bas3" })).toBe(true);
+    expect(await store.sandboxes.get(row.id)).toEqual(row);
+  });
+
+  it("keeps the projects of a version before, and which of them are trusted", async () => {
+    await (await openSqliteStore(path, MIGRATIONS.slice(0, 7))).close();
+    const old = new DatabaseSync(path);
+    old.prepare("insert into projects values (?, ?, ?), (?, ?, ?)").run("prj1", "/srv/a", "hash", "prj2", "/srv/b", null);
+    old.close();
+    const store = await open();
+    expect(await store.projects.list()).toEqual([
+      { id: "prj1", path: "/srv/a", trusted: "hash" },
+      { id: "prj2", path: "/srv/b", trusted: null },
+    ]);
+    expect(await store.projects.find({ path: "/srv/b" })).toMatchObject({ id: "prj2" });
   });
 
   it("leaves a private backup of the version before, which can be opened", async () => {
     const old = await openSqliteStore(path);
-    await old.change(async (change) => change.putProject({ id: "prj1", path: "/srv/project", trusted: null }));
+    await old.change(async (change) => change.projects.put({ id: "prj1", path: "/srv/project", trusted: null }));
     await old.close();
     await (await openSqliteStore(path, [...MIGRATIONS, addColumn])).close();
     const backup = backupsOf(path)[0]?.file ?? "";
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     const restored = await openSqliteStore(backup);
-    expect(await restored.projects()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null }]);
+    expect(await restored.projects.list()).toEqual([{ id: "prj1", path: "/srv/project", trusted: null }]);
     await restored.close();
     rmSync(path);
     await expect(openSqliteStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
@@ -343,7 +238,7 @@ describe("a migration (F-44)", () => {
 
   it("of a new database that was killed half-way starts again", async () => {
     writeFileSync(`${path}.new`, "half a database");
-    expect(await (await open()).eventRange()).toEqual({ oldest: 1, newest: 0 });
+    expect(await (await open()).events.range()).toEqual({ oldest: 1, newest: 0 });
   });
 });
 
@@ -369,8 +264,8 @@ describe("a writer that is killed (F-45)", () => {
       const { writer, last } = await killedWriter(next, 20 + round * 37);
       expect(writer).toBe("SIGKILL");
       const store = await openSqliteStore(path);
-      const rows = await store.sandboxes();
-      const events = await store.events({ after: 0, limit: 100_000 });
+      const rows = await store.sandboxes.list();
+      const events = await store.events.list({ after: 0, limit: 100_000 });
       await store.close();
       expect(rows.length).toBeGreaterThan(last);
       expect(events.length).toBe(rows.length);

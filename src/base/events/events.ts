@@ -76,7 +76,7 @@ class Listener {
   async *#replay(store: Store, signal: AbortSignal): AsyncGenerator<VivEvent, void, void> {
     for (;;) {
       if (this.#position > 0) await this.#refuseTrimmed(store);
-      const page = await store.events({
+      const page = await store.events.list({
         after: this.#position,
         limit: PAGE_ROWS,
         ...(this.#sandbox === undefined ? {} : { sandbox: this.#sandbox }),
@@ -93,7 +93,7 @@ class Listener {
   }
 
   async #refuseTrimmed(store: Store): Promise<void> {
-    const { oldest } = await store.eventRange();
+    const { oldest } = await store.events.range();
     if (this.#position + 1 >= oldest) return;
     throw new VivError("not_found", `Event ${this.#position + 1} is no longer kept; the oldest is ${oldest}.`, {
       remedy: `Start again after event ${oldest - 1}.`,

@@ -152,6 +152,18 @@ async function projectsOfSecrets(db: Kysely<unknown>): Promise<void> {
   }
 }
 
+/** Projects become rows like all others. */
+async function bodiesOfProjects(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable("projects")
+    .addColumn("body", "text", (column) => column.notNull().defaultTo("{}"))
+    .execute();
+  const { rows } = await sql<{ id: string; path: string; trusted: string | null }>`select id, path, trusted from projects`.execute(db);
+  for (const { id, path, trusted } of rows)
+    await sql`update projects set body = ${JSON.stringify({ id, path, trusted })} where id = ${id}`.execute(db);
+  await db.schema.alterTable("projects").dropColumn("trusted").execute();
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   firstTables,
   experimentsAndPromotions,
@@ -160,4 +172,5 @@ export const MIGRATIONS: readonly Migration[] = [
   secretsUsageAndEffects,
   needs,
   projectsOfSecrets,
+  bodiesOfProjects,
 ];

@@ -1,81 +1,11 @@
-/** Tables as kysely sees them: columns that are looked up, and the rest as JSON in `body`. */
+/** Tables as kysely sees them. */
 import type { Generated } from "kysely";
-
-interface SandboxTable {
-  id: string;
-  name: string;
-  state: string;
-  idempotency_key: string | null;
-  created_at: string;
-  project: string | null;
-  base: string | null;
-  refreshed_to: string | null;
-  body: string;
-}
-
-interface CommandTable {
-  id: string;
-  sandbox: string;
-  running: number;
-  started_at: string;
-  body: string;
-}
-
-interface SnapshotTable {
-  id: string;
-  sandbox: string;
-  created_at: string;
-  refreshed_to: string | null;
-  body: string;
-}
-
-interface BaseTable {
-  id: string;
-  project: string;
-  taken_at: string;
-  body: string;
-}
-
-interface ExperimentTable {
-  id: string;
-  project: string;
-  open: number;
-  created_at: string;
-  body: string;
-}
-
-interface PromotionTable {
-  id: string;
-  project: string;
-  open: number;
-  created_at: string;
-  body: string;
-}
-
-interface ApprovalTable {
-  id: string;
-  state: string;
-  hash: string;
-  scope: string | null;
-  asked_at: string;
-  body: string;
-}
+import type { CollectionName } from "./collections.ts";
+import type { Stored } from "./statements.ts";
 
 interface AuditTable {
   sequence: number;
   sandbox: string | null;
-  body: string;
-}
-
-interface EffectTable {
-  id: string;
-  sandbox: string;
-  at: string;
-  body: string;
-}
-
-interface SecretTable {
-  name: string;
   body: string;
 }
 
@@ -95,12 +25,6 @@ interface UsageTable {
   micro_dollars: number;
 }
 
-interface ProjectTable {
-  id: string;
-  path: string;
-  trusted: string | null;
-}
-
 export interface EventTable {
   sequence: Generated<number>;
   at: string;
@@ -109,18 +33,11 @@ export interface EventTable {
   data: string;
 }
 
-export interface Tables {
-  sandboxes: SandboxTable;
-  commands: CommandTable;
-  snapshots: SnapshotTable;
-  bases: BaseTable;
-  experiments: ExperimentTable;
-  promotions: PromotionTable;
-  approvals: ApprovalTable;
+/** The columns of a collection's table are known when its declaration is read. */
+type CollectionTables = { [Name in CollectionName]: Record<string, Stored> };
+
+export interface Tables extends CollectionTables {
   audit: AuditTable;
-  effects: EffectTable;
-  secrets: SecretTable;
   usage: UsageTable;
-  projects: ProjectTable;
   events: EventTable;
 }

@@ -6,7 +6,7 @@ import type { Reply } from "./http.ts";
 
 export async function about({ store }: Parts, { row }: Call): Promise<Reply> {
   const { id, name, project, limits, createdAt, idleMs } = row;
-  const others = (await store.sandboxes()).filter((other) => areSiblings(row, other));
+  const others = (await store.sandboxes.list()).filter((other) => areSiblings(row, other));
   const siblings = others.map((other) => ({ id: other.id, name: other.name }));
   return { status: 200, body: { id, name, project, limits, createdAt, idleMs, siblings } };
 }

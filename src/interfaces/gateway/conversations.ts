@@ -73,7 +73,7 @@ export class Conversations {
   /** One that is not there and one of another project are told apart by nobody inside. */
   async #sibling(row: SandboxRow, reference: string): Promise<SandboxRow> {
     if (reference === "self" || reference === row.id || reference === row.name) return row;
-    const found = (await this.#store.sandbox(reference)) ?? (await this.#store.sandboxByName(reference));
+    const found = (await this.#store.sandboxes.get(reference)) ?? (await this.#store.sandboxes.find({ name: reference }));
     if (found === undefined || !areSiblings(row, found))
       throw new VivError("not_found", `There is no sibling ${reference.slice(0, 64)}.`, {
         remedy: "GET /sandbox/self names the siblings.",

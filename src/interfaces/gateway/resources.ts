@@ -47,7 +47,7 @@ export class Resources {
   /** Goes on with questions that were put before the server ended. */
   async resume(): Promise<void> {
     for (const state of ["waiting", "approved"] as const)
-      for (const { id, kind } of await this.#parts.store.approvals({ state })) if (kind === "resources") this.#watch(id);
+      for (const { id, kind } of await this.#parts.store.approvals.list({ state })) if (kind === "resources") this.#watch(id);
   }
 
   close(): void {

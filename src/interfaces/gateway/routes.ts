@@ -112,7 +112,7 @@ export class GatewayRoutes implements Routes {
   }
 
   async answer(sandbox: string, request: Request): Promise<Reply> {
-    const row = await this.#parts.parts.store.sandbox(sandbox);
+    const row = await this.#parts.parts.store.sandboxes.get(sandbox);
     if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
     const { found, named } = this.#find(request);
     if (found === undefined || !isOwn(row, named["id"]))

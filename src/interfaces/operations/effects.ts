@@ -10,7 +10,7 @@ export function effectHandlers(store: Store, sandboxes: Sandboxes): Pick<Handler
     listEffects: async ({ sandbox, limit }) => {
       // Entries of a removed sandbox are still there under its id.
       const id = sandbox === undefined || SANDBOX_ID.test(sandbox) ? sandbox : (await sandboxes.find(sandbox)).id;
-      return { effects: await store.effects({ limit, sandbox: id }) };
+      return { effects: await store.effects.list({ sandbox: id }, { limit }) };
     },
   };
 }

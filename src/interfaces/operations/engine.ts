@@ -134,7 +134,9 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       stream.close();
       return { ...stream.command, stdout: "", stderr: "", truncated: false };
     },
-    listCommands: async ({ sandbox, all }) => ({ commands: await parts.store.commands((await sandboxes.find(sandbox)).id, !all) }),
+    listCommands: async ({ sandbox, all }) => ({
+      commands: await parts.store.commands.list({ sandbox: (await sandboxes.find(sandbox)).id, running: all ? undefined : true }),
+    }),
     inspectCommand: async ({ sandbox, command }) => sandboxes.commands.result(await sandboxes.find(sandbox), command),
     killCommand: async ({ sandbox, command, signal }) => (
       await sandboxes.commands.kill(await sandboxes.find(sandbox), command, signal),
@@ -188,8 +190,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     listEvents: async ({ after, limit, sandbox }) => {
       const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
       return {
-        events: await parts.store.events({ after, limit, ...(id === undefined ? {} : { sandbox: id }) }),
-        ...(await parts.store.eventRange()),
+        events: await parts.store.events.list({ after, limit, ...(id === undefined ? {} : { sandbox: id }) }),
+        ...(await parts.store.events.range()),
       };
     },
 
@@ -234,7 +236,7 @@ async function trust(engine: EngineParts, { project, hash, dryRun }: ParsedOf<"t
     snapshot: null,
   });
   await engine.parts.store.change(async (change) => {
-    await change.putProject({ ...view.row, trusted: view.hash });
+    await change.projects.put({ ...view.row, trusted: view.hash });
     await change.event("project.trusted", null, { project: view.row.path, hash: view.hash, widens });
   });
   return { ...answer, trusted: true };
@@ -242,8 +244,8 @@ async function trust(engine: EngineParts, { project, hash, dryRun }: ParsedOf<"t
 
 async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["prune"]> {
   const { parts, sandboxes } = engine;
-  const rows = (await parts.store.sandboxes()).filter((row) => !row.removing && (all || isFinal(row.state)));
-  const before = (await parts.store.snapshots()).length;
+  const rows = (await parts.store.sandboxes.list()).filter((row) => !row.removing && (all || isFinal(row.state)));
+  const before = await parts.store.snapshots.count();
   for (const row of rows) {
     await sandboxes.remove(row.id).catch((error: unknown) => {
       // Somebody else was quicker.
@@ -251,12 +253,12 @@ async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["pr
     });
   }
   await sandboxes.creation.spares.clear();
-  const bases = (await parts.store.bases()).length;
+  const bases = await parts.store.bases.count();
   const leftovers = await engine.recovery.reconcile("asked");
   return {
     sandboxes: rows.length,
-    snapshots: before - (await parts.store.snapshots()).length,
-    bases: bases - (await parts.store.bases()).length,
+    snapshots: before - (await parts.store.snapshots.count()),
+    bases: bases - (await parts.store.bases.count()),
     leftovers,
   };
 }

@@ -13,9 +13,9 @@ export function modelHandlers(store: Store, sandboxes: Sandboxes, budgets: Budge
       const id = sandbox === undefined || SANDBOX_ID.test(sandbox) ? sandbox : (await sandboxes.find(sandbox)).id;
       const filter = { sandbox: id, project, day };
       return {
-        usage: await store.usage(filter),
-        microDollars: await store.spent(filter),
-        todayMicroDollars: await store.spent({ day: new Date().toISOString().slice(0, 10) }),
+        usage: await store.usage.list(filter),
+        microDollars: await store.usage.spent(filter),
+        todayMicroDollars: await store.usage.spent({ day: new Date().toISOString().slice(0, 10) }),
         budgets,
       };
     },

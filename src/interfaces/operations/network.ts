@@ -42,7 +42,7 @@ async function closed(
   resolve: Resolve,
 ): Promise<ClosedRegistry[]> {
   const project = findProject(path, state);
-  const { config } = loadProjectConfig(project, (await store.projectByPath(project))?.trusted ?? null);
+  const { config } = loadProjectConfig(project, (await store.projects.find({ path: project }))?.trusted ?? null);
   const rules = { ...networkRules(config.network, user.network, { mode: network }), private: [...privateHosts.of(project)] };
   if (rules.mode === "off") return [];
   const named = namedRegistries(project, callersHome(home, own));

@@ -24,7 +24,7 @@ export class ServerView {
   async status(): Promise<ServerStatus> {
     const { paths, machine, store } = this.#state;
     const sandboxes: Record<string, number> = {};
-    for (const row of await store.sandboxes()) sandboxes[row.state] = (sandboxes[row.state] ?? 0) + 1;
+    for (const row of await store.sandboxes.list()) sandboxes[row.state] = (sandboxes[row.state] ?? 0) + 1;
     const { volumes } = this.#backends.best;
     const port = this.#port();
     return {
@@ -41,7 +41,7 @@ export class ServerView {
       sandboxes,
       memory: freeMemory(),
       disk: await volumes.free(),
-      newestEvent: (await store.eventRange()).newest,
+      newestEvent: (await store.events.range()).newest,
     };
   }
 

@@ -45,7 +45,7 @@ export class Actions {
     // Nobody would hear that it may be done: the approval stays for whoever tries again.
     if (signal.aborted) throw new VivError("cancelled", "Whoever asked is gone.");
     if (waited.state === "waiting") return answer;
-    const now = (await this.#parts.store.sandbox(row.id)) ?? row;
+    const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
     if (waited.state !== "expired") return this.#once(now, input);
     return this.#settle(
       now,
@@ -105,7 +105,7 @@ export class Actions {
   async #obstacle(row: SandboxRow, question: Question): Promise<string | undefined> {
     if (question.target.length > LIMITS.questionCharacters)
       return `It is longer than a person reads (${LIMITS.questionCharacters} characters); write a script and run that.`;
-    const waiting = (await this.#parts.store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
+    const waiting = (await this.#parts.store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
     const isKnown = waiting.some(({ action }) => action !== undefined && exactly(action) === question.exact);
     if (waiting.length < LIMITS.waitingQuestions || isKnown) return undefined;
     return `${waiting.length} questions of this sandbox wait already.`;

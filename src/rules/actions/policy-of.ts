@@ -12,7 +12,7 @@ import type { SandboxRow } from "../../base/store/rows.ts";
 
 /** As it is now. What the clone holds is its agent's own work, and says nothing. */
 export async function policyOf(store: Store, approvals: Approvals, row: SandboxRow): Promise<EffectivePolicy> {
-  const trusted = (await store.projectByPath(row.project))?.trusted ?? null;
+  const trusted = (await store.projects.find({ path: row.project }))?.trusted ?? null;
   const { config } = loadProjectConfig(row.project, trusted);
   const production = [...new Set([...config.network.production, ...(row.network?.production ?? [])])];
   return effectivePolicy({

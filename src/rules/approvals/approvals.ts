@@ -77,9 +77,9 @@ export class Approvals {
     const now = Date.now();
     const { deadlineMs = LIMITS.approvalMs, exact: _, ...rest } = question;
     const asked = await this.#audit.recordWith(async (change) => {
-      const same = (await change.approvals({ hash })).find((one) => ["waiting", "approved"].includes(one.state) && !isOver(one, now));
+      const same = (await change.approvals.list({ hash })).find((one) => ["waiting", "approved"].includes(one.state) && !isOver(one, now));
       if (same !== undefined) return { result: same };
-      if ((await change.approvals({ state: "waiting" })).length >= LIMITS.waitingApprovals)
+      if ((await change.approvals.count({ state: "waiting" })) >= LIMITS.waitingApprovals)
         throw new VivError("no_capacity", "Too many questions wait for an answer.", { remedy: "Answer some with `viv approvals`." });
       const approval: Approval = {
         ...rest,
@@ -92,7 +92,7 @@ export class Approvals {
         answeredBy: null,
         scope: null,
       };
-      await change.putApproval(approval);
+      await change.approvals.put(approval);
       const target = redact(approval.target).slice(0, SHOWN_IN_EVENTS);
       await change.event("approval.asked", question.sandbox, { approval: approval.id, kind: approval.kind, target });
       return { entry: record?.(approval), result: approval };
@@ -152,9 +152,9 @@ export class Approvals {
   async use(question: Question, record?: (approval: Approval) => AuditEntry): Promise<boolean> {
     const hash = hashOf(question);
     const used = await this.#audit.recordWith(async (change) => {
-      const found = (await change.approvals({ hash, state: "approved" })).find((one) => !isOver(one, Date.now()));
+      const found = (await change.approvals.list({ hash, state: "approved" })).find((one) => !isOver(one, Date.now()));
       if (found === undefined) return { result: false };
-      await change.putApproval({ ...found, state: "used" });
+      await change.approvals.put({ ...found, state: "used" });
       return { entry: record?.(found), result: true };
     });
     if (used) this.#reach("approval.used");
@@ -163,24 +163,24 @@ export class Approvals {
 
   /** The denial of this very action; it holds as long as the question would have. */
   async denial(question: Question): Promise<Approval | undefined> {
-    const denied = await this.#store.approvals({ hash: hashOf(question), state: "denied" });
+    const denied = await this.#store.approvals.list({ hash: hashOf(question), state: "denied" });
     return denied.find((one) => !isOver(one, Date.now()));
   }
 
   /** Questions by which people added a rule with `always`. */
   async rules(project?: string): Promise<Approval[]> {
-    const all = await this.#store.approvals({ scope: "always" });
+    const all = await this.#store.approvals.list({ scope: "always" });
     return all.filter((one) => one.forgottenAt === undefined && (project === undefined || one.project === project));
   }
 
   /** From now on it is asked again. */
   async forget(id: string): Promise<void> {
     await this.#audit.recordWith(async (change) => {
-      const rule = await change.approval(id);
+      const rule = await change.approvals.get(id);
       if (rule === undefined || rule.scope !== "always" || rule.forgottenAt !== undefined)
         throw new VivError("not_found", `There is no rule ${id}.`, { remedy: "Look at `viv policy rules`." });
       // Nothing of it is left to be used once, either.
-      await change.putApproval({ ...rule, state: "used", forgottenAt: new Date().toISOString() });
+      await change.approvals.put({ ...rule, state: "used", forgottenAt: new Date().toISOString() });
       await change.event("policy.changed", rule.sandbox, { forgotten: id });
       const { always, hash, project } = rule;
       const entry = { ...entryOf(rule), action: "policy.forget", target: always ?? "", arguments: { rule: id, hash, project } };
@@ -191,11 +191,11 @@ export class Approvals {
 
   async list(all: boolean): Promise<Approval[]> {
     await this.#expire();
-    return this.#store.approvals(all ? {} : { state: "waiting" });
+    return this.#store.approvals.list(all ? {} : { state: "waiting" });
   }
 
   async inspect(id: string): Promise<Approval> {
-    const found = await this.#store.approval(id);
+    const found = await this.#store.approvals.get(id);
     if (found === undefined) throw new VivError("not_found", `There is no question ${id}.`, { remedy: "Look at `viv approvals`." });
     return found.state === "waiting" && isOver(found, Date.now()) ? this.#lapse(id) : found;
   }
@@ -220,7 +220,7 @@ export class Approvals {
   }
 
   async #expire(): Promise<void> {
-    for (const one of await this.#store.approvals({ state: "waiting" })) if (isOver(one, Date.now())) await this.#lapse(one.id);
+    for (const one of await this.#store.approvals.list({ state: "waiting" })) if (isOver(one, Date.now())) await this.#lapse(one.id);
   }
 
   async #lapse(id: string): Promise<Approval> {
@@ -229,7 +229,7 @@ export class Approvals {
       return await this.#end(id, "expired", {}, { actor, label: "DENIED", reason: "Nobody answered by the deadline." });
     } catch (error) {
       // Somebody else looked at it in the same moment.
-      const now = await this.#store.approval(id);
+      const now = await this.#store.approvals.get(id);
       if (now === undefined || now.state === "waiting") throw error;
       return now;
     }
@@ -237,10 +237,10 @@ export class Approvals {
 
   async #end(id: string, state: Ended, more: Partial<Approval>, record: Answered): Promise<Approval> {
     const ended = await this.#audit.recordWith(async (change: Change) => {
-      const now = await change.approval(id);
+      const now = await change.approvals.get(id);
       if (now === undefined || now.state !== "waiting") throw new VivError("illegal_transition", `${id} was answered meanwhile.`);
       const next: Approval = { ...now, ...more, state, answeredAt: new Date().toISOString() };
-      await change.putApproval(next);
+      await change.approvals.put(next);
       await change.event("approval.answered", now.sandbox, { approval: id, state, scope: next.scope });
       return { entry: { ...entryOf(now), ...record }, result: next };
     });

@@ -18,7 +18,7 @@ export async function askPerson(
 ): Promise<Asked> {
   const no = await approvals.denial(question);
   if (no !== undefined) return { answer: "no", approval: no.id };
-  const waiting = (await store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === question.sandbox);
+  const waiting = (await store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === question.sandbox);
   const isThere = waiting.some(({ kind, target }) => kind === question.kind && target === question.target);
   if (waiting.length >= LIMITS.waitingQuestions && !isThere) return { answer: "too many", waiting: waiting.length };
   const { id: approval } = await approvals.ask(question);

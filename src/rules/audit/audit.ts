@@ -193,7 +193,7 @@ export class Audit {
 
   async list(filter: AuditFilter): Promise<AuditRecord[]> {
     await this.#written();
-    return this.#store.audit(filter);
+    return this.#store.audit.list(filter);
   }
 
   /** The place after which records of this time and later stand. Those of a clock that was set back may be among them. */
@@ -201,7 +201,7 @@ export class Audit {
     await this.#written();
     let before: number | undefined;
     for (;;) {
-      const page = await this.#store.audit({ after: 0, limit: LIMITS.auditPage, newest: true, before, sandbox });
+      const page = await this.#store.audit.list({ after: 0, limit: LIMITS.auditPage, newest: true, before, sandbox });
       const first = page.findIndex(({ at }) => at >= since);
       if (first !== 0) return page.at(first < 0 ? -1 : first - 1)?.sequence ?? 0;
       if (page.length < LIMITS.auditPage) return 0;

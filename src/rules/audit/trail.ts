@@ -69,7 +69,7 @@ export class Trail {
     const follow = (entry: Dated): AuditRecord => (tip = following(entry, tip));
     const before = own.map(follow);
     const records = entries.map(follow);
-    await change.appendAudit([...before, ...records]);
+    await change.audit.append([...before, ...records]);
     this.#tip = tip;
     this.#options.reach("audit.append");
     return records;
@@ -77,7 +77,7 @@ export class Trail {
 
   /** The end of the chain as the store has it. If that is not what was noted, the next record says so, for good. */
   async #resume(store: Read, own: Dated[]): Promise<Tip> {
-    const newest = await store.newestAudit();
+    const newest = await store.audit.newest();
     const noted = this.#anchor.read();
     const tip = newest ?? START;
     if (newest === undefined && noted === undefined) {

@@ -16,7 +16,7 @@ export async function verifyTrail(store: Read, beside: Anchor | undefined, other
   let [records, newest] = [0, BEGINNING];
   const bad = ({ sequence, problem }: Problem): AuditReport => ({ whole: false, records, newest, problem, firstBad: sequence });
   for (;;) {
-    const page = await store.audit({ after: records, limit: LIMITS.auditPage });
+    const page = await store.audit.list({ after: records, limit: LIMITS.auditPage });
     const found = firstBad(page, records + 1, newest) ?? otherThanNoted(page, noted) ?? knownBroken(page);
     if (found !== undefined) return bad(found);
     records += page.length;
@@ -36,7 +36,7 @@ export async function missedBy(store: Read, noted: Anchor | undefined, newest: n
   if (noted === undefined) return NO_NOTE;
   if (noted.sequence > newest) return cutOff(newest, noted.sequence);
   if (noted.sequence === 0) return undefined;
-  const page = await store.audit({ after: noted.sequence - 1, limit: 1 });
+  const page = await store.audit.list({ after: noted.sequence - 1, limit: 1 });
   return (
     otherThanNoted(page, [noted])?.problem ?? (page[0]?.sequence === noted.sequence ? undefined : `Record ${noted.sequence} is missing.`)
   );

@@ -53,7 +53,7 @@ export class HostJudge implements Judge {
   /** Registries that the settings of the machine name are worth a question. */
   async opens(session: Session, { host, port }: Question, signal: AbortSignal | undefined): Promise<"opened" | Denied | undefined> {
     const approvals = this.#approvals;
-    const row = await this.#store.sandbox(session.sandbox);
+    const row = await this.#store.sandboxes.get(session.sandbox);
     const file = row === undefined ? undefined : await registryFile(row.project, row.home, host, port);
     if (row === undefined || file === undefined) return undefined;
     const asking = registryQuestion(row, { host, port }, file);
@@ -99,7 +99,7 @@ export class HostJudge implements Judge {
   }
 
   async #row({ sandbox }: Session): Promise<SandboxRow> {
-    const row = await this.#store.sandbox(sandbox);
+    const row = await this.#store.sandboxes.get(sandbox);
     if (row === undefined) throw new Error("the sandbox is not known");
     return row;
   }

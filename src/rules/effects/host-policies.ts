@@ -28,7 +28,7 @@ export class HostPolicies {
 
   /** As config, level and answers of people are now. */
   async of(row: SandboxRow, approvals: Approvals): Promise<HostPolicy> {
-    const trusted = (await this.#store.projectByPath(row.project))?.trusted ?? null;
+    const trusted = (await this.#store.projects.find({ path: row.project }))?.trusted ?? null;
     const always = (await approvals.rules(row.project)).map(({ id }) => id);
     const file = stampOf(join(row.project, CONFIG_NAME));
     const key = JSON.stringify([row.project, file, trusted, row.autonomy, row.network?.production, always]);

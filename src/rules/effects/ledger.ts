@@ -73,7 +73,7 @@ export class Ledger implements EffectRecords {
   }
 
   async #hold(entry: Effect, request: EffectRequest, signal: AbortSignal): Promise<Receipt | Denied> {
-    const row = await this.#store.sandbox(entry.sandbox);
+    const row = await this.#store.sandboxes.get(entry.sandbox);
     if (row === undefined) return deny("effect_held", "The sandbox is not known any more.", "Go on without it.");
     const question: Question = {
       sandbox: row.id,
@@ -86,7 +86,7 @@ export class Ledger implements EffectRecords {
       always: null,
     };
     if (await this.#approvals.use(question)) return this.#allowed(entry);
-    const waiting = (await this.#store.approvals({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
+    const waiting = (await this.#store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
     if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "effect" && target === question.target))
       return deny("effect_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
     const asked = await this.#approvals.ask(question);
@@ -108,7 +108,7 @@ export class Ledger implements EffectRecords {
   /** The yes is used up by now: whatever happens from here on, the request is sent once at most. */
   async #allowed(entry: Effect): Promise<Receipt> {
     this.#reach("effect.allowed");
-    const asked = (await this.#store.effects({ sandbox: entry.sandbox, limit: LOOKED_THROUGH })).find(
+    const asked = (await this.#store.effects.list({ sandbox: entry.sandbox }, { limit: LOOKED_THROUGH })).find(
       ({ state, method, url, bodyHash }) => state === "held" && method === entry.method && url === entry.url && bodyHash === entry.bodyHash,
     );
     // The entry of the question goes on, so that one request has one.
@@ -116,7 +116,7 @@ export class Ledger implements EffectRecords {
   }
 
   #put(entry: Effect): Promise<void> {
-    return this.#store.change((change) => change.putEffect(entry));
+    return this.#store.change((change) => change.effects.put(entry));
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { VivError } from "../../base/schema/errors.ts";
 import type { BudgetsConfig, PricesConfig } from "../../base/schema/model.ts";
-import type { Store, UsageFilter } from "../../base/store/store.ts";
+import type { Read, Store, UsageFilter } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { costOf, NO_TOKENS, priceOf, type Tokens } from "./prices.ts";
 
@@ -66,7 +66,7 @@ export class Accounts {
       // One transaction, so that no two requests see the same rest of a budget.
       await this.#store.change(async (change) => {
         for (const scope of ["sandbox", "task", "project", "day"] as const) await this.#refuse(change, scope, scopes);
-        await change.addUsage(add(1, estimate, most));
+        await change.usage.add(add(1, estimate, most));
         this.#pending.add(pending);
       });
     } catch (error) {
@@ -77,7 +77,7 @@ export class Accounts {
       settle: async (tokens) => {
         const missing = { ...minus(tokens, estimate) };
         try {
-          await this.#store.change((change) => change.addUsage(add(0, missing, costOf(tokens, price) - most)));
+          await this.#store.change((change) => change.usage.add(add(0, missing, costOf(tokens, price) - most)));
         } finally {
           this.#pending.delete(pending);
         }
@@ -85,12 +85,12 @@ export class Accounts {
     };
   }
 
-  async #refuse(store: Pick<Store, "spent">, scope: keyof BudgetsConfig, scopes: Pending["scopes"]): Promise<void> {
+  async #refuse({ usage }: Pick<Read, "usage">, scope: keyof BudgetsConfig, scopes: Pending["scopes"]): Promise<void> {
     const budget = this.#budgets[scope];
     const value = scopes[scope];
     if (budget === undefined || value === null) return;
     const filter: UsageFilter = { [scope]: value };
-    const booked = await store.spent(filter);
+    const booked = await usage.spent(filter);
     const held = [...this.#pending].filter(({ scopes: theirs }) => theirs[scope] === value).reduce((sum, one) => sum + one.microDollars, 0);
     if (booked - held >= budget * MICRO)
       throw new VivError(

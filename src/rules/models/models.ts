@@ -111,7 +111,7 @@ export class Models {
   }
 
   async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, response: ServerResponse): Promise<void> {
-    const row = await this.#parts.store.sandbox(sandbox);
+    const row = await this.#parts.store.sandboxes.get(sandbox);
     if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
     this.#parts.touch(sandbox);
     const to = destinationOf(provider, request);

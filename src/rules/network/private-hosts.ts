@@ -41,7 +41,7 @@ export class PrivateHosts {
 
   async #read(): Promise<void> {
     const found = new Map<string, PrivateHost[]>();
-    for (const { kind, scope, forgottenAt, project, target } of await this.#store.approvals({ scope: "always" })) {
+    for (const { kind, scope, forgottenAt, project, target } of await this.#store.approvals.list({ scope: "always" })) {
       const place = parseAuthority(target);
       if (kind !== "private" || scope !== "always" || forgottenAt !== undefined || place === undefined) continue;
       found.set(project, [...(found.get(project) ?? []), { host: place.host, ports: [place.port], tcp: false }]);

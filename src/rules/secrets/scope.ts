@@ -27,7 +27,7 @@ export class SecretScope {
   async permit(sandbox: string, secrets: readonly Secret[], signal: AbortSignal): Promise<Denied | undefined> {
     const limited = secrets.filter(({ projects }) => projects !== null);
     if (limited.length === 0) return undefined;
-    const row = await this.#store.sandbox(sandbox);
+    const row = await this.#store.sandboxes.get(sandbox);
     if (row === undefined) return deny("secret_denied", "The sandbox is not known.", "Try again in another one.");
     for (const secret of limited) {
       const refused = secret.projects?.includes(row.project) === true ? undefined : await this.#ask(row, secret, signal);

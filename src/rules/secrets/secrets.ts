@@ -58,7 +58,7 @@ export class Secrets {
 
   static async open(store: Store, audit: Audit, sealing: Sealing, options: SecretsOptions = {}): Promise<Secrets> {
     const secrets = new Secrets(store, audit, sealing, options);
-    for (const row of await store.secrets()) secrets.#rows.set(row.name, row);
+    for (const row of await store.secrets.list()) secrets.#rows.set(row.name, row);
     return secrets;
   }
 
@@ -75,7 +75,7 @@ export class Secrets {
     const known: Secret = { name, ...bindingOf(binding), projects, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
     const row: SecretRow = { ...known, sealed: this.#sealing.seal(value, contextOf(known)) };
     await this.#audit.record(this.#entry(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts, projects));
-    await this.#store.change((change) => change.putSecret(row));
+    await this.#store.change((change) => change.secrets.put(row));
     this.#rows.set(name, row);
     this.#version += 1;
     return known;
@@ -98,7 +98,7 @@ export class Secrets {
     // Whatever happens to the row, it is not used again.
     this.#rows.delete(name);
     this.#version += 1;
-    await this.#store.change((change) => change.removeSecret(name));
+    await this.#store.change((change) => change.secrets.remove(name));
     // It is gone: whether that can be recorded changes nothing any more.
     this.#audit.note(this.#entry("secret.remove", name, [], []));
   }

@@ -92,7 +92,7 @@ export class CommandRecords {
     if (live === undefined) return;
     live.logBytes += Math.max(writtenBytes, SMALLEST_LOG_BYTES);
     if (live.logBytes <= LIMITS.sandboxLogBytes) return;
-    const running = new Set((await this.#parts.store.commands(sandbox, true)).map(({ id }) => id));
+    const running = new Set((await this.#parts.store.commands.list({ sandbox, running: true })).map(({ id }) => id));
     // Some room is made, so that not every command from then on has all logs looked through.
     live.logBytes = await live.driver.trimLogs(sandbox, running, LIMITS.sandboxLogBytes * 0.75);
   }
@@ -116,10 +116,10 @@ function isPassing(error: unknown): boolean {
 }
 
 async function record(change: Change, command: Command, end: CommandEnd | null): Promise<void> {
-  const known = await change.command(command.id);
+  const known = await change.commands.get(command.id);
   // Told once, by the first caller, and not of a sandbox that is gone with all its commands.
-  if (known?.running === false || (await change.sandbox(command.sandbox)) === undefined) return;
-  await change.putCommand({ ...command, running: end === null, end });
+  if (known?.running === false || (await change.sandboxes.get(command.sandbox)) === undefined) return;
+  await change.commands.put({ ...command, running: end === null, end });
   if (known === undefined) await change.event("command.started", command.sandbox, { id: command.id, command: command.command });
   if (end !== null) await change.event("command.ended", command.sandbox, { id: command.id, cause: end.cause, exitCode: end.exitCode });
 }

@@ -146,7 +146,7 @@ export class Commands {
   }
 
   async find(row: SandboxRow, id: string): Promise<Command> {
-    const command = await this.#parts.store.command(id);
+    const command = await this.#parts.store.commands.get(id);
     if (command === undefined || command.sandbox !== row.id)
       throw new VivError("not_found", `Sandbox ${row.name} has no command ${id}.`, { remedy: `Look at \`viv ps ${row.name} --all\`.` });
     return command;
@@ -175,16 +175,16 @@ export class Commands {
 
   /** Records the end of everything that still counts as running; its sandbox has ended. */
   async settleAll(sandbox: string, cause: "cancelled" | "lost"): Promise<void> {
-    for (const command of await this.#parts.store.commands(sandbox, true)) {
+    for (const command of await this.#parts.store.commands.list({ sandbox, running: true })) {
       await this.#ends.get(command.id)?.catch(() => undefined);
-      const now = await this.#parts.store.command(command.id);
+      const now = await this.#parts.store.commands.get(command.id);
       if (now?.running === true) await this.#records.ended(now, await this.#endOf(now, cause));
     }
   }
 
   /** One that ended while no server listened has its end in the log. */
   async #endOf(command: Command, cause: "cancelled" | "lost"): Promise<CommandEnd> {
-    const row = await this.#parts.store.sandbox(command.sandbox);
+    const row = await this.#parts.store.sandboxes.get(command.sandbox);
     const exit = row === undefined || cause !== "lost" ? null : (await this.#log(row, command.id)).exit;
     if (exit === null) return endedWithSandbox(cause, Date.now() - Date.parse(command.startedAt));
     return commandEnd(exit, NOTHING_SEEN);
@@ -246,7 +246,7 @@ export class Commands {
   /** Whether the storage refuses to write. A quota that is only watched refuses nothing, and would cost a walk to ask for. */
   async #isDiskFull(sandbox: string): Promise<boolean> {
     try {
-      const row = await this.#parts.store.sandbox(sandbox);
+      const row = await this.#parts.store.sandboxes.get(sandbox);
       const volumes = row === undefined ? undefined : this.#parts.backends.of(row).volumes;
       if (row === undefined || volumes?.capabilities.quota !== "hard") return false;
       return (await volumes.usage(row.id)) + DISK_MARGIN_BYTES >= row.limits.diskBytes;
@@ -292,7 +292,7 @@ export class Commands {
   /** A command that has ended, as a stream: what is in its log, then its end. */
   async #ended(row: SandboxRow, command: Command): Promise<CommandStream> {
     const log = await this.#log(row, command.id);
-    const now = (await this.#parts.store.command(command.id)) ?? command;
+    const now = (await this.#parts.store.commands.get(command.id)) ?? command;
     const end = now.end ?? endedWithSandbox("lost", 0);
     const nothing = (): void => undefined;
     return {

@@ -42,9 +42,9 @@ export class Damage {
     const { locks, store, log } = this.#parts;
     const marking = locks.run(sandbox, () =>
       store.change(async (change) => {
-        const row = await change.sandbox(sandbox);
+        const row = await change.sandboxes.get(sandbox);
         if (row === undefined || isFinal(row.state) || row.reason === REASON) return;
-        await change.putSandbox({ ...row, reason: REASON });
+        await change.sandboxes.put({ ...row, reason: REASON });
         await change.event("sandbox.damaged", sandbox, { name: row.name, what });
       }),
     );

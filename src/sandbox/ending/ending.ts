@@ -42,7 +42,7 @@ export class Ending {
     this.#parts.reach("stop.stopped");
     await this.#keepOrFail(row, keep);
     this.#parts.reach("stop.snapshot");
-    const kept = (await this.#parts.store.sandbox(row.id)) ?? row;
+    const kept = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
     const completed = advance(kept, "completed", new Date(), end);
     await this.#save(completed, "sandbox.completed");
     await this.#parts.backends.of(row).volumes.remove("volume", row.id);
@@ -85,23 +85,24 @@ export class Ending {
     const { volumes, capture } = this.#parts.backends.of(row);
     const removing = { ...row, removing: true };
     this.unfinished.add(row.id);
-    await store.change((change) => change.putSandbox(removing));
+    await store.change((change) => change.sandboxes.put(removing));
     reach("remove.begun");
     await this.#endProcesses(removing, 0, "cancelled");
     reach("remove.stopped");
-    for (const snapshot of await store.snapshots(row.id)) await this.#orLater(row, () => volumes.remove("snapshot", snapshot.id));
+    for (const snapshot of await store.snapshots.list({ sandbox: row.id }))
+      await this.#orLater(row, () => volumes.remove("snapshot", snapshot.id));
     await this.#orLater(row, () => volumes.remove("volume", row.id));
     reach("remove.volume");
     const { unused, projectInUse } = await store.change(async (change) => {
-      const snapshots = await change.snapshots(row.id);
-      for (const snapshot of snapshots) await change.removeSnapshot(snapshot.id);
-      await change.removeSandbox(row.id);
+      const snapshots = await change.snapshots.list({ sandbox: row.id });
+      for (const snapshot of snapshots) await change.snapshots.remove(snapshot.id);
+      await change.sandboxes.remove(row.id);
       await discardWith(change, row.id);
       await change.event("sandbox.removed", row.id, { name: row.name });
       const bases = [...basesOf(row), ...snapshots.flatMap(basesOf)];
       return {
         unused: await dropUnused(change, this.#registry, bases),
-        projectInUse: await change.isProjectUsed(row.project),
+        projectInUse: await change.sandboxes.has({ project: row.project }),
       };
     });
     this.#registry.release(row);
@@ -137,7 +138,7 @@ export class Ending {
 
   async #save(row: SandboxRow, event: "sandbox.completing" | "sandbox.completed" | "sandbox.failed"): Promise<void> {
     await this.#parts.store.change(async (change) => {
-      await change.putSandbox(row);
+      await change.sandboxes.put(row);
       await change.event(event, row.id, { name: row.name, outcome: row.outcome, reason: row.reason });
     });
   }

@@ -15,7 +15,7 @@ export async function discard(change: Change, row: PromotionRow, why: string): P
   const reason = `${why}; ${isApplied ? `stage ${stage?.name ?? ""} was not carried out, what came before stands.` : "nothing was applied."}`;
   const stages = row.stages.map((one) => (one.state === "waiting" ? { ...one, state: "failed" as const, reason, endedAt } : one));
   const ended: PromotionRow = { ...row, stages, reason, endedAt, state: isApplied ? "applied" : "discarded" };
-  await change.putPromotion(ended);
+  await change.promotions.put(ended);
   const { id: promotion, project, sandbox } = row;
   await change.event("promotion.discarded", sandbox, { promotion, project, reason });
   await change.event("approval.answered", sandbox, { approval: promotion, state: "denied", scope: null });
@@ -24,7 +24,7 @@ export async function discard(change: Change, row: PromotionRow, why: string): P
 
 /** Those that need the files of a sandbox that goes. */
 export async function discardWith(change: Change, sandbox: string): Promise<PromotionRow[]> {
-  const rows = (await change.promotions({ open: true })).filter(
+  const rows = (await change.promotions.list({ open: true })).filter(
     (row) => row.sandbox === sandbox && row.state === "waiting" && !row.writing,
   );
   const ended: PromotionRow[] = [];

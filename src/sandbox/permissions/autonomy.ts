@@ -21,9 +21,9 @@ export function changedAutonomy(now: Autonomy | undefined, { level, yolo, role }
 /** Called with the sandbox's lock held. The change and its record are one. */
 export async function setAutonomy(audit: Audit, row: SandboxRow, change: AutonomyChange): Promise<Autonomy> {
   return audit.recordWith(async (writing) => {
-    const now = (await writing.sandbox(row.id)) ?? row;
+    const now = (await writing.sandboxes.get(row.id)) ?? row;
     const [before, after] = [now.autonomy ?? NO_CHOICE, changedAutonomy(now.autonomy, change)];
-    await writing.putSandbox({ ...now, autonomy: after });
+    await writing.sandboxes.put({ ...now, autonomy: after });
     await writing.event("policy.changed", row.id, { ...after });
     const entry = {
       actor: { kind: "person", name: "approver" },

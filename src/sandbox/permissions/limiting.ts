@@ -54,7 +54,7 @@ export class Limiting {
     try {
       await live.walls.limit(limits);
       await this.#parts.store.change(async (writing) => {
-        await writing.putSandbox(next);
+        await writing.sandboxes.put(next);
         await writing.event("sandbox.limited", row.id, { ...limits });
       });
     } catch (error) {

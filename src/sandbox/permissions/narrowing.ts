@@ -104,7 +104,7 @@ function within(limits: Limits, { cpus, memory, disk, processes }: UserConfig["c
 
 /** One that can't be read opens nothing. */
 async function configNow({ store }: Pick<Parts, "store">, { project }: SandboxRow): Promise<LoadedConfig> {
-  const known = await store.projectByPath(project);
+  const known = await store.projects.find({ path: project });
   try {
     return loadProjectConfig(project, known?.trusted ?? null);
   } catch (error) {

@@ -53,7 +53,7 @@ export class Networks {
 
   /** For sandboxes that run: what people opened or took back counts from now on. */
   async renew(): Promise<void> {
-    for (const row of await this.#parts.store.sandboxes()) {
+    for (const row of await this.#parts.store.sandboxes.list()) {
       const folder = this.#parts.live.get(row.id) === undefined ? undefined : this.#parts.backends.of(row).driver.sockets(row.id);
       if (folder !== undefined) await this.#parts.egress.set(row.id, folder, this.#rulesOf(row));
     }
@@ -75,7 +75,7 @@ export class Networks {
     const rules = changed(present, asked);
     const next: SandboxRow = { ...row, network: rules, networkChosen: chosenNetwork(row.networkChosen ?? row.network, asked) };
     await this.#parts.store.change(async (change) => {
-      await change.putSandbox(next);
+      await change.sandboxes.put(next);
       await change.event("network.changed", row.id, { mode: rules.mode, allow: rules.allow.map(({ host }) => host).slice(0, 100) });
     });
     await this.#parts.egress.set(row.id, folder, rules);

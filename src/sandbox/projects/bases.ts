@@ -11,7 +11,7 @@ export function comparedBase(row: Pick<SandboxRow, "base" | "refreshedTo">): str
 }
 
 export async function openBase(store: Read, row: SandboxRow, id: string): Promise<Base> {
-  const base = await store.base(id);
+  const base = await store.bases.get(id);
   if (base === undefined) throw new VivError("internal", `The base of ${row.name} is gone.`);
   return base;
 }
@@ -26,12 +26,18 @@ export function basesOf(row: { readonly base?: string; readonly refreshedTo?: st
   return [row.base, row.refreshedTo].filter((base) => base !== undefined);
 }
 
-/** Removes the rows of those bases that nobody needs any more; capture is to forget what is returned, after the change. */
+/** Whether a sandbox or a snapshot has it among its bases. */
+async function isNeeded(store: Pick<Read, "sandboxes" | "snapshots">, id: string): Promise<boolean> {
+  if ((await store.sandboxes.has({ base: id })) || (await store.sandboxes.has({ refreshedTo: id }))) return true;
+  return store.snapshots.has({ refreshedTo: id });
+}
+
+/** Removes the rows of those bases that no row needs any more. The caller tells capture to forget them after the change. */
 export async function dropUnused(change: Change, registry: Registry, candidates: readonly string[], own = 0): Promise<string[]> {
   const unused: string[] = [];
   for (const base of new Set(candidates)) {
-    if (registry.uses(base, own) || (await change.isBaseNeeded(base))) continue;
-    await change.removeBase(base);
+    if (registry.uses(base, own) || (await isNeeded(change, base))) continue;
+    await change.bases.remove(base);
     unused.push(base);
   }
   return unused;

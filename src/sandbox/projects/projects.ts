@@ -25,15 +25,15 @@ interface Configured extends Pick<LoadedConfig, "config"> {
 /** The project at or above a path; known to the store from its first use on. */
 export async function openProject(store: Store, path: string, stateFolder: string): Promise<ProjectView> {
   const folder = findProject(path, stateFolder);
-  const row = (await store.projectByPath(folder)) ?? (await addProject(store, folder));
+  const row = (await store.projects.find({ path: folder })) ?? (await addProject(store, folder));
   return { row, ...loadProjectConfig(folder, row.trusted) };
 }
 
 async function addProject(store: Store, path: string): Promise<ProjectRow> {
   const made: ProjectRow = { id: newId("project"), path, trusted: null };
   return store.change(async (change) => {
-    const existing = await change.projectByPath(path);
-    if (existing === undefined) await change.putProject(made);
+    const existing = await change.projects.find({ path });
+    if (existing === undefined) await change.projects.put(made);
     return existing ?? made;
   });
 }

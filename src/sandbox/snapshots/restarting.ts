@@ -33,10 +33,10 @@ export class Restarting {
     await this.#creation.admit(row);
     const snapshot = await this.#lastState(row);
     const expiresAt = row.idleMs === 0 ? null : new Date(Date.now() + row.idleMs).toISOString();
-    const current = (await this.#parts.store.sandbox(row.id)) ?? row;
+    const current = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
     // A crash from here on ends as one of a rollback does: in the snapshot's state, running.
     const starting: SandboxRow = { ...advance(current, "running", new Date()), expiresAt, restoring: snapshot };
-    await this.#parts.store.change((change) => change.putSandbox(starting));
+    await this.#parts.store.change((change) => change.sandboxes.put(starting));
     this.#parts.reach("start.begun");
     try {
       const running = await this.#snapshots.finishRollback(starting, snapshot);

@@ -31,9 +31,9 @@ export class Snapshots {
 
   /** Snapshots cost the pool and every list of them; without a bound a loop makes them without end. */
   async refuseBeyondMost(row: SandboxRow): Promise<void> {
-    const { length } = await this.#parts.store.snapshots(row.id);
-    if (length < LIMITS.maxSnapshots) return;
-    throw new VivError("no_capacity", `Sandbox ${row.name} has ${length} snapshots, and ${LIMITS.maxSnapshots} are the most.`, {
+    const count = await this.#parts.store.snapshots.count({ sandbox: row.id });
+    if (count < LIMITS.maxSnapshots) return;
+    throw new VivError("no_capacity", `Sandbox ${row.name} has ${count} snapshots, and ${LIMITS.maxSnapshots} are the most.`, {
       remedy: `Remove some with \`viv snapshots --remove SNAPSHOT ${row.name}\`.`,
     });
   }
@@ -42,7 +42,7 @@ export class Snapshots {
   async take(row: SandboxRow, options: { name?: string | undefined; expiresAt?: string | null }): Promise<Snapshot> {
     const { store, reach } = this.#parts;
     const { volumes } = this.#parts.backends.of(row);
-    const existing = await store.snapshots(row.id);
+    const existing = await store.snapshots.list({ sandbox: row.id });
     if (options.name !== undefined && existing.some((snapshot) => snapshot.name === options.name)) {
       throw new VivError("name_taken", `Sandbox ${row.name} has a snapshot called ${options.name} already.`, {
         remedy: `Choose another name, or remove that one: \`viv snapshots --remove ${options.name} ${row.name}\`.`,
@@ -64,9 +64,9 @@ export class Snapshots {
     try {
       const seal = await volumes.seal(id);
       await store.change(async (change) => {
-        const now = (await change.sandbox(row.id)) ?? row;
-        await change.putSnapshot({ ...snapshot, seal, refreshedTo: now.refreshedTo });
-        await change.putSandbox({ ...now, currentSnapshot: id });
+        const now = (await change.sandboxes.get(row.id)) ?? row;
+        await change.snapshots.put({ ...snapshot, seal, refreshedTo: now.refreshedTo });
+        await change.sandboxes.put({ ...now, currentSnapshot: id });
         await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
       });
     } catch (error) {
@@ -78,7 +78,7 @@ export class Snapshots {
   }
 
   async list(row: SandboxRow): Promise<Snapshot[]> {
-    const snapshots = await this.#parts.store.snapshots(row.id);
+    const snapshots = await this.#parts.store.snapshots.list({ sandbox: row.id });
     // The schema drops what is the server's own.
     return snapshots.map((snapshot) => Snapshot.parse({ ...snapshot, current: snapshot.id === row.currentSnapshot }));
   }
@@ -95,7 +95,7 @@ export class Snapshots {
   async findWhole(row: SandboxRow, reference: string): Promise<Snapshot> {
     const { store, backends } = this.#parts;
     const snapshot = await this.find(row, reference);
-    const seal = (await store.snapshot(snapshot.id))?.seal;
+    const seal = (await store.snapshots.get(snapshot.id))?.seal;
     try {
       await backends.of(row).volumes.verify(snapshot.id, seal);
     } catch (error) {
@@ -114,12 +114,12 @@ export class Snapshots {
   async #remove(row: SandboxRow, reference: string): Promise<void> {
     const snapshot = await this.find(row, reference);
     const unused = await this.#parts.store.change(async (change) => {
-      const bases = basesOf((await change.snapshot(snapshot.id)) ?? {});
-      const children = (await change.snapshots(row.id)).filter((other) => other.parent === snapshot.id);
-      for (const child of children) await change.putSnapshot({ ...child, parent: snapshot.parent });
-      const now = await change.sandbox(row.id);
-      if (now?.currentSnapshot === snapshot.id) await change.putSandbox({ ...now, currentSnapshot: snapshot.parent });
-      await change.removeSnapshot(snapshot.id);
+      const bases = basesOf((await change.snapshots.get(snapshot.id)) ?? {});
+      const children = (await change.snapshots.list({ sandbox: row.id })).filter((other) => other.parent === snapshot.id);
+      for (const child of children) await change.snapshots.put({ ...child, parent: snapshot.parent });
+      const now = await change.sandboxes.get(row.id);
+      if (now?.currentSnapshot === snapshot.id) await change.sandboxes.put({ ...now, currentSnapshot: snapshot.parent });
+      await change.snapshots.remove(snapshot.id);
       await change.event("snapshot.removed", row.id, { id: snapshot.id });
       return dropUnused(change, this.#registry, bases);
     });
@@ -132,7 +132,7 @@ export class Snapshots {
   async rollback(row: SandboxRow, reference: string): Promise<SandboxRow> {
     requireLive(row);
     const snapshot = await this.findWhole(row, reference);
-    await this.#parts.store.change((change) => change.putSandbox({ ...row, restoring: snapshot.id }));
+    await this.#parts.store.change((change) => change.sandboxes.put({ ...row, restoring: snapshot.id }));
     this.#parts.reach("rollback.begun");
     try {
       return await this.finishRollback({ ...row, restoring: snapshot.id }, snapshot.id);
@@ -159,10 +159,10 @@ export class Snapshots {
     reach("rollback.volume");
     const walls = await this.#creation.relaunch(row, await openBase(store, row, row.base));
     live.add(row.id, walls, driver, running);
-    const refreshedTo = (await store.snapshot(snapshot))?.refreshedTo;
+    const refreshedTo = (await store.snapshots.get(snapshot))?.refreshedTo;
     const back: SandboxRow = { ...row, refreshedTo, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
     const unused = await store.change(async (change) => {
-      await change.putSandbox(back);
+      await change.sandboxes.put(back);
       await change.event("snapshot.restored", row.id, { id: snapshot });
       return dropUnused(change, this.#registry, basesOf(row));
     });

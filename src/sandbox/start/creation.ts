@@ -177,7 +177,7 @@ export class Creation {
   async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<SandboxRow> {
     const base = await openBase(this.#parts.store, from, from.base);
     // One that only lives as long as the fork takes has no row: it is as its sandbox is.
-    const { refreshedTo } = (await this.#parts.store.snapshot(snapshot)) ?? from;
+    const { refreshedTo } = (await this.#parts.store.snapshots.get(snapshot)) ?? from;
     const like = await narrowedFork(this.#parts, from);
     const own = await this.#reserve(this.#parts.backends.of(from), name);
     const row: SandboxRow = {
@@ -293,8 +293,8 @@ export class Creation {
       await driver.clear(row.id, "remove");
       await volumes.remove("volume", row.id);
       await store.change(async (change) => {
-        if ((await change.sandbox(row.id)) === undefined) return;
-        await change.removeSandbox(row.id);
+        if ((await change.sandboxes.get(row.id)) === undefined) return;
+        await change.sandboxes.remove(row.id);
         await change.event("sandbox.failed", row.id, { name: row.name, reason: describe(error) });
       });
       // Only now: what could not be cleaned up may still have processes with the ids of this range.
@@ -338,13 +338,13 @@ function beginning(
 }
 
 async function recordCreating(change: Change, row: SandboxRow, base: Base): Promise<void> {
-  await change.putBase(base);
-  await change.putSandbox(row);
+  await change.bases.put(base);
+  await change.sandboxes.put(row);
   await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
 }
 
 async function recordRunning(change: Change, row: SandboxRow): Promise<void> {
-  await change.putSandbox(row);
+  await change.sandboxes.put(row);
   await change.event("sandbox.running", row.id, { name: row.name });
 }
 

@@ -55,7 +55,7 @@ export class Clones {
 
   /** Every sandbox of an experiment there is. */
   async of(experiment: string): Promise<SandboxRow[]> {
-    const rows = await this.#parts.store.sandboxes();
+    const rows = await this.#parts.store.sandboxes.list();
     return rows.filter((row) => !row.removing && row.labels[EXPERIMENT_LABEL] === experiment);
   }
 

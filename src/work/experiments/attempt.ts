@@ -118,7 +118,7 @@ export class AttemptRun {
     const { end, output } = ended;
     const use = await parts.live.get(row.id)?.walls.usage();
     const { sentBytes, receivedBytes } = parts.egress.use(row.id);
-    const requests = await parts.store.usage({ sandbox: row.id });
+    const requests = await parts.store.usage.list({ sandbox: row.id });
     this.#change({
       state: "freezing",
       exitCode: end.exitCode,

@@ -36,7 +36,7 @@ export class Experiments {
     const view = await openProject(store, input.project, state);
     const row = newExperiment(input, view.row.path, view.config);
     await store.change(async (change) => {
-      await change.putExperiment(row);
+      await change.experiments.put(row);
       await change.event("experiment.started", null, { experiment: row.id, project: row.project, attempts: row.attempts.length });
     });
     reach("experiment.row");
@@ -67,19 +67,18 @@ export class Experiments {
   async #forget(run: Run, id: string): Promise<void> {
     await run.journal.written().catch(() => undefined);
     this.#runs.delete(id);
-    await this.#all.parts.store.change((change) => change.removeExperiment(id));
+    await this.#all.parts.store.change((change) => change.experiments.remove(id));
     for (const { id: sandbox } of await this.#all.clones.of(id)) this.#all.clones.discard(sandbox);
   }
 
   async list(project: string | undefined, all: boolean): Promise<Experiment[]> {
-    const filter = project === undefined ? {} : { project };
-    const rows = await this.#all.parts.store.experiments(all ? filter : { ...filter, limit: LISTED });
+    const rows = await this.#all.parts.store.experiments.list({ project }, { limit: all ? undefined : LISTED });
     return rows.map((row) => shown(this.#runs.get(row.id)?.journal.row ?? row));
   }
 
   /** As it is now, with what is the server's own. */
   async row(id: string): Promise<ExperimentRow> {
-    const row = this.#runs.get(id)?.journal.row ?? (await this.#all.parts.store.experiment(id));
+    const row = this.#runs.get(id)?.journal.row ?? (await this.#all.parts.store.experiments.get(id));
     if (row !== undefined) return row;
     throw new VivError("not_found", `There is no experiment ${id}.`, { remedy: "Look at `viv experiments`." });
   }
@@ -103,7 +102,7 @@ export class Experiments {
       endedAt: new Date().toISOString(),
     };
     await this.#all.parts.store.change(async (change) => {
-      await change.putExperiment(cancelled);
+      await change.experiments.put(cancelled);
       await change.event("experiment.ended", null, { experiment: id, state: "cancelled", winner: null, reason: cancelled.reason });
     });
     return shown(cancelled);
@@ -112,7 +111,7 @@ export class Experiments {
   async retry(id: string, all: boolean): Promise<Experiment> {
     const row = await this.#resting(id);
     const { clones, parts } = this.#all;
-    if (row.origin === null || (await parts.store.snapshot(row.origin.snapshot)) === undefined)
+    if (row.origin === null || (await parts.store.snapshots.get(row.origin.snapshot)) === undefined)
       throw new VivError("not_found", "The frozen reality that its attempts start from is gone.", {
         remedy: "Start it anew with `viv try`, from today's reality.",
       });
@@ -135,7 +134,7 @@ export class Experiments {
     if (this.#runs.has(id) || row.state === "queued" || row.state === "running")
       throw new VivError("busy", `Experiment ${id} is under way.`);
     if (row.promotion === null) return row;
-    const promotion = await this.#all.parts.store.promotion(row.promotion);
+    const promotion = await this.#all.parts.store.promotions.get(row.promotion);
     if (promotion !== undefined && !NOT_IN_PROJECT.has(promotion.state))
       throw new VivError("illegal_transition", `Experiment ${id} led to the promotion ${row.promotion} already.`);
     return { ...row, promotion: null };
@@ -159,7 +158,7 @@ export class Experiments {
     await this.#runs.get(id)?.cancel(true);
     for (const { id: sandbox } of await this.#all.clones.of(id)) await this.#all.clones.remove(sandbox);
     await this.#all.parts.store.change(async (change) => {
-      await change.removeExperiment(id);
+      await change.experiments.remove(id);
       await change.event("experiment.removed", null, { experiment: id });
     });
   }

@@ -79,7 +79,7 @@ export class Journal {
       this.#isDirty = false;
       try {
         await this.#store.change(async (change) => {
-          await change.putExperiment(row);
+          await change.experiments.put(row);
           for (const { type, sandbox, data } of events) await change.event(type, sandbox, data);
         });
       } catch (error) {

@@ -20,12 +20,12 @@ export class Resumption {
   /** The rows to go on with. */
   async prepare(): Promise<ExperimentRow[]> {
     const { store } = this.#all.parts;
-    const sandboxes = await store.sandboxes();
-    const rows = await store.experiments({});
+    const sandboxes = await store.sandboxes.list();
+    const rows = await store.experiments.list();
     const ready: ExperimentRow[] = [];
     for (const row of rows.toReversed().filter(({ state }) => state === "queued" || state === "running")) {
       const next = await this.#prepareOne(row, sandboxes);
-      await store.change((change) => change.putExperiment(next));
+      await store.change((change) => change.experiments.put(next));
       if (next.state !== "failed") ready.push(next);
     }
     await this.#clear(sandboxes);
@@ -64,7 +64,7 @@ export class Resumption {
   }
 
   async #hasSnapshot(id: string): Promise<boolean> {
-    return (await this.#all.parts.store.snapshot(id)) !== undefined;
+    return (await this.#all.parts.store.snapshots.get(id)) !== undefined;
   }
 
   /** What an ended experiment keeps ends like any other sandbox, also where its server was killed before it could say so. */
@@ -80,7 +80,7 @@ export class Resumption {
 
   /** Sandboxes that carry the label of an experiment and are named by none. */
   async #clear(sandboxes: readonly SandboxRow[]): Promise<void> {
-    const rows = await this.#all.parts.store.experiments({});
+    const rows = await this.#all.parts.store.experiments.list();
     const named = new Set(rows.flatMap(({ origin, attempts }) => [origin?.sandbox, ...attempts.map(({ sandbox }) => sandbox)]));
     for (const { id, labels, removing } of sandboxes) {
       const isOurs = ExperimentId.safeParse(labels[EXPERIMENT_LABEL]).success && labels[ROLE_LABEL] !== undefined;

@@ -230,7 +230,7 @@ export class Run {
   /** The caller's environment, as far as it may be kept, is with the origin. */
   async #withEnvironment(): Promise<ExperimentRow> {
     const { row } = this.journal;
-    const origin = row.origin === null ? undefined : await this.#all.parts.store.sandbox(row.origin.sandbox);
+    const origin = row.origin === null ? undefined : await this.#all.parts.store.sandboxes.get(row.origin.sandbox);
     return origin === undefined ? row : { ...row, input: { ...row.input, env: origin.env } };
   }
 

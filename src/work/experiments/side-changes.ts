@@ -17,7 +17,7 @@ export async function sideChanges(parts: Parts, row: SandboxRow, snapshot: strin
   if (!driver.capabilities.walled) return [];
   const system = volumes.system({ snapshot });
   const { packages, etc, folders } = await diffSystem({ gather, temporary }, takeOut, system);
-  const base = await parts.store.base(row.base);
+  const base = await parts.store.bases.get(row.base);
   const lines: string[] = [];
   for (const { path, slot } of base?.live ?? []) {
     const { entries } = await diffNames({ gather, temporary }, volumes.live({ snapshot }, { path, slot }));

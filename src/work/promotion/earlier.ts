@@ -37,9 +37,9 @@ export async function sinceEarlier(all: Sources, source: Later, sides: TwoSides,
 
 /** Of promotions that stand, are newer than the base, and whose state this one comes from. */
 async function promotedBefore({ store, records, git }: Sources, { row, snapshot }: Later): Promise<Promoted> {
-  const taken = (await store.base(comparedBase(row)))?.takenAt ?? "";
+  const taken = (await store.bases.get(comparedBase(row)))?.takenAt ?? "";
   const before = await ancestors(store, row.id, snapshot);
-  const earlier = (await store.promotions({ project: row.project })).filter(
+  const earlier = (await store.promotions.list({ project: row.project })).filter(
     (one) => one.sandbox === row.id && one.kind === "promotion" && one.createdAt > taken && before.has(one.snapshot ?? ""),
   );
   const bases: Promoted = new Map();
@@ -60,7 +60,7 @@ async function promotedBefore({ store, records, git }: Sources, { row, snapshot 
 }
 
 async function ancestors(store: Store, sandbox: string, snapshot: string): Promise<ReadonlySet<string>> {
-  const parents = new Map((await store.snapshots(sandbox)).map(({ id, parent }) => [id, parent]));
+  const parents = new Map((await store.snapshots.list({ sandbox })).map(({ id, parent }) => [id, parent]));
   const found = new Set<string>();
   for (let at: string | null = snapshot; at !== null && !found.has(at); at = parents.get(at) ?? null) found.add(at);
   return found;

@@ -102,7 +102,7 @@ export class Promotions {
   async promoteWinner({ id, input, project, attempts, winner }: ExperimentRow): Promise<Promotion> {
     const sandbox = attempts.find(({ index }) => index === winner)?.sandbox;
     // After a crash between the promotion and its record it is asked for again.
-    const earlier = (await this.#all.parts.store.promotions({ project })).find(
+    const earlier = (await this.#all.parts.store.promotions.list({ project })).find(
       (row) => row.experiment === id && row.sandbox === sandbox && row.kind === "promotion" && (row.state === "applied" || isWaiting(row)),
     );
     return earlier === undefined ? this.promote({ experiment: id, allowRisky: false, env: input.env }) : shown(earlier);
@@ -149,7 +149,7 @@ export class Promotions {
       if (!(error instanceof VivError) || error.code !== "not_found") throw error;
       if (row.written) return undefined;
       const reason = `${error.message} Nothing was applied.`;
-      await parts.store.change((change) => change.putPromotion({ ...row, state: "failed", reason, endedAt: new Date().toISOString() }));
+      await parts.store.change((change) => change.promotions.put({ ...row, state: "failed", reason, endedAt: new Date().toISOString() }));
       throw error;
     }
   }
@@ -163,7 +163,7 @@ export class Promotions {
   ): Promise<PromotionRow> {
     const { parts } = this.#all;
     await parts.store.change(async (change) => {
-      await change.putPromotion(row);
+      await change.promotions.put(row);
       if (row.approved.length > 0)
         await change.event("approval.answered", row.sandbox, { approval: row.id, state: "approved", scope: "once" });
     });
@@ -193,7 +193,7 @@ export class Promotions {
       branch: (now, prepared, stage) => this.#branching.run(now, required(source), prepared, stage, context),
       save: (now, event) =>
         parts.store.change(async (change) => {
-          await change.putPromotion(now);
+          await change.promotions.put(now);
           if (event === "promotion.waiting")
             await change.event("approval.asked", now.sandbox, { approval: now.id, kind: "promotion", target: targetOfQuestion(now) });
           await change.event(event, now.sandbox, {
@@ -210,7 +210,7 @@ export class Promotions {
       this.#recording.after(ended);
       return ended;
     } catch (error) {
-      const now = (await parts.store.promotion(row.id)) ?? row;
+      const now = (await parts.store.promotions.get(row.id)) ?? row;
       const state = now.written ? "applied" : "failed";
       const ended = { ...now, state, writing: now.writing && !now.written, endedAt: new Date().toISOString() } as const;
       const told = { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` };
@@ -255,7 +255,7 @@ export class Promotions {
     if (project === undefined) throw new VivError("invalid_input", "Name a promotion or a project.");
     const { parts } = this.#all;
     const view = await openProject(parts.store, project, parts.state);
-    const rows = await parts.store.promotions({ project: view.row.path });
+    const rows = await parts.store.promotions.list({ project: view.row.path });
     const row = rows.find(({ state, written }) => state === "applied" && written);
     const last = rows.find(({ state, branch }) => state === "applied" && branch !== null);
     if (last !== undefined && (row === undefined || last.createdAt > row.createdAt)) throw notInFolder(last, row);
@@ -267,13 +267,13 @@ export class Promotions {
   }
 
   async list(project: string | undefined, all: boolean): Promise<Promotion[]> {
-    const rows = await this.#all.parts.store.promotions({ project, limit: all ? LIMITS.listedLeftOut : 20 });
+    const rows = await this.#all.parts.store.promotions.list({ project }, { limit: all ? LIMITS.listedLeftOut : 20 });
     return rows.map(shown);
   }
 
   /** Those that wait for a person. */
   async questions(): Promise<Question[]> {
-    return (await this.#all.parts.store.promotions({ open: true })).filter(isWaiting).map(asQuestion);
+    return (await this.#all.parts.store.promotions.list({ open: true })).filter(isWaiting).map(asQuestion);
   }
 
   async question(id: string): Promise<Question> {
@@ -285,7 +285,7 @@ export class Promotions {
     const found = await this.#find(id);
     return this.#alone(found.project, async () => {
       const ended = await this.#all.parts.store.change(async (change) => {
-        const row = await change.promotion(id);
+        const row = await change.promotions.get(id);
         if (row === undefined || !isWaiting(row))
           throw new VivError("illegal_transition", `Promotion ${id} is ${row?.state ?? "gone"} and waits for nothing.`, {
             remedy: "Look at `viv promotions`.",
@@ -302,7 +302,7 @@ export class Promotions {
   }
 
   async #find(id: string): Promise<PromotionRow> {
-    const row = await this.#all.parts.store.promotion(id);
+    const row = await this.#all.parts.store.promotions.get(id);
     if (row === undefined) throw new VivError("not_found", `There is no promotion ${id}.`, { remedy: "Look at `viv promotions --all`." });
     return row;
   }
@@ -310,18 +310,18 @@ export class Promotions {
   /** Brings what an earlier server left to its end: the project is before or after, and the record says which. */
   async recover(): Promise<void> {
     const { store, log } = this.#all.parts;
-    for (const row of await store.promotions({ open: true })) {
+    for (const row of await store.promotions.list({ open: true })) {
       if ((isWaiting(row) && !row.writing) || this.#all.parts.locks.busy(`promotion:${row.project}`)) continue;
       try {
         await this.#alone(row.project, () => this.#undoing.settle(row));
-        this.#recording.after((await store.promotion(row.id)) ?? row);
+        this.#recording.after((await store.promotions.get(row.id)) ?? row);
       } catch (error) {
         log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: describe(error) });
       }
     }
     // A transaction that was committed and not cleaned up has no open row any more.
     for (const id of await this.#all.transactions.pending()) {
-      const row = await store.promotion(id);
+      const row = await store.promotions.get(id);
       if (row !== undefined && !row.writing) await this.#alone(row.project, () => this.#writing.recover(row));
     }
     await this.#forgetOld();
@@ -330,14 +330,14 @@ export class Promotions {
   /** Goes on with what could not be brought to its end, such as on a disk that was read-only. */
   async retry(): Promise<void> {
     const { store, locks } = this.#all.parts;
-    const rows = await store.promotions({ open: true });
+    const rows = await store.promotions.list({ open: true });
     if (rows.some((row) => row.writing && !locks.busy(`promotion:${row.project}`))) await this.recover();
   }
 
   /** Contents for an undo are not kept for ever. */
   async #forgetOld(): Promise<void> {
     const before = new Date(Date.now() - LIMITS.keptPromotionMs).toISOString();
-    for (const row of await this.#all.parts.store.promotions({}))
+    for (const row of await this.#all.parts.store.promotions.list())
       if (row.createdAt < before && !row.writing && row.state !== "waiting") await this.#writing.forget(row.id);
   }
 

@@ -25,7 +25,7 @@ export async function findSource(parts: Parts, sandboxes: Sandboxes, asked: Aske
     const state = snapshot ?? (await frozen(sandboxes, row));
     return { row, snapshot: state, experiment: null, isOwn: state !== row.currentSnapshot, ...meant };
   }
-  const experiment = await parts.store.experiment(asked.experiment);
+  const experiment = await parts.store.experiments.get(asked.experiment);
   if (experiment === undefined)
     throw new VivError("not_found", `There is no experiment ${asked.experiment}.`, { remedy: "Look at `viv experiments`." });
   const winner = experiment.attempts.find(({ index }) => index === experiment.winner);

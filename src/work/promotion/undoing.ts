@@ -51,7 +51,7 @@ export class Undoing {
   async take(written: PromotionRow, reason: string | null): Promise<PromotionRow> {
     const { parts } = this.#all;
     const row: PromotionRow = { ...newUndo(written), reason };
-    await parts.store.change((change) => change.putPromotion(row));
+    await parts.store.change((change) => change.promotions.put(row));
     parts.reach("promotion.undo");
     await this.#records.fresh(row.id);
     const { changes, conflicts } = await this.#writing.takeBack(row, written);
@@ -66,9 +66,9 @@ export class Undoing {
       endedAt: new Date().toISOString(),
     };
     await parts.store.change(async (change) => {
-      await change.putPromotion(ended);
-      const now = await change.promotion(written.id);
-      if (undone && now !== undefined) await change.putPromotion(takenBack(now));
+      await change.promotions.put(ended);
+      const now = await change.promotions.get(written.id);
+      if (undone && now !== undefined) await change.promotions.put(takenBack(now));
       await change.event(undone ? "promotion.undone" : "promotion.failed", written.sandbox, {
         promotion: written.id,
         undo: row.id,
@@ -80,7 +80,7 @@ export class Undoing {
 
   /** Brings what was cut short to its end; the record says which. */
   async settle(found: PromotionRow): Promise<void> {
-    const row = await this.#all.parts.store.promotion(found.id);
+    const row = await this.#all.parts.store.promotions.get(found.id);
     // The undo of a promotion is newer, comes first, and may have ended it.
     if (row === undefined || row.state === "undone") return;
     const { end, kept } = row.writing ? await this.#writing.recover(row) : { end: "before" as const, kept: [] };
@@ -96,9 +96,9 @@ export class Undoing {
     const stands = written || end === "after" || row.branch !== null || row.state === "applied";
     const reason = `${interrupted}; ${whatStays(row, written || end === "after", kept)}`;
     await this.#all.parts.store.change(async (change) => {
-      await change.putPromotion({ ...row, stages, writing: false, written, kept, state: stands ? "applied" : "failed", reason, endedAt });
-      const undone = row.undoes === null || end === "before" ? undefined : await change.promotion(row.undoes);
-      if (undone !== undefined) await change.putPromotion(takenBack(undone));
+      await change.promotions.put({ ...row, stages, writing: false, written, kept, state: stands ? "applied" : "failed", reason, endedAt });
+      const undone = row.undoes === null || end === "before" ? undefined : await change.promotions.get(row.undoes);
+      if (undone !== undefined) await change.promotions.put(takenBack(undone));
       await change.event(stands ? "promotion.applied" : "promotion.failed", row.sandbox, {
         promotion: row.id,
         project: row.project,

@@ -94,8 +94,8 @@ export class Writing {
 
   async #mark(row: PromotionRow, writing: boolean, written = false, kept: readonly string[] = []): Promise<void> {
     await this.#parts.store.change(async (change) => {
-      const now = (await change.promotion(row.id)) ?? row;
-      await change.putPromotion({ ...now, writing, written: now.written || written, state: writing ? "applying" : now.state, kept });
+      const now = (await change.promotions.get(row.id)) ?? row;
+      await change.promotions.put({ ...now, writing, written: now.written || written, state: writing ? "applying" : now.state, kept });
     });
   }
 }

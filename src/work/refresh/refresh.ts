@@ -133,8 +133,8 @@ export class Refreshing {
     since: number,
   ): Promise<readonly RefreshConflict[]> {
     const { store, reach } = this.#parts;
-    const before = (await store.sandbox(work.row.id)) ?? work.row;
-    await store.change((change) => change.putSandbox({ ...before, restoring: snapshot }));
+    const before = (await store.sandboxes.get(work.row.id)) ?? work.row;
+    await store.change((change) => change.sandboxes.put({ ...before, restoring: snapshot }));
     reach("refresh.begun");
     try {
       const late = settleLate(await this.#apply(work.row, changes, contents, since), work.reality);
@@ -164,8 +164,8 @@ export class Refreshing {
   /** From now on its changes are told against today's reality. */
   async #finish({ row, today, backend }: Work, now: SandboxRow, files: number, late: number): Promise<void> {
     const unused = await this.#parts.store.change(async (change) => {
-      await change.putBase(today);
-      await change.putSandbox({ ...now, restoring: null, refreshedTo: today.id });
+      await change.bases.put(today);
+      await change.sandboxes.put({ ...now, restoring: null, refreshedTo: today.id });
       await change.event("sandbox.refreshed", row.id, { name: row.name, files, late });
       return dropUnused(change, this.#registry, basesOf(row));
     });

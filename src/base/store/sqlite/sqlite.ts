@@ -4,7 +4,8 @@ import { Kysely } from "kysely";
 import type { VivEvent } from "../../schema/event.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { MIGRATIONS, type Migration } from "../migrations.ts";
-import { Changes, Queries } from "../queries.ts";
+import { changesOf, dropOld, readsOf } from "../sql.ts";
+import { Statements } from "../statements.ts";
 import type { Change, Store } from "../store.ts";
 import type { Tables } from "../tables.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -14,18 +15,25 @@ import { WriteAheadLog } from "./write-ahead-log.ts";
 
 type EventsListener = (events: readonly VivEvent[]) => void;
 
-class SqliteStore extends Queries implements Store {
-  readonly #writerDatabase: DatabaseSync;
-  readonly #writer: Kysely<Tables>;
+/** Everything of the store that is not a read. */
+class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim"> {
+  readonly #database: DatabaseSync;
+  readonly #db: Kysely<Tables>;
+  readonly #statements: Statements;
   readonly #listeners = new Set<EventsListener>();
   readonly #log: WriteAheadLog;
   readonly #busyMs: number;
+  /** One for all: a transaction has the connection to itself. */
+  readonly #change: Change;
+  /** Events of the transaction under way. */
+  #written: VivEvent[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(writer: DatabaseSync, reader: DatabaseSync, path: string, busyMs: number) {
-    super(new Kysely<Tables>({ dialect: sqliteDialect(reader) }));
-    this.#writerDatabase = writer;
-    this.#writer = new Kysely<Tables>({ dialect: sqliteDialect(writer) });
+  constructor(database: DatabaseSync, statements: Statements, path: string, busyMs: number) {
+    this.#database = database;
+    this.#db = new Kysely<Tables>({ dialect: sqliteDialect(database) });
+    this.#statements = statements;
+    this.#change = changesOf(this.#db, statements, (event) => this.#written.push(event));
     this.#log = new WriteAheadLog(path);
     this.#busyMs = busyMs;
   }
@@ -33,7 +41,13 @@ class SqliteStore extends Queries implements Store {
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
     // From now on, not from its turn: else each that waits for a held database would wait for all before it, too.
     const until = performance.now() + this.#busyMs;
-    return this.#inTurn(() => this.#transact(work, until));
+    return this.#inTurn(async () => {
+      this.#written = [];
+      const result = await this.#transact(() => work(this.#change), until);
+      const written = this.#written;
+      if (written.length > 0) for (const listener of this.#listeners) listener(written);
+      return result;
+    });
   }
 
   onEvents(listener: EventsListener): () => void {
@@ -45,21 +59,15 @@ class SqliteStore extends Queries implements Store {
     return this.#log.sync();
   }
 
-  async trim(): Promise<void> {
-    const { newest } = await this.eventRange();
-    await this.#inTurn(() =>
-      this.#transact(async (changes) => {
-        await changes.dropEventsUpTo(newest - LIMITS.eventRetentionRows);
-        await changes.dropCommandsBeyond(LIMITS.keptCommands);
-      }),
-    );
+  trim(): Promise<void> {
+    return this.#inTurn(() => this.#transact(() => dropOld(this.#db, this.#statements)));
   }
 
-  async close(): Promise<void> {
+  async close(reader: Kysely<Tables>): Promise<void> {
     await this.#inTurn(async () => {
       await this.#log.close();
-      await this.db.destroy();
-      await this.#writer.destroy();
+      await reader.destroy();
+      await this.#db.destroy();
     });
   }
 
@@ -69,19 +77,16 @@ class SqliteStore extends Queries implements Store {
     return turn;
   }
 
-  async #transact<T>(work: (changes: Changes) => Promise<T>, until?: number): Promise<T> {
-    await retryBusy(() => this.#writerDatabase.exec("begin immediate"), until);
-    const changes = new Changes(this.#writer);
-    let result: T;
+  async #transact<T>(work: () => Promise<T>, until?: number): Promise<T> {
+    await retryBusy(() => this.#database.exec("begin immediate"), until);
     try {
-      result = await work(changes);
-      this.#writerDatabase.exec("commit");
+      const result = await work();
+      this.#database.exec("commit");
+      return result;
     } catch (error) {
-      if (this.#writerDatabase.isTransaction) this.#writerDatabase.exec("rollback");
+      if (this.#database.isTransaction) this.#database.exec("rollback");
       throw storeError(error);
     }
-    if (changes.written.length > 0) for (const listener of this.#listeners) listener(changes.written);
-    return result;
   }
 }
 
@@ -92,5 +97,15 @@ export async function openSqliteStore(
   busyMs: number = LIMITS.storeBusyMs,
 ): Promise<Store> {
   const { writer, reader } = await openDatabase(path, migrations);
-  return new SqliteStore(writer, reader, path, busyMs);
+  const statements = new Statements();
+  const transactions = new Transactions(writer, statements, path, busyMs);
+  const reading = new Kysely<Tables>({ dialect: sqliteDialect(reader) });
+  return {
+    ...readsOf(reading, statements),
+    change: (work) => transactions.change(work),
+    onEvents: (listener) => transactions.onEvents(listener),
+    sync: () => transactions.sync(),
+    trim: () => transactions.trim(),
+    close: () => transactions.close(reading),
+  };
 }
