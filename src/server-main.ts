@@ -11,8 +11,8 @@ import { Server } from "./server.ts";
 const paths = findPaths();
 const log = jsonLogger((line) => process.stderr.write(line));
 const { values } = parseArgs({ options: { listen: { type: "string" }, repair: { type: "boolean" } }, strict: true });
-const [crashAt, crashTimes = "1"] = (process.env["VIV_CRASH_AT"] ?? "").split(":");
-let reached = 0;
+/** In tests: the point at which the process dies as if by kill -9, and how many times it comes there until then. */
+let crash = { point: "", visits: 0 };
 const stopping = Promise.withResolvers<string>();
 
 /** What is at the path of the state folder now is not ours: nothing is closed, unmounted or removed. */
@@ -21,9 +21,8 @@ function disowned(why: VivError): never {
   process.exit(ERRORS[why.code].exit);
 }
 
-/** In tests: the process dies at a named point as if by kill -9; at `name:N` when it comes there for the Nth time. */
 function reach(point: string): void {
-  if (point === crashAt && (reached += 1) >= Number(crashTimes)) process.kill(process.pid, "SIGKILL");
+  if (point === crash.point && (crash.visits -= 1) <= 0) process.kill(process.pid, "SIGKILL");
 }
 
 async function main(): Promise<number> {
@@ -63,4 +62,9 @@ async function main(): Promise<number> {
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.on(signal, () => stopping.resolve(signal));
 }
+// A test starts the server with a channel of Node's to itself; `viv` starts it with none, so that nothing else arms a crash point.
+process.on("message", (armed: typeof crash) => {
+  crash = armed;
+  process.send?.("armed");
+});
 process.exit(await main());

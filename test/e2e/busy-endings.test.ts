@@ -74,8 +74,7 @@ describe("the end of a sandbox", needs("root", "compiler"), () => {
   });
 
   test("F-25: comes in bounded time when a server finds a process 1 that stands still and nobody has noted", async () => {
-    await server.down();
-    await server.up({ VIV_CRASH_AT: "create.launch" });
+    await server.arm("create.launch");
     await expect(server.create()).rejects.toMatchObject({ code: "server_unreachable" });
     await server.died();
     const [first = 0] = processesInside(server);

@@ -77,8 +77,7 @@ describe("trying, promoting and undoing at the command line", needs("root"), () 
   test("PROM-4: status says when a promotion was interrupted, until a server has brought it to its end or back", async () => {
     await server.create({ name: "box" });
     await server.sh("box", "echo changed > count.sh");
-    await server.down();
-    await server.up({ VIV_CRASH_AT: "promote.journalled" });
+    await server.arm("promote.journalled");
     const promoted = run(["promote", "box", "-c", "true"], { env: { VIV_NO_START: "1" } });
     expect(promoted).toMatchObject({ code: 125, err: expect.stringContaining("`viv promotions` says which") });
     await server.died();

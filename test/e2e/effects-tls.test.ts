@@ -82,8 +82,7 @@ describe("the ledger of effects over TLS", needs("root", "openssl", "curl"), () 
   };
   /** A server that dies at this point, once the line has brought it there; then another one. */
   const dyingAt = async (point: string, line: string, meanwhile: () => Promise<unknown> = async () => undefined): Promise<void> => {
-    await server.down();
-    await server.up({ VIV_CRASH_AT: point });
+    await server.arm(point);
     // The server may be gone before it has answered.
     await start(line).catch(() => undefined);
     await meanwhile().catch(() => undefined);

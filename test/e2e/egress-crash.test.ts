@@ -79,8 +79,7 @@ describe("a request whose server is killed", needs("root", "curl"), () => {
 
   /** Lets a request run into the end of the server at a point, and starts the next server. How the request ended. */
   async function killedAt(point: string, text: string): Promise<number | null | undefined> {
-    await server.down();
-    await server.up({ VIV_CRASH_AT: point });
+    await server.arm(point);
     const command = await start(`rm -f /tmp/go; until [ -e /tmp/go ]; do sleep 0.02; done; ${text}`);
     // It may be the last thing that the server does.
     await server.sh(box, "touch /tmp/go").catch(() => undefined);

@@ -100,8 +100,7 @@ describe("the life of an experiment", needs("root"), () => {
     "experiment.ended",
   ]) {
     test(`TASK-1: a server killed at ${point} goes on with the experiment, from the same reality`, async () => {
-      await server.down();
-      await server.up({ VIV_CRASH_AT: point });
+      await server.arm(point);
       const lines = [`cat value; ${FIX}`, "cat value; true"];
       await lab.start(lines, { checks: [CHECK] }).catch(() => undefined);
       await server.died();

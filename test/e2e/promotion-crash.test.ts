@@ -92,8 +92,7 @@ describe("a server killed while it promotes", needs("root"), () => {
   });
 
   test("F-40: an edit made while it is down wins over bringing back what was written", async () => {
-    await server.down();
-    await server.up({ VIV_CRASH_AT: "promote.half" });
+    await server.arm("promote.half");
     await expect(server.client.call("promote", { sandbox })).rejects.toThrow();
     await server.died();
     const file = "src/1/1.txt";

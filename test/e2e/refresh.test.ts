@@ -332,11 +332,7 @@ for (const storage of ["btrfs", "plain"] as const) {
         await inside("echo inside > mine.txt; echo inside > clash.txt");
         move();
         put("clash.txt", "outside\n");
-        await server.down();
-        await server.up({ VIV_CRASH_AT: point });
-        await expect(refresh()).rejects.toMatchObject({ code: "server_unreachable" });
-        await server.died();
-        await server.up();
+        await server.dieAt(point, refresh);
         const done = point === "refresh.done";
         expect(await inside("cat untouched.txt mine.txt; head -1 clash.txt; ls -d folder new.txt 2>/dev/null || true")).toBe(
           done ? "2\ninside\n<<<<<<< sandbox\nnew.txt\n" : "1\ninside\ninside\nfolder\n",

@@ -67,19 +67,17 @@ export class TestServer {
     if (uid !== undefined) execFileSync("chown", ["-R", `${uid}:${uid}`, this.place]);
   }
 
-  /** Starts it, or starts it again after it was killed. Resolves when it answers, or to false if it died at a crash point first. */
-  async up(env: Readonly<Record<string, string>> = {}): Promise<boolean> {
+  /** Starts it, or starts it again after it ended. Resolves when it answers. */
+  async up(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const child = this.#spawn(env);
     this.#process = child;
     let log = "";
     child.stderr?.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
     const deadline = performance.now() + START_MS;
     while (!(await isListening(this.paths.socket))) {
-      if (child.signalCode === "SIGKILL") return false;
-      if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
+      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
       await delay(10);
     }
-    return true;
   }
 
   /** Another server on the same state folder: how it ends. */
@@ -96,7 +94,7 @@ export class TestServer {
     const [program = process.execPath, ...args] = [...(through ?? []), process.execPath, SERVER, ...(flags ?? [])];
     return spawn(program, args, {
       cwd: "/",
-      stdio: ["ignore", "ignore", "pipe"],
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
       env: {
         PATH: process.env["PATH"],
         HOME: this.place,
@@ -130,10 +128,18 @@ export class TestServer {
     await this.#end("SIGTERM");
   }
 
-  /** Starts one that dies at a point, lets the work run into it, and starts a healthy one. */
+  /** Makes the running server kill itself when it comes to this point, for the nth time where that is said. */
+  async arm(point: string, visits = 1): Promise<void> {
+    const child = this.#process;
+    if (child?.connected !== true) throw new Error("no server runs whose crash points can be armed");
+    const armed = once(child, "message");
+    child.send({ point, visits });
+    await armed;
+  }
+
+  /** Lets work run into the server's end at a point, and starts the next server. */
   async dieAt(point: string, work: () => Promise<unknown>): Promise<void> {
-    await this.down();
-    await this.up({ VIV_CRASH_AT: point });
+    await this.arm(point);
     await expect(work()).rejects.toMatchObject({ code: "server_unreachable" });
     await this.died();
     await this.up();
