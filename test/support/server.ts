@@ -75,7 +75,8 @@ export class TestServer {
     child.stderr?.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
     const deadline = performance.now() + START_MS;
     while (!(await isListening(this.paths.socket))) {
-      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) throw new Error(`the server did not start: ${log}`);
+      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline)
+        throw new Error(`the server did not start: ${log}`);
       await delay(10);
     }
   }
