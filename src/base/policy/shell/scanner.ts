@@ -275,17 +275,22 @@ export abstract class Scanner {
 
   #oldArithmetic(): void {
     this.note("`$[` means different things to different shells");
+    const end = this.subscriptEnd(this.at + 1, this.text.length);
+    if (end < 0) return this.fail("a bracket is not closed");
+    const inner = this.text.slice(this.at + 2, end);
+    this.at = end + 1;
+    this.nested(inner, "expansions");
+  }
+
+  /** Of the `[` at `from`: where its closing bracket is, before `before`; -1 if there is none. */
+  protected subscriptEnd(from: number, before: number): number {
     let open = 0;
-    for (let index = this.at + 1; index < this.text.length; index += 1) {
+    for (let index = from; index < before; index += 1) {
       if (this.text[index] === "[") open += 1;
       if (this.text[index] === "]") open -= 1;
-      if (open === 0) {
-        const inner = this.text.slice(this.at + 2, index);
-        this.at = index + 1;
-        return this.nested(inner, "expansions");
-      }
+      if (open === 0) return index;
     }
-    this.fail("a bracket is not closed");
+    return -1;
   }
 
   /** `${name...}`, whose default may run something; the value is never known. */

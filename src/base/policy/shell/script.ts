@@ -31,8 +31,6 @@ export interface SimpleCommand {
   readonly words: Word[];
   readonly assignments: Assignment[];
   readonly redirects: Redirect[];
-  /** Its input is the output of the one before. */
-  readonly piped: boolean;
 }
 
 export interface Script {

@@ -3,7 +3,7 @@
  * functions and heredocs. It takes more than a shell would, since a script that no shell runs does no harm, and it
  * never throws: what it can't read is a problem, and it stops there.
  */
-import { Scanner } from "./scanner.ts";
+import { AssignmentScanner } from "./assignments.ts";
 import { isUnknown, plainWord, SHELL_LIMITS, type Redirect, type Script, type SimpleCommand, unknownWord, type Word } from "./script.ts";
 
 export function parseShell(text: string): Script {
@@ -23,14 +23,11 @@ export function parseInto(text: string, script: Script, depth: number): void {
 
 /** Keywords that a command may follow, or that end one; their order is the shell's business. */
 const PASSED = new Set(["if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!"]);
-/** With a plain subscript, or none. */
-const ASSIGNMENT = /([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@.+-]*\])?\+?=/y;
 /** Where a list ends: at a bracket, at the `;;` of a case, or with the text. */
 type End = ")" | ";;" | "text";
 
-class Parser extends Scanner {
+class Parser extends AssignmentScanner {
   #heredocs: { redirect: Redirect; dash: boolean }[] = [];
-  #piped = false;
   #levels = 0;
 
   all(): void {
@@ -59,17 +56,14 @@ class Parser extends Scanner {
 
   #within(work: () => void): void {
     this.#levels += 1;
-    const piped = this.#piped;
-    this.#piped = false;
     if (this.depth + this.#levels > SHELL_LIMITS.depth) this.fail("it is nested too deeply");
     else work();
-    this.#piped = piped;
     this.#levels -= 1;
   }
 
   #list(end: End): void {
     while (!this.halted) {
-      this.#blanks(true);
+      this.blanks(true);
       const character = this.text[this.at];
       if (character === undefined) {
         if (end !== "text") this.fail("a bracket or a case is not closed");
@@ -104,14 +98,13 @@ class Parser extends Scanner {
     if (character === "&" && this.text[this.at + 1] === ">") return false;
     if (character !== ";" && character !== "&" && character !== "|") return false;
     const isPipe = character === "|" && this.text[this.at + 1] !== "|";
-    if (isPipe) this.#piped = true;
     this.at += isPipe || this.text[this.at + 1] !== character ? 1 : 2;
     if (isPipe && this.text[this.at] === "&") this.at += 1;
     return true;
   }
 
   /** Passes blanks, joined lines and comments, and with `lines` the ends of lines too. */
-  #blanks(lines: boolean): void {
+  protected blanks(lines: boolean): void {
     for (;;) {
       const character = this.text[this.at];
       if (character === " " || character === "\t") this.at += 1;
@@ -173,13 +166,12 @@ class Parser extends Scanner {
   }
 
   #simple(): "esac" | undefined {
-    const command: SimpleCommand = { words: [], assignments: [], redirects: [], piped: this.#piped };
-    this.#piped = false;
+    const command: SimpleCommand = { words: [], assignments: [], redirects: [] };
     let ended: "esac" | undefined;
     while (!this.halted) {
-      this.#blanks(false);
+      this.blanks(false);
       if (this.#redirect(command)) continue;
-      if (command.words.length === 0 && this.#assignment(command)) continue;
+      if (command.words.length === 0 && this.assignment(command)) continue;
       const start = this.at;
       const word = this.word();
       if (this.at === start) break;
@@ -222,9 +214,9 @@ class Parser extends Scanner {
   /** The keyword, which only knows -p; with other options it is the program. */
   #time(): boolean {
     const start = this.at;
-    this.#blanks(false);
+    this.blanks(false);
     if (/^-p[ \t]/.test(this.text.slice(this.at, this.at + 3))) this.at += 3;
-    this.#blanks(false);
+    this.blanks(false);
     if (this.text[this.at] !== "-") return true;
     this.at = start;
     return false;
@@ -232,7 +224,7 @@ class Parser extends Scanner {
 
   /** `coproc NAME {`: a name stands only before a command in brackets or a keyword. */
   #coprocessName(): void {
-    this.#blanks(false);
+    this.blanks(false);
     const found = /^[A-Za-z_]\w*(?=[ \t]+(?:[({]|if|for|while|until|case|select|\[\[))/.exec(this.text.slice(this.at, this.at + 256));
     if (found === null) return;
     this.at += found[0].length;
@@ -241,11 +233,11 @@ class Parser extends Scanner {
 
   /** A loop's variable and `${NAME:=value}` change variables as an assignment does. */
   protected assigned(name: string): void {
-    this.#finish({ words: [], assignments: [{ name, value: unknownWord("...") }], redirects: [], piped: false });
+    this.#finish({ words: [], assignments: [{ name, value: unknownWord("...") }], redirects: [] });
   }
 
   #forHead(): void {
-    this.#blanks(false);
+    this.blanks(false);
     if (this.text.startsWith("((", this.at)) {
       const end = this.arithmeticEnd(this.at + 1);
       if (end < 0) return this.fail("a bracket is not closed");
@@ -256,14 +248,14 @@ class Parser extends Scanner {
     const { text: name } = this.word();
     if (name === "") return this.fail("a loop has no name");
     this.assigned(name);
-    this.#blanks(true);
+    this.blanks(true);
     const start = this.at;
     if (this.word().text !== "in") {
       this.at = start;
       return;
     }
     for (;;) {
-      this.#blanks(false);
+      this.blanks(false);
       const before = this.at;
       this.word();
       if (this.at === before) return;
@@ -271,7 +263,7 @@ class Parser extends Scanner {
   }
 
   #functionName(): void {
-    this.#blanks(false);
+    this.blanks(false);
     this.word();
     this.#isFunction();
   }
@@ -279,10 +271,10 @@ class Parser extends Scanner {
   /** `name ()`: what follows is judged like anything else. */
   #isFunction(): boolean {
     const start = this.at;
-    this.#blanks(false);
+    this.blanks(false);
     if (this.text[this.at] === "(") {
       this.at += 1;
-      this.#blanks(false);
+      this.blanks(false);
       if (this.text[this.at] === ")") {
         this.at += 1;
         return true;
@@ -293,13 +285,13 @@ class Parser extends Scanner {
   }
 
   #case(): void {
-    this.#blanks(true);
+    this.blanks(true);
     this.word();
-    this.#blanks(true);
+    this.blanks(true);
     if (this.word().text !== "in") return this.fail("a case has no `in`");
     this.#esac = false;
     while (!this.halted) {
-      this.#blanks(true);
+      this.blanks(true);
       if (this.text[this.at] === "(") this.at += 1;
       else if (/^esac(?![^\s;&|<>()])/.test(this.text.slice(this.at, this.at + 5))) {
         this.at += 4;
@@ -316,10 +308,10 @@ class Parser extends Scanner {
 
   #casePattern(): boolean {
     while (!this.halted) {
-      this.#blanks(true);
+      this.blanks(true);
       const start = this.at;
       this.word();
-      this.#blanks(true);
+      this.blanks(true);
       const character = this.text[this.at];
       this.at += 1;
       if (character === ")") return true;
@@ -332,7 +324,7 @@ class Parser extends Scanner {
   /** `[[ ... ]]`. */
   #test(): void {
     while (!this.halted) {
-      this.#blanks(true);
+      this.blanks(true);
       const character = this.text[this.at];
       if (character === undefined || character === ";") return this.fail("a test is not closed");
       if (this.isProcessSubstitution()) this.word();
@@ -346,38 +338,11 @@ class Parser extends Scanner {
     }
   }
 
-  #assignment(command: SimpleCommand): boolean {
-    ASSIGNMENT.lastIndex = this.at;
-    const found = ASSIGNMENT.exec(this.text);
-    if (found === null) return false;
-    this.at += found[0].length;
-    if (this.text[this.at] === "(") return this.#array(command, found[1] ?? "");
-    command.assignments.push({ name: found[1] ?? "", value: this.word() });
-    return true;
-  }
-
-  #array(command: SimpleCommand, name: string): boolean {
-    this.at += 1;
-    const values: string[] = [];
-    while (!this.halted) {
-      this.#blanks(true);
-      const start = this.at;
-      values.push(this.word().match);
-      if (this.at !== start) continue;
-      if (this.text[this.at] !== ")") this.fail("a list of values is not closed");
-      this.at += 1;
-      break;
-    }
-    const text = values.join(" ");
-    command.assignments.push({ name, value: { ...plainWord(text), quoted: true } });
-    return true;
-  }
-
   #redirect(command: SimpleCommand): boolean {
     if (this.isProcessSubstitution()) return false;
     const operator = this.redirectOperator();
     if (operator === undefined) return false;
-    this.#blanks(false);
+    this.blanks(false);
     const start = this.at;
     const target = this.word();
     if (this.at === start) {
