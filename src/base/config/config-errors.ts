@@ -11,7 +11,7 @@ export interface ConfigProblem {
 }
 
 const MOST_SHOWN = 80;
-/** What stands there is not for a log. */
+/** The value itself must not appear in a log. */
 const SECRET = /token|secret|password|set/i;
 
 export function problemIn(schema: z.ZodType, issue: Issue, value: unknown): ConfigProblem {

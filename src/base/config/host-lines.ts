@@ -29,15 +29,15 @@ const MOST_CHARACTERS = 512;
 const MOST_WORDS = 2048;
 /** What separates words in a line, also within quotes: over-reading finds more files, never fewer. */
 const BETWEEN = /[\s;|&()<>`$"'{}=,]+/;
-/** What a line writes is its result. */
+/** Files that a line writes are its result and need no trust. */
 const WRITTEN = /\d*>>?\s*[^\s;|&<>()]+/g;
 const PROGRAM = /\.(sh|bash|zsh|fish|py|rb|pl|php|lua|js|cjs|mjs|ts|cts|mts|mk|sql)$/i;
 /** Files that steer a program which is given them. */
 const STEERS =
   /\.(ya?ml|json|jsonc|toml|tf|tfvars|hcl|conf|cfg|ini|env|properties|service|gradle|kts|xml|ninja|cue|nix)$|(^|\/)(\.env[^/]*|[A-Z][a-z]+file)$/;
-/** What runs the file that follows, whatever its name. */
+/** Programs that run the file named after them, whatever its name. */
 const SHELL = /^(\.|source|exec|env|sudo|nohup|time|xargs|sh|bash|dash|zsh|ksh|fish|busybox)$/;
-/** What also completes its name. */
+/** Programs that also add the extension to its name. */
 const INTERPRETER = /^(-m|-r|--require|--import|node|deno|bun|tsx|ts-node|python[\d.]*|ruby|perl|php|require|import|from)$/;
 const ENDINGS = [".js", ".cjs", ".mjs", ".ts", ".sh", ".py", "/index.js", "/index.ts", "/__main__.py"];
 /** Files that a program reads without being told. */
@@ -80,7 +80,7 @@ class Search {
   readonly #project: string;
   /** Content by path. */
   readonly #found = new Map<string, string>();
-  /** What is beyond the most that is read: name, size, time, inode, mode. */
+  /** For files above the size that is read: name, size, time, inode, mode. */
   readonly #rest = new Set<string>();
   readonly #listed = new Set<string>();
   readonly #scripts = new Map<string, Record<string, unknown>>();
@@ -184,7 +184,7 @@ class Search {
     return scripts;
   }
 
-  /** So many places are looked at that hostile files can't keep the server from its work. */
+  /** How many places are looked at: hostile files must not keep the server busy. */
   #mayLook(path: string): boolean {
     if (!this.#isInside(path)) return false;
     this.#looks += 1;
@@ -251,7 +251,7 @@ function contentOf(path: string, project: string): { readonly digest: string; re
   }
   try {
     const stats = fstatSync(descriptor);
-    // What is larger is no script: it counts as it was last written.
+    // A larger file is no script: it counts by size and time, not by content.
     if (stats.size > MOST_BYTES) return { digest: `${stats.size} ${stats.mtimeMs} ${stats.ino}` };
     const bytes = readFileSync(descriptor);
     const digest = createHash("sha256").update(bytes).digest("hex");

@@ -1,5 +1,5 @@
 /**
- * Where Vivarium keeps things. Root's state is the machine's (/var/lib, /etc); anyone else's follows the XDG folders.
+ * Where Vivarium keeps things. Root's state is the machine's (/var/lib, /etc); that of other users follows the XDG folders.
  * VIV_HOME moves the state and VIV_CONFIG the user's config.
  */
 import { lstatSync, mkdirSync } from "node:fs";
@@ -52,7 +52,7 @@ function configFile(env: Environment, uid: number): string {
   return join(xdg(env, "XDG_CONFIG_HOME", ".config"), "vivarium", "config.json");
 }
 
-/** Mounts and masks speak of real places. A link at the end is left, to be refused: it may be somebody else's. */
+/** Mounts and masks need real paths. A link at the end is kept, so that it is refused later: another user may have made it. */
 function withoutLinks(folder: string): string {
   return join(realPlace(dirname(folder)), basename(folder));
 }
@@ -66,7 +66,7 @@ function xdg(env: Environment, name: string, fallback: string): string {
 function socketPath(home: string, env: Environment, uid: number): string {
   const usual = join(home, "viv.sock");
   if (Buffer.byteLength(usual) <= MAX_SOCKET_BYTES) return usual;
-  // Asked for here: it takes longer to load than the rest of a small command, and hardly anybody needs it.
+  // Loaded only here: it takes longer to load than the rest of a small command, and few commands need it.
   const { createHash } = process.getBuiltinModule("node:crypto");
   const short = createHash("sha256").update(home).digest("hex").slice(0, 16);
   return join(shortFolder(env, uid), `${short}.sock`);
@@ -85,7 +85,7 @@ export function preparePaths(paths: Paths, uid: number = process.getuid?.() ?? 0
   if (folder !== paths.home) privateFolder(folder, uid);
 }
 
-/** Anyone may make names in /tmp, so a folder found there counts only if it is ours alone. */
+/** Every user may make names in /tmp, so a folder found there counts only if no other user can write to it. */
 function privateFolder(folder: string, uid: number): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);

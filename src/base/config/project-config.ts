@@ -56,7 +56,7 @@ export function loadProjectConfig(project: string, trustedHash: string | null): 
   const isSame = own === trustedHash?.split(".")[0];
   const trusted = widens.length === 0 || hash === trustedHash;
   const effective = trusted ? config : isSame ? withoutTakes(config) : tightened(config);
-  // Rules that nobody said yes to make verdicts stricter and never milder, at whatever level they are used.
+  // Rules that no person trusted make verdicts stricter and never milder, whatever the level.
   const policy = config.policy === undefined || isSame ? {} : { policy: untrustedPolicy(config.policy) };
   const keys = widens.map(({ key }) => key);
   const untrusted = trusted ? [] : isSame ? keys.filter((key) => key === "services" || key === "stages") : keys;
@@ -121,7 +121,7 @@ function isWithinIdle(idle: number): boolean {
   return idle > 0 && idle <= LIMITS.defaultIdleMs;
 }
 
-/** What may be wider than the user's own rules, which are not known here. */
+/** The network rules that may be wider than the user's own, which are not known here. */
 function opensNetwork({ mode, allow, ports, tightenOnly }: ProjectConfig["network"]): boolean {
   return tightenOnly !== true && ((mode !== undefined && mode !== "off") || allow.length > 0 || ports !== undefined);
 }
@@ -144,7 +144,7 @@ function tightened(config: ProjectConfig): ProjectConfig {
   };
 }
 
-/** The file's text; undefined if there is none. A link is followed by nobody: it could point anywhere. */
+/** The file's text; undefined if there is none. A link is not followed: it could point anywhere. */
 function readBounded(file: string): string | undefined {
   let descriptor: number;
   try {

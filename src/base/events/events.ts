@@ -1,4 +1,4 @@
-/** The event log as a listener hears it: what it missed first, then what happens, in order and without a gap. */
+/** The event log for listeners: first the events that a listener missed, then live ones, in order and without a gap. */
 import { VivError } from "../schema/errors.ts";
 import type { VivEvent } from "../schema/event.ts";
 import { LIMITS } from "../schema/limits.ts";

@@ -1,6 +1,6 @@
 /**
- * The resident helper `cell host`, whichever process it is now. One that ends is started again, and what is safe to ask twice is
- * asked again; the rest is told. Sandboxes go on meanwhile. One that ends again and again is given up.
+ * The resident helper `cell host`, whichever process it is now. When its process ends, the server starts another one, and asks again
+ * those requests that are safe to ask twice; other requests fail. Sandboxes go on meanwhile. After too many ends the server gives up.
  */
 import { closeSync, openSync } from "node:fs";
 import { VivError } from "../schema/errors.ts";
@@ -19,7 +19,7 @@ export interface CellHostOptions {
   readonly onLost?: (reason: Error) => void;
 }
 
-/** These look, or end in the same however often they are asked. What a process that is gone had begun of any other is not known. */
+/** These requests only read, or have the same result however often they are asked. Of any other it is not known what the ended process did. */
 const ASKED_AGAIN: ReadonlySet<string> = new Set([
   "adopt",
   "btrfs.identity",

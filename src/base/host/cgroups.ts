@@ -34,7 +34,7 @@ const MOUNTINFO = "/proc/self/mountinfo";
 const CPU_PERIOD_US = 100_000;
 /** A process that waits for a disk or a network file system freezes when that answers. */
 const FREEZE_MS = 15_000;
-/** Attempts after which asking again has not helped, and everybody goes on for a moment. */
+/** After so many attempts without success, all processes are thawed for a moment. */
 const THAW_EVERY = 10;
 
 /** What a machine mounts: the old kind, the new one, both, or none. */
@@ -100,7 +100,7 @@ export class Cgroups {
       groups.#prepare();
       return groups;
     } catch {
-      // Not ours to make: read-only cgroup mounts, or an ordinary user without delegation.
+      // The server may not make groups: read-only cgroup mounts, or an ordinary user without delegation.
       return undefined;
     }
   }
@@ -140,7 +140,7 @@ export class Cgroups {
 
   /**
    * Moves the cell host to where process 1 of every sandbox is to live; its children are born there. A process that
-   * moves makes the kernel wait for a grace period, so nobody moves on the way of a request.
+   * moves makes the kernel wait for a grace period, so no process moves while a request waits.
    */
   moveCells(pid: number): void {
     for (const mount of this.#ownFolders()) writeFileSync(join(mount, this.#prefix, "cells", "cgroup.procs"), String(pid));
@@ -271,7 +271,7 @@ export class Cgroups {
     };
   }
 
-  /** How many processes a group holds; undefined where nobody counts them. */
+  /** How many processes a group holds; undefined where the kernel does not count them. */
   count(name: string): number | undefined {
     const text = this.#read("pids", name, "pids.current");
     return text === undefined ? undefined : Number(text);

@@ -27,7 +27,7 @@ export class CellError extends Error {
   }
 }
 
-/** The helper ended, or was given up, with the request under way: nothing is known about what it did of it. */
+/** The helper ended, or was given up, during the request: it is not known how much of it was done. */
 export class HelperLost extends Error {
   override readonly name = "HelperLost";
 }
@@ -122,8 +122,8 @@ export class Helper {
   }
 
   /**
-   * Requests may take minutes, but each long one has a process of its own and the loop goes on: one that is silent hangs.
-   * Waiting for a disk is no such thing, and could not be ended anyway.
+   * Requests may take minutes, but each long one has a process of its own, so the helper's loop goes on: a helper that is silent hangs.
+   * One that waits for a disk does not hang, and could not be ended anyway.
    */
   #look(): void {
     if (this.#waiting.size === 0 || isWaitingForDisk(this.#child.pid)) this.#silentLooks = 0;

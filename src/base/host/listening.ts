@@ -1,4 +1,4 @@
-/** Which TCP ports somebody listens on in reality, as the kernel tells it: nobody is called. */
+/** Which TCP ports of the real machine have a listener, as the kernel tells it. No connection is made. */
 import { existsSync, readFileSync } from "node:fs";
 
 const TABLES = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];

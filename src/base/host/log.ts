@@ -1,4 +1,4 @@
-/** Structured log lines; the server writes them to its log file, the library to whoever constructs it. */
+/** Structured log lines; the server writes them to its log file, the library to the function it was given. */
 export interface Logger {
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;

@@ -1,11 +1,11 @@
 /**
- * Whom the kernel ends when the machine runs out of memory: not the server, which has no state that can be freed and all
- * sandboxes to look after. What it starts is no better than anything else, and gets the score the server came with.
+ * Which process the kernel ends when the machine runs out of memory: not the server, since ending it frees little and all sandboxes
+ * need it. A program that the server starts is not protected: it gets the score that the server was started with.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const SCORE = "/proc/self/oom_score_adj";
-/** Root gets the first. Whoever was raised by its caller may at least take that back. */
+/** Root gets the first score. A server whose caller raised its score may at least set it back to the second. */
 const WANTED = [-900, 0];
 
 /** Of this process, while it is protected: what it was started with, and what it has instead. */

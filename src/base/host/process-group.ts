@@ -48,7 +48,7 @@ export async function startGroup(request: GroupRequest): Promise<ProcessGroup> {
     child.once("spawn", resolve);
     child.once("error", reject);
   });
-  child.on("error", () => undefined); // a signal that comes too late is no failure
+  child.on("error", () => undefined); // A signal that comes too late is no failure.
   const { pid, stdin, stdout, stderr } = child;
   if (pid === undefined || stdout === null || stderr === null) throw new Error("the process has no pipes");
   return { id: pid, stdin, stdout, stderr, exited };

@@ -1,4 +1,4 @@
-/** Reading text that others may have put there: never through a link, never from a pipe or a device, never without a bound. */
+/** Reads a text file that another user may have written: never through a link, never from a pipe or a device, never without a bound. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 

@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import { VivError } from "../schema/errors.ts";
 
 const BYTES = 4 * 1024 ** 2;
-/** It is not taken from a disk on which others are about to need it. */
+/** The space is not taken from a disk that is nearly full. */
 const ROOM_BYTES = 16 * BYTES;
 
 export class Reserve {

@@ -14,7 +14,7 @@ export interface IntoRequest {
   readonly become?: { readonly uid: number; readonly gid: number };
 }
 
-/** Both are root's, so that no one else can put something in their place. */
+/** Both belong to root, so that no other user can put something in their place. */
 const PLACE = "/run/viv-data-";
 const SCRIPT = 'mount --bind "$1" "$2" && exec setpriv --reuid "$3" --regid "$4" --clear-groups -- /bin/sh -c "$5"';
 

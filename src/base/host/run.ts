@@ -41,7 +41,7 @@ export async function run(program: string, args: readonly string[], options: Run
   const output: Buffer[] = [];
   const errors: Buffer[] = [];
   let bytes = 0;
-  // Somebody whom the program started may hold its output open, and even go on writing, after its end.
+  // A process that the program started may hold its output open, and even go on writing, after its end.
   const letGo = (): void => void (stdout.destroy(), stderr.destroy());
   const collect = (into: Buffer[]) => (chunk: Buffer) => {
     bytes += chunk.length;

@@ -16,7 +16,7 @@ function given(file: string): Range[] {
     );
 }
 
-/** Tells of the n-th range of `size` ids from `start` on whether it overlaps nobody else's. */
+/** Tells whether the n-th range of `size` ids from `start` on overlaps no range of a user. */
 export function freeRanges(start: number, size: number): (range: number) => boolean {
   const taken = [...given("/etc/subuid"), ...given("/etc/subgid")];
   return (range) => {

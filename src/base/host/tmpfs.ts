@@ -14,7 +14,7 @@ export async function unmountTmpfs(folder: string, name: string): Promise<void> 
 }
 
 function isMounted(folder: string, name: string): boolean {
-  // The kernel tells where it is, not by which links somebody went there.
+  // The kernel tells the real path of a mount, not the links by which a caller reached it.
   const place = existsSync(folder) ? realpathSync(folder) : folder;
   const newest = readMounts().findLast((mount) => mount.target === place);
   return newest?.type === "tmpfs" && newest.source === name;

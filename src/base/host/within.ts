@@ -1,7 +1,7 @@
 import { VivError } from "../schema/errors.ts";
 
 /**
- * Waits for work so long and no longer. The work itself goes on, and its result is dropped.
+ * Waits for work at most so long. The work itself goes on after that, and its result is dropped.
  * `what` names the work in the error, or gives another error.
  */
 export async function within<T>(work: Promise<T>, mostMs: number, what: string | (() => Error)): Promise<T> {

@@ -26,7 +26,7 @@ export function agentText(policy: EffectivePolicy): string {
   const lines = [
     "## Self-Decision Framework",
     "",
-    `You work as ${role} (${roleData.description.toLowerCase()}) at ${title}. These rules are enforced: what they deny does not happen, whatever you try.`,
+    `You work as ${role} (${roleData.description.toLowerCase()}) at ${title}. These rules are enforced: an action that they deny is refused, whatever you try.`,
     ...(roleData.maxSteps === null ? [] : [`You have ${roleData.maxSteps} steps.`]),
     "",
     "Before taking action, ask:",

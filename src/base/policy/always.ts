@@ -7,7 +7,7 @@ import { type Part, partsOf, partsOfWords } from "./parts.ts";
 import { UNKNOWN } from "./pattern.ts";
 import { isUnknown } from "./shell/script.ts";
 
-/** Longer ones are nothing that a person reads and means always. */
+/** A person does not read a longer action before allowing it always. */
 const MOST_CHARACTERS = 1_024;
 
 /** The same text for the same action, however it is written. */
@@ -67,7 +67,7 @@ function ruleOf(action: PolicyAction): string | null {
       return `${action.access}: ${action.path}`;
     case "host":
       return `host: ${hostOf(action.host)}${action.port === undefined ? "" : `:${action.port}`}`;
-    // Gates of their own, which nobody opens for good.
+    // A person is asked about these each time.
     case "resources":
     case "promotion":
       return null;

@@ -28,7 +28,7 @@ export interface LevelData {
   readonly rules: Rules;
 }
 
-/** Looking is free at every level; what an agent asks of its siblings and of Vivarium is limited elsewhere. */
+/** Reading is allowed at every level; requests to siblings and to Vivarium have limits of their own. */
 const TOOLS: Rules = {
   "*": "ask",
   ...each("allow", ["read", "grep", "glob", "list", "ls", "lsp", "todowrite", "todoread", "task", "skill", "question"]),

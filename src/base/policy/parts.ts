@@ -22,7 +22,7 @@ export interface CommandPart {
   /** What it does to files, hosts and packages. */
   readonly effects: readonly Effect[];
 }
-/** Something nobody understands. */
+/** A part of the text that the parser does not understand. */
 export interface ProblemPart {
   readonly kind: "problem";
   readonly shown: string;
@@ -171,7 +171,7 @@ class Collector {
     const inputs = command?.redirects.filter(({ operator }) => operator.startsWith("<")) ?? [];
     const texts = inputs.map(({ operator, target, body }) => body ?? (operator === "<<<" ? target : undefined));
     for (const text of texts) if (text !== undefined) this.script(text.text, MAX_DEPTH - 1, false);
-    // Of several inputs the last one counts, and of a file nobody knows what is in it.
+    // Of several inputs the last one counts. The content of a file is not known.
     const [only] = texts;
     return texts.length === 1 && only !== undefined && !isUnknown(only) ? undefined : finding.opaque;
   }
@@ -260,7 +260,7 @@ function* sameMeaning(name: string, rest: readonly Word[]): Generator<string> {
 
 const MANAGERS = new Set(["npm", "pnpm", "yarn", "bun", "cargo", "uv", "poetry", "gem", "mvn", "dotnet"]);
 
-/** `npm --registry x publish` is `npm publish`: which options have a value nobody needs to know. */
+/** `npm --registry x publish` is `npm publish`, so rules need not know which options have a value. */
 function* withoutOptions(name: string, rest: readonly Word[]): Generator<string> {
   for (let index = 0; index < Math.min(rest.length, 16); index += 1) {
     const before = rest[index - 1]?.text ?? "";

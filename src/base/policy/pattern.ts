@@ -1,5 +1,5 @@
 /**
- * Patterns with `*`, matched without regular expressions: time grows with pattern and text, whatever somebody writes.
+ * Patterns with `*`, matched without regular expressions: time grows with the length of pattern and text, whatever they hold.
  * `*` stands for any text, also none and also with slashes. A pattern that ends with " *" also matches without arguments.
  */
 

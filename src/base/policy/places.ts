@@ -13,7 +13,7 @@ export interface Place {
 
 const NO_FILE = /^\/dev\/(null|stdin|stdout|stderr|tty|zero|random|urandom|full|fd\/\d+)$/;
 const GLOB = /[*?]+|\[[^\]/]*\]?/g;
-/** Stands for the project's folder where nobody says which it is. */
+/** Stands for the project's folder where the caller does not name it. */
 const SOMEWHERE = "/\u0002project";
 
 /** All places it may be: a relative path is one from every folder that was entered before. */

@@ -1,6 +1,6 @@
 /**
  * What an agent may do: (rules, level, role, action) -> allow, ask or deny, with the rule that decided and a sentence.
- * It only judges. What holds an agent that goes around it are the walls.
+ * The policy only judges. An agent that goes around it is still held by the walls.
  */
 import type {
   AutonomyLevel,
@@ -61,7 +61,7 @@ export interface EffectivePolicy {
   /** Rules of the project that only make a verdict stricter, for showing. */
   readonly stricter: Rules;
   readonly always: Always;
-  /** Each judges; the strictest judgement holds. */
+  /** Each layer judges an action; the strictest judgement counts. */
   readonly layers: readonly Layer[];
 }
 

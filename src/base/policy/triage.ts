@@ -1,4 +1,4 @@
-/** Is work that nobody watches safe enough to do at once, worth a sandbox, or only to be proposed? */
+/** Is work that no person watches safe enough to do at once, worth a sandbox, or only to be proposed? */
 import type { PolicyAction, Triage } from "../schema/policy.ts";
 import { partsOf } from "./parts.ts";
 import { READING, GIT_READING } from "./lists.ts";
@@ -23,7 +23,7 @@ export function triage(policy: EffectivePolicy, action: PolicyAction): Triage {
   const decision = decide(policy, action);
   const cost = costOf(action);
   if (decision.verdict === "deny")
-    return { way: "propose", reasons: [decision.reason, "What is denied is left to a person."], cost, decision };
+    return { way: "propose", reasons: [decision.reason, "The policy denies it, so a person has to do it."], cost, decision };
   if (action.kind === "promotion") return { way: "propose", reasons: [decision.reason, "A promotion changes reality."], cost, decision };
   if (onlyLooks(action)) return { way: "direct", reasons: ["It only looks, so there is nothing to undo."], cost, decision };
   if (reachesOut(action)) {

@@ -6,7 +6,7 @@ import { compile, compareSpecificity, mayMatch, specificityOf, UNKNOWN, type Spe
 import { rulesOf } from "./policy.ts";
 import { compileSection, pick, type Section } from "./rules.ts";
 
-/** The keys and rules that allow more than level 1 does: each is shown when somebody is asked for trust. */
+/** The keys and rules that allow more than level 1 does: each is shown to the person who is asked for trust. */
 export function widenedBy(policy: PolicyConfig): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   if (policy.level !== undefined && policy.level > 1) found["level"] = policy.level;

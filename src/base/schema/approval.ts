@@ -1,4 +1,4 @@
-/** Questions that only a person may answer: bound to one exact action, with a deadline, used once. */
+/** Questions that only a person may answer. An answer is bound to one exact action, has a deadline and is used once. */
 import { z } from "zod";
 import { ApprovalId } from "./ids.ts";
 import { PolicyAction } from "./policy.ts";

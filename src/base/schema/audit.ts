@@ -7,7 +7,7 @@ import { ROUTES } from "./routes.ts";
 export const AuditLabel = z
   .enum(["AUTONOMOUS", "AUTONOMOUS (whitelisted)", "APPROVED", "DENIED", "RECORDED"])
   .describe(
-    "AUTONOMOUS was done without asking, whitelisted by a rule; APPROVED by a person; RECORDED is what a person did or nobody decides.",
+    "AUTONOMOUS was done without asking, whitelisted by a rule; APPROVED by a person; RECORDED is what a person did, or what needs no decision.",
   );
 export type AuditLabel = z.infer<typeof AuditLabel>;
 
@@ -18,7 +18,7 @@ export const AuditActor = z
   })
   .describe("Who acted, by the channel it came through, never by what it claims.");
 
-/** Whoever reaches the server's socket, or has its token, is the person it belongs to. */
+/** A caller that reaches the server's socket, or has its token, counts as the person who owns the server. */
 export const OWNER: z.infer<typeof AuditActor> = { kind: "person", name: "owner" };
 
 export const AuditEntry = z.object({
@@ -49,7 +49,7 @@ export const AuditReport = z
   .object({
     whole: z.boolean(),
     records: z.number().int(),
-    newest: z.string().describe("Hash of the newest record: note it elsewhere, and nobody can rewrite what came before."),
+    newest: z.string().describe("Hash of the newest record: note it elsewhere, and any later change to an earlier record is found."),
     problem: z.string().nullable().describe("What is wrong, with the first bad place."),
     firstBad: z.number().int().nullable(),
   })
@@ -57,7 +57,7 @@ export const AuditReport = z
   .meta({ id: "AuditReport" });
 export type AuditReport = z.infer<typeof AuditReport>;
 
-/** What an agent reports of itself; other fields are its own business and kept with the rest. */
+/** What an agent reports of itself. Further fields are kept as they are. */
 export const Decision = z.looseObject({
   tool: z.string().max(128).describe("What it used."),
   args: z.json().optional().describe("With what."),

@@ -64,7 +64,7 @@ const Stage = z
     approval: z.enum(["none", "ask"]).default("none").describe("ask waits for `viv approve`."),
     rollback: z.string().min(1).optional().describe("Line run in reality when the stage fails after it was applied."),
   })
-  .describe("A station of a change on its way into reality.");
+  .describe("One stage of a promotion.");
 export type Stage = z.infer<typeof Stage>;
 
 /** vivarium.json of a project. Keys that widen take effect once a person trusted the content. */
@@ -108,7 +108,7 @@ export const ProjectConfig = z
       .max(16)
       .refine((stages) => new Set(stages.map(({ name }) => name)).size === stages.length, "two stages have the same name")
       .optional()
-      .describe("Stations of a promotion, in order. Widens."),
+      .describe("Stages of a promotion, in order. Widens."),
     capture: z
       .strictObject({
         exclude: z.array(z.string()).default([]).describe("Project paths left out of the clone."),

@@ -44,7 +44,7 @@ export const ERRORS = {
   storage_stopped: {
     status: 503,
     exit: 5,
-    remedy: "Wait: it is opened again by itself. If it is not, the kernel's log says what is wrong with the disk.",
+    remedy: "Wait: the server opens the storage again by itself. If it does not, the kernel's log says what is wrong with the disk.",
   },
   storage_damaged: {
     status: 500,
@@ -52,7 +52,7 @@ export const ERRORS = {
     remedy: "Take out what can still be read, go on from an earlier snapshot, and look at the disk.",
   },
   snapshot_damaged: { status: 409, exit: 3, remedy: "Use another one of `viv snapshots`, or fork the sandbox as it is now." },
-  too_large: { status: 413, exit: 5, remedy: "Take out less: remove large files inside that nobody needs, or copy them with `viv cp`." },
+  too_large: { status: 413, exit: 5, remedy: "Take out less: remove large files inside that are not needed, or copy them with `viv cp`." },
   limit_unsupported: { status: 400, exit: 2, remedy: "Leave the limit out, or see `viv doctor` for what this machine needs to hold it." },
   forge_failed: { status: 502, exit: 3, remedy: "Check the forge's address and token in the user config; the branch is kept." },
   port_unreachable: { status: 502, exit: 2, remedy: "Look at what listens inside, and whether it speaks HTTP." },
@@ -86,7 +86,7 @@ export const ERRORS = {
     remedy: "Set the secret again with `viv secret set`; its key file is not the one it was kept with.",
   },
   timeout: { status: 504, exit: 124, remedy: "Give it more time, or look at what it waits for." },
-  cancelled: { status: 499, exit: 130, remedy: "Nothing: it was cancelled on request." },
+  cancelled: { status: 499, exit: 130, remedy: "Nothing to do: a caller cancelled it." },
   cell_incompatible: {
     status: 409,
     exit: 3,

@@ -23,7 +23,9 @@ export const Measure = z
   .describe("A number that tells how good a state is.");
 export type Measure = z.infer<typeof Measure>;
 
-export const Pick = z.enum(["auto", "ask", "none"]).describe("Who chooses: the rules, a person, or nobody.");
+export const Pick = z
+  .enum(["auto", "ask", "none"])
+  .describe("Who chooses the winner: auto, the rules; ask, a person; none, no winner is chosen.");
 
 export const ExperimentInput = z.strictObject({
   project: ProjectPath,

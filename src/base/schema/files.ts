@@ -74,7 +74,7 @@ export const SystemDiff = z
   .object({
     packages: z
       .array(PackageChange.extend({ manager: z.enum(["dpkg", "npm", "pip"]).describe("Who manages it.") }))
-      .describe("Debian packages, and packages that npm and pip hold for everyone."),
+      .describe("Debian packages, and packages that npm and pip installed for all users."),
     etc: z.array(DiffEntry).describe("Files below /etc."),
     folders: z
       .array(

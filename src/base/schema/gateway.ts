@@ -10,7 +10,7 @@ export const GATEWAY_PORT = 4097;
 /** Name of its socket in the folder of a sandbox's sockets. */
 export const GATEWAY_SOCKET = "gateway";
 
-/** A line break and a tab are text; other control characters could deceive whoever reads it on a terminal. */
+/** A line break and a tab are text; other control characters could deceive a person who reads the text on a terminal. */
 const text = (most: number) =>
   z
     .string()

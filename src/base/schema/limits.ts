@@ -5,14 +5,14 @@ export const LIMITS = {
   defaultMemoryBytes: 4 * 1024 ** 3,
   defaultDiskBytes: 10 * 1024 ** 3,
   defaultProcesses: 4096,
-  /** Granted at run time without a person (LIM-5). */
+  /** What a sandbox gets at run time without asking a person (LIM-5). */
   grantedCpus: 4,
   grantedMemoryBytes: 8 * 1024 ** 3,
   /** Idle minutes after which a sandbox is stopped with a snapshot. */
   defaultIdleMs: 60 * 60_000,
   keptSnapshotMs: 7 * 24 * 3_600_000,
 
-  /** Every list of sandboxes shows them. */
+  /** Labels of one sandbox. There are few, because every list of sandboxes shows them. */
   maxLabels: 64,
 
   /** Machine-wide ceilings. */
@@ -25,7 +25,7 @@ export const LIMITS = {
   /** Uid ranges of sandboxes, one each. */
   uidRangeStart: 0x70000000,
   uidRangeSize: 65_536,
-  /** Larger ids, as directories of companies give them, are mapped one by one: so many of each kind, apart from the ranges. */
+  /** Larger ids, such as those of company directories, are mapped one by one: at most this many users and this many groups. */
   largeIdsStart: 0x6f000000,
   largeIds: 128,
 
@@ -39,12 +39,13 @@ export const LIMITS = {
   /** Commands of one sandbox that are remembered after their end. */
   keptCommands: 10_000,
   /**
-   * Of one sandbox at a time. Each is a connection to process 1, which takes 256: together they leave 64 for files and ports.
+   * Limits of one sandbox at a time. Each command, listener and watch is a connection to process 1, which takes 256: together they
+   * leave 64 for files and ports.
    */
   maxRunningCommands: 128,
   maxAttachedListeners: 32,
   maxFileWatches: 32,
-  /** Of one sandbox, that somebody asked for; the one a stopped sandbox leaves is not refused. */
+  /** Snapshots of one sandbox that callers asked for. The snapshot that a stop takes is never refused. */
   maxSnapshots: 256,
 
   /** Capture. */
@@ -56,19 +57,19 @@ export const LIMITS = {
 
   /** Comparing. Counting lines is for text that people read; a patch or a merge needs everything. */
   maxCountedFileBytes: 8 * 1024 ** 2,
-  /** Of both sides together: sparse files take no space in a sandbox, their copies would. */
+  /** Bytes of both sides together. A sparse file takes no space in a sandbox, but its copy would. */
   maxCountedBytes: 256 * 1024 ** 2,
   maxPatchFileBytes: 512 * 1024 ** 2,
   maxPatchBytes: 2 * 1024 ** 3,
   patchTimeoutMs: 10 * 60_000,
-  /** Of ignore rules that were made in a sandbox: files with rules, and how long git may take to apply them. */
+  /** Ignore rules that a sandbox wrote: how many files of rules count, and how long git may take to apply them. */
   maxRuleFiles: 1_000,
   insideRulesMs: 10_000,
 
   /** Experiments and promotions. */
   attemptTimeoutMs: 10 * 60_000,
   stageTimeoutMs: 30 * 60_000,
-  /** Copying data of a service, and bringing it into one. */
+  /** Time to copy the data of a service in reality, and time to load the copy into the service inside. */
   serviceDataMs: 10 * 60_000,
   /** Characters of a command's or check's output that are kept with its result. */
   keptCheckOutput: 16_384,
@@ -76,13 +77,13 @@ export const LIMITS = {
   promotionTries: 3,
   listedChanges: 10_000,
   listedLeftOut: 1_000,
-  /** Old contents are kept that long for an undo. */
+  /** How long old contents are kept for an undo. */
   keptPromotionMs: 90 * 24 * 3_600_000,
 
   /** Approvals. */
   approvalMs: 10 * 60_000,
   waitingApprovals: 256,
-  /** Longer ones nobody reads before answering. */
+  /** A person does not read a longer question before answering it. */
   questionCharacters: 8_192,
 
   /** Audit. */
@@ -91,67 +92,67 @@ export const LIMITS = {
   auditPage: 1_000,
   /** How long commands that people run wait to be recorded together. */
   auditSoonMs: 25,
-  /** How long reports that nobody waits for may be on their way to the disk. */
+  /** How long reports may take to reach the disk where no caller waits for them. */
   auditSettleMs: 250,
   /** Pause before reports that could not be written are tried again. */
   auditRetryMs: 1_000,
   auditArgumentCharacters: 4_096,
 
-  /** The gateway; of one sandbox. With those of the proxy, connections stay below what process 1 forwards. */
+  /** The gateway of one sandbox. Its connections and those of the proxy together stay below what process 1 forwards. */
   gatewayConnections: 48,
   gatewayBodyBytes: 256 * 1024,
   gatewayJsonDepth: 64,
   gatewayHeadBytes: 16 * 1024,
   gatewayHeadMs: 10_000,
   gatewayRequestMs: 30_000,
-  /** Before one request too many is turned away. */
+  /** How long a request above the limit waits before it is refused. */
   gatewayPauseMs: 100,
   /** How long a report may wait to be recorded before its sender is told that it is not. */
   decisionMs: 1_000,
-  /** How often what was turned away is recorded. */
+  /** How often the number of refused requests is recorded. */
   droppedEveryMs: 10_000,
   waitingQuestions: 16,
-  /** Siblings of a project that ask or are asked at once, requests that wait for each other, requests that wait for one. */
+  /** Siblings of a project that ask or are asked at once; requests in a chain that wait for each other; requests that wait for one sibling. */
   coordinatingSiblings: 16,
   coordinationDepth: 4,
   coordinationInbox: 32,
 
-  /** Requests to model APIs; the number is of one sandbox, and leaves connections of the gateway for the rest. */
+  /** Requests of one sandbox to model APIs at once: fewer than the gateway's connections, so that other requests get through. */
   modelRequests: 24,
   modelBodyBytes: 32 * 1024 ** 2,
-  /** Of one sandbox together. */
+  /** Bodies of all requests of one sandbox together. */
   modelTogetherBytes: 128 * 1024 ** 2,
-  /** What parsing a body takes is paid by everybody. */
+  /** Parsing a body holds up the server for all sandboxes, so a body may hold only this many values, nested this deep. */
   modelJsonValues: 1_000_000,
   modelJsonDepth: 512,
   modelAnswerBytes: 64 * 1024 ** 2,
   modelEventCharacters: 16 * 1024 ** 2,
-  /** Without a byte of an answer. */
+  /** How long the provider may send no byte of its answer. */
   modelSilenceMs: 10 * 60_000,
 
-  /** The proxy; of one sandbox. */
+  /** The proxy of one sandbox. */
   egressConnections: 192,
   egressBytes: 64 * 1024 ** 3,
   egressHeadBytes: 32 * 1024,
-  /** Until the head of a request, or the first message of a tunnel, must be there. */
+  /** How long the head of a request, or the first message of a tunnel, may take to arrive. */
   egressHeadMs: 15_000,
-  /** Without a byte either way. */
+  /** How long a connection may carry no byte in either direction. */
   egressIdleMs: 15 * 60_000,
   egressResolveMs: 6_000,
-  /** Names looked up at once: few threads do that for all sandboxes, and a name that nobody answers for takes one of them for long. */
+  /** Names looked up at once. Few threads look names up for all sandboxes, and a name without an answer keeps one of them for long. */
   egressResolving: 4,
   egressDialMs: 15_000,
-  /** Addresses of one name that are tried. */
+  /** How many addresses of one name the proxy tries. */
   egressAddresses: 4,
-  /** Requests within the time: each is recorded, and the disk is not a sandbox's to fill. */
+  /** Requests within the time: each is recorded, and a sandbox must not fill the disk with records. */
   egressRequests: 3_000,
   egressRequestsMs: 10_000,
-  /** Closed registries that a new sandbox's maker is told of, and until when their names must be known. */
+  /** How many closed registries `viv create` names, and how long looking up their names may take. */
   closedRegistries: 8,
   closedRegistriesMs: 1_000,
-  /** How often bytes are looked at. */
+  /** How often the proxy compares the bytes sent with the limit. */
   egressWatchMs: 1_000,
-  /** Until the resolver inside is told whether a name exists; libc inside waits for 5 seconds. */
+  /** By when the resolver inside is told whether a name exists; libc inside waits for 5 seconds. */
   egressNameMs: 4_000,
   /** Names whose existence is remembered, and for how long. */
   egressNamesKept: 512,
@@ -159,14 +160,14 @@ export const LIMITS = {
   /** Different names below one pattern within the time. */
   egressNames: 120,
   egressNamesMs: 60_000,
-  /** Events of decisions within the time; the same decision is told once. */
+  /** Events about network decisions within the time; the same decision makes one event. */
   networkEvents: 60,
   networkEventsMs: 60_000,
 
-  /** Requests that are held until a person says yes: how long their sender waits, and how much they send. */
+  /** Requests that are held until a person approves them: how long the sender waits, and how large a body may be. */
   effectHoldMs: 60_000,
   heldBodyBytes: 8 * 1024 ** 2,
-  /** Of one sandbox together. */
+  /** Bodies of all held requests of one sandbox together. */
   heldTogetherBytes: 64 * 1024 ** 2,
 
   /** Server. */
@@ -177,7 +178,7 @@ export const LIMITS = {
   maxEventListeners: 256,
   eventListenerBufferBytes: 1024 ** 2,
   eventRetentionRows: 200_000,
-  /** How long a change waits for a database that something else holds. */
+  /** How long a change waits while another process holds the database. */
   storeBusyMs: 5_000,
   /** Backups of the database: how often, how many, and how large they may be together. */
   backupEveryMs: 24 * 3_600_000,
@@ -189,19 +190,19 @@ export const LIMITS = {
   reconcileEveryMs: 60_000,
   /** How often a server looks whether its state folder is still there. */
   ownershipEveryMs: 500,
-  /** How long a sandbox that is there for one caller waits for its first command, and stays once that caller has gone. */
+  /** A sandbox that belongs to one caller: how long it waits for its first command, and how long it stays once that caller has gone. */
   expectedCallerMs: 30_000,
   goneCallerMs: 2_000,
-  /** First pause before an end that broke off is tried again. */
+  /** First pause before the server tries again to end a sandbox after a failure. */
   retryEveryMs: 2_000,
-  /** How often storage that a full disk stopped is looked for. */
+  /** How often the server looks whether storage that a full disk stopped can be opened again. */
   mendEveryMs: 3_000,
   launchTimeoutMs: 30_000,
-  /** How long process 1 of a sandbox may take to answer what it answers at once. */
+  /** How long process 1 of a sandbox may take for a request that it can answer at once. */
   cellAnswerMs: 10_000,
-  /** How long the cell host may be silent while somebody waits for it. */
+  /** How long the cell host may be silent while the server waits for its answer. */
   cellSilenceMs: 12_000,
-  /** How often within the time it is started again before the server gives up. */
+  /** How often within the time the server starts the cell host again before it gives up. */
   helperRestarts: 3,
   helperRestartsMs: 60_000,
   stopGraceMs: 2_000,

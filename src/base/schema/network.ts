@@ -96,7 +96,7 @@ export type ProjectNetwork = z.infer<typeof ProjectNetwork>;
 export const UserNetwork = z
   .strictObject({
     mode: NetworkMode.optional().describe("Mode of sandboxes whose project names none; public if left out."),
-    ceiling: NetworkMode.optional().describe("What no sandbox of this machine goes over, whoever asks."),
+    ceiling: NetworkMode.optional().describe("The widest mode of any sandbox on this machine; no project and no caller goes beyond it."),
     allow,
     ports,
     production,
@@ -141,7 +141,7 @@ export function narrower(one: NetworkMode, other: NetworkMode): NetworkMode {
   return WIDTH[one] <= WIDTH[other] ? one : other;
 }
 
-/** What its maker wants for one sandbox instead of what the configs say. */
+/** What a caller asks for one new sandbox, instead of what the configs say. */
 interface AskedNetwork {
   readonly mode?: NetworkMode | undefined;
   readonly variables?: boolean | undefined;
@@ -158,13 +158,16 @@ export function networkRules(project: ProjectNetwork, user: UserNetwork, asked: 
     allow: [...user.allow, ...own.allow],
     ports: own.ports ?? open,
     production: [...new Set([...user.production, ...project.production])],
-    // Whoever holds, holds.
+    // Requests are held as soon as one of the two configs says so.
     effects: project.effects === "hold" || user.effects === "hold" ? "hold" : "record",
     variables: asked.variables ?? project.variables ?? user.variables ?? true,
   };
 }
 
-/** What is left of a project's rules when they may open nothing. A list narrows the public web; beside a list of the user's it would add. */
+/**
+ * The rules of a project that may open nothing. Its list of hosts narrows the public web. Beside a list of the user's it would add
+ * hosts, so there it is left out.
+ */
 function narrowed(project: ProjectNetwork, usual: NetworkMode, open: readonly number[]): Pick<ProjectNetwork, "mode" | "allow" | "ports"> {
   const within = (given: readonly number[] | undefined): number[] => open.filter((port) => given?.includes(port) ?? true);
   return {

@@ -20,7 +20,7 @@ export type YoloLevel = z.infer<typeof YoloLevel>;
 export const Role = z.enum(["worker", "reviewer", "coordinator"]).describe("What an agent is there for.");
 export type Role = z.infer<typeof Role>;
 
-/** Yolo 3 is what an agent has where nobody chose. */
+/** The level of an agent where neither a person nor a config chose one. */
 export const DEFAULT_YOLO: YoloLevel = 3;
 export const Autonomy = z
   .object({ level: AutonomyLevel.nullable(), yolo: YoloLevel.nullable(), role: Role })

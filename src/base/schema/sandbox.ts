@@ -30,7 +30,7 @@ export type Limits = z.infer<typeof Limits>;
 
 export const LimitsHeld = z
   .enum(["hard", "watched", "none"])
-  .describe("hard: the kernel holds the limits. watched: a watcher does, seconds later. none: nobody does.");
+  .describe("hard: the kernel holds the limits. watched: the server does, seconds later. none: limits are not held.");
 
 export const DriverName = z.enum(["native", "folder"]).describe("How the sandbox is isolated.");
 export type DriverName = z.infer<typeof DriverName>;

@@ -1,6 +1,6 @@
 /**
- * Texts that look like a secret: promotions stop at them, records leave them out. They are looked for in texts of sandboxes, so what may
- * repeat has an end: none takes longer than its length.
+ * Texts that look like a secret: promotions stop at them, records leave them out. They are matched against hostile text, so every
+ * repetition in a pattern is bounded: a match takes time in proportion to the text.
  */
 export interface SecretPattern {
   readonly pattern: RegExp;
@@ -28,7 +28,7 @@ export const SECRETS: readonly SecretPattern[] = [
   },
 ];
 
-/** Names of variables and fields whose value is nobody's business. */
+/** Names of variables and fields whose value is secret. */
 const SECRET_NAMES = /(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|private[-_]?key|credential|authorization|bearer|session|cookie)/i;
 /** `--token value`, `TOKEN=value`, `Authorization: Bearer value`. */
 const ASSIGNED = new RegExp(
@@ -43,7 +43,7 @@ const SIGNED = /\beyJ[\w-]{8,256}\.[\w-]{8,4096}\.[\w-]*/g;
 export const REDACTED = "[redacted]";
 
 const EVERYWHERE = SECRETS.map(({ pattern }) => new RegExp(pattern.source, `${pattern.flags.replace("g", "")}g`));
-/** A password that no reader of addresses would take for one: with a slash in it. */
+/** A password with a slash in it, which a parser of addresses would not find. */
 const ADDRESSES = /(\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/:@'"<>]{0,256}:(?!\d{1,5}\/|\$|<|\*)[^\s'"<>]{1,256}@/gi;
 /** `-u name:value` of curl and others, `sshpass -p value`. */
 const LOGINS = /((?:^|\s)(?:-u|--user|--proxy-user)[=\s]?["']?[^\s:"']+:|\bsshpass\s{1,64}-p\s{0,64}["']?)[^\s"']+/g;

@@ -64,7 +64,7 @@ export const Secret = z
   .meta({ id: "Secret" });
 export type Secret = z.infer<typeof Secret>;
 
-// What no header can carry is no secret of an API.
+// A header has to carry the value.
 export const SecretValue = z
   .string()
   .min(1)

@@ -11,7 +11,7 @@ const flag = z.enum(["true", "false", "1", "0"]).transform((text) => text === "t
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 const ofFile = ofSandbox.extend({ path: SandboxPath, user });
 
-/** Canonical decimal only: other spellings of a port would slip past what looks for this one. */
+/** Plain decimal only: a check that compares ports must not miss another spelling of the same port. */
 const Port = count(1, 65_535).describe("Port inside the sandbox.");
 
 const ofPort = ofSandbox.extend({ port: Port });

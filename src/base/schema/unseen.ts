@@ -3,7 +3,7 @@
  * of text, and what steers a terminal. Parts of regular expressions, which need the flag `v`.
  */
 
-/** Braille's blank is a sign to Unicode, and nothing to the eye. */
+/** The Braille blank is a printable character to Unicode, but a person sees nothing. */
 const BLANK_SIGNS = String.raw`\u2800`;
 
 /** For a class: `[${UNSEEN}]`. Line ends and tabs are among the control characters. */

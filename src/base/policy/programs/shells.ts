@@ -19,7 +19,7 @@ function shell(words: readonly Word[]): Finding {
     if (/^-[a-zA-Z]*s/.test(text)) return READS;
     if (words[index] !== undefined && isUnknown(words[index] as Word)) return hidden("what it runs is known only then");
     if (/^[-+]/.test(text) && text !== "-") continue;
-    // A script file: nobody looks into it, so a rule has to name it.
+    // A script file is not read, so a rule has to name it.
     return text === "-" || STANDARD_INPUT.test(text)
       ? READS
       : { opaque: { why: "it runs a script that is not looked into", kind: "code" } };

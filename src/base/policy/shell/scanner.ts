@@ -1,4 +1,4 @@
-/** Words of a shell script, with quotes and expansions. What an expansion runs is parsed by whoever extends this. */
+/** Words of a shell script, with quotes and expansions. The class that extends this one parses what an expansion runs. */
 import { UNSEEN } from "../../schema/unseen.ts";
 import { UNKNOWN } from "../pattern.ts";
 import { decodeAnsi } from "./ansi.ts";
@@ -10,7 +10,7 @@ const REDIRECT = /(?:\d+|\{([A-Za-z_][A-Za-z0-9_]*)\})?(<<<|<<-|<<|<>|<&|>>|>\||
 const REDIRECT_ALL = /&>>?/y;
 const DEFAULTED = /!?([A-Za-z_]\w*):?=/y;
 const CALCULATED = /(?<!\w)([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)/g;
-/** Blanks that no shell takes for blanks, and what is not seen as what it is. */
+/** Blanks that no shell takes for blanks, and characters that a person does not see. */
 const DISGUISE = new RegExp(String.raw`^[[${UNSEEN}\p{Zs}]--[\t\n\r]]`, "v");
 
 /** A word under construction. */

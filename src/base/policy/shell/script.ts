@@ -51,7 +51,7 @@ export function plainWord(text: string): Word {
   return { text, match: text, quoted: false, glob: false, tilde: false };
 }
 
-/** A word nobody can know before it runs. */
+/** A word that is known only when it runs. */
 export function unknownWord(text: string): Word {
   return { text, match: UNKNOWN, quoted: false, glob: false, tilde: false };
 }
