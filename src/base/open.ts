@@ -7,10 +7,10 @@ import { loadUserConfig } from "./config/project-config.ts";
 import type { Closers } from "./host/closers.ts";
 import { CELL_REMEDY } from "./host/doctor.ts";
 import type { Logger } from "./host/log.ts";
-import { examine, type Machine } from "./host/machine.ts";
+import { examineMachine, type Machine } from "./host/machine.ts";
 import { protectFromOom } from "./host/oom.ts";
-import { Reserve } from "./host/reserve.ts";
-import { Rounds } from "./host/rounds.ts";
+import { DiskReserve } from "./host/disk-reserve.ts";
+import { RepeatedTasks } from "./host/repeated-tasks.ts";
 import { StateFolder } from "./host/state-folder.ts";
 import type { UserConfig } from "./schema/config.ts";
 import { VivError } from "./schema/errors.ts";
@@ -47,7 +47,7 @@ export interface State {
   /** Whether the store was brought back from a backup. */
   readonly restoration: Restoration;
   /** Space for removals on a full disk. */
-  readonly reserve: Reserve;
+  readonly reserve: DiskReserve;
   /** Whether the state folder was removed or replaced. Then what has its path now belongs to another server. */
   readonly isDisowned: () => boolean;
 }
@@ -62,16 +62,16 @@ export async function openState({ paths, env, log, repair, onDisowned }: StateOp
   const temporary = emptyFolder(join(paths.home, "tmp"));
   const user = loadUserConfig(paths.config);
   const cell = findCell(env);
-  const machine = await examine(cell, paths.home);
+  const machine = await examineMachine(cell, paths.home);
   // Without the cell nothing is known about the sandboxes that run: they are left alone, and nothing is made without walls instead.
   if (machine.cellTrouble !== undefined) throw new VivError("cell_failed", machine.cellTrouble, { remedy: CELL_REMEDY });
   const database = join(paths.home, "vivarium.db");
   const { store, restoration } = await openStore(database, repair === true);
   closers.add(() => store.close());
-  const reserve = new Reserve(join(paths.home, "reserve"));
-  const rounds = new Rounds(log);
-  closers.add(() => rounds.close());
-  rounds.every("backing up the database", LIMITS.reconcileEveryMs, () => backUpDaily(database));
+  const reserve = new DiskReserve(join(paths.home, "reserve"));
+  const tasks = new RepeatedTasks(log);
+  closers.add(() => tasks.close());
+  tasks.every("backing up the database", LIMITS.reconcileEveryMs, () => backUpDaily(database));
   return { paths, log, owner: folder.id, temporary, user, cell, machine, store, restoration, reserve, isDisowned };
 }
 

@@ -5,7 +5,7 @@ import type { Closers } from "../base/host/closers.ts";
 import { IdRanges } from "../base/host/id-ranges.ts";
 import { KeyedLocks } from "../base/host/locks.ts";
 import { describe } from "../base/host/log.ts";
-import { Rounds } from "../base/host/rounds.ts";
+import { RepeatedTasks } from "../base/host/repeated-tasks.ts";
 import { freeRanges } from "../base/host/subids.ts";
 import { LIMITS } from "../base/schema/limits.ts";
 import type { Backends } from "../machine/backends.ts";
@@ -97,19 +97,19 @@ async function lookAfter(
   await reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
   const reaper = new Reaper(parts, sandboxes);
   const mending = new Mending(parts, sandboxes);
-  const rounds = new Rounds(log);
-  closers.add(() => rounds.close());
-  rounds.every(
+  const tasks = new RepeatedTasks(log);
+  closers.add(() => tasks.close());
+  tasks.every(
     "reaper",
     () => reaper.restMs,
     () => reaper.look(),
   );
-  rounds.every(
+  tasks.every(
     "finishing what broke off",
     () => recovery.retryMs,
     () => recovery.retry(),
   );
-  rounds.every("mending", LIMITS.mendEveryMs, () => mending.look());
-  rounds.every("keeping space back", LIMITS.reconcileEveryMs, () => reserve.fill());
-  rounds.every("reconciler", LIMITS.reconcileEveryMs, async () => isDisowned() || recovery.reconcile());
+  tasks.every("mending", LIMITS.mendEveryMs, () => mending.look());
+  tasks.every("keeping space back", LIMITS.reconcileEveryMs, () => reserve.fill());
+  tasks.every("reconciler", LIMITS.reconcileEveryMs, async () => isDisowned() || recovery.reconcile());
 }

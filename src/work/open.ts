@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { State } from "../base/open.ts";
 import type { CellHost } from "../base/host/cell-host.ts";
 import type { Closers } from "../base/host/closers.ts";
-import { Rounds } from "../base/host/rounds.ts";
+import { RepeatedTasks } from "../base/host/repeated-tasks.ts";
 import { VivError } from "../base/schema/errors.ts";
 import { LIMITS } from "../base/schema/limits.ts";
 import type { Rules } from "../rules/open.ts";
@@ -56,8 +56,8 @@ async function openPromotions(
   const promotions = new Promotions({ ...all, transactions, folder: join(paths.home, "promotions") });
   closers.add(() => promotions.close());
   await promotions.recover();
-  const rounds = new Rounds(log);
-  closers.add(() => rounds.close());
-  rounds.every("finishing promotions", LIMITS.reconcileEveryMs, () => promotions.retry());
+  const tasks = new RepeatedTasks(log);
+  closers.add(() => tasks.close());
+  tasks.every("finishing promotions", LIMITS.reconcileEveryMs, () => promotions.retry());
   return promotions;
 }

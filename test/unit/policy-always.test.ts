@@ -1,7 +1,7 @@
 /** What a person allowed always: that very action, in a project, and never against a denial. */
 import { describe, expect, test } from "vitest";
 import { agentText } from "../../src/base/policy/agents-text.ts";
-import { alwaysRule, exactly } from "../../src/base/policy/always.ts";
+import { alwaysRule, canonicalAction } from "../../src/base/policy/always.ts";
 import { decide, effectivePolicy, type PolicyChoice } from "../../src/base/policy/policy.ts";
 import { PolicyConfig, type PolicyAction } from "../../src/base/schema/policy.ts";
 
@@ -69,9 +69,13 @@ describe("a rule that `always` adds", () => {
   });
 
   test("POL-5: tells actions apart that look alike", () => {
-    expect(exactly(line("a b"))).not.toBe(exactly(line(["a", "b"])));
-    expect(exactly({ kind: "path", path: "a", access: "read" })).not.toBe(exactly({ kind: "path", path: "a", access: "write" }));
-    expect(exactly({ kind: "tool", tool: "edit", argument: "a" })).not.toBe(exactly({ kind: "tool", tool: "write", argument: "a" }));
+    expect(canonicalAction(line("a b"))).not.toBe(canonicalAction(line(["a", "b"])));
+    expect(canonicalAction({ kind: "path", path: "a", access: "read" })).not.toBe(
+      canonicalAction({ kind: "path", path: "a", access: "write" }),
+    );
+    expect(canonicalAction({ kind: "tool", tool: "edit", argument: "a" })).not.toBe(
+      canonicalAction({ kind: "tool", tool: "write", argument: "a" }),
+    );
   });
 
   test("POL-8: stands in the text for agents, with the stricter rules of a project that nobody trusts yet", () => {

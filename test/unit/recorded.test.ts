@@ -7,7 +7,7 @@ import { CONTRACTS } from "../../src/base/schema/contracts.ts";
 import { VivError } from "../../src/base/schema/errors.ts";
 import type { AuditEntry } from "../../src/base/schema/audit.ts";
 import type { Audit } from "../../src/rules/audit/audit.ts";
-import type { Later } from "../../src/rules/audit/soon.ts";
+import type { DeferredEntry } from "../../src/rules/audit/deferred-entries.ts";
 
 const READING = new Set(["planPromotion", "explainPolicy", "triageAction", "importPolicy"]);
 
@@ -41,7 +41,7 @@ describe("what people do", () => {
     },
     note: (entry: AuditEntry) => void (isFull || entries.push(entry)),
     noteFirst: async (entry: AuditEntry) => void (isFull || entries.push(entry)),
-    noteLater: (later: Later) => void later().then((entry) => entry !== undefined && !isFull && entries.push(entry)),
+    noteLater: (later: DeferredEntry) => void later().then((entry) => entry !== undefined && !isFull && entries.push(entry)),
   } as unknown as Audit;
   const done: string[] = [];
   const find = async (reference: string) => {

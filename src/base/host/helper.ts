@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { LIMITS } from "../schema/limits.ts";
 import { encodeFields, encodeFrame, type FieldList, Fields, type Frame, FrameDecoder, KIND } from "./frames.ts";
-import { unprotected } from "./oom.ts";
+import { startUnprotected } from "./oom.ts";
 import { isWaitingForDisk } from "./processes.ts";
 
 /** An ERROR frame of the cell: `code` is one of the protocol's words, `step` names where it failed. */
@@ -73,7 +73,7 @@ export class Helper {
     // Node makes a "pipe" beyond stderr a Unix socket pair, which is what the protocol asks for.
     // A process group of its own keeps a Ctrl-C at the server's terminal away from the helper.
     // It protects itself from the OOM killer, and gives its children back what it was started with.
-    this.#child = unprotected(() =>
+    this.#child = startUnprotected(() =>
       spawn(options.file, ["host"], { argv0: options.name, stdio: ["ignore", "ignore", "pipe", "pipe"], detached: true, env: {} }),
     );
     this.#channel = this.#child.stdio[3] as Socket;

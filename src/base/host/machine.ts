@@ -59,7 +59,7 @@ async function probeWith(cell: string): Promise<Map<string, string>> {
   return probe;
 }
 
-export async function examine(cell: string | undefined, state: string): Promise<Machine> {
+export async function examineMachine(cell: string | undefined, state: string): Promise<Machine> {
   // Not from the account: an id without one, as containers have, is a user too.
   const uid = process.getuid?.() ?? 0;
   const gid = process.getgid?.() ?? 0;

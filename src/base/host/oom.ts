@@ -27,7 +27,7 @@ export function protectFromOom(): () => void {
  * Starts a process that is not protected. A child has its parent's score from birth, and Node starts it before it
  * returns; so the score is given up for that moment, and no child is protected at any time.
  */
-export function unprotected<T>(start: () => T): T {
+export function startUnprotected<T>(start: () => T): T {
   if (own.scores === undefined) return start();
   const { before, now } = own.scores;
   // Raising is always permitted; what can't be given up must not be passed on.

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
-import { unprotected } from "./oom.ts";
+import { startUnprotected } from "./oom.ts";
 import { run } from "./run.ts";
 
 export interface GroupRequest {
@@ -33,7 +33,7 @@ export interface ProcessGroup {
 /** Resolves when the program runs; rejects with the system's error when it can't. */
 export async function startGroup(request: GroupRequest): Promise<ProcessGroup> {
   const [program = "", ...args] = request.command;
-  const child = unprotected(() =>
+  const child = startUnprotected(() =>
     spawn(program, args, {
       cwd: request.cwd,
       env: request.env,

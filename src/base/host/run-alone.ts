@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { VivError } from "../schema/errors.ts";
-import { unprotected } from "./oom.ts";
+import { startUnprotected } from "./oom.ts";
 import { signalGroup } from "./process-group.ts";
 import type { RunOptions, RunResult } from "./run.ts";
 
@@ -20,7 +20,7 @@ export async function runAlone(program: string, args: readonly string[], options
   const { timeoutMs, signal, ...settings } = options;
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>();
   if (signal?.aborted === true) throw new VivError("cancelled", `${program} was cancelled.`);
-  const child = unprotected(() => spawn(program, args, { ...settings, detached: true, stdio: ["ignore", "pipe", "pipe"] }));
+  const child = startUnprotected(() => spawn(program, args, { ...settings, detached: true, stdio: ["ignore", "pipe", "pipe"] }));
   const end = (): void => void signalGroup(child.pid ?? 0, SIGKILL);
   let late = false;
   const timer = setTimeout(() => {

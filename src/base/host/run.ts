@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { pipeline, Readable } from "node:stream";
 import { VivError } from "../schema/errors.ts";
-import { unprotected } from "./oom.ts";
+import { startUnprotected } from "./oom.ts";
 import { whenAsleep } from "./processes.ts";
 
 export interface RunOptions {
@@ -86,10 +86,10 @@ function start(program: string, args: readonly string[], options: RunOptions): S
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   } as const;
   if (options.input === undefined) {
-    const child = unprotected(() => spawn(program, args, { ...settings, stdio: ["ignore", "pipe", "pipe"] }));
+    const child = startUnprotected(() => spawn(program, args, { ...settings, stdio: ["ignore", "pipe", "pipe"] }));
     return { child, fed: Promise.resolve(), stdout: child.stdout, stderr: child.stderr };
   }
-  const child = unprotected(() => spawn(program, args, { ...settings, stdio: ["pipe", "pipe", "pipe"] }));
+  const child = startUnprotected(() => spawn(program, args, { ...settings, stdio: ["pipe", "pipe", "pipe"] }));
   const { promise: fed, resolve, reject } = Promise.withResolvers<void>();
   fed.catch(() => undefined);
   // A program may end before it has read everything: its exit code says whether that is well.
@@ -132,11 +132,11 @@ export async function runChecked(
   args: readonly string[],
   options: RunOptions & { okCodes?: readonly number[] } = {},
 ): Promise<RunResult> {
-  return checked(program, args, await run(program, args, options), options.okCodes);
+  return requireExitCode(program, args, await run(program, args, options), options.okCodes);
 }
 
 /** The result, if its exit code is expected. */
-export function checked(program: string, args: readonly string[], result: RunResult, okCodes: readonly number[] = [0]): RunResult {
+export function requireExitCode(program: string, args: readonly string[], result: RunResult, okCodes: readonly number[] = [0]): RunResult {
   if (result.code !== null && okCodes.includes(result.code)) return result;
   const ending = result.code === null ? "was killed or ran out of time" : `ended with ${result.code}`;
   throw new VivError("internal", `${program} ${args[0] ?? ""} ${ending}: ${result.stderr.split("\n").at(-1) ?? ""}`);

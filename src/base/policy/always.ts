@@ -11,7 +11,7 @@ import { isUnknown } from "./shell/script.ts";
 const MOST_CHARACTERS = 1_024;
 
 /** The same text for the same action, however it is written. */
-export function exactly(action: PolicyAction): string {
+export function canonicalAction(action: PolicyAction): string {
   switch (action.kind) {
     case "command":
       return JSON.stringify(["command", action.command]);
@@ -114,14 +114,14 @@ export function alwaysOf(actions: readonly PolicyAction[]): Always {
   return new Map(
     actions.flatMap((action) => {
       const rule = alwaysRule(action);
-      return rule === null ? [] : [[exactly(action), rule] as const];
+      return rule === null ? [] : [[canonicalAction(action), rule] as const];
     }),
   );
 }
 
 /** Parts with the questions answered that a person answered for good. */
-export function lifted(always: Always, action: PolicyAction, parts: PolicyPart[]): PolicyPart[] {
-  const rule = always.size === 0 ? undefined : always.get(exactly(action));
+export function allowAlways(always: Always, action: PolicyAction, parts: PolicyPart[]): PolicyPart[] {
+  const rule = always.size === 0 ? undefined : always.get(canonicalAction(action));
   if (rule === undefined) return parts;
   const reason = "A person allowed this very action always.";
   return parts.map((part) => (part.verdict === "ask" ? { ...part, verdict: "allow", rule: `always: ${rule}`, reason } : part));

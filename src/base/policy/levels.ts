@@ -7,7 +7,7 @@ import {
   DELETES_PRECIOUS,
   DELETING,
   DEPENDENCIES,
-  each,
+  withVerdict,
   FILES,
   GIT_READING,
   GIT_RISKY,
@@ -31,14 +31,14 @@ export interface LevelData {
 /** Reading is allowed at every level; requests to siblings and to Vivarium have limits of their own. */
 const TOOLS: Rules = {
   "*": "ask",
-  ...each("allow", ["read", "grep", "glob", "list", "ls", "lsp", "todowrite", "todoread", "task", "skill", "question"]),
-  ...each("allow", ["coordinate_sibling", "request_resources", "create_task"]),
+  ...withVerdict("allow", ["read", "grep", "glob", "list", "ls", "lsp", "todowrite", "todoread", "task", "skill", "question"]),
+  ...withVerdict("allow", ["coordinate_sibling", "request_resources", "create_task"]),
   promotion: { "*": "ask" },
 };
 const WEB_TOOLS = ["webfetch", "websearch", "codesearch"];
 /** The walls close these anyway. */
 const CLOSED_HOSTS: PolicyRule = { "@metadata": "deny", "@private": "deny" };
-const ASKED_HOSTS: PolicyRule = { ...CLOSED_HOSTS, "@loopback": "allow", "*": "ask", ...each("allow", PACKAGE_HOSTS) };
+const ASKED_HOSTS: PolicyRule = { ...CLOSED_HOSTS, "@loopback": "allow", "*": "ask", ...withVerdict("allow", PACKAGE_HOSTS) };
 const PUBLIC_HOSTS: PolicyRule = { ...CLOSED_HOSTS, "@loopback": "deny", "*": "allow" };
 
 const GUIDED: Rules = {
@@ -62,14 +62,14 @@ const GUIDED: Rules = {
 
 const INTELLIGENT: Rules = {
   ...TOOLS,
-  edit: { "*": "allow", "src/*": "allow", ...each("ask", PROJECT_CONFIGURATION) },
+  edit: { "*": "allow", "src/*": "allow", ...withVerdict("ask", PROJECT_CONFIGURATION) },
   external_directory: { "*": "ask", "/tmp/*": "allow", "/var/tmp/*": "allow" },
   bash: {
     "*": "ask",
-    ...each("allow", [...READING, ...FILES, ...BUILDING, ...GIT_READING, ...GIT_WORKING]),
-    ...each("ask", [...DELETING, ...GIT_RISKY, ...PUBLISHING, ...CALLING, ...DEPENDENCIES]),
-    ...each("allow", INSTALLS),
-    ...each("deny", BLOCKED),
+    ...withVerdict("allow", [...READING, ...FILES, ...BUILDING, ...GIT_READING, ...GIT_WORKING]),
+    ...withVerdict("ask", [...DELETING, ...GIT_RISKY, ...PUBLISHING, ...CALLING, ...DEPENDENCIES]),
+    ...withVerdict("allow", INSTALLS),
+    ...withVerdict("deny", BLOCKED),
   },
   delete: { "*": "ask", ...DELETES_PRECIOUS },
   host: ASKED_HOSTS,
@@ -77,14 +77,14 @@ const INTELLIGENT: Rules = {
 
 const FULL: Rules = {
   ...TOOLS,
-  ...each("allow", WEB_TOOLS),
+  ...withVerdict("allow", WEB_TOOLS),
   edit: "allow",
   external_directory: { "*": "ask", "/tmp/*": "allow", "/var/tmp/*": "allow" },
   bash: {
     "*": "ask",
-    ...each("allow", [...READING, ...FILES, ...DELETING, ...BUILDING, ...INTERPRETERS, ...CALLING, "git *"]),
-    ...each("ask", [...GIT_SENDING, ...PUBLISHING]),
-    ...each("deny", BLOCKED),
+    ...withVerdict("allow", [...READING, ...FILES, ...DELETING, ...BUILDING, ...INTERPRETERS, ...CALLING, "git *"]),
+    ...withVerdict("ask", [...GIT_SENDING, ...PUBLISHING]),
+    ...withVerdict("deny", BLOCKED),
   },
   delete: { "*": "allow", ...DELETES_PRECIOUS },
   package: SAFE_PACKAGES,
@@ -95,18 +95,18 @@ const YOLO_FILES: Rules = {
   ...TOOLS,
   edit: "allow",
   external_directory: { "*": "ask", "/tmp/*": "allow", "/var/tmp/*": "allow" },
-  bash: { "*": "ask", ...each("allow", [...READING, ...FILES, ...DELETING]), ...each("deny", BLOCKED) },
+  bash: { "*": "ask", ...withVerdict("allow", [...READING, ...FILES, ...DELETING]), ...withVerdict("deny", BLOCKED) },
   delete: { "*": "allow", ...DELETES_PRECIOUS },
   host: { ...CLOSED_HOSTS, "@loopback": "deny", "*": "ask" },
 };
 
 const YOLO_NETWORK: Rules = {
   ...YOLO_FILES,
-  ...each("allow", WEB_TOOLS),
+  ...withVerdict("allow", WEB_TOOLS),
   bash: {
     "*": "ask",
-    ...each("allow", [...READING, ...FILES, ...DELETING, ...CALLING, "git clone *", "git fetch *", "git pull *"]),
-    ...each("deny", BLOCKED),
+    ...withVerdict("allow", [...READING, ...FILES, ...DELETING, ...CALLING, "git clone *", "git fetch *", "git pull *"]),
+    ...withVerdict("deny", BLOCKED),
   },
   host: PUBLIC_HOSTS,
 };
@@ -114,13 +114,13 @@ const YOLO_NETWORK: Rules = {
 const YOLO_LIMITED: Rules = {
   ...TOOLS,
   "*": "allow",
-  ...each("allow", WEB_TOOLS),
+  ...withVerdict("allow", WEB_TOOLS),
   edit: "allow",
   external_directory: "allow",
   bash: {
     "*": "allow",
-    ...each("allow", [...READING, ...FILES, ...DELETING, ...BUILDING, ...INTERPRETERS, ...CALLING, "git *"]),
-    ...each("deny", BLOCKED),
+    ...withVerdict("allow", [...READING, ...FILES, ...DELETING, ...BUILDING, ...INTERPRETERS, ...CALLING, "git *"]),
+    ...withVerdict("deny", BLOCKED),
   },
   delete: { "*": "allow", ...DELETES_PRECIOUS },
   package: SAFE_PACKAGES,

@@ -3,7 +3,7 @@ import type { PolicyRule, Verdict } from "../schema/policy.ts";
 
 type Patterns = Readonly<Record<string, Verdict>>;
 
-export function each(verdict: Verdict, patterns: readonly string[]): Patterns {
+export function withVerdict(verdict: Verdict, patterns: readonly string[]): Patterns {
   return Object.fromEntries(patterns.map((pattern) => [pattern, verdict]));
 }
 
@@ -223,7 +223,7 @@ const PRECIOUS = [
   "/var",
   "~",
 ];
-export const DELETES_PRECIOUS = each("deny", [
+export const DELETES_PRECIOUS = withVerdict("deny", [
   ...PRECIOUS,
   ...["/bin", "/boot", "/dev", "/etc", "/lib", "/sbin", "/sys", "/usr"].map((path) => `${path}/*`),
 ]);
@@ -247,7 +247,7 @@ export const PACKAGE_HOSTS = [
 /** Well-known packages that are installed without a question. */
 export const SAFE_PACKAGES: PolicyRule = {
   "*": "ask",
-  ...each(
+  ...withVerdict(
     "allow",
     (
       "pandas numpy scipy matplotlib seaborn scikit-learn pillow requests httpx beautifulsoup4 lxml openpyxl xlsxwriter xlrd pyyaml " +

@@ -16,7 +16,7 @@ import type {
 import type { ProjectConfig } from "../schema/config.ts";
 import { POLICY_SETTINGS } from "../schema/policy.ts";
 import { VivError } from "../schema/errors.ts";
-import { type Always, alwaysOf, lifted } from "./always.ts";
+import { type Always, alwaysOf, allowAlways } from "./always.ts";
 import { runTimeCeiling, type Ceiling, type GivenLimits } from "./ceiling.ts";
 import { Layer, worst, type Judgement } from "./layer.ts";
 import { LEVELS, ROLES, YOLO, type RoleData, type Rules } from "./levels.ts";
@@ -130,7 +130,7 @@ function roleData(role: Role, config: PolicyConfig): RoleData {
 }
 
 export function decide(policy: EffectivePolicy, action: PolicyAction): PolicyDecision {
-  const parts = lifted(policy.always, action, judged(policy, action));
+  const parts = allowAlways(policy.always, action, judged(policy, action));
   const first = parts[0] ?? { verdict: "allow" as Verdict, rule: "nothing", reason: "It runs nothing." };
   const deciding = parts.reduce<Judgement>((found, part) => (isStricter(part.verdict, found.verdict) ? part : found), first);
   const { verdict, rule, reason } = deciding;

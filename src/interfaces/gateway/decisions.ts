@@ -1,7 +1,7 @@
 /** What agents report of themselves. A report is accepted once it is durable, and waits for nothing else. */
 import type { Audit } from "../../rules/audit/audit.ts";
 import { decisionEntry } from "../../rules/audit/decision.ts";
-import { within } from "../../base/host/within.ts";
+import { withTimeout } from "../../base/host/with-timeout.ts";
 import { Decision } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { DecisionsQuery } from "../../base/schema/gateway.ts";
@@ -20,7 +20,7 @@ export class Decisions {
     const recording = this.#audit.record(decisionEntry(row, parse(Decision, body)));
     recording.catch(() => undefined);
     try {
-      const { sequence, at } = await within(recording, LIMITS.decisionMs, "The record");
+      const { sequence, at } = await withTimeout(recording, LIMITS.decisionMs, "The record");
       return { status: 201, body: { ok: true, sequence, at } };
     } catch (error) {
       if (!(error instanceof VivError) || error.code !== "timeout") throw error;

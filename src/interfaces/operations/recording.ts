@@ -1,6 +1,6 @@
 /** Puts what people do into the audit trail, by the table in recorded.ts, so that no handler has to think of it. */
 import type { Audit } from "../../rules/audit/audit.ts";
-import type { Later } from "../../rules/audit/soon.ts";
+import type { DeferredEntry } from "../../rules/audit/deferred-entries.ts";
 import { OWNER, type AuditEntry } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
@@ -94,7 +94,7 @@ export class Recording {
   }
 
   /** What opens something waits until it is durable; the rest until a kill would leave it, and is done even if that can't be. */
-  async #before(entry: Later, widens: boolean): Promise<void> {
+  async #before(entry: DeferredEntry, widens: boolean): Promise<void> {
     const told = await entry();
     if (told === undefined) return;
     if (widens) await this.#audit.record(told);
@@ -102,7 +102,7 @@ export class Recording {
   }
 
   /** What was told and then did not come about is told again, with why. */
-  async #watched<Input extends readonly unknown[], Output>(work: Work<Input, Output>, input: Input, entry: Later): Promise<Output> {
+  async #watched<Input extends readonly unknown[], Output>(work: Work<Input, Output>, input: Input, entry: DeferredEntry): Promise<Output> {
     try {
       return await work(...input);
     } catch (error) {

@@ -2,7 +2,7 @@
 import { readVersion } from "../../base/config/machine.ts";
 import { Cgroups, groupName, layoutOf } from "../../base/host/cgroups.ts";
 import { diagnose } from "../../base/host/doctor.ts";
-import { examine } from "../../base/host/machine.ts";
+import { examineMachine } from "../../base/host/machine.ts";
 import type { State } from "../../base/open.ts";
 import type { Doctor, ServerStatus } from "../../base/schema/server.ts";
 import type { Backends } from "../../machine/backends.ts";
@@ -48,7 +48,7 @@ export class ServerView {
   async doctor(): Promise<Doctor> {
     const { cell, paths, owner, restoration } = this.#state;
     return diagnose({
-      machine: await examine(cell, paths.home),
+      machine: await examineMachine(cell, paths.home),
       storage: this.#backends.best.volumes.name,
       limits: this.#limitsHeld,
       cell,

@@ -7,7 +7,7 @@ import { appendFile, type FileHandle, mkdir, mkdtemp, open, readFile, rm, stat, 
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as rest } from "node:timers/promises";
-import { checked, run, runChecked, runToStream, TOOL_PATH, type RunResult } from "../../base/host/run.ts";
+import { requireExitCode, run, runChecked, runToStream, TOOL_PATH, type RunResult } from "../../base/host/run.ts";
 import type { Tool } from "../../base/host/tool.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { GitMode } from "../volumes/gather.ts";
@@ -202,7 +202,7 @@ export class GitStore {
             ...(input === undefined ? {} : { input: typeof input === "string" ? [await readFile(input)] : input }),
           })
         : await this.#tool(program, args, { ...options, folder: this.folder, input: await this.#asFile(input) });
-    return okCodes === "any" ? result : checked(program, args, result, okCodes);
+    return okCodes === "any" ? result : requireExitCode(program, args, result, okCodes);
   }
 
   async #asFile(input: RunSettings["input"]): Promise<string | undefined> {

@@ -4,7 +4,7 @@
  */
 import type { Approvals, Question } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
-import { alwaysRule, exactly, shownAction } from "../../base/policy/always.ts";
+import { alwaysRule, canonicalAction, shownAction } from "../../base/policy/always.ts";
 import { decide, type EffectivePolicy } from "../../base/policy/policy.ts";
 import type { ActionAnswer, ActionInput } from "../../base/schema/action.ts";
 import type { Approval } from "../../base/schema/approval.ts";
@@ -106,7 +106,7 @@ export class Actions {
     if (question.target.length > LIMITS.questionCharacters)
       return `It is longer than a person reads (${LIMITS.questionCharacters} characters); write a script and run that.`;
     const waiting = (await this.#parts.store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
-    const isKnown = waiting.some(({ action }) => action !== undefined && exactly(action) === question.exact);
+    const isKnown = waiting.some(({ action }) => action !== undefined && canonicalAction(action) === question.exact);
     if (waiting.length < LIMITS.waitingQuestions || isKnown) return undefined;
     return `${waiting.length} questions of this sandbox wait already.`;
   }
@@ -130,7 +130,7 @@ function questionOf(row: SandboxRow, action: PolicyAction, decision: PolicyDecis
     project: row.project,
     kind: action.kind,
     target: shownAction(action),
-    exact: exactly(action),
+    exact: canonicalAction(action),
     rule: decision.rule,
     reason: reason === undefined ? decision.reason : `${decision.reason} The sandbox says: ${reason}`,
     always: alwaysRule(action),

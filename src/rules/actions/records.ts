@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { AuditEntry, AuditLabel } from "../../base/schema/audit.ts";
 import type { PolicyAction, PolicyDecision } from "../../base/schema/policy.ts";
-import { exactly, shownAction } from "../../base/policy/always.ts";
+import { canonicalAction, shownAction } from "../../base/policy/always.ts";
 import { redact } from "../../base/schema/secret-patterns.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
@@ -22,7 +22,7 @@ export function actionEntry(
     target: action.kind === "tool" ? (action.argument ?? "") : shownAction(action),
     arguments: {
       verdict,
-      hash: createHash("sha256").update(exactly(action)).digest("hex"),
+      hash: createHash("sha256").update(canonicalAction(action)).digest("hex"),
       ...(approval === undefined ? {} : { approval }),
       parts: parts.slice(0, MOST_PARTS).map((part) => ({
         // Cut afterwards: half a secret does not look like one.

@@ -3,7 +3,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { Approvals, Question } from "./approvals.ts";
 
-export type Asked =
+export type PersonsAnswer =
   | { readonly answer: "yes" | "no" | "none yet"; readonly approval: string }
   /** So many questions of the sandbox wait that it gets no more. */
   | { readonly answer: "too many"; readonly waiting: number }
@@ -15,7 +15,7 @@ export async function askPerson(
   { approvals, store }: { readonly approvals: Approvals; readonly store: Store },
   question: Question,
   { patience, signal, asked: told }: { readonly patience: AbortSignal; readonly signal?: AbortSignal | undefined; asked?: () => void },
-): Promise<Asked> {
+): Promise<PersonsAnswer> {
   const no = await approvals.denial(question);
   if (no !== undefined) return { answer: "no", approval: no.id };
   const waiting = (await store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === question.sandbox);

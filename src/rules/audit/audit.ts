@@ -10,11 +10,11 @@ import type { AuditFilter, Change, Store } from "../../base/store/store.ts";
 import type { Anchor } from "./anchor.ts";
 import { cleaned } from "./cleaning.ts";
 import { lostEntry } from "./own-entries.ts";
-import { Soon, type Later } from "./soon.ts";
-import { Trail, type Dated } from "./trail.ts";
+import { DeferredEntries, type DeferredEntry } from "./deferred-entries.ts";
+import { RecordChain, type DatedEntry } from "./record-chain.ts";
 
 interface Waiting {
-  readonly entry: Dated;
+  readonly entry: DatedEntry;
   /** Of those who wait for it. */
   readonly done?: PromiseWithResolvers<AuditRecord>;
   /** Called once it is written, or is not and waits for a better time. */
@@ -35,7 +35,7 @@ export interface AuditOptions {
 
 export class Audit {
   readonly #store: Store;
-  readonly #trail: Trail;
+  readonly #trail: RecordChain;
   readonly #onTrouble: (error: unknown, lost: number) => void;
   readonly #now: () => Date;
   readonly #waiting: Waiting[] = [];
@@ -43,7 +43,7 @@ export class Audit {
   readonly #held: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #lost = 0;
-  readonly #soon: Soon;
+  readonly #soon: DeferredEntries;
   /** Set while there are records that nobody waits for, and that are not on the disk for sure. */
   #settling: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
@@ -54,8 +54,11 @@ export class Audit {
     this.#store = store;
     this.#onTrouble = onTrouble;
     this.#now = now;
-    this.#soon = new Soon({ tell: (at, entry) => this.#tell({ ...cleaned(entry), at }), failed: (error) => onTrouble(error, 1) }, now);
-    this.#trail = new Trail(store, anchor, { reach, now, onBroken: (error) => onTrouble(error, 0) });
+    this.#soon = new DeferredEntries(
+      { tell: (at, entry) => this.#tell({ ...cleaned(entry), at }), failed: (error) => onTrouble(error, 1) },
+      now,
+    );
+    this.#trail = new RecordChain(store, anchor, { reach, now, onBroken: (error) => onTrouble(error, 0) });
   }
 
   /** Resolves once the record is durable. Whoever can't be recorded must not act: the error is theirs. */
@@ -96,13 +99,13 @@ export class Audit {
     await promise;
   }
 
-  #tell(entry: Dated): void {
+  #tell(entry: DatedEntry): void {
     if (this.#isFull) this.#lose(1, full());
     else this.#enter({ entry });
   }
 
   /** For what has to be put together first, when there is time: at once, or together with more of it. Told before what comes after. */
-  noteLater(entry: Later, when: "at once" | "soon"): void {
+  noteLater(entry: DeferredEntry, when: "at once" | "soon"): void {
     this.#soon.add(entry, when === "at once");
   }
 
@@ -110,7 +113,7 @@ export class Audit {
     return this.#waiting.length + this.#held.length >= LIMITS.waitingAuditRecords;
   }
 
-  #dated(entry: AuditEntry): Dated {
+  #dated(entry: AuditEntry): DatedEntry {
     return { ...cleaned(entry), at: this.#now().toISOString() };
   }
 

@@ -7,7 +7,7 @@ import { shownHost } from "../network/host.ts";
 import { registryFile } from "../network/registries.ts";
 import { deny, isNamed, type Allowed, type Denied, type Ruling } from "../network/rules.ts";
 import type { Session } from "../network/session.ts";
-import { alwaysRule, exactly, shownAction } from "../../base/policy/always.ts";
+import { alwaysRule, canonicalAction, shownAction } from "../../base/policy/always.ts";
 import type { Judgement } from "../../base/policy/layer.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -173,7 +173,7 @@ function askingOf({ id, name, project }: SandboxRow, { host, port }: Question, {
     project,
     kind: "host",
     target: shownAction(place),
-    exact: exactly(place),
+    exact: canonicalAction(place),
     rule,
     reason,
     always: alwaysRule(action),

@@ -8,7 +8,7 @@ import type { Read, Store, UsageFilter } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { costOf, NO_TOKENS, priceOf, type Tokens } from "./prices.ts";
 
-export interface Booking {
+export interface BookedCost {
   /** Replaces the estimate; nothing where the answer was an error that costs nothing. */
   settle(tokens: Tokens): Promise<void>;
 }
@@ -39,7 +39,7 @@ export class Accounts {
     payer: Payer,
     provider: string,
     asked: { readonly model: string; readonly inputTokens: number; readonly outputTokens: number; readonly factor: number },
-  ): Promise<Booking> {
+  ): Promise<BookedCost> {
     const day = new Date().toISOString().slice(0, 10);
     const task = payer.labels["task"] ?? payer.labels["experiment"] ?? null;
     const scopes = { sandbox: payer.id, task, project: payer.project, day };

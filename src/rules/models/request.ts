@@ -6,7 +6,7 @@ import type { ModelShape } from "../../base/schema/model.ts";
 import { parseObject } from "./json.ts";
 
 /** What a request may cost: all of it is the request's own word, and the provider's rule. */
-export interface Billed {
+export interface MaximumCost {
   readonly model: string;
   readonly inputTokens: number;
   /** At most. */
@@ -24,7 +24,7 @@ export interface ModelRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
   /** Undefined where nothing is billed. */
-  readonly billed: Billed | undefined;
+  readonly billed: MaximumCost | undefined;
   /** Events with the usage alone were not asked for by the program inside. */
   readonly hideUsage: boolean;
 }

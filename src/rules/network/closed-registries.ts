@@ -1,5 +1,5 @@
 /** Which of the registries that settings name are closed to a project's sandboxes, although a person could open them. */
-import { within } from "../../base/host/within.ts";
+import { withTimeout } from "../../base/host/with-timeout.ts";
 import { PACKAGE_HOSTS } from "../../base/policy/lists.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { ClosedRegistry, NetworkRules, PrivateHost } from "../../base/schema/network.ts";
@@ -55,5 +55,5 @@ async function addresses(host: string, ofProject: boolean, { resolve }: Reach): 
   if (isAddress(host)) return [host];
   if (ofProject || PACKAGE_HOSTS.some((pattern) => matches(pattern, host))) return [];
   // A name that has no address now is met as a question when it is used.
-  return within(resolve(host), LIMITS.closedRegistriesMs, "Looking up a registry").catch(() => []);
+  return withTimeout(resolve(host), LIMITS.closedRegistriesMs, "Looking up a registry").catch(() => []);
 }

@@ -3,18 +3,18 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Transform, type Readable } from "node:stream";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Taker } from "./outside.ts";
+import type { ChunkReceiver } from "./outside.ts";
 import { ResponseReader } from "./response.ts";
 import { Scrubber } from "./scrubber.ts";
 
 /** A connection to the outside, plain or with TLS of our own. */
-export interface Way {
+export interface OutsideStream {
   readonly socket: Socket;
-  take(taker: Taker): void;
+  take(taker: ChunkReceiver): void;
 }
 
 export interface Exchange {
-  readonly way: Way;
+  readonly way: OutsideStream;
   readonly path: string;
   /** End to end; names and values in turn. */
   readonly headers: readonly string[];

@@ -3,13 +3,13 @@
  * resolution, every address checked, and only a checked address is dialled.
  */
 import { describe } from "../../base/host/log.ts";
-import { within } from "../../base/host/within.ts";
+import { withTimeout } from "../../base/host/with-timeout.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { PrivateHost } from "../../base/schema/network.ts";
 import { isLoopback, kindHere } from "./addresses.ts";
 import { isAddress } from "./host.ts";
 import type { Interceptor } from "./interception.ts";
-import { Outside } from "./outside.ts";
+import { OutsideConnection } from "./outside.ts";
 import type { Resolve } from "./resolver.ts";
 import { decide, deny, isLocalhost, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
@@ -79,7 +79,7 @@ const TOO_MANY = deny("too_many_requests", "Too many requests came from this san
 
 export interface Dialled {
   readonly ruling: Allowed;
-  readonly outside: Outside;
+  readonly outside: OutsideConnection;
 }
 
 export class Gate {
@@ -227,7 +227,9 @@ export class Gate {
 
   async #resolved(session: Session, host: string): Promise<string[]> {
     try {
-      return [...new Set(await within(session.lookups.find(host, this.#options.resolve), LIMITS.egressResolveMs, "Looking up a name"))];
+      return [
+        ...new Set(await withTimeout(session.lookups.find(host, this.#options.resolve), LIMITS.egressResolveMs, "Looking up a name")),
+      ];
     } catch {
       // Whatever went wrong, the name has no address now, and the client is told so.
       return [];
@@ -247,7 +249,11 @@ export class Gate {
 }
 
 /** One after the other, each for a share of the time. */
-async function dialFirst(addresses: readonly string[], port: number, signal: AbortSignal | undefined): Promise<Outside | undefined> {
+async function dialFirst(
+  addresses: readonly string[],
+  port: number,
+  signal: AbortSignal | undefined,
+): Promise<OutsideConnection | undefined> {
   const tried = addresses.slice(0, LIMITS.egressAddresses);
   const each = LIMITS.egressDialMs / tried.length;
   for (const address of tried) {
@@ -258,15 +264,15 @@ async function dialFirst(addresses: readonly string[], port: number, signal: Abo
   return undefined;
 }
 
-function dial(address: string, port: number, withinMs: number, signal: AbortSignal | undefined): Promise<Outside | undefined> {
+function dial(address: string, port: number, withinMs: number, signal: AbortSignal | undefined): Promise<OutsideConnection | undefined> {
   return new Promise((resolve) => {
-    const outside = new Outside(address, port);
+    const outside = new OutsideConnection(address, port);
     const { socket } = outside;
     const stop = (): void => void socket.destroy();
     const timer = setTimeout(stop, withinMs);
     // Whoever hangs up leaves nothing behind that still tries.
     signal?.addEventListener("abort", stop);
-    const done = (result: Outside | undefined): void => {
+    const done = (result: OutsideConnection | undefined): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
       resolve(result);

@@ -10,10 +10,10 @@ import { describe } from "../../base/host/log.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
-import { endToEnd, exchange, headerPairs, type Way } from "./exchange.ts";
+import { endToEnd, exchange, headerPairs, type OutsideStream } from "./exchange.ts";
 import type { Dialled, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
-import { isEchoing, secure, type Filled, type InterceptedRequest, type Interceptor } from "./interception.ts";
+import { isEchoing, secure, type HeadersWithSecrets, type InterceptedRequest, type Interceptor } from "./interception.ts";
 import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
@@ -259,7 +259,7 @@ function filled(
   interceptor: Interceptor | undefined,
   request: IncomingMessage,
   to: Question & { readonly method: string; readonly path: string },
-): Filled | Denied {
+): HeadersWithSecrets | Denied {
   const headers = endToEnd(request.rawHeaders);
   try {
     return interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
@@ -286,7 +286,7 @@ function unfitToOpen({ method = "", headers: { upgrade } }: IncomingMessage): De
 }
 
 /** To a host that a secret belongs to, TLS of our own: without it there is no way. */
-async function verified({ outside }: Dialled, host: string): Promise<Way | Denied> {
+async function verified({ outside }: Dialled, host: string): Promise<OutsideStream | Denied> {
   const secured = await secure(outside.socket, host);
   if (typeof secured !== "string") return secured;
   outside.socket.destroy();

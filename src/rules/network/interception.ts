@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import { connect, createSecureContext, TLSSocket } from "node:tls";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Way } from "./exchange.ts";
+import type { OutsideStream } from "./exchange.ts";
 import type { Denied } from "./rules.ts";
 
 export interface InterceptedRequest {
@@ -17,7 +17,7 @@ export interface InterceptedRequest {
   readonly path: string;
 }
 
-export interface Filled {
+export interface HeadersWithSecrets {
   readonly headers: readonly string[];
   /** Texts that must not come back. */
   readonly hidden: readonly string[];
@@ -38,7 +38,7 @@ export interface Interceptor {
   /** Nothing if the sandbox may use the secrets that the headers ask for, or why not; a person may be asked. */
   permit(sandbox: string, request: InterceptedRequest, headers: readonly string[], signal: AbortSignal): Promise<Denied | undefined>;
   /** Headers, names and values in turn, with secrets in place of placeholders. */
-  fill(request: InterceptedRequest, headers: readonly string[]): Filled;
+  fill(request: InterceptedRequest, headers: readonly string[]): HeadersWithSecrets;
   /** Resolves once it is recorded that these secrets are used; what can't be recorded is not sent. */
   record(sandbox: string, request: InterceptedRequest, used: readonly string[]): Promise<void>;
 }
@@ -61,8 +61,8 @@ export function asHost(client: Socket, first: Buffer, credentials: Credentials):
 }
 
 /** TLS on a connection that the gate has made. Resolves when the host has shown that it is who it should be, or to why not. */
-export function secure(raw: Socket, host: string): Promise<Way | string> {
-  const { promise, resolve } = Promise.withResolvers<Way | string>();
+export function secure(raw: Socket, host: string): Promise<OutsideStream | string> {
+  const { promise, resolve } = Promise.withResolvers<OutsideStream | string>();
   // Whatever the environment of the server says.
   const socket = connect({ socket: raw, servername: host, rejectUnauthorized: true, minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] });
   const timer = setTimeout(() => fail("no answer in time"), LIMITS.egressDialMs);
@@ -81,7 +81,7 @@ export function secure(raw: Socket, host: string): Promise<Way | string> {
   return promise;
 }
 
-function wayOf(socket: TLSSocket): Way {
+function wayOf(socket: TLSSocket): OutsideStream {
   return {
     socket,
     take: (taker) => {

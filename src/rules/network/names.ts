@@ -2,7 +2,7 @@
  * Whether a name exists, for the resolver inside a sandbox. A name that may be dialled is looked up, as its connection would
  * do anyway, and that is recorded. Any other name causes no query: it exists, and the proxy says why once it is dialled.
  */
-import { within } from "../../base/host/within.ts";
+import { withTimeout } from "../../base/host/with-timeout.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { NetworkRules } from "../../base/schema/network.ts";
 import type { GateOptions } from "./gate.ts";
@@ -74,7 +74,7 @@ export class Names {
     if (session.admitRequest() !== "yes" || !session.admitName(host)) return "exists";
     try {
       await this.#options.record({ host, port: DNS_PORT, protocol: "dns", verdict: "allow", rule, sandbox: session.sandbox });
-      const addresses = await within(session.lookups.find(host, this.#options.resolve), LIMITS.egressNameMs, "Looking up a name");
+      const addresses = await withTimeout(session.lookups.find(host, this.#options.resolve), LIMITS.egressNameMs, "Looking up a name");
       return addresses.length > 0 ? "exists" : "missing";
     } catch (error) {
       return isMissing(error) ? "missing" : "unknown";

@@ -8,15 +8,15 @@ const FIRST_BYTES = 16 * 1024;
 const LARGE_BYTES = 256 * 1024;
 
 /** Gets what comes, in order; the memory is only its own until it calls `done`. */
-export type Taker = (chunk: Buffer, done: () => void) => void;
+export type ChunkReceiver = (chunk: Buffer, done: () => void) => void;
 
-export class Outside {
+export class OutsideConnection {
   /** To be written to, ended and watched; it is read through `take`. */
   readonly socket: Socket;
   readonly #pieces: [Buffer, Buffer] = [Buffer.allocUnsafeSlow(FIRST_BYTES), Buffer.allocUnsafeSlow(FIRST_BYTES)];
   readonly #busy: [boolean, boolean] = [false, false];
   #turn: 0 | 1 = 0;
-  #taker: Taker | undefined;
+  #taker: ChunkReceiver | undefined;
   readonly #waiting: (readonly [Buffer, 0 | 1])[] = [];
 
   constructor(address: string, port: number) {
@@ -33,7 +33,7 @@ export class Outside {
   }
 
   /** From now on, what comes and came goes there. */
-  take(taker: Taker): void {
+  take(taker: ChunkReceiver): void {
     this.#taker = taker;
     for (const [chunk, index] of this.#waiting.splice(0)) this.#hand(chunk, index);
   }

@@ -1,7 +1,7 @@
 /** Small helpers for sockets of the proxy. */
 import type { Socket } from "node:net";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Outside } from "./outside.ts";
+import type { OutsideConnection } from "./outside.ts";
 import type { Session } from "./session.ts";
 
 /** The first bytes a client sends, until `enough` is content; undefined if it ends, fails or takes too long first. */
@@ -53,7 +53,13 @@ export function watchForEnd(socket: Socket, mostBytes: number, ended: () => void
 }
 
 /** Joins two sides until both directions have ended; one that breaks takes the other with it. */
-export function join(session: Session, inside: Socket, outside: Outside, at: { host: string; port: number }, first: Buffer): void {
+export function join(
+  session: Session,
+  inside: Socket,
+  outside: OutsideConnection,
+  at: { host: string; port: number },
+  first: Buffer,
+): void {
   const { socket } = outside;
   const cut = (): void => {
     inside.destroy();

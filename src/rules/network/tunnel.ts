@@ -5,7 +5,7 @@ import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
 import type { Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
 import { asHost, type Interceptor } from "./interception.ts";
-import type { Outside } from "./outside.ts";
+import type { OutsideConnection } from "./outside.ts";
 import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { firstBytes, join, watchForEnd } from "./streams.ts";
@@ -36,7 +36,7 @@ export interface HttpTaker {
 /** What was allowed, and where it leads if somebody dialled already. */
 interface Opened {
   readonly ruling: Allowed;
-  readonly outside: Outside | undefined;
+  readonly outside: OutsideConnection | undefined;
 }
 
 const HTTP_START = /^[A-Z]{3,16} $/;

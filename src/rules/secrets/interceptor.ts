@@ -5,7 +5,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, lstatSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import type { Filled, InterceptedRequest, Interceptor } from "../network/interception.ts";
+import type { HeadersWithSecrets, InterceptedRequest, Interceptor } from "../network/interception.ts";
 import type { Denied } from "../network/rules.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Certified } from "./certificates.ts";
@@ -67,7 +67,7 @@ export class SecretInterceptor implements Interceptor {
     return this.#secrets.permit(sandbox, request, headers, signal);
   }
 
-  fill(request: InterceptedRequest, headers: readonly string[]): Filled {
+  fill(request: InterceptedRequest, headers: readonly string[]): HeadersWithSecrets {
     return this.#secrets.fill(request, headers);
   }
 

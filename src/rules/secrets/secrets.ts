@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
-import type { Filled } from "../network/interception.ts";
+import type { HeadersWithSecrets } from "../network/interception.ts";
 import { matches, type Denied } from "../network/rules.ts";
 import { OWNER, type AuditEntry } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -153,7 +153,7 @@ export class Secrets {
    * Headers, names and values in turn, with secrets in place of placeholders where they may go; also within a login of Basic. With
    * them what an answer of that host must not bring back.
    */
-  fill(to: Destination, headers: readonly string[]): Filled {
+  fill(to: Destination, headers: readonly string[]): HeadersWithSecrets {
     const known = this.#injected().filter((row) => isFor(row, to));
     const opened = known.map((row) => ({ row, value: this.#sealing.open(row.sealed, contextOf(row)) }));
     const bound = new Set(this.#usable(to));

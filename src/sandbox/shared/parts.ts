@@ -1,6 +1,6 @@
 import type { KeyedLocks } from "../../base/host/locks.ts";
 import type { Logger } from "../../base/host/log.ts";
-import type { Reserve } from "../../base/host/reserve.ts";
+import type { DiskReserve } from "../../base/host/disk-reserve.ts";
 import type { Backends } from "../../machine/backends.ts";
 import type { Egress } from "../../rules/network/egress.ts";
 import type { PrivateHosts } from "../../rules/network/private-hosts.ts";
@@ -39,7 +39,7 @@ export interface Parts {
   /** Whether the store was brought back from a backup. */
   readonly restoration: Restoration;
   /** Space for removals on a full disk. */
-  readonly reserve: Reserve;
+  readonly reserve: DiskReserve;
   /** One thing at a time per sandbox. */
   readonly locks: KeyedLocks;
   /** The way out of sandboxes. */

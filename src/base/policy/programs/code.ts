@@ -1,12 +1,12 @@
 /** Programs whose arguments hold code, or options that run something. */
 import { isUnknown, plainWord, type Word } from "../shell/script.ts";
 import { git } from "./git.ts";
-import { hidden, optionValues, type Finding, type Inspect } from "./finding.ts";
+import { hiddenCommand, optionValues, type Finding, type Inspect } from "./finding.ts";
 import { sedRuns } from "./sed.ts";
 
 const CODE: Finding = { opaque: { why: "it runs code that is not looked into", kind: "code" } };
 const PIPED: Finding = { opaque: { why: "it runs code that is not looked into", kind: "code", later: true } };
-const OPTION = hidden("an option of it runs a command");
+const OPTION = hiddenCommand("an option of it runs a command");
 
 /** An interpreter with code on its command line, or from its input. */
 function interpreter(letters: string, names: readonly string[] = []): Inspect {
@@ -31,11 +31,11 @@ function awk(words: readonly Word[]): Finding {
   const rest = words.slice(1).filter(({ text }, index) => !/^-F./.test(text) && words[index]?.text !== "-F");
   // A `>` writes only after a print; before one it compares.
   const risky = rest.some((word) => isUnknown(word) || /system|getline|[|@]|print[^]*>|-f|-[ilE]|--/.test(word.text));
-  return risky ? hidden("its program may run commands or write files") : {};
+  return risky ? hiddenCommand("its program may run commands or write files") : {};
 }
 
 function sed(words: readonly Word[]): Finding {
-  return sedRuns(words) ? hidden("its script may run commands or write files") : {};
+  return sedRuns(words) ? hiddenCommand("its script may run commands or write files") : {};
 }
 
 /** `tar cIf ./x a.tar` in the old style, as `tar -c -I ./x -f a.tar`. */

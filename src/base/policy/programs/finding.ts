@@ -26,7 +26,7 @@ export interface Finding {
 
 export type Inspect = (words: readonly Word[]) => Finding;
 
-export function hidden(why: string): Finding {
+export function hiddenCommand(why: string): Finding {
   return { opaque: { why, kind: "hidden" } };
 }
 
@@ -83,14 +83,14 @@ export function optionValues(words: readonly Word[], { letter, name }: { letter?
     if (letter !== undefined && /^-[^-]/.test(text)) {
       const at = text.indexOf(letter, 1);
       if (at > 0) {
-        if (at < text.length - 1) values.push(rest(word, at + 1));
+        if (at < text.length - 1) values.push(restOfWord(word, at + 1));
         else if (next !== undefined) values.push(next);
       }
     }
     if (name !== undefined && text.startsWith("--")) {
       const [given, value] = split(text.slice(2));
       if (given.length < 2 || !name.startsWith(given)) continue;
-      if (value !== undefined) values.push(rest(word, text.indexOf("=") + 1));
+      if (value !== undefined) values.push(restOfWord(word, text.indexOf("=") + 1));
       else if (next !== undefined) values.push(next);
     }
   }
@@ -103,12 +103,12 @@ function split(text: string): [string, string | undefined] {
 }
 
 /** The word from a character on; unknown parts stay where they are as long as nothing unknown was before. */
-export function rest(word: Word, from: number): Word {
+export function restOfWord(word: Word, from: number): Word {
   return { ...word, text: word.text.slice(from), match: word.match.slice(from), tilde: false };
 }
 
 /** Words as the text that a shell would get. */
-export function joined(words: readonly Word[]): Word {
+export function joinWords(words: readonly Word[]): Word {
   return {
     text: words.map(({ text }) => text).join(" "),
     match: words.map(({ match }) => match).join(" "),

@@ -1,8 +1,8 @@
 /** Git runs commands for many an option, setting and subcommand. */
 import { isUnknown, type Word } from "../shell/script.ts";
-import { hidden, joined, optionValues, type Finding } from "./finding.ts";
+import { hiddenCommand, joinWords, optionValues, type Finding } from "./finding.ts";
 
-const RUNS = hidden("a setting or option of git runs a command");
+const RUNS = hiddenCommand("a setting or option of git runs a command");
 const SAFE_SETTINGS =
   /^(color\.|user\.(name|email)=|advice\.|core\.quotepath=|log\.|status\.|core\.(pager|editor)=(cat|true|:)?$|init\.defaultbranch=|commit\.gpgsign=false)/i;
 const RISKY_SETTING =
@@ -28,7 +28,7 @@ export function subcommandAt(words: readonly Word[]): number {
 
 export function git(words: readonly Word[]): Finding {
   const at = subcommandAt(words);
-  if (words.slice(1, at + 1).some(isUnknown)) return hidden("what git does is known only then");
+  if (words.slice(1, at + 1).some(isUnknown)) return hiddenCommand("what git does is known only then");
   const before = words.slice(0, at);
   const settings = before.flatMap(({ text }, index) =>
     text === "-c" ? [words[index + 1]?.text ?? ""] : /^-c./.test(text) ? [text.slice(2)] : [],
@@ -46,7 +46,7 @@ function subcommand(name: string, words: readonly Word[]): Finding {
   if (name === "submodule") {
     const at = rest.findIndex(({ text }) => text === "foreach");
     const inner = at < 0 ? [] : rest.slice(at + 1).filter(({ text }) => text !== "--recursive" && text !== "-q" && text !== "--quiet");
-    return inner.length > 0 ? { scripts: [joined(inner)] } : {};
+    return inner.length > 0 ? { scripts: [joinWords(inner)] } : {};
   }
   if (name === "rebase") return { scripts: [...optionValues(words, { letter: "x" }), ...optionValues(words, { name: "exec" })] };
   if (RUNNING.has(name)) return RUNS;

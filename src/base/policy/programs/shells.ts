@@ -1,12 +1,12 @@
 /** Programs that run a text as shell commands. */
 import { isUnknown, type Word } from "../shell/script.ts";
-import { firstOperand, hidden, joined, optionValues, type Finding, type Inspect } from "./finding.ts";
+import { firstOperand, hiddenCommand, joinWords, optionValues, type Finding, type Inspect } from "./finding.ts";
 
 /** `-c` may stand in a bundle such as `-lc`; the text is the next operand. */
 function shell(words: readonly Word[]): Finding {
   for (let index = 1; index < words.length; index += 1) {
     const { text } = words[index] ?? { text: "" };
-    if (/^--(rcfile|init-file)/.test(text)) return hidden("it runs a script that is not looked into");
+    if (/^--(rcfile|init-file)/.test(text)) return hiddenCommand("it runs a script that is not looked into");
     if (/^[-+][a-zA-Z]*o$/i.test(text) && !text.slice(1, -1).includes("c")) {
       index += 1;
       continue;
@@ -17,7 +17,7 @@ function shell(words: readonly Word[]): Finding {
       return script === undefined ? {} : { transparent: true, scripts: [script] };
     }
     if (/^-[a-zA-Z]*s/.test(text)) return READS;
-    if (words[index] !== undefined && isUnknown(words[index] as Word)) return hidden("what it runs is known only then");
+    if (words[index] !== undefined && isUnknown(words[index] as Word)) return hiddenCommand("what it runs is known only then");
     if (/^[-+]/.test(text) && text !== "-") continue;
     // A script file is not read, so a rule has to name it.
     return text === "-" || STANDARD_INPUT.test(text)
@@ -33,7 +33,7 @@ const READS: Finding = { opaque: { why: "it runs what it reads from its input", 
 function joinedFrom(letters: string, names: readonly string[] = [], skipped = 0): Inspect {
   return (words) => {
     const inner = words.slice(firstOperand(words, { letters, names }) + skipped);
-    return inner.length === 0 ? {} : { scripts: [joined(inner)] };
+    return inner.length === 0 ? {} : { scripts: [joinWords(inner)] };
   };
 }
 
@@ -43,7 +43,7 @@ function option(letter: string, name: string): Inspect {
 
 function evaluate(words: readonly Word[]): Finding {
   const inner = words.slice(words[1]?.text === "--" ? 2 : 1);
-  return inner.length === 0 ? { transparent: true } : { transparent: true, scripts: [joined(inner)] };
+  return inner.length === 0 ? { transparent: true } : { transparent: true, scripts: [joinWords(inner)] };
 }
 
 function trap(words: readonly Word[]): Finding {
@@ -62,7 +62,7 @@ function alias(words: readonly Word[]): Finding {
 const SSH_LETTERS = "bcDEeFIiJLlmOopQRSWw";
 function ssh(words: readonly Word[]): Finding {
   const hooks = optionValues(words, { letter: "o" }).filter(({ text }) => /^(proxy|local|knownhosts)\w*command/i.test(text));
-  if (hooks.length > 0) return hidden("an option of it runs a command");
+  if (hooks.length > 0) return hiddenCommand("an option of it runs a command");
   return joinedFrom(SSH_LETTERS, [], 1)(words);
 }
 
@@ -125,12 +125,12 @@ export const SHELLS: Readonly<Record<string, Inspect>> = {
   source,
   ".": source,
   entr: (words) => ({ runs: [words.slice(firstOperand(words, {}))] }),
-  mapfile: (words) => (optionValues(words, { letter: "C" }).length > 0 ? hidden("an option of it runs a command") : {}),
-  readarray: (words) => (optionValues(words, { letter: "C" }).length > 0 ? hidden("an option of it runs a command") : {}),
+  mapfile: (words) => (optionValues(words, { letter: "C" }).length > 0 ? hiddenCommand("an option of it runs a command") : {}),
+  readarray: (words) => (optionValues(words, { letter: "C" }).length > 0 ? hiddenCommand("an option of it runs a command") : {}),
   at: () => READS,
   batch: () => READS,
-  enable: (words) => (optionValues(words, { letter: "f" }).length > 0 ? hidden("it loads code into the shell") : {}),
-  hash: (words) => (optionValues(words, { letter: "p" }).length > 0 ? hidden("it gives a program another name") : {}),
+  enable: (words) => (optionValues(words, { letter: "f" }).length > 0 ? hiddenCommand("it loads code into the shell") : {}),
+  hash: (words) => (optionValues(words, { letter: "p" }).length > 0 ? hiddenCommand("it gives a program another name") : {}),
   tmux,
   screen,
   sg: (words) => {
@@ -138,5 +138,5 @@ export const SHELLS: Readonly<Record<string, Inspect>> = {
     return scripts.length > 0 ? { scripts } : READS;
   },
   hyperfine: (words) => ({ scripts: words.slice(1).filter(({ text }) => !text.startsWith("-") && !/^\d+$/.test(text)), lenient: true }),
-  crontab: () => hidden("it runs commands later"),
+  crontab: () => hiddenCommand("it runs commands later"),
 };

@@ -1,6 +1,15 @@
 /** Programs that run another one they are given as words. */
 import { isUnknown, type Word, unknownWord } from "../shell/script.ts";
-import { firstOperand, hidden, joined, optionValues, rest, type Finding, type Inspect, type OptionShape } from "./finding.ts";
+import {
+  firstOperand,
+  hiddenCommand,
+  joinWords,
+  optionValues,
+  restOfWord,
+  type Finding,
+  type Inspect,
+  type OptionShape,
+} from "./finding.ts";
 
 interface Wrapper extends OptionShape {
   /** Words between the options and the command. */
@@ -76,7 +85,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
 function unwrap(wrapper: Wrapper, words: readonly Word[]): Finding {
   let start = firstOperand(words, wrapper);
   // An option that is known only later could swallow the command or bring one.
-  if (words.slice(1, start).some(isUnknown)) return hidden("its options are known only when it runs");
+  if (words.slice(1, start).some(isUnknown)) return hiddenCommand("its options are known only when it runs");
   const assigned: Word[] = [];
   while (wrapper.assignments === true && /^[A-Za-z_]\w*=/.test(words[start]?.text ?? "")) {
     const word = words[start];
@@ -114,7 +123,7 @@ const XARGS: OptionShape = {
 /** What comes from the input is unknown, and stands in place of {} or at the end. */
 function xargs(words: readonly Word[]): Finding {
   const start = firstOperand(words, XARGS);
-  if (words.slice(1, start).some(isUnknown)) return hidden("its options are known only when it runs");
+  if (words.slice(1, start).some(isUnknown)) return hiddenCommand("its options are known only when it runs");
   const options = words.slice(0, start);
   const given = [...optionValues(options, { letter: "I" }), ...optionValues(options, { name: "replace" })].map(({ text }) => text);
   const marks = [...given, "{}"].filter((text) => text !== "");
@@ -128,7 +137,7 @@ function parallel(words: readonly Word[]): Finding {
   const end = words.findIndex(({ text }) => text.startsWith(":::"));
   const inner = words.slice(start, end < 0 ? undefined : Math.max(start, end));
   if (inner.length === 0) return { opaque: { why: "it runs the lines it is given", kind: "hidden", later: true } };
-  return { transparent: true, scripts: [joined([...inner, unknownWord("$arguments")])] };
+  return { transparent: true, scripts: [joinWords([...inner, unknownWord("$arguments")])] };
 }
 
 /** Everything up to `;` or `+` after -exec and its like. */
@@ -161,8 +170,8 @@ function fd(words: readonly Word[]): Finding {
   const at = words.findIndex(({ text }) => /^(-[xX]|--exec|--exec-batch)$/.test(text));
   if (at >= 0) return { runs: [[...words.slice(at + 1), unknownWord("...")]] };
   const program = words.find(({ text }) => text.startsWith("--exec"));
-  if (program !== undefined) return { runs: [[rest(program, program.text.indexOf("=") + 1), unknownWord("...")]] };
-  return words.some(({ text }) => /^-[a-zA-Z]*[xX]/.test(text)) ? hidden("an option of it runs a command") : {};
+  if (program !== undefined) return { runs: [[restOfWord(program, program.text.indexOf("=") + 1), unknownWord("...")]] };
+  return words.some(({ text }) => /^-[a-zA-Z]*[xX]/.test(text)) ? hiddenCommand("an option of it runs a command") : {};
 }
 
 /** `npm exec -- tool`, `npx tool`, `uv run tool`: the runner is judged, and what it runs if a rule names it. */

@@ -2,7 +2,7 @@ import { findCell } from "../../../base/config/machine.ts";
 import { findPaths, type Environment } from "../../../base/config/paths.ts";
 import type { Client } from "../../client/client.ts";
 import { diagnose } from "../../../base/host/doctor.ts";
-import { examine } from "../../../base/host/machine.ts";
+import { examineMachine } from "../../../base/host/machine.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import type { Doctor } from "../../../base/schema/server.ts";
 import { command } from "../command.ts";
@@ -26,7 +26,7 @@ async function look(client: () => Promise<Client>, env: Readonly<Record<string, 
     const { message, remedy } = VivError.from(error);
     const cell = findCell(env);
     const report = diagnose({
-      machine: await examine(cell, findPaths(env).home),
+      machine: await examineMachine(cell, findPaths(env).home),
       cell,
       storage: undefined,
       limits: undefined,

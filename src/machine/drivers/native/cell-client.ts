@@ -9,7 +9,7 @@ import { ReadyConnection } from "./ready-connection.ts";
 import { decodePath, encodePath } from "../../../base/schema/path-bytes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
-import { within } from "../../../base/host/within.ts";
+import { withTimeout } from "../../../base/host/with-timeout.ts";
 
 export interface CellExec extends ExecRequest {
   /** Bound of the log on the host; 0 keeps none. */
@@ -71,7 +71,7 @@ export class CellClient {
 
   /** An answer that is there at once, unless the sandbox stands still. */
   #inTime<T>(answer: Promise<T>, subject: string, giveUp: () => void = () => undefined): Promise<T> {
-    return within(answer, this.#answerMs, () => {
+    return withTimeout(answer, this.#answerMs, () => {
       giveUp();
       return silent(subject, this.#answerMs);
     });

@@ -14,7 +14,7 @@ import { PROXY_PORT, PROXY_SOCKET } from "../../../base/schema/network.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
 import type { CommandLog, Driver, DriverCapabilities, Hiding, LaunchRequest, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
-import { within } from "../../../base/host/within.ts";
+import { withTimeout } from "../../../base/host/with-timeout.ts";
 import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
 import { trimFolder } from "../../../base/host/trim.ts";
@@ -92,7 +92,7 @@ export class NativeDriver implements Driver {
         ...this.#limits(request),
         ...plan,
       ]);
-      const reply = await within(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
+      const reply = await withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
       const process1 = { pid, start, boot: this.#boot, owner: this.#options.owner };
       return this.#walls(request.sandbox, process1, request.limits);
@@ -256,7 +256,7 @@ export class NativeDriver implements Driver {
   /** A launch whose server died before it wrote down the process id: process 1 answers at its socket, or is known by its log. */
   async #endUnknown(sandbox: string): Promise<void> {
     const ended = new CellClient(this.#socket(sandbox)).stop(0);
-    const wait = () => within(ended, UNKNOWN_END_MS, `The end of sandbox ${sandbox}`);
+    const wait = () => withTimeout(ended, UNKNOWN_END_MS, `The end of sandbox ${sandbox}`);
     try {
       await wait();
     } catch (error) {

@@ -4,7 +4,7 @@ import { VivError } from "../schema/errors.ts";
  * Waits for work at most so long. The work itself goes on after that, and its result is dropped.
  * `what` names the work in the error, or gives another error.
  */
-export async function within<T>(work: Promise<T>, mostMs: number, what: string | (() => Error)): Promise<T> {
+export async function withTimeout<T>(work: Promise<T>, mostMs: number, what: string | (() => Error)): Promise<T> {
   const late = Promise.withResolvers<never>();
   const tooLate = (): Error =>
     typeof what === "string" ? new VivError("timeout", `${what} took longer than ${Math.round(mostMs / 1000)} seconds.`) : what();

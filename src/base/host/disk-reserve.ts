@@ -9,7 +9,7 @@ const BYTES = 4 * 1024 ** 2;
 /** The space is not taken from a disk that is nearly full. */
 const ROOM_BYTES = 16 * BYTES;
 
-export class Reserve {
+export class DiskReserve {
   readonly #file: string;
 
   constructor(file: string) {

@@ -2,7 +2,7 @@
 import { setTimeout as rest } from "node:timers/promises";
 import { describe, type Logger } from "./log.ts";
 
-export class Rounds {
+export class RepeatedTasks {
   readonly #log: Logger;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>[] = [];

@@ -8,24 +8,24 @@ import { brokenEntry } from "./own-entries.ts";
 import { missedBy, verifyTrail } from "./verification.ts";
 
 /** With the time it came. */
-export type Dated = AuditEntry & { readonly at: string };
+export type DatedEntry = AuditEntry & { readonly at: string };
 /** Makes the chain longer, in the transaction it is given. */
-export type Extend = (entries: readonly Dated[]) => Promise<AuditRecord[]>;
+export type AppendRecords = (entries: readonly DatedEntry[]) => Promise<AuditRecord[]>;
 type Tip = Anchor & { readonly at: string };
 
 const START: Tip = { sequence: 0, hash: BEGINNING, at: "" };
 
-export interface TrailOptions {
+export interface RecordChainOptions {
   readonly reach: (point: string) => void;
   readonly now: () => Date;
   /** Hears that the trail is not what it was. */
   readonly onBroken: (error: VivError) => void;
 }
 
-export class Trail {
+export class RecordChain {
   readonly #store: Store;
   readonly #anchor: AnchorFile;
-  readonly #options: TrailOptions;
+  readonly #options: RecordChainOptions;
   /**
    * The end of the chain, also of a transaction under way. This server is the only one that writes: what somebody takes off the end
    * is missed by the next record.
@@ -34,14 +34,14 @@ export class Trail {
   #committed = START;
   #noted = 0;
 
-  constructor(store: Store, anchor: string, options: TrailOptions) {
+  constructor(store: Store, anchor: string, options: RecordChainOptions) {
     this.#store = store;
     this.#anchor = new AnchorFile(anchor);
     this.#options = options;
   }
 
   /** A transaction that may make the chain longer. They are one after the other, so that each finds the end of the last. */
-  async change<Result>(work: (change: Change, extend: Extend) => Promise<Result>): Promise<Result> {
+  async change<Result>(work: (change: Change, extend: AppendRecords) => Promise<Result>): Promise<Result> {
     const { reach } = this.#options;
     let made: Tip | undefined;
     try {
@@ -63,10 +63,10 @@ export class Trail {
     }
   }
 
-  async #extend(change: Change, entries: readonly Dated[]): Promise<AuditRecord[]> {
-    const own: Dated[] = [];
+  async #extend(change: Change, entries: readonly DatedEntry[]): Promise<AuditRecord[]> {
+    const own: DatedEntry[] = [];
     let tip = this.#tip ?? (await this.#resume(change, own));
-    const follow = (entry: Dated): AuditRecord => (tip = following(entry, tip));
+    const follow = (entry: DatedEntry): AuditRecord => (tip = following(entry, tip));
     const before = own.map(follow);
     const records = entries.map(follow);
     await change.audit.append([...before, ...records]);
@@ -76,7 +76,7 @@ export class Trail {
   }
 
   /** The end of the chain as the store has it. If that is not what was noted, the next record says so, for good. */
-  async #resume(store: Read, own: Dated[]): Promise<Tip> {
+  async #resume(store: Read, own: DatedEntry[]): Promise<Tip> {
     const newest = await store.audit.newest();
     const noted = this.#anchor.read();
     const tip = newest ?? START;
@@ -114,7 +114,7 @@ export class Trail {
   }
 }
 
-function following(entry: Dated, last: Tip): AuditRecord {
+function following(entry: DatedEntry, last: Tip): AuditRecord {
   const rest = { ...entry, sequence: last.sequence + 1, clockBack: entry.at < last.at, previous: last.hash };
   return { ...rest, hash: hashOf(rest) };
 }

@@ -3,17 +3,17 @@ import type { AuditEntry } from "../../base/schema/audit.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
 /** An entry, once somebody has time for it; none where there is nothing to tell. */
-export type Later = () => Promise<AuditEntry | undefined>;
+export type DeferredEntry = () => Promise<AuditEntry | undefined>;
 
 interface Listener {
   readonly tell: (at: string, entry: AuditEntry) => void;
   readonly failed: (error: unknown) => void;
 }
 
-export class Soon {
+export class DeferredEntries {
   readonly #listener: Listener;
   readonly #now: () => Date;
-  #waiting: { readonly at: string; readonly entry: Later }[] = [];
+  #waiting: { readonly at: string; readonly entry: DeferredEntry }[] = [];
   #timer: NodeJS.Timeout | undefined;
   #telling: Promise<void> | undefined;
 
@@ -23,7 +23,7 @@ export class Soon {
   }
 
   /** `atOnce` is when whatever is under way now has gone first. */
-  add(entry: Later, atOnce: boolean): void {
+  add(entry: DeferredEntry, atOnce: boolean): void {
     this.#waiting.push({ at: this.#now().toISOString(), entry });
     if (atOnce) setImmediate(() => void this.flush());
     else this.#timer ??= setTimeout(() => void this.flush(), LIMITS.auditSoonMs);
@@ -45,7 +45,10 @@ export class Soon {
     if (this.#telling === telling) this.#telling = undefined;
   }
 
-  async #together(waiting: readonly { readonly at: string; readonly entry: Later }[], before: Promise<void> | undefined): Promise<void> {
+  async #together(
+    waiting: readonly { readonly at: string; readonly entry: DeferredEntry }[],
+    before: Promise<void> | undefined,
+  ): Promise<void> {
     const entries = await Promise.allSettled(waiting.map(({ entry }) => entry()));
     await before;
     for (const [index, entry] of entries.entries()) {
