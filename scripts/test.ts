@@ -1,10 +1,10 @@
 /**
- * Runs the checks, then the tests, and counts both. The last line is always `N passed, N failed, N skipped`.
+ * Runs the checks beside the tests, and counts both. The last line is always `N passed, N failed, N skipped`.
  * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { reportChecks, runChecks } from "./checks.ts";
 
 interface TestRecord {
@@ -15,6 +15,8 @@ interface TestRecord {
 
 interface FileRecord {
   readonly name: string;
+  readonly startTime: number;
+  readonly endTime: number;
   readonly status: string;
   readonly message: string;
   readonly assertionResults: readonly TestRecord[];
@@ -27,6 +29,7 @@ interface Count {
 }
 
 const root = join(import.meta.dirname, "..");
+const SLOWEST = 15;
 const resultsFile = join(root, ".cache", "vitest.json");
 
 async function runVitest(args: readonly string[]): Promise<{ exitCode: number; files: readonly FileRecord[] | undefined }> {
@@ -83,10 +86,21 @@ function printSkipped(files: readonly FileRecord[]): void {
   }
 }
 
+/** Where the time of a run goes: files beside each other have a share of the machine each, so their times add up to more than the run's. */
+function printSlowest(files: readonly FileRecord[]): void {
+  const seconds = ({ startTime, endTime }: FileRecord): number => (endTime - startTime) / 1000;
+  const slowest = files.toSorted((one, other) => seconds(other) - seconds(one)).slice(0, SLOWEST);
+  console.log("\nThe slowest files:");
+  for (const file of slowest) console.log(`${seconds(file).toFixed(1).padStart(7)} s  ${relative(root, file.name)}`);
+}
+
 const args = process.argv.slice(2);
-const failedChecks = args.length === 0 ? reportChecks(await runChecks()) : 0;
+const isWhole = args.length === 0;
+const checking = isWhole ? runChecks() : [];
 const { exitCode, files } = await runVitest(args);
+const failedChecks = reportChecks(await checking);
 const count = files === undefined ? { passed: 0, failed: 1, skipped: 0 } : countTests(files, exitCode);
+if (files !== undefined && isWhole) printSlowest(files);
 if (files !== undefined) printSkipped(files);
 count.failed += failedChecks;
 console.log(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);

@@ -197,6 +197,16 @@ describe("the lifetime of a sandbox", needs("root"), () => {
     expect((await server.client.call("listSandboxes", {})).sandboxes).toEqual([]);
     expect(readdirSync(join(server.paths.home, "pool/snapshots"))).toEqual([]);
   });
+
+  test("SNAP-3: keeps the time it was promised over a rollback", async () => {
+    const box = await server.create({ idleMs: 60_000 });
+    const snapshot = await server.client.call("createSnapshot", { sandbox: box.id });
+    const { expiresAt } = await server.client.call("extendSandbox", { sandbox: box.id, by: "2h" });
+    await server.client.call("rollback", { sandbox: box.id, snapshot: snapshot.id });
+    const now = await server.client.call("inspectSandbox", { sandbox: box.id });
+    expect(Math.abs(Date.parse(now.expiresAt ?? "") - Date.parse(expiresAt ?? ""))).toBeLessThan(5_000);
+    await server.client.call("removeSandbox", { sandbox: box.id });
+  });
 });
 
 describe("the ceilings of a machine", needs("root"), () => {

@@ -196,4 +196,12 @@ describe("a sandbox", needs("root"), () => {
     expect(outputs.map(({ stdout }) => stdout.trim())).toEqual(boxes.map((_, index) => String(index)));
     await Promise.all(boxes.map((box) => server.client.call("removeSandbox", { sandbox: box.id })));
   });
+
+  describe("a create with a command", () => {
+    test("BOX-2: leaves no sandbox behind that its caller does not hear of", async () => {
+      const before = (await server.client.call("listSandboxes", {})).sandboxes.length;
+      await expect(server.create({ run: { command: ["/no/such/program"] } })).rejects.toMatchObject({ code: "command_not_found" });
+      expect((await server.client.call("listSandboxes", {})).sandboxes).toHaveLength(before);
+    });
+  });
 });

@@ -41,12 +41,27 @@ describe("docs/REQUIREMENTS.md", () => {
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });
 
+  const titles = new Map(projectFiles(/\.test\.ts$/).map(({ path, text }) => [path, titlesIn(text)]));
+  const names = (title: string | undefined, id: string): boolean => new RegExp(`\\b${id}\\b(?!\\d)`).test(title ?? "");
+
   test("marks as done only what the title of a test names", () => {
-    const titles = projectFiles(/\.test\.ts$/).flatMap(({ text }) => [
-      ...text.matchAll(/\b(?:describe|test|it)\b[^("'`]*(?:\([^()]*\)\s*)?\(\s*(["'`])(.*?)\1/g),
-    ]);
-    const named = titles.map(([, , title]) => title).join("\n");
-    const unproved = requirements.filter(([id, , status]) => status === "done" && !new RegExp(`\\b${id}\\b(?!\\d)`).test(named));
+    const named = [...titles.values()].join("\n");
+    const unproved = requirements.filter(([id = "", , status]) => status === "done" && !names(named, id));
     expect(unproved.map(([id]) => id)).toEqual([]);
   });
+
+  test("names for every requirement files with a test that has its id in the title, and none only for what is open", () => {
+    const wrong = requirements.flatMap(([id = "", , status, tests = ""]) => {
+      if (tests === "none yet") return status === "open" ? [] : [`${id}: none`];
+      const files = tests.split(", ").map((file) => file.slice(1, -1));
+      return files.filter((file) => !names(titles.get(file), id)).map((file) => `${id}: ${file}`);
+    });
+    expect(wrong).toEqual([]);
+  });
 });
+
+/** The titles of a file's tests and of their groups, a line each. */
+function titlesIn(text: string): string {
+  const found = text.matchAll(/\b(?:describe|test|it)\b[^("'`]*(?:\([^()]*\)\s*)?\(\s*(["'`])(.*?)\1/g);
+  return [...found].map(([, , title]) => title).join("\n");
+}
