@@ -58,7 +58,7 @@ async function againstBwrap(server: BenchServer, { quick }: Settings): Promise<M
   return { ...measured, raw: { ...measured.raw, "vivarium without spare": unprepared }, more: { without_spare: ratio } };
 }
 
-/** The server makes a sandbox ahead while nobody waits; this is what a create takes when there is none. */
+/** The server makes a sandbox ahead in the background; this is what a create takes when there is none. */
 async function withoutSpare(server: BenchServer, count: number): Promise<Series> {
   const samples: number[] = [];
   for (let index = 0; index < count; index += 1) samples.push(await rested(() => server.createAndRemove(undefined, { ahead: false })));

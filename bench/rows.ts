@@ -79,7 +79,7 @@ export type Outcome = Measured | Absent | Broken;
 
 export interface Settings {
   readonly quick: boolean;
-  /** The keys asked for; a group leaves out what nobody wants. */
+  /** The keys asked for; a group leaves the others out. */
   readonly wanted: ReadonlySet<Key>;
   readonly progress: (text: string) => void;
 }

@@ -68,7 +68,7 @@ async function changed(server: BenchServer, folders: number, files: number): Pro
   await write(FILE_BYTES);
   const found = Number(await server.sh(id, `find changed -type f -size +${FILE_BYTES - 1}c | wc -l`));
   if (found !== folders * files) throw new Error(`${found} files were changed instead of ${folders * files}`);
-  // Somebody has to stand still.
+  // The snapshot has to freeze a running process.
   await server.call("runCommand", { sandbox: id, command: ["sleep", "3600"], background: true });
   return { id, before, after: await snapshot("after") };
 }

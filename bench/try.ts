@@ -7,7 +7,7 @@ import { BenchServer } from "./server.ts";
 import { Spawner } from "./spawner.ts";
 
 const CHECK = "true";
-/** Nobody wins where nothing changed, which `viv try` says by its exit code. */
+/** No attempt wins where nothing changed, which `viv try` says by its exit code. */
 const NO_WINNER = 1;
 /** Removals of the experiment before must not meet the next sample. */
 const QUIET_MS = 300;

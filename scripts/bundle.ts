@@ -47,7 +47,7 @@ async function write(folder: string, input: Record<string, string>): Promise<str
 
 const BUILT_IN = "\0node:";
 
-/** Node reads every export of a built-in module that is imported, which loads much that nobody asked for; this reads those in use. */
+/** Node reads every export of a built-in module that is imported, which loads much that is not used; this reads those in use. */
 const byName: Plugin = {
   name: "built-in modules by name",
   // What the bundler itself adds needs node:module before anything else is there.

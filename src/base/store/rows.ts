@@ -12,7 +12,7 @@ export type Launched = object;
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
 export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes"> {
-  /** Nobody chose where this is missing, as in rows of earlier versions. */
+  /** Absent in rows of earlier versions: the default applies. */
   readonly autonomy?: Autonomy | undefined;
   /** What a person chose for it of what its agents may ask more of; rows of earlier versions don't say. */
   readonly givenLimits?: Partial<Pick<Limits, "cpus" | "memoryBytes">> | undefined;

@@ -38,7 +38,7 @@ const NOT_OUT_OF_SANDBOX = new Set([
   "content-security-policy",
   "alt-svc",
 ]);
-/** What a page from a sandbox may do in a browser: run its scripts, in an origin of its own that is nobody's. */
+/** What a page from a sandbox may do in a browser: run its scripts, in an opaque origin of its own. */
 const POLICY = "sandbox allow-scripts allow-forms";
 
 interface Target {
@@ -82,7 +82,7 @@ function applicationProtocols(headers: IncomingHttpHeaders): OutgoingHttpHeaders
 
 async function open(streams: Streams, target: Target, incoming: IncomingMessage, upgrade: boolean): Promise<ClientRequest> {
   const connection = await streams.dial(target.sandbox, target.port);
-  // The request hears of errors once it has the connection; until then, nobody would.
+  // The request handles errors once it has the connection; until then, this listener does.
   connection.on("error", () => connection.destroy());
   const headers = {
     ...kept(incoming.headers, NOT_INTO_SANDBOX),
@@ -98,7 +98,7 @@ async function open(streams: Streams, target: Target, incoming: IncomingMessage,
       setHost: false,
       createConnection: () => connection,
     });
-    // A dialled connection is paused, so that nothing it says is lost before somebody listens.
+    // A dialled connection is paused, so that no bytes are lost before a listener is there.
     request.once("socket", () => connection.resume());
     return request;
   } catch (error) {

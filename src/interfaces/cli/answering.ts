@@ -21,7 +21,7 @@ type Answer = InputOf<"answerApproval">["answer"];
 export const UNREAD_MS = 300;
 const LOOK_AGAIN_MS = 1000;
 
-/** Until somebody quits. */
+/** Until the person quits. */
 export async function answerAsTheyCome(around: Watching, approver: string): Promise<void> {
   const { client, screen } = around;
   const quitting = new AbortController();
@@ -63,7 +63,7 @@ async function answerOne(
       screen.say(`${choices(question)}   [q]uit`);
       const key = await keys.next(AbortSignal.any([over.signal, signal]));
       if (signal.aborted) return;
-      if (key === undefined) return screen.say("It was answered elsewhere, or nobody answered in time.");
+      if (key === undefined) return screen.say("It was answered elsewhere, or its deadline has passed.");
       if (key === "s") return screen.say("Left as it is.");
       if (key === "e") await explain(around, question, print);
       const answer = answerTo(question, key);
@@ -92,7 +92,7 @@ export function showQuestion(say: Say, screen: Painter, { id, sandboxName, kind,
   say(`${screen.paint("bold", shortId(id))}  ${sandboxName ?? "this machine"} asks about a ${kind}:`);
   say(`  ${screen.paint("cyan", cleanPath(target))}`);
   say(
-    `  ${clean(reason)} ${deadline === null ? "It waits as long as the sandbox is there." : `Denied ${until(deadline)} if nobody answers.`}`,
+    `  ${clean(reason)} ${deadline === null ? "It waits as long as the sandbox is there." : `Denied ${until(deadline)} if no person answers.`}`,
   );
   for (const risk of risks) say(`  ${screen.paint("yellow", riskText(risk))}`);
 }

@@ -1,4 +1,4 @@
-/** Who may answer questions: a person at a terminal, or whoever was given the token. A program that calls `viv` is neither. */
+/** Who may answer questions: a person at a terminal, or a caller that has the token. A program that calls `viv` is neither. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findPaths } from "../../base/config/paths.ts";

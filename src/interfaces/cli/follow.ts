@@ -15,7 +15,7 @@ const STEP_MS = 100;
 const RETRY_MS = 100;
 /** What may be needed one day does not get in the way of what is needed now. */
 const PREPARE_MS = 2000;
-/** How long a server that somebody stopped, or that must not be started, may take to come back. */
+/** How long a server that a person stopped, or that this command must not start, may take to come back. */
 const AWAY_MS = 60_000;
 
 export interface Followed<State> {

@@ -85,7 +85,7 @@ export class InlineQuestions {
     if (current !== undefined && approvals.some(({ id }) => id === current.id)) return;
     if (current !== undefined) {
       if (this.#shown?.id === current.id) this.#close();
-      this.#say(`viv: ${shortId(current.id)} was answered, or nobody answered in time.`);
+      this.#say(`viv: ${shortId(current.id)} was answered, or its deadline has passed.`);
     }
     this.#waiting = undefined;
     const askers = typeof this.#askers === "string" ? new Set([this.#askers]) : await this.#askers();

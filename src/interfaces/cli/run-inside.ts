@@ -130,7 +130,7 @@ async function askOver(stream: CommandStream, around: Watching, sandbox: string)
   return { questions, stdout, session: { stdout, filter: (typed: Buffer) => questions.pass(typed) } };
 }
 
-/** A person at a terminal is asked there. Whoever may not answer is not asked. */
+/** A person at a terminal is asked there. A caller that may not answer is not asked. */
 export async function askInline(around: Asking, askers: Askers): Promise<InlineQuestions | undefined> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
   const approver = approverIfAny(around.env);

@@ -89,7 +89,7 @@ export class Screen {
     this.#stdout.write(`${line}\n`);
   }
 
-  /** A remark beside the result; with --json nobody reads remarks. */
+  /** A remark beside the result; with --json remarks are left out. */
   say(line: string): void {
     if (this.#json) return;
     this.#clearWait();

@@ -24,10 +24,10 @@ export interface SessionOptions {
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 const LEAVING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** How a session ends: with its command, by the user's leaving, or because nobody reads the output any more. */
+/** How a session ends: with its command, by the user's leaving, or because the reader of the output is gone. */
 export type SessionEnd = CommandEnd | "detached" | "unread";
 
-/** Exit code of a program whose output nobody reads: 128 + SIGPIPE. */
+/** Exit code of a program whose output has no reader: 128 + SIGPIPE. */
 export const UNREAD_EXIT_CODE = 141;
 
 export async function runSession(stream: CommandStream, options: SessionOptions): Promise<SessionEnd> {
@@ -110,7 +110,7 @@ function pumpInput(stream: CommandStream, filter: SessionOptions["filter"], onDe
     stdin.pause();
     stream.write(passed.data).then(
       () => stdin.resume(),
-      // The command has ended or the connection has: whoever waits for its end hears it.
+      // The command has ended or the connection has: the code that waits for its end is told.
       () => undefined,
     );
   };

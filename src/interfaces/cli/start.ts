@@ -38,7 +38,7 @@ export async function startServer(paths: Paths, options: StartOptions): Promise<
       if (await isListening(paths.socket)) return;
       mine ||= takeLock(paths.startLock);
       if (mine && exited === undefined) {
-        // Whoever held the lock before may have finished between the look and the lock.
+        // The process that held the lock before may have started the server between the look and the lock.
         if (await isListening(paths.socket)) return;
         exited = launch(paths, options);
       }

@@ -104,7 +104,7 @@ export async function runToEnd(around: Watching, interrupts: Interrupts, first: 
   }
 }
 
-/** Questions of its attempts are answered where it is watched. The keys are nobody else's; an interrupt stays one. */
+/** Questions of its attempts are answered where it is watched. Keys go to the questions alone; an interrupt stays one. */
 async function answerMeanwhile(around: Watching, experiment: string, progress: Progress): Promise<() => void> {
   const { client } = around;
   const attempts = async (): Promise<ReadonlySet<string>> => {

@@ -76,7 +76,7 @@ export class CommandStream {
   /** Goes away: the command is killed or kept, as it was opened. */
   close(): void {
     this.#intake.resume();
-    // Input that nobody takes any more would be sent before the farewell, and hold it up.
+    // Input that the command does not read any more would be sent before the close, and delay it.
     if (this.#socket.bufferedAmount > 0) this.#socket.terminate();
     else this.#socket.close(1000);
   }

@@ -12,7 +12,7 @@ export async function about({ store }: Parts, { row }: Call): Promise<Reply> {
 }
 
 /**
- * Sandboxes that may speak with each other. Attempts of experiments and the clones that judge them are nobody's siblings:
+ * Sandboxes that may speak with each other. Attempts of experiments and the clones that judge them are siblings of no sandbox:
  * what they are compared by must be their own.
  */
 export function areSiblings(one: SandboxRow, other: SandboxRow): boolean {

@@ -70,7 +70,7 @@ export class Conversations {
     return { status: 200, body: { ok: true } };
   }
 
-  /** One that is not there and one of another project are told apart by nobody inside. */
+  /** A sandbox gets the same answer for a sibling that does not exist and for one of another project. */
   async #sibling(row: SandboxRow, reference: string): Promise<SandboxRow> {
     if (reference === "self" || reference === row.id || reference === row.name) return row;
     const found = (await this.#store.sandboxes.get(reference)) ?? (await this.#store.sandboxes.find({ name: reference }));

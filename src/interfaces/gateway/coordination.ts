@@ -75,7 +75,7 @@ export class Coordination {
   asked(sandbox: string, message: string): { from: Party; message: Message } {
     const exchange = this.#open.get(message);
     if (exchange === undefined || exchange.to.id !== sandbox || !exchange.ready)
-      throw new VivError("not_found", `No message ${message} waits for an answer.`, { remedy: "Whoever sent it may have given up." });
+      throw new VivError("not_found", `No message ${message} waits for an answer.`, { remedy: "The sandbox that sent it may have given up." });
     return exchange;
   }
 
@@ -85,7 +85,7 @@ export class Coordination {
     this.#open.delete(message);
   }
 
-  /** The sandbox has ended: nobody waits for it any longer. */
+  /** The sandbox has ended: its siblings stop waiting for it. */
   forget(sandbox: string): void {
     for (const { from, to, answered } of this.#open.values()) {
       if (from.id === sandbox || to.id === sandbox) answered.reject(new VivError("not_running", `Sandbox ${to.name} has ended.`));
@@ -112,7 +112,7 @@ export class Coordination {
       expiresAt: new Date(now + timeoutMs).toISOString(),
     };
     const exchange: Exchange = { message, from, to, answered: Promise.withResolvers<unknown>(), ready: false, read: false };
-    // Somebody may end it before anybody waits.
+    // It may be ended before a caller waits for it.
     exchange.answered.promise.catch(() => undefined);
     this.#open.set(message.id, exchange);
     return exchange;
@@ -168,7 +168,7 @@ function seen(exchanges: readonly Exchange[]): Message[] {
 async function patiently({ to, answered }: Exchange, { timeoutMs, signal }: RequestOptions): Promise<unknown> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new VivError("timeout", `${to.name} did not answer within ${timeoutMs / 1000} s.`)), timeoutMs);
-  const gone = (): void => reject(new VivError("cancelled", "Whoever asked has gone."));
+  const gone = (): void => reject(new VivError("cancelled", "The caller that asked has gone."));
   signal.addEventListener("abort", gone, { once: true });
   try {
     return await Promise.race([answered.promise, promise]);

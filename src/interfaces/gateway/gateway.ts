@@ -70,7 +70,7 @@ export class Gateway implements Doors {
     server.on("upgrade", (_, socket) => socket.destroy());
     // Only a server that was killed leaves one.
     rmSync(path, { force: true });
-    // Process 1 is another user; nobody else gets into the folders above.
+    // Process 1 is another user; no further user can enter the folders above.
     server.listen({ path, backlog: LIMITS.gatewayConnections, readableAll: true, writableAll: true });
     this.#doors.set(sandbox, server);
   }

@@ -12,7 +12,7 @@ export interface Request {
   readonly query: Readonly<Record<string, string>>;
   /** Undefined where there is none. */
   readonly body: unknown;
-  /** Whoever asked is gone. */
+  /** Aborted when the caller is gone. */
   readonly signal: AbortSignal;
 }
 

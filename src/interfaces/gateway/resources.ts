@@ -54,7 +54,7 @@ export class Resources {
     this.#closing.abort();
   }
 
-  /** Carries out what a person grants, also when nobody asks again. */
+  /** Carries out what a person grants, also when the sandbox does not ask again. */
   #watch(approval: string): void {
     if (this.#watched.has(approval)) return;
     this.#watched.add(approval);

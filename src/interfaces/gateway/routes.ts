@@ -147,7 +147,7 @@ export class GatewayRoutes implements Routes {
   }
 }
 
-/** Long actions take the policy long, and everybody waits for it. */
+/** The policy takes long for long actions, and the server does nothing else meanwhile. */
 function weightOf(body: unknown): number {
   return 1 + Math.floor((JSON.stringify(body) ?? "").length / 2048);
 }
@@ -167,7 +167,7 @@ function match(pattern: readonly string[], path: readonly string[]): Record<stri
   return named;
 }
 
-/** Routes without it name somebody else on purpose. */
+/** Routes without it name another sandbox on purpose. */
 function isOwn(row: SandboxRow, given: string | undefined): boolean {
   return given === undefined || given === "self" || given === row.id || given === row.name;
 }

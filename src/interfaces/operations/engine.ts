@@ -248,7 +248,7 @@ async function prune(engine: EngineParts, all: boolean): ReturnType<Handlers["pr
   const before = await parts.store.snapshots.count();
   for (const row of rows) {
     await sandboxes.remove(row.id).catch((error: unknown) => {
-      // Somebody else was quicker.
+      // Another caller was quicker.
       if (!(error instanceof VivError) || error.code !== "not_found") throw error;
     });
   }

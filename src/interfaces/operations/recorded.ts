@@ -80,7 +80,7 @@ function beforeCreate(input: ParsedOf<"createSandbox">): Told | undefined {
   return opensSandbox(input) ? { action: "sandbox.open", target: name ?? project, details } : undefined;
 }
 
-/** Whether it is open wider than one about which nobody said anything. */
+/** Whether the new sandbox is more open than one without any options. */
 function opensSandbox({ network, unwalled, yolo }: ParsedOf<"createSandbox">): boolean {
   return (network ?? "off") !== "off" || unwalled === true || (yolo ?? 0) > DEFAULT_YOLO;
 }
@@ -212,7 +212,7 @@ export const RECORDED_STREAMS: {
     },
     often: true,
   },
-  // Whoever only listens does nothing.
+  // A caller that only listens changes nothing.
   attach: { act: (_, id, stdin) => (stdin ? { action: "command.attach", target: id } : undefined) },
   // Bytes between a person's program and one inside, as often as a page in a browser asks for them.
   dial: LOOKS,

@@ -11,7 +11,7 @@ type Subject = Pick<SandboxRow, "id" | "name" | "currentSnapshot">;
 type Work<Input extends readonly unknown[], Output> = (...input: Input) => Promise<Output>;
 
 const SANDBOX_ID = /^sbx[0-9a-z]{26}$/;
-const NOBODY = { id: null, name: "", currentSnapshot: null } as const;
+const NO_SANDBOX = { id: null, name: "", currentSnapshot: null } as const;
 
 export class Recording {
   readonly #audit: Audit;
@@ -33,7 +33,7 @@ export class Recording {
     const table = rules as Readonly<Record<string, Rule<readonly unknown[], unknown> | undefined>>;
     const wrapped = Object.entries(works as Record<string, Work<readonly unknown[], unknown>>).map(([name, work]) => {
       const rule = table[name];
-      if (rule === undefined) throw new VivError("internal", `Nobody has said whether ${name} is recorded.`);
+      if (rule === undefined) throw new VivError("internal", `The table of recorded operations has no row for ${name}.`);
       return [name, this.#wrap(rule, work, reference)];
     });
     return Object.fromEntries(wrapped) as object;
@@ -67,9 +67,9 @@ export class Recording {
   }
 
   /** What it is about; undefined where there is no such sandbox: the work says so, and nothing was done. */
-  #subject(reference: string | undefined, later: boolean): () => Promise<Subject | typeof NOBODY | undefined> {
-    if (reference === undefined) return async () => NOBODY;
-    // Nobody else ever gets an id, so that there is time to look what belongs to it.
+  #subject(reference: string | undefined, later: boolean): () => Promise<Subject | typeof NO_SANDBOX | undefined> {
+    if (reference === undefined) return async () => NO_SANDBOX;
+    // An id is never used twice, so the sandbox can be looked up later.
     if (later && SANDBOX_ID.test(reference))
       return () => this.#find(reference).catch(() => ({ id: reference, name: reference, currentSnapshot: null }));
     // Before the work, which may be its removal.
@@ -83,13 +83,13 @@ export class Recording {
     input: Input,
   ): Promise<Output> {
     const first = before?.(...input);
-    const entry = async (): Promise<AuditEntry | undefined> => first && entryOf(first, NOBODY);
+    const entry = async (): Promise<AuditEntry | undefined> => first && entryOf(first, NO_SANDBOX);
     // Cut short it leaves nothing, so that it need not wait.
     if (widens?.(...input) === true) await this.#before(entry, true);
     else if (first !== undefined) this.#audit.noteLater(entry, "at once");
     const output = await this.#watched(work, input, entry);
-    // Whoever has an answer finds it in the trail, whatever happens to the server.
-    await Promise.all(made(output, ...input).map((told) => this.#audit.noteFirst(entryOf(told, NOBODY))));
+    // Once the caller has its answer, the record is in the trail, also if the server is killed.
+    await Promise.all(made(output, ...input).map((told) => this.#audit.noteFirst(entryOf(told, NO_SANDBOX))));
     return output;
   }
 
@@ -116,7 +116,7 @@ export class Recording {
   }
 }
 
-function entryOf({ action, target, details = {}, sandbox }: Told, subject: Subject | typeof NOBODY): AuditEntry {
+function entryOf({ action, target, details = {}, sandbox }: Told, subject: Subject | typeof NO_SANDBOX): AuditEntry {
   const given = Object.entries(details).filter((pair): pair is [string, AuditEntry["arguments"]] => pair[1] !== undefined);
   return {
     actor: OWNER,

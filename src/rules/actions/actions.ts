@@ -1,6 +1,6 @@
 /**
- * Where an action of an agent is decided. A verdict is recorded before anybody hears it, so what can't be recorded is refused. What the
- * policy asks about is put to a person; the agent tries again, and an approval lets it through once.
+ * Decides actions of agents. The server records a verdict before it answers the agent, so an action that can't be recorded is refused.
+ * Where the policy says ask, a person gets a question. The agent tries again later, and an approval lets the action through once.
  */
 import type { Approvals, Question } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
@@ -42,15 +42,15 @@ export class Actions {
     if (answer.verdict !== "ask" || answer.approval === null || input.wait === 0) return answer;
     const { id } = answer.approval;
     const waited = await this.#parts.approvals.wait(id, AbortSignal.any([signal, AbortSignal.timeout(input.wait * 1000)]));
-    // Nobody would hear that it may be done: the approval stays for whoever tries again.
-    if (signal.aborted) throw new VivError("cancelled", "Whoever asked is gone.");
+    // The caller is gone and would not get the answer: the approval stays for the next try.
+    if (signal.aborted) throw new VivError("cancelled", "The caller that asked is gone.");
     if (waited.state === "waiting") return answer;
     const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
     if (waited.state !== "expired") return this.#once(now, input);
     return this.#settle(
       now,
       input.action,
-      denied(answer, `deadline of ${id}`, "Nobody answered by the deadline; tried again, it is asked anew."),
+      denied(answer, `deadline of ${id}`, "No person answered by the deadline. Try the action again to ask anew."),
     );
   }
 
@@ -79,7 +79,7 @@ export class Actions {
     return { ...decision, approval: shownQuestion(asked) };
   }
 
-  /** What can't be judged is denied. */
+  /** An action that can't be judged is denied. */
   async #judge(row: SandboxRow, action: PolicyAction): Promise<PolicyDecision> {
     try {
       const policy = await this.policy(row);
@@ -122,7 +122,7 @@ function denied({ parts }: Pick<PolicyDecision, "parts">, rule: string, reason: 
   return { verdict: "deny", rule, reason, parts };
 }
 
-/** Bound to the exact action: a question that a sandbox words itself never stands for one. */
+/** The answer is bound to the exact action. A question in the sandbox's own words never counts as an approval of an action. */
 function questionOf(row: SandboxRow, action: PolicyAction, decision: PolicyDecision, reason: string | undefined): Question {
   return {
     sandbox: row.id,

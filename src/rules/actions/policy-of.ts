@@ -28,7 +28,7 @@ export async function alwaysIn(approvals: Approvals, project: string): Promise<P
   return (await approvals.rules(project)).flatMap(({ action }) => (action === undefined ? [] : [action]));
 }
 
-/** A person's choice for the sandbox, else the project's, else what everybody has. */
+/** A person's choice for the sandbox, else the project's, else the default. */
 function chosen({ level, yolo, role }: Autonomy, config: PolicyConfig): Parameters<typeof effectivePolicy>[0] {
   if (level !== null) return { role, level };
   if (yolo !== null) return { role, yolo };

@@ -1,4 +1,4 @@
-/** The queue of questions for a person. Kept over restarts; silence is a denial, and what was asked can be asked again. */
+/** The queue of questions for a person. It is kept over restarts. A question without an answer is denied, and can be asked again. */
 import { createHash } from "node:crypto";
 import type { Audit } from "../audit/audit.ts";
 import type { Approval } from "../../base/schema/approval.ts";
@@ -63,7 +63,7 @@ export class Approvals {
         arguments: {},
         label: "DENIED",
         rule: "approver token",
-        reason: "Somebody without the token tried to answer a question or to change what agents may do.",
+        reason: "A caller without the approver's token tried to answer a question or to change what agents may do.",
         sandbox: null,
         snapshot: null,
       });
@@ -126,7 +126,7 @@ export class Approvals {
     }
   }
 
-  /** A person's answer. An approval that nobody can find again is none: it is there with its record, or not at all. */
+  /** A person's answer. The approval and its audit record are written together or not at all. */
   async answer(id: string, answer: "once" | "always" | "deny", approver: string): Promise<Approval> {
     this.requireApprover(approver);
     const asked = await this.inspect(id);
@@ -205,14 +205,14 @@ export class Approvals {
     for (const one of await this.list(false)) this.#expireInTime(one);
   }
 
-  /** Silence is recorded when it has lasted long enough, also where nobody looks. */
+  /** The server records that a deadline has passed, also where no caller waits for the answer. */
   #expireInTime(asked: Approval): void {
     const { id, state } = asked;
     if (state !== "waiting" || this.#timed.has(id)) return;
     this.#timed.add(id);
     const expire = async (): Promise<void> => {
       this.#timed.delete(id);
-      // Where that fails, whoever looks at the question next does it.
+      // Where that fails, the next call that reads the question does it.
       const now = await this.inspect(id).catch(() => undefined);
       if (now !== undefined) this.#expireInTime(now);
     };
@@ -226,9 +226,9 @@ export class Approvals {
   async #lapse(id: string): Promise<Approval> {
     const actor = { kind: "server", name: "approvals" } as const;
     try {
-      return await this.#end(id, "expired", {}, { actor, label: "DENIED", reason: "Nobody answered by the deadline." });
+      return await this.#end(id, "expired", {}, { actor, label: "DENIED", reason: "No person answered by the deadline." });
     } catch (error) {
-      // Somebody else looked at it in the same moment.
+      // Another call ended the question in the same moment.
       const now = await this.#store.approvals.get(id);
       if (now === undefined || now.state === "waiting") throw error;
       return now;

@@ -1,4 +1,4 @@
-/** Who may answer: whoever has the token of a file that only the server's user can read. */
+/** Who may answer questions: a caller that sends the token from a file that only the server's user can read. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { VivError } from "../../base/schema/errors.ts";

@@ -1,4 +1,4 @@
-/** A question of a request that waits for its answer: a person is asked, and a yes is used at once. */
+/** A request that waits while a person is asked. An approval is used at once by the request that waits. */
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { Approvals, Question } from "./approvals.ts";
@@ -7,7 +7,7 @@ export type PersonsAnswer =
   | { readonly answer: "yes" | "no" | "none yet"; readonly approval: string }
   /** So many questions of the sandbox wait that it gets no more. */
   | { readonly answer: "too many"; readonly waiting: number }
-  /** Another request has used the yes: it is to be asked anew. */
+  /** Another request has used the approval: the person must be asked again. */
   | { readonly answer: "again" };
 
 /** `patience` ends the waiting, `signal` says that the one who asks is gone. */
@@ -24,7 +24,7 @@ export async function askPerson(
   const { id: approval } = await approvals.ask(question);
   told?.();
   const { state } = await approvals.wait(approval, patience);
-  // A yes whose request has ended stays for the next one.
+  // The request has ended: the approval stays for the next one.
   if (signal?.aborted !== true && (await approvals.use(question))) return { answer: "yes", approval };
   if (state === "denied" || state === "expired") return { answer: "no", approval };
   return patience.aborted ? { answer: "none yet", approval } : { answer: "again" };

@@ -1,6 +1,7 @@
 /**
- * The newest record, noted beside the database: whoever cuts records off its end does not match the note any more. It is written
- * over in place, in one piece far smaller than a sector, so that no crash leaves half of one; and it needs no space on a full disk.
+ * The newest record, noted in a file beside the database: if records are cut off the end of the chain, the note does not match any
+ * more. The file is overwritten in place, in one piece far smaller than a sector: no crash leaves half a note, and a full disk is no
+ * obstacle.
  */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 

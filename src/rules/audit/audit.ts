@@ -1,6 +1,6 @@
 /**
- * The audit trail. Records wait for each other and are written together, so that thousands a second are durable. Whoever must not act
- * without a record waits for it; whoever only reports does not, and what can't be written then is kept and tried again.
+ * The audit trail. Records are collected and written together, so that thousands a second are durable. A caller that must not act
+ * without a record waits for it. A caller that only reports does not wait: a report that can't be written is kept and tried again.
  */
 import { setImmediate as immediate } from "node:timers/promises";
 import type { AuditEntry, AuditRecord, AuditReport } from "../../base/schema/audit.ts";
@@ -44,7 +44,7 @@ export class Audit {
   #writing: Promise<void> | undefined;
   #lost = 0;
   readonly #soon: DeferredEntries;
-  /** Set while there are records that nobody waits for, and that are not on the disk for sure. */
+  /** Set while there are records that no caller waits for and that may not be on the disk yet. */
   #settling: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
 
@@ -61,7 +61,7 @@ export class Audit {
     this.#trail = new RecordChain(store, anchor, { reach, now, onBroken: (error) => onTrouble(error, 0) });
   }
 
-  /** Resolves once the record is durable. Whoever can't be recorded must not act: the error is theirs. */
+  /** Resolves once the record is durable. If it rejects, the caller must not act. */
   async record(entry: AuditEntry): Promise<AuditRecord> {
     if (this.#soon.isBusy) await this.#soon.flush();
     if (this.#isFull) throw full();
@@ -84,7 +84,7 @@ export class Audit {
     return result;
   }
 
-  /** For what is only told: nobody waits, and nothing is refused for it. */
+  /** Reports something. The caller does not wait, and nothing is refused if the record can't be written. */
   note(entry: AuditEntry): void {
     if (this.#soon.isBusy) this.noteLater(async () => entry, "at once");
     else this.#tell(this.#dated(entry));
@@ -212,7 +212,7 @@ export class Audit {
     }
   }
 
-  /** Reads all of it. `noted` is a record as somebody has kept it elsewhere. */
+  /** Reads the whole chain. `noted` is a record that a person noted elsewhere. */
   async verify(noted?: Anchor): Promise<AuditReport> {
     await this.#written();
     return this.#trail.verify(noted);

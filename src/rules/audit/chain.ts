@@ -1,4 +1,4 @@
-/** The chain of records: hashes over a text that is the same for the same record, whoever writes it. */
+/** The chain of records: hashes over a text that is the same for the same record, whatever program writes it. */
 import { hash as digest } from "node:crypto";
 import type { AuditRecord } from "../../base/schema/audit.ts";
 

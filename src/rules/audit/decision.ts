@@ -1,4 +1,4 @@
-/** What an agent reports of itself, as the audit trail keeps it: who it is says the channel, never the report. */
+/** What an agent reports of itself, as the audit trail keeps it. The channel says which agent it is, never the report. */
 import type { z } from "zod";
 import type { AuditEntry, Decision } from "../../base/schema/audit.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";

@@ -1,8 +1,8 @@
-/** What is told a moment later, together: whoever does something often does not wait for its record to be put together. */
+/** Audit entries that are made a moment later, several together, so that a frequent operation does not wait for its entry. */
 import type { AuditEntry } from "../../base/schema/audit.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
-/** An entry, once somebody has time for it; none where there is nothing to tell. */
+/** Makes the entry when the server has time for it; undefined where there is nothing to record. */
 export type DeferredEntry = () => Promise<AuditEntry | undefined>;
 
 interface Listener {

@@ -27,8 +27,8 @@ export class RecordChain {
   readonly #anchor: AnchorFile;
   readonly #options: RecordChainOptions;
   /**
-   * The end of the chain, also of a transaction under way. This server is the only one that writes: what somebody takes off the end
-   * is missed by the next record.
+   * The end of the chain, also of a transaction under way. Only this server writes: if records are removed from the end, the next record
+   * finds that they are missing.
    */
   #tip: Tip | undefined;
   #committed = START;
@@ -103,7 +103,7 @@ export class RecordChain {
     this.#options.reach("audit.anchor");
   }
 
-  /** Reads all of it. `noted` is a record as somebody has kept it elsewhere. */
+  /** Reads the whole chain. `noted` is a record that a person noted elsewhere. */
   async verify(noted?: Anchor): Promise<AuditReport> {
     const known = noted === undefined ? [this.#committed] : [this.#committed, noted];
     return verifyTrail(this.#store, this.#anchor.read(), known);

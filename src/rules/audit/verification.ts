@@ -22,7 +22,7 @@ export async function verifyTrail(store: Read, beside: Anchor | undefined, other
     records += page.length;
     newest = page.at(-1)?.hash ?? newest;
     if (page.length < LIMITS.auditPage) break;
-    // A long trail does not keep everybody else waiting.
+    // Other work of the server goes on while a long chain is read.
     await immediate();
   }
   const last = Math.max(0, ...noted.map(({ sequence }) => sequence));

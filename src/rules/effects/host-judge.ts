@@ -1,4 +1,4 @@
-/** The policy's say in the proxy. What it denies is refused; what it asks about waits for a person, and a yes is used once. */
+/** Asks the policy about hosts for the proxy. The proxy refuses a host that the policy denies. Where the policy says ask, the connection waits for a person, and an approval lets one connection through. */
 import type { Approvals, Question as Asking } from "../approvals/approvals.ts";
 import { askPerson } from "../approvals/asking.ts";
 import { describe } from "../../base/host/log.ts";
@@ -81,7 +81,7 @@ export class HostJudge implements Judge {
     try {
       return (await this.#policy(await this.#row(session)))(host, isNamed(ruling)).verdict === "allow";
     } catch {
-      // What can't be judged is not let out.
+      // A connection that can't be judged is refused.
       return false;
     }
   }
@@ -163,7 +163,7 @@ function refused(id: string, { rule }: Asking): Denied {
   return deny("policy", `A person was asked (${id}), and the answer is no.`, "Go on without it.", rule ?? undefined);
 }
 
-/** A yes is for this place; `always` is for the host, on whatever ports the network's rules open. */
+/** An approval counts for this host and port; `always` counts for the host, on every port that the network rules open. */
 function askingOf({ id, name, project }: SandboxRow, { host, port }: Question, { rule, reason }: Judgement): Asking {
   const place = { kind: "host", host, port } as const;
   const action = { kind: "host", host } as const;

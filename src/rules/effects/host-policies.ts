@@ -11,7 +11,7 @@ import type { PolicyRule } from "../../base/schema/policy.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
-/** `named` is a host that somebody entitled to it has named already, in `network.allow` or `network.private`. */
+/** `named` is a host that the user's config or a trusted project already names, in `network.allow` or `network.private`. */
 export type HostPolicy = (host: string, named: boolean) => Judgement;
 
 /** Sandboxes of one project mostly share theirs. */

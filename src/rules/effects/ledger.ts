@@ -1,6 +1,6 @@
 /**
- * The ledger of what sandboxes may have changed outside. An entry is durable before its request is sent. Where effects are held, a
- * person is asked about exactly this request, body included; a yes is used once.
+ * The ledger of requests by which sandboxes may have changed something outside. An entry is durable before its request is sent. Where
+ * effects are held, a person is asked about exactly this request, body included, and an approval sends it once.
  */
 import type { Approvals, Question } from "../approvals/approvals.ts";
 import { describe, type Logger } from "../../base/host/log.ts";
@@ -105,7 +105,7 @@ export class Ledger implements EffectRecords {
     return deny("effect_denied", `A person was asked (${asked.id}), and the answer is no.`, "Go on without it.");
   }
 
-  /** The yes is used up by now: whatever happens from here on, the request is sent once at most. */
+  /** The approval is already marked as used, so the request is sent at most once, also if the server fails now. */
   async #allowed(entry: Effect): Promise<Receipt> {
     this.#reach("effect.allowed");
     const asked = (await this.#store.effects.list({ sandbox: entry.sandbox }, { limit: LOOKED_THROUGH })).find(

@@ -1,4 +1,4 @@
-/** Makes the proxy with all that decide and record what goes out. What can't be recorded does not go out. */
+/** Makes the proxy and the parts that decide and record its requests. A request that can't be recorded is not sent. */
 import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import { listeningPorts } from "../../base/host/listening.ts";

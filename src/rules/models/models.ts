@@ -105,7 +105,7 @@ export class Models {
         if (busy.requests === 0) this.#busy.delete(sandbox);
       }
     } catch (error) {
-      // Whoever hung up needs no answer.
+      // The program inside has hung up and needs no answer.
       if (!response.destroyed) refuse(response, shape, this.#refusal(sandbox, error));
     }
   }
@@ -136,7 +136,7 @@ export class Models {
       this.#parts.touch(sandbox);
       // An error costs nothing. Whatever else was sent may have been carried out, however it ended.
       const counted = status === undefined ? sent : status < 300;
-      // Whoever hangs up before a whole answer does not keep the provider from writing it.
+      // A program that hangs up early does not stop the provider from writing, and billing, the whole answer.
       const elapsedMs = status === undefined && gone.signal.aborted && billed?.streamed === false ? Infinity : performance.now() - began;
       if (billed !== undefined) await booking?.settle(counted ? usage.tokens(billed, elapsedMs) : NO_TOKENS);
     }
@@ -151,7 +151,7 @@ export class Models {
     return { url, shape, key, placeholder: kept?.placeholder ?? "", header: [header.slice(0, colon).toLowerCase(), value] };
   }
 
-  /** A key that is missing or bound elsewhere is the user's to set right, not the request's. */
+  /** Where the key is missing or bound to another host, the user has to set it; the request is not at fault. */
   #key(secret: string, to: Destination): string {
     try {
       return this.#parts.secrets.valueFor(secret, to);
@@ -181,7 +181,7 @@ export class Models {
     }
   }
 
-  /** What went wrong here is no business of programs inside. */
+  /** Programs inside are not told about faults of the server. */
   #refusal(sandbox: string, error: unknown): VivError {
     if (error instanceof VivError && !HIDDEN.includes(error.code)) return error;
     this.#parts.log.warn("a request to a model API", { sandbox, error: describe(error) });

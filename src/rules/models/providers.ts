@@ -25,7 +25,7 @@ export function providersOf(config: ModelsConfig): Map<string, KnownProvider> {
       const address = URL.parse(url ?? ADDRESSES[name] ?? "");
       if (address === null)
         throw new VivError("config_invalid", `models.${name} has no url.`, { remedy: `Add models.${name}.url to the user config.` });
-      // A key on a wire that anybody reads is no secret any more.
+      // Plain HTTP would show the key to every machine on the way.
       const safe = address.protocol === "https:" || LOOPBACK.includes(address.hostname);
       if (!safe || address.username !== "" || address.password !== "" || address.search !== "" || address.hash !== "")
         throw new VivError("config_invalid", `The address of models.${name} must begin with https:// and hold no login.`);

@@ -13,7 +13,7 @@ export interface MaximumCost {
   readonly outputTokens: number;
   /** Of a faster tier. */
   readonly factor: number;
-  /** Written event by event: it ends with whoever reads it. */
+  /** The answer is written event by event, and the provider stops when the reader hangs up. */
   readonly streamed: boolean;
 }
 

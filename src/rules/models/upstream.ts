@@ -70,7 +70,7 @@ export async function passOn(
   { target, usage, hideUsage }: { target: Target; usage: UsageReader; hideUsage: boolean },
 ): Promise<void> {
   const status = answer.statusCode ?? 502;
-  // Followed, it would carry the key to an address that nobody configured.
+  // A redirect would carry the key to an address that the user did not configure.
   if (status >= 300 && status < 400) {
     answer.destroy();
     throw new VivError("model_unreachable", "The model API sends requests elsewhere.");
@@ -123,7 +123,7 @@ function isUsageAlone(data: unknown): boolean {
 }
 
 function drained(response: ServerResponse): Promise<void> {
-  // Whoever has hung up drains nothing, and says so once.
+  // A client that has hung up never drains, but closes once.
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {

@@ -1,4 +1,4 @@
-/** Which addresses are the public internet. Everything else needs the user's own word; metadata services never get it. */
+/** Which addresses are the public internet. The user has to open every other address; metadata services are never opened. */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 
@@ -28,7 +28,7 @@ const CLOSED = list(
     "224.0.0.0/4",
     "240.0.0.0/4",
   ],
-  // Teredo and 6to4 hide an IPv4 address and a relay nobody knows.
+  // Teredo and 6to4 hide an IPv4 address and an unknown relay.
   ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
 );
 const GLOBAL = list([], ["2000::/3"]);

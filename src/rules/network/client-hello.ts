@@ -60,7 +60,7 @@ function readBody(body: Reader): Hello {
     const type = extensions.number(2);
     const content = extensions.vector(2);
     if (type !== SERVER_NAME) continue;
-    // Of two names nobody knows which one the server takes.
+    // Where there are two names, it is not known which one the server takes.
     if (seen) return OTHER;
     seen = true;
     name = readServerName(new Reader(content));

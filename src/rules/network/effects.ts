@@ -31,7 +31,7 @@ export async function readHeld(session: Session, request: IncomingMessage, ended
   const chunks: Buffer[] = [];
   let bytes = 0;
   void ended.then(() => (session.heldBytes -= bytes));
-  // Whoever sends too much is still told so.
+  // A client that sends too much still gets the refusal.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     session.heldBytes += chunk.length;

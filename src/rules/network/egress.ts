@@ -118,7 +118,7 @@ export class Egress {
       server.listen({ path, backlog: LIMITS.egressConnections * 4 }, resolve);
     });
     server.on("error", (error) => this.#log.warn("the proxy of a sandbox", { sandbox, error: describe(error) }));
-    // Process 1 is another user; nobody else gets into the folders above.
+    // Process 1 is another user; no further user can enter the folders above.
     chmodSync(path, 0o666);
     const ports = this.#portsOf(rules);
     this.#doors.set(sandbox, { session, server, folder, ports });
@@ -204,7 +204,7 @@ export class Egress {
     for (const { session } of this.#doors.values()) {
       if (session.exhausted) session.cutUnless(() => false);
       await this.#gate.cutFallen(session).catch((error: unknown) => {
-        // What can't be judged is not let out.
+        // Connections that can't be judged are closed.
         this.#log.warn("open connections could not be judged", { sandbox: session.sandbox, error: describe(error) });
         session.cutUnless(() => false);
       });

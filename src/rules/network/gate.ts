@@ -42,7 +42,7 @@ export interface NetworkRecord extends Question {
   readonly ended?: { readonly sentBytes: number; readonly receivedBytes: number };
 }
 
-/** Who has a say after the rules: the policy, and the people it asks. */
+/** Decides after the rules: the policy, and the people it asks. */
 export interface Judge {
   /** Undefined leaves it at the ruling. A person may be asked, which takes as long as that takes. */
   judge(session: Session, question: Question, ruling: Allowed, signal: AbortSignal | undefined): Promise<Ruling | undefined>;
@@ -50,7 +50,7 @@ export interface Judge {
   opens(session: Session, question: Question, signal: AbortSignal | undefined): Promise<"opened" | Denied | undefined>;
   /** Whether it lets a host through by itself; no person is asked. */
   lets(session: Session, host: string, ruling: Allowed): Promise<boolean>;
-  /** Which open connections may stay, as things are now; nobody is asked. */
+  /** Which open connections may stay by the present policy; no person is asked. */
   standing(session: Session): Promise<(host: string, port: number, ruling: Allowed) => boolean>;
 }
 
@@ -62,7 +62,7 @@ export interface GateOptions {
   readonly ownPorts: () => readonly number[];
   /** Addresses of this machine: what listens there is no more for a sandbox than what listens on loopback. */
   readonly ownAddresses?: (() => readonly string[]) | undefined;
-  /** Whether somebody listens on a port of this machine, to tell it to who asks for loopback. */
+  /** Whether a program listens on a port of the real machine; a client that asks for loopback is told so. */
   readonly listens: (port: number) => boolean;
   readonly judge?: Judge | undefined;
   /** Opens TLS to hosts that a secret belongs to; there once the server has its secrets. */
@@ -142,7 +142,7 @@ export class Gate {
     return found?.wants(host, port) === true ? found : undefined;
   }
 
-  /** What the rules say now, without asking or telling anybody. */
+  /** What the rules say now. No person is asked, and nothing is recorded. */
   ruling(session: Session, host: string, port: number): Ruling {
     return decide(session.rules, [...this.#options.opened, ...session.opened], host, port);
   }
@@ -270,7 +270,7 @@ function dial(address: string, port: number, withinMs: number, signal: AbortSign
     const { socket } = outside;
     const stop = (): void => void socket.destroy();
     const timer = setTimeout(stop, withinMs);
-    // Whoever hangs up leaves nothing behind that still tries.
+    // When the client hangs up, the attempt to connect ends.
     signal?.addEventListener("abort", stop);
     const done = (result: OutsideConnection | undefined): void => {
       clearTimeout(timer);

@@ -66,7 +66,7 @@ export class HttpProxy implements HttpTaker {
     this.#server.on("request", (request, response) => void this.#request(request, response));
     this.#server.on(
       "connect",
-      // What can't be judged is not let out, and takes nobody else with it.
+      // A request that can't be judged is refused. Other connections go on.
       (request: IncomingMessage, socket: Duplex, head: Buffer) =>
         void this.#connect(request, socket as Socket, head).catch(() => socket.destroy()),
     );
@@ -159,7 +159,7 @@ export class HttpProxy implements HttpTaker {
     exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
   }
 
-  /** A yes to a tunnel counts for one plain request, and for all in TLS: unopened, it would carry as many. */
+  /** An approval of a tunnel counts for one plain request, or for all requests in its TLS connection. */
   async #ruling(guest: Guest, question: Question, signal: AbortSignal): Promise<Ruling> {
     const { leave } = guest;
     if (guest.only?.interceptor !== undefined) return this.#gate.permit(guest.session, question, signal, leave);

@@ -1,6 +1,6 @@
 /**
  * A connection to the outside. Node gives every 64 KiB memory of their own, and collecting that costs more than moving the bytes:
- * here two pieces of memory take turns, and a piece is read into again once whoever got it has let it go.
+ * here two pieces of memory take turns, and a piece is read into again once its receiver has called `done`.
  */
 import { connect, type Socket } from "node:net";
 
@@ -38,7 +38,7 @@ export class OutsideConnection {
     for (const [chunk, index] of this.#waiting.splice(0)) this.#hand(chunk, index);
   }
 
-  /** False stops reading: the next piece is still with somebody. */
+  /** False stops reading: the receiver still uses the next piece. */
   #read(length: number): boolean {
     const index = this.#turn;
     const next = index === 0 ? 1 : 0;

@@ -40,7 +40,7 @@ export class Lookups {
     const until = performance.now() + LIMITS.egressResolveMs;
     while (!this.#underWay.has(host) && this.#underWay.size >= LIMITS.egressResolving) {
       await Promise.race(this.#underWay.values()).catch(() => undefined);
-      // Nobody waits for it any more.
+      // No request waits for it any more.
       if (performance.now() > until) return [];
     }
     const known = this.#underWay.get(host);

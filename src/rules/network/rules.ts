@@ -1,4 +1,4 @@
-/** What a sandbox's rules say of a host and port. Pure: nothing is asked of anybody, so a denied name causes no query. */
+/** What a sandbox's rules say of a host and port. A pure function: a denied name causes no query. */
 import type { HostRule, NetworkRules, PrivateHost } from "../../base/schema/network.ts";
 import { addressKind } from "./addresses.ts";
 import { isAddress, shownHost } from "./host.ts";

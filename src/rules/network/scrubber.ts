@@ -37,7 +37,7 @@ export class Scrubber {
     const data = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     const open = data.length - Math.max(0, ...this.#needles.map((needle) => beginning(data, needle)));
     this.#star(data, open);
-    // The memory of the chunk is somebody else's in a moment.
+    // The caller uses the memory of the chunk again after this call.
     this.#held = Buffer.from(data.subarray(open));
     return data.subarray(0, open);
   }

@@ -33,7 +33,7 @@ export interface HttpTaker {
   ): void;
 }
 
-/** What was allowed, and where it leads if somebody dialled already. */
+/** The ruling, and the connection if one was made already. */
 interface Opened {
   readonly ruling: Allowed;
   readonly outside: OutsideConnection | undefined;
@@ -61,7 +61,7 @@ export async function tunnel(gate: Gate, session: Session, request: TunnelReques
   await inspect(gate, session, request, opened, http);
 }
 
-/** A person may be asked: whoever hangs up before the answer must not use it up. Only where any protocol goes is an end no end yet. */
+/** A person may be asked. A client that hangs up before the answer must not use the approval. A half-closed connection counts as hung up, unless the host is open to any protocol. */
 async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<Opened | Denied> {
   const { host, port, client } = request;
   const ruling = gate.ruling(session, host, port);
@@ -95,7 +95,7 @@ async function isPlainRequest(gate: Gate, session: Session, request: TunnelReque
 /** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
 async function inspect(gate: Gate, session: Session, request: TunnelRequest, { outside, ruling }: Opened, http: HttpTaker): Promise<void> {
   const { host, port, client, protocol } = request;
-  // One that hangs up first must not stay open for nobody.
+  // If the client hangs up first, the connection to the host must not stay open.
   client.once("close", () => outside?.socket.destroy());
   const began = performance.now();
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);

@@ -167,7 +167,7 @@ function certificatesIn(path: string): string {
     if (!isAbsolute(path) || !statSync(path).isFile() || statSync(path).size > MOST_LIST_BYTES) return "";
     return (readFileSync(path, "latin1").match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? []).join("\n");
   } catch {
-    // A list that is not there has nobody on it.
+    // A list that does not exist names no authority.
     return "";
   }
 }

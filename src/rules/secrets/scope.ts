@@ -38,7 +38,7 @@ export class SecretScope {
 
   async #ask(row: SandboxRow, secret: Secret, signal: AbortSignal): Promise<Denied | undefined> {
     const approvals = this.#approvals;
-    if (approvals === undefined) return deny("secret_held", "Nobody can be asked now.", "Try again in a moment.");
+    if (approvals === undefined) return deny("secret_held", "No person can be asked now.", "Try again in a moment.");
     const question = questionOf(row, secret);
     const patience = AbortSignal.any([AbortSignal.timeout(this.#holdMs), signal]);
     for (;;) {

@@ -16,7 +16,7 @@ export class Sealing {
     this.#path = path;
   }
 
-  /** What is sealed opens only with the same context, so that nobody moves it to another row. */
+  /** What is sealed opens only with the same context, so that a sealed value can't be moved to another row. */
   seal(text: string, context: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv("aes-256-gcm", this.#readKey(true), nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(context));

@@ -1,6 +1,6 @@
 /**
- * The secrets of this machine's user. Sealed values lie in the store; here they are opened for one request at a time, by whoever
- * sends it to a host that the secret is bound to. Changes count from the next request on.
+ * The secrets of this machine's user. Sealed values lie in the store; the part of the server that sends a request opens them for that
+ * request alone, if it goes to a host that the secret is bound to. Changes count from the next request on.
  */
 import { randomBytes } from "node:crypto";
 import type { Approvals } from "../approvals/approvals.ts";
@@ -33,7 +33,7 @@ export interface SecretsOptions {
   readonly holdMs?: number;
 }
 
-/** Random letters are all there is in it: nobody can tell from it what it stands for. */
+/** A placeholder is random letters: it tells nothing about the secret. */
 const PLACEHOLDER_BYTES = 18;
 
 export class Secrets {

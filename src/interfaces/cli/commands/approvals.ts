@@ -35,7 +35,7 @@ export default command({
   name: "approvals",
   summary: "Show what waits for a person's answer, or answer it as it comes",
   details:
-    "Promotions that wait are among them. Answer with the command shown, or with one key each with --watch. What nobody answers by its deadline is denied; the action can be tried again. A promotion waits as long as its sandbox is there.",
+    "Promotions that wait are among them. Answer with the command shown, or with one key each with --watch. A question without an answer by its deadline is denied; the action can be tried again. A promotion waits as long as its sandbox is there.",
   examples: [
     ["viv approvals", "what waits, promotions too"],
     ["viv approvals prm4d5e6f", "one of them in full: of a promotion every file and risk"],

@@ -6,7 +6,7 @@ export default command({
   summary: "Open your shell in a sandbox",
   examples: [
     ["viv shell try", "your login shell, in this folder, in the clone"],
-    ["viv shell --user root try", "as root inside, who is nobody outside"],
+    ["viv shell --user root try", "as root inside, which has no rights outside"],
   ],
   options: { user: RUN_OPTIONS.user, cwd: RUN_OPTIONS.cwd, env: RUN_OPTIONS.env },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
