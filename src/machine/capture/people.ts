@@ -9,9 +9,9 @@ export interface Person {
   readonly home: string;
 }
 
-/** Services have homes such as / or /var/lib/x, which are no one's home folder. */
+/** Services have homes such as / or /var/lib/x, which are not home folders of people. */
 const FIRST_PERSON = 1000;
-const NOBODY = 65_534;
+const NOBODY_UID = 65_534;
 const NAMES_OF_HOMES = new Set(["home", "homes", "users", "Users"]);
 
 export function parsePeople(passwd: string): Person[] {
@@ -32,7 +32,7 @@ export function readPeople(): Person[] {
 export function homeFolders(people: readonly Person[], given: readonly string[] = []): string[] {
   const homes = new Set(["/root", ...given]);
   for (const person of people) {
-    const isPerson = person.uid === 0 || (person.uid >= FIRST_PERSON && person.uid !== NOBODY);
+    const isPerson = person.uid === 0 || (person.uid >= FIRST_PERSON && person.uid !== NOBODY_UID);
     if (isPerson && person.home !== "/") homes.add(person.home);
   }
   for (const name of listOrNone("/home")) homes.add(join("/home", name));

@@ -48,7 +48,7 @@ export class ProjectCapture implements Capture {
   readonly #volumes: Volumes;
   readonly #locks = new KeyedLocks();
   readonly #followed = new Map<string, Followed>();
-  /** Bases nobody needs but a project that has not changed since. */
+  /** Bases that no sandbox uses, kept for the next clone of a project that has not changed since. */
   readonly #forgotten = new Set<string>();
 
   constructor(host: CellHost, volumes: Volumes) {
@@ -74,7 +74,7 @@ export class ProjectCapture implements Capture {
     if (followed === undefined || followed.key !== JSON.stringify(request)) return this.#begin(request);
     const dirty = await Promise.all(followed.watches.map((watch) => watch.drain()));
     if (identify(followed.roots) !== followed.identity) return this.#begin(request);
-    // What was shared live and is gone can't be; nobody watches the inside of such a folder.
+    // What was shared live and is gone can't be; the inside of such a folder is not watched.
     if (!followed.live.every(({ path }) => isFolder(path))) return this.#begin(request);
     if (dirty.every((folders) => folders.length === 0)) return followed.base;
     if (dirty.some((folders) => folders === "all" || folders.length > MANY_FOLDERS)) return this.#begin(request);

@@ -85,7 +85,7 @@ export const environmentFile: Sanitiser = (text) =>
     })
     .join("\n");
 
-/** Accounts stay; nobody has a password. */
+/** Accounts stay, without their passwords. */
 export const shadow = (text: string): string =>
   text
     .split("\n")

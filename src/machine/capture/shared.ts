@@ -1,4 +1,4 @@
-/** Whether folders that sandboxes share live with reality moved since somebody last asked. */
+/** Whether folders that sandboxes share live with reality changed since the last call. */
 import type { CellHost } from "../../base/host/cell-host.ts";
 import type { SharedFolders } from "./capture.ts";
 import { Watching } from "./watching.ts";

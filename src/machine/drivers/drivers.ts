@@ -89,7 +89,7 @@ export interface CommandLog {
 
 export interface Usage {
   readonly memoryBytes: number | null;
-  /** The most it ever was; absent where nobody keeps it. */
+  /** The most it ever was; absent where the kernel does not keep it. */
   readonly peakMemoryBytes?: number | null;
   readonly cpuMs: number | null;
   readonly processes: number | null;

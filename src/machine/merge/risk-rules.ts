@@ -7,7 +7,7 @@ interface PathRule {
 
 /** Matched against the lower-case path. */
 export const RUNS_BY_ITSELF: readonly PathRule[] = [
-  { pattern: /(^|\/)\.envrc$/, why: "direnv runs it when somebody enters the folder." },
+  { pattern: /(^|\/)\.envrc$/, why: "direnv runs it when a person enters the folder." },
   { pattern: /(^|\/)\.(vscode|idea|fleet|zed)\//, why: "Editors run tasks and settings from it when the project is opened." },
   { pattern: /\.code-workspace$/, why: "Editors run tasks and settings from it when the project is opened." },
   { pattern: /(^|\/)\.devcontainer(\/|\.json$)/, why: "Editors build and run it when the project is opened." },

@@ -1,6 +1,6 @@
 /**
  * A private bare git store for one operation. Git sees contents that were taken out for it and trees that are listed to it,
- * never a folder that somebody else wrote, and no config, attribute, hook or filter but those written here.
+ * never a folder that another program wrote, and no config, attribute, hook or filter but those written here.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { appendFile, type FileHandle, mkdir, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -248,7 +248,7 @@ export class GitStore {
     return folder;
   }
 
-  /** Goes while nobody waits: removing files can take longer than making them. What stays, the next server removes. */
+  /** Removes it in the background, since removing files can take longer than making them. The next server removes what is left. */
   discard(): void {
     this.close().catch(() => undefined);
   }

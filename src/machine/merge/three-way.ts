@@ -56,7 +56,7 @@ function present(entries: readonly Entry[]): TreeEntry[] {
 
 /**
  * Trees of the changed files alone would make a folder that lost some files look as if it were gone, and git would move
- * other files after it. An empty file of a name that nobody has stands for what such a folder still holds.
+ * other files after it. An empty file with an unused name stands for what such a folder still holds.
  */
 class FolderMarkers {
   readonly #name = Buffer.from(`.vivarium-${randomBytes(16).toString("hex")}`);

@@ -9,7 +9,7 @@ import type { VolumeKeep, VolumeOrSnapshot } from "./volumes.ts";
 const FOLDERS = { volume: "volumes", snapshot: "snapshots", base: "bases", tip: "tips" } as const;
 export type Kind = keyof typeof FOLDERS;
 const KINDS = Object.keys(FOLDERS) as Kind[];
-/** What ids of each kind begin with: anything else in these folders was put there by somebody. */
+/** What ids of each kind begin with: anything else in these folders was put there by a person. */
 const PREFIXES = { volume: "sbx", snapshot: "snp", base: "bas", tip: "prj" } as const satisfies Record<Kind, string>;
 const ASIDE = [MAKING, TRASH, REPLACING];
 

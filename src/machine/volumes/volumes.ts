@@ -9,7 +9,7 @@
  *   slots.json                     which folders of the machine the slots beyond those of the base serve; never mounted
  *   manifests/<n>                  what capture saw in reality; never mounted
  * A base and a snapshot are frozen volumes. Everything inside a volume was written by a sandbox and is hostile:
- * nobody on the host follows a path in it.
+ * no program on the host follows a path in it.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";

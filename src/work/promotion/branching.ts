@@ -121,7 +121,7 @@ export class Branching {
     }
   }
 
-  /** The merged state, with its conflicts marked, in a sandbox for somebody to solve them. */
+  /** The merged state, with its conflicts marked, in a sandbox where a person or an agent solves them. */
   async #conflict(row: PromotionRow, { conflicts, changes, contents }: BranchConflict, { parent, env }: Making): Promise<Branched> {
     const { sandboxes, verification } = this.#all;
     const { id, name } = await sandboxes.create({ project: row.project, env: { ...env }, labels: { role: "conflict", promotion: row.id } });

@@ -1,4 +1,4 @@
-/** The head of a git bundle, which a sandbox wrote: read by nobody but this, and the pack after it by git's own checks. */
+/** The head of a git bundle, which a sandbox wrote. Only this file reads it; git's own checks read the pack after it. */
 import { VivError } from "../../base/schema/errors.ts";
 
 export interface BundleHead {

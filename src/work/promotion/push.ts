@@ -1,4 +1,4 @@
-/** Pushes one branch with the user's own git and logins, outside every sandbox. Nothing is forced, no hook runs, nobody is asked. */
+/** Pushes one branch with the user's own git and logins, outside every sandbox. Nothing is forced, no hook runs, no question is asked. */
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { withoutLogin } from "../../machine/capture/addresses.ts";

@@ -1,6 +1,6 @@
 /**
- * SQLite commits into its write-ahead log without waiting for the disk, so that changes don't hold up the event loop. Whoever needs
- * more waits here, beside it. Everything that was committed is in that file, or was synced when it was moved from there.
+ * SQLite commits into its write-ahead log without waiting for the disk, so that changes don't hold up the event loop. A caller
+ * that needs its change on the disk waits here. Everything that was committed is in that file, or was synced when it was moved from there.
  */
 import { open, type FileHandle } from "node:fs/promises";
 

@@ -30,7 +30,7 @@ export class FolderCapture implements Capture {
   readonly #volumes: FolderVolumes;
   readonly #locks = new KeyedLocks();
   readonly #last = new Map<string, Last>();
-  /** Bases nobody needs but a project that has not changed since. */
+  /** Bases that no sandbox uses, kept for the next clone of a project that has not changed since. */
   readonly #forgotten = new Set<string>();
 
   constructor(volumes: FolderVolumes) {

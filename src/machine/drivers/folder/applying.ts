@@ -77,7 +77,7 @@ async function replaceByFile(folder: Buffer, place: Buffer, step: Extract<FileSt
   }
 }
 
-/** Of the mode only the executable bit travels; whoever may read an executable file may run it. */
+/** Of the mode only the executable bit travels; a user who may read an executable file may run it. */
 function modeFor(before: Stats | undefined, executable: boolean): number {
   const mode = before?.isFile() === true ? before.mode & 0o777 : 0o644;
   return executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111;

@@ -27,7 +27,7 @@ export class FolderCommand {
   constructor(group: ProcessGroup, log: CommandLogWriter, timeoutMs: number | undefined) {
     this.#group = group;
     this.#log = log;
-    group.stdin?.on("error", () => undefined); // what a command that has ended does not read is nobody's loss
+    group.stdin?.on("error", () => undefined); // A command that has ended does not read the rest of its input.
     this.#closed = Promise.all([this.#follow("stdout", group.stdout), this.#follow("stderr", group.stderr)]);
     if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.#timeOut(), timeoutMs);
     this.exit = group.exited.then((exit) => this.#finish(exit));
@@ -64,7 +64,7 @@ export class FolderCommand {
     return signalGroup(this.#group.id, signal);
   }
 
-  /** Nobody holds it back any more: what a listener does not take in time, it misses. */
+  /** The output does not wait for listeners any more: a slow listener misses some of it. */
   abandon(): void {
     for (const listener of this.#listeners) listener.release();
   }

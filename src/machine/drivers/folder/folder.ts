@@ -111,7 +111,7 @@ export class FolderDriver implements Driver {
   /** There is no process 1 that could end. */
   onExit(): void {}
 
-  /** Commands end with their server, since nobody else would hear them; the copies stay. */
+  /** Commands end with their server, since no other process reads their output; the copies stay. */
   async close(): Promise<void> {
     await Promise.all([...this.#walls.values()].map((walls) => walls.stop(LIMITS.stopGraceMs)));
     this.#walls.clear();

@@ -51,7 +51,7 @@ export class Listener {
     this.#wake?.();
   }
 
-  /** Nobody listens any more. */
+  /** The caller does not listen any more. */
   leave(): void {
     this.#waiting.length = 0;
     this.#waitingBytes = 0;

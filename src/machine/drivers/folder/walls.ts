@@ -22,7 +22,7 @@ export const RUNNING = ".running";
 const SIGTERM = 15;
 const SIGKILL = 9;
 const LOOK_MS = 10;
-/** How long the end of killed processes is waited for: where nobody reaps orphans, they stay as zombies for ever. */
+/** How long the end of killed processes is waited for: where no process reaps orphans, they stay as zombies for ever. */
 const KILLED_WITHIN_MS = 5_000;
 
 interface FolderWallsOptions {
@@ -171,7 +171,7 @@ export class FolderWalls implements Walls {
     const ends = [...this.#commands.values()].map((command) => command.exit);
     if (graceMs > 0 && this.#signalAll(SIGTERM)) await this.#gone(graceMs);
     if (this.#signalAll(SIGKILL)) await this.#gone(KILLED_WITHIN_MS);
-    // A command that nobody reads would wait with its last output.
+    // A command without a reader would wait with its last output.
     for (const command of this.#commands.values()) command.abandon();
     await Promise.all(ends);
     this.#groups.clear();

@@ -62,7 +62,7 @@ export class CellClient {
     const ready = this.#ready.take();
     const fields = execFields(exec);
     const command = new CellCommand(ready === undefined ? openSocket(this.#path, "exec", fields) : request(ready, "exec", fields), subject);
-    // Not before whoever waits for this one has been answered.
+    // Not before the caller of this request has been answered.
     const prepare = (): void => void setImmediate(() => this.#ready.prepare());
     command.exit.then(prepare, () => undefined);
     // A command of which its caller was told that it does not run must not run later.

@@ -119,7 +119,7 @@ export class CellCommand implements RunningCommand {
     if (this.#socket.writable) this.#socket.write(encodeFrame(kind, encodeFields(fields)));
   }
 
-  /** Resolves when there is room for more; what a command that has ended does not read is nobody's loss. */
+  /** Resolves when there is room for more; a command that has ended does not read the rest of its input. */
   #send(frame: Buffer): Promise<void> {
     if (!this.#socket.writable || this.#socket.write(frame)) return Promise.resolve();
     return new Promise((resolve) => {
@@ -161,7 +161,7 @@ export class CellCommand implements RunningCommand {
   #lose(cause?: Error): void {
     if (this.#ended) return;
     this.#fail(
-      this.#detached ? new VivError("cancelled", `${this.#subject.name}: nobody listens to it here any more.`) : lost(this.#subject, cause),
+      this.#detached ? new VivError("cancelled", `${this.#subject.name}: this caller has stopped listening to it.`) : lost(this.#subject, cause),
     );
   }
 

@@ -78,7 +78,7 @@ export class NativeDriver implements Driver {
 
   async launch(request: LaunchRequest): Promise<Walls> {
     const { host, mode, cgroups } = this.#options;
-    // What goes wrong below clears what this launch made, and must not clear somebody else's.
+    // What goes wrong below clears what this launch made, and must not clear what another launch made.
     if (existsSync(this.#socket(request.sandbox))) throw new VivError("internal", `Sandbox ${request.sandbox} is launched already.`);
     try {
       const mask = await this.#mask(request);
@@ -122,7 +122,7 @@ export class NativeDriver implements Driver {
   }
 
   #prepare(request: LaunchRequest, mask: Layer): void {
-    // Process 1 is another user and finds the sockets by name; the state folder above is closed to everybody.
+    // Process 1 is another user and finds the sockets by name; the state folder above is closed to all other users.
     mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
     writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });
     mkdirSync(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
@@ -149,7 +149,7 @@ export class NativeDriver implements Driver {
       ["socket", this.#socket(request.sandbox)],
       ["logs", this.#logFolder(request.sandbox)],
       ["run", this.#runFolder(request.sandbox)],
-      // Where no socket is, because there is no network, whoever dials the port is turned away.
+      // Where there is no network, there is no socket, and a program that dials the port is refused.
       ["forward", `${PROXY_PORT}\x1f${PROXY_SOCKET}`],
       ["forward", `${GATEWAY_PORT}\x1f${GATEWAY_SOCKET}`],
       ["direct", PROXY_SOCKET],
@@ -299,7 +299,7 @@ export class NativeDriver implements Driver {
     await this.#options.masks.sweep(new Set(sandboxes.map((sandbox) => readFileSync(this.#maskFile(sandbox), "utf8"))));
   }
 
-  /** Processes of a sandbox that nobody knows: its group still names them. */
+  /** Processes of a sandbox without a row: its group still names them. */
   async #endLeftover(sandbox: string): Promise<void> {
     const { cgroups } = this.#options;
     if (cgroups === undefined) return;

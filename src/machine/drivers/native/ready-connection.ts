@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from "node:net";
 
-/** Long enough for the next step of whoever works in a sandbox; idle ones have none. */
+/** Long enough for the caller's next command; an idle sandbox has no such connection. */
 const KEPT_MS = 10_000;
 
 interface Ready {
@@ -34,7 +34,7 @@ export class ReadyConnection {
     this.#ready = { socket, drop, timer: setTimeout(drop, KEPT_MS).unref() };
   }
 
-  /** The one there is, with nobody listening to it. */
+  /** The ready connection, without a listener. */
   take(): Socket | undefined {
     const ready = this.#forget();
     if (ready === undefined) return undefined;

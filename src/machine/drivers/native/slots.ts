@@ -47,7 +47,7 @@ export class Slots {
     try {
       return readdirSync(join(this.#volume, "live", String(slot), "upper")).length === 0;
     } catch {
-      // What its sandbox closed to everybody is in use.
+      // A folder that its sandbox closed to all users is in use.
       return false;
     }
   }

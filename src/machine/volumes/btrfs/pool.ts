@@ -153,7 +153,7 @@ export class Pool {
     };
   }
 
-  /** Never rejects, because nobody may wait for it: a pool that could not grow is told by the space that is left. */
+  /** Never rejects, because there may be no caller that waits: the space that is left tells that a pool could not grow. */
   #startGrowing(): Promise<void> {
     this.#growing ??= this.#grow()
       .catch(() => undefined)

@@ -238,7 +238,7 @@ export class BtrfsVolumes implements Volumes {
     try {
       await this.#host.request("btrfs.delete", [["path", path]]);
     } catch (error) {
-      // A folder that is no subvolume stands here only if somebody put it here.
+      // A folder that is no subvolume is here only if a person put it here.
       if (!(error instanceof CellError) || error.code !== "bad-request") throw error;
       await this.#host.request("remove", [["path", path]]);
     }

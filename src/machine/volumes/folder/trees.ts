@@ -10,14 +10,14 @@ import { VivError } from "../../../base/schema/errors.ts";
 export interface CopyOptions {
   /** Paths below the root that are not entered, as text. */
   readonly skip?: ReadonlySet<string>;
-  /** An earlier copy that nobody writes: a file that is still the same is linked from it instead of being copied. */
+  /** An earlier copy that does not change: a file that is still the same is linked from it instead of being copied. */
   readonly reuse?: string;
   /** What can't be read is told instead of made readable for the time of the copy. */
   readonly tolerant?: boolean;
   readonly mostBytes?: number;
   /**
    * When the source was complete, in milliseconds. A file that was changed since and bears an older time does not
-   * pass that time on, or nobody could tell by it that the file is another one.
+   * pass that time on, or the time would not tell that the file is another one.
    */
   readonly since?: number;
 }

@@ -27,7 +27,7 @@ export async function writeWhole(file: string, text: string): Promise<void> {
 }
 
 /**
- * Adds to `upper` what `lower` has and `upper` neither has nor hides. Both are layers, so nobody writes them meanwhile.
+ * Adds to `upper` what `lower` has and `upper` neither has nor hides. Both are layers, so they do not change meanwhile.
  * `sealed` collects folders of `upper` that stand where `lower` has something else: what lies still lower is not theirs.
  */
 export async function mergeInto(upper: string, lower: string, sealed: Set<string>): Promise<void> {

@@ -1,4 +1,4 @@
-/** Whole trees that a sandbox wrote: copied and counted by tools that never follow a link. Nobody writes them meanwhile. */
+/** Whole trees that a sandbox wrote: copied and counted by tools that never follow a link. They do not change meanwhile. */
 import { mkdir, readdir } from "node:fs/promises";
 import { run } from "../../../base/host/run.ts";
 import { VivError } from "../../../base/schema/errors.ts";

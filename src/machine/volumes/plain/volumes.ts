@@ -280,7 +280,7 @@ export class PlainVolumes implements Volumes {
     return lists.flat();
   }
 
-  /** Files that can't be read say so to whoever reads them. */
+  /** A file that can't be read is an error for the command that reads it. */
   errors(): undefined {
     return undefined;
   }
