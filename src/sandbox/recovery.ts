@@ -29,7 +29,7 @@ export class Recovery {
     this.#sandboxes = sandboxes;
   }
 
-  /** Once, before the server answers anybody. */
+  /** Once, before the server answers a request. */
   async recover(): Promise<void> {
     const rows = await this.#parts.store.sandboxes.list();
     this.#registry.register(rows, this.#parts.restoration.isPending);
@@ -95,7 +95,7 @@ export class Recovery {
     void this.#survive("services not started", () => startServices(this.#parts, this.#sandboxes.commands, back));
   }
 
-  /** What broke off, as on a full disk, and is nobody's work now: whoever is at work with a sandbox holds its lock. */
+  /** Operations that were cut short, as on a full disk, and that no caller works on now: an operation at work holds its sandbox's lock. */
   async #finishBroken(): Promise<void> {
     const { store, locks } = this.#parts;
     for (const { id } of (await store.sandboxes.list()).filter(isBroken)) {
@@ -114,7 +114,7 @@ export class Recovery {
     return this.#retryMs;
   }
 
-  /** Finishes what broke off while this server ran, as when somebody else held a group. */
+  /** Finishes what broke off while this server ran, as when another process held a group. */
   async retry(): Promise<void> {
     const { unfinished } = this.#sandboxes.ending;
     const waiting = [...unfinished].filter((id) => !this.#parts.locks.busy(id));

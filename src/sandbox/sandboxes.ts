@@ -141,7 +141,7 @@ export class Sandboxes {
     const row = await this.find(reference);
     return this.locked(row, async (now) => {
       const keep = (kept: SandboxRow, expiresAt: string): Promise<Snapshot> => this.keep(kept, expiresAt);
-      // With the lock held nobody else is at it: an earlier stop broke off, and this one goes on from there.
+      // No other operation is at work while the lock is held: an earlier stop was cut short, and this one goes on from there.
       if (now.state === "completing") return shown(await this.ending.finishStop(now, keep, end));
       requireTransition(now, "completing");
       return shown(await this.ending.stop(now, keep, end));

@@ -41,7 +41,7 @@ export class Commands {
   readonly #records: CommandRecords;
   /** Ends of commands that are being listened to, by command id. */
   readonly #ends = new Map<string, Promise<CommandEnd>>();
-  /** Commands somebody asked to end. */
+  /** Commands that a caller asked to end. */
   readonly #cancelled = new Set<string>();
 
   readonly #provided: ModelFiles;
@@ -79,7 +79,7 @@ export class Commands {
     if (onDisconnect === "kill") begun.catch(() => this.#records.surely(command, null));
     const end = this.#follow(live, command, running, begun, leave);
     try {
-      // Whoever may go away and come back finds it in the store, or is told that it could not be started.
+      // A caller that goes away and comes back finds the command in the store, or is told that it could not be started.
       if (onDisconnect === "keep") await begun;
     } catch (error) {
       running.signal(9);
@@ -283,7 +283,7 @@ export class Commands {
           this.#cancelled.add(command.id);
           running.signal(9);
         }
-        // Somebody has to hear of the end, and a command whose output nobody takes would wait for ever.
+        // The server has to learn of the end, and a command whose output has no reader would wait for ever.
         void drain(running.output, end, this.#parts.log);
       },
     };

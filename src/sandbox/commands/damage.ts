@@ -1,4 +1,4 @@
-/** Storage that fails under a sandbox: whoever notices says so, the sandbox is marked, and the rest goes on. */
+/** Storage that fails under a sandbox: the operation that met the error reports it, the sandbox is marked, and the rest goes on. */
 import type { Driver, FileOperations } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -37,7 +37,7 @@ export class Damage {
     }
   }
 
-  /** Marks a sandbox, once. Not waited for: whoever noticed has an answer to give. */
+  /** Marks a sandbox, once. The caller does not wait for it, since it has an answer to give. */
   mark(sandbox: string, what: string): void {
     const { locks, store, log } = this.#parts;
     const marking = locks.run(sandbox, () =>

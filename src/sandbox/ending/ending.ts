@@ -10,11 +10,11 @@ import type { Registry } from "../shared/registry.ts";
 import { advance, isFinal } from "../shared/state.ts";
 import { discardWith } from "./waiting-promotions.ts";
 
-/** Takes a snapshot of a sandbox; given by whoever has the snapshots. */
+/** Takes a snapshot of a sandbox; given by the part that has the snapshots. */
 type Keep = (row: SandboxRow, expiresAt: string) => Promise<unknown>;
 
 export class Ending {
-  /** Ends that were begun; what stays here while nobody works at it broke off. */
+  /** Ends that were begun; one that stays here while no operation works on it was cut short. */
   readonly unfinished = new Set<string>();
   readonly #parts: Parts;
   readonly #registry: Registry;

@@ -1,4 +1,4 @@
-/** Frozen copies of today's reality that nobody may come to use: they stay as long as somebody works with them. */
+/** Frozen copies of reality as it is now. Perhaps no sandbox will use one: it stays as long as a caller works with it. */
 import type { Base } from "../../base/store/rows.ts";
 import { describe } from "../../base/host/log.ts";
 import { dropUnused } from "./bases.ts";
@@ -26,7 +26,7 @@ export async function withFreshBase<T>(
   }
 }
 
-/** Lets a base go that nobody but the caller holds: no removal of a sandbox will ever tell that it can. */
+/** Removes a base that only the caller holds: no removal of a sandbox would ever remove it. */
 export async function forgetUnused(parts: Parts, registry: Registry, base: Base, { capture }: Backend): Promise<void> {
   try {
     const unused = await parts.store.change((change) => dropUnused(change, registry, [base.id], 1));

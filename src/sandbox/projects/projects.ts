@@ -97,7 +97,7 @@ export function maskedInside(project: string, paths: readonly string[]): string[
   return paths.flatMap((path) => spellings(project, path)).filter((path) => path !== project && isWithin(path, project));
 }
 
-/** Everything that a config hides, absolute, or with a `~` that stands for the home of whoever creates the sandbox. */
+/** Everything that a config hides, absolute, or with a `~` that stands for the home of the caller that creates the sandbox. */
 export function hiddenPaths({ row, config }: Configured): string[] {
   return [...config.mask, ...config.capture.exclude.map((path) => `./${path}`)].map((path) => absolute(row.path, path));
 }

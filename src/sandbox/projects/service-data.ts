@@ -17,8 +17,8 @@ import { captureRequest, refuseHiding, type ProjectView } from "./projects.ts";
 import { removeTree, takeData, type Take } from "./service-takes.ts";
 
 /**
- * Copies are made and captured one at a time per project: a copy stays until the next one. Whoever does not look at the
- * data is content with the last one, however old.
+ * Copies are made and captured one at a time per project: a copy stays until the next one. With `last`,
+ * the caller does not need the data and takes the newest copy there is, however old.
  */
 export async function captureBase(parts: Parts, view: ProjectView, { driver, capture }: Backend, data: "fresh" | "last"): Promise<Base> {
   const services = Object.entries(view.config.services);

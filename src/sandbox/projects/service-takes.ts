@@ -73,7 +73,7 @@ async function takeAnew(folder: string, project: string, service: Service): Prom
   const own = process.getuid?.() ?? taker.uid;
   const become = taker.uid !== own;
   if (become) await chown(target, taker.uid, taker.gid);
-  // A folder that a service works on is its own, as PostgreSQL insists; a dump is read by whoever loads it.
+  // A folder that a service works on is its own, as PostgreSQL insists; a dump is readable for the user that loads it.
   if (service.load !== undefined) await chmod(target, 0o755);
   const person = readPeople().find(({ uid }) => uid === taker.uid);
   const { code, stdout, stderr } = await runInto({

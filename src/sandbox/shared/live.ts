@@ -65,7 +65,7 @@ export class Live {
     return this.#sandboxes.get(id);
   }
 
-  /** Notes that somebody works with the sandbox. */
+  /** Notes that a caller works with the sandbox. */
   touch(id: string): void {
     const live = this.#sandboxes.get(id);
     if (live !== undefined) live.activeAt = performance.now();

@@ -70,7 +70,7 @@ export class Snapshots {
         await change.event("snapshot.created", row.id, { id, name: snapshot.name, frozenMs });
       });
     } catch (error) {
-      // Without a row nobody could find it, and the sandbox would be charged for it.
+      // Without a row no caller could find it, and the sandbox would be charged for it.
       await volumes.remove("snapshot", id);
       throw error;
     }
@@ -213,7 +213,7 @@ export class Snapshots {
       await work();
       return 0;
     }
-    // Dirty data is written back first: the time of a snapshot follows what is still unwritten, and somebody feels it.
+    // Dirty data is written back first: the time of a snapshot follows what is still unwritten, and processes inside would wait for it.
     if (!live.walls.isIdle()) await this.#parts.backends.of(row).volumes.writeBack(row.id);
     const began = performance.now();
     await live.walls.freeze();

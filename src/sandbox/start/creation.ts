@@ -214,7 +214,7 @@ export class Creation {
     }
   }
 
-  /** From a reserved row to a running sandbox. Whoever finds the row before that waits. */
+  /** From a reserved row to a running sandbox. An operation that finds the row before that waits. */
   #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
     return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source));
   }
@@ -229,7 +229,7 @@ export class Creation {
       await store.change((change) => recordCreating(change, row, base));
       reach("create.row");
       const made = volume.finally(() => reach("create.volume"));
-      // The launch may look at it late or never; a rejection nobody hears would end the server.
+      // The launch may look at it late or never; a rejection without a handler would end the server.
       made.catch(() => undefined);
       const walls = await this.#launch(row, base, made);
       reach("create.launch");

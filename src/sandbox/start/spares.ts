@@ -1,5 +1,5 @@
 /**
- * Sandboxes made ahead: after a create, one more of the same kind is launched while nobody waits. The next create of
+ * Sandboxes made ahead: after a create, one more of the same kind is launched in the background. The next create of
  * that kind only has to write its row. A spare is a snapshot of a base like any other, so it is taken only while the
  * project's base is still that one; it goes when the base moves on, when it is not used for a while, and with the
  * server. It has no row: after a crash the reconciler clears it like any leftover.
@@ -143,7 +143,7 @@ export class Spares {
     this.#byProject.delete(project);
   }
 
-  /** Ends a spare that nobody will take, in the background. */
+  /** Ends a spare that no create will take, in the background. */
   #discard(kind: Kind, waiting: Waiting): void {
     const work = waiting.spare
       .then(async (spare) => {

@@ -1,4 +1,4 @@
-/** Sandboxes of an experiment: forks of one frozen reality, found again by their labels, removed while nobody waits. */
+/** Sandboxes of an experiment: forks of one frozen reality, found again by their labels, removed in the background. */
 import { setTimeout as rest } from "node:timers/promises";
 import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -59,7 +59,7 @@ export class Clones {
     return rows.filter((row) => !row.removing && row.labels[EXPERIMENT_LABEL] === experiment);
   }
 
-  /** Removes it while nobody waits; what is gone already is fine, and what fails is left to `viv prune`. */
+  /** Removes it in the background. One that is gone already is fine; where removing fails, `viv prune` does it later. */
   discard(id: string): void {
     this.#soon(
       () => this.remove(id),
@@ -75,7 +75,7 @@ export class Clones {
     }
   }
 
-  /** From now on it ends like any other that nobody works with. */
+  /** From now on it ends like any other idle sandbox. */
   async release(id: string, idleMs: number): Promise<void> {
     try {
       await this.#sandboxes.extend(id, undefined, idleMs);
@@ -85,7 +85,7 @@ export class Clones {
     }
   }
 
-  /** Ends its processes while nobody waits; its snapshots stay. */
+  /** Ends its processes in the background; its snapshots stay. */
   rest(id: string): void {
     this.#soon(
       () => this.#sandboxes.stop(id, { outcome: "done", reason: null }),

@@ -184,7 +184,7 @@ export class AttemptRun {
       await this.#tell(row, snapshot, opening.change);
       this.#change({ checked: await checked });
     } finally {
-      // Nobody waits for checks of a change that can't be told.
+      // Checks are not run for a change that can't be read.
       over.abort();
       opening.close();
     }
@@ -198,7 +198,7 @@ export class AttemptRun {
     else this.#end("failed", reason);
   }
 
-  /** Nothing is waited for where only paths differ that nobody protects. */
+  /** Does not wait where only paths differ that are not protected. */
   async #putBack(fork: SandboxRow, opening: Opening): Promise<void> {
     const { protect } = this.#journal.row;
     if (!mayTouchProtected(await opening.touched, protect)) return;

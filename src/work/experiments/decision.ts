@@ -51,7 +51,7 @@ export class Decision {
   async #ask(able: readonly Attempt[]): Promise<Choice> {
     await Promise.all(able.map(({ index }) => this.verify(index)));
     const passing = able.map(({ index }) => this.#journal.attempt(index)).filter(({ verified }) => verified?.passed === true);
-    if (passing.length === 0) return this.#nobody("No attempt can win");
+    if (passing.length === 0) return this.#noWinner("No attempt can win");
     const already = this.#alreadyPasses() ? " The checks pass on the untouched project, too." : "";
     return { state: "choosing", winner: null, reason: `A person chooses: ${passing.map(title).join(", ")} can win.${already}` };
   }
@@ -76,7 +76,7 @@ export class Decision {
       const winner = this.#journal.attempt(index);
       return { state: "done", winner: index, reason: whyItWon(winner, rivals, this.#journal.row.attempts.length, options) };
     }
-    return this.#nobody("No attempt won");
+    return this.#noWinner("No attempt won");
   }
 
   /** Whether the checks say nothing about the attempts. */
@@ -85,7 +85,7 @@ export class Decision {
     return checks.length > 0 && baseline?.passed === true;
   }
 
-  #nobody(head: string): Choice {
+  #noWinner(head: string): Choice {
     const { attempts } = this.#journal.row;
     const told = attempts.slice(0, MOST_TOLD).map((attempt) => `${title(attempt)}: ${this.#why(attempt)}`);
     const more = attempts.length > MOST_TOLD ? `; and ${attempts.length - MOST_TOLD} more` : "";

@@ -98,7 +98,7 @@ export class Experiments {
     const cancelled = {
       ...row,
       state: "cancelled" as const,
-      reason: "It was cancelled before anybody chose.",
+      reason: "It was cancelled before a winner was chosen.",
       endedAt: new Date().toISOString(),
     };
     await this.#all.parts.store.change(async (change) => {
@@ -128,7 +128,7 @@ export class Experiments {
     return shown(run.journal.row);
   }
 
-  /** One that nobody works on. */
+  /** An experiment that no part of the server works on. */
   async #resting(id: string): Promise<ExperimentRow> {
     const row = await this.row(id);
     if (this.#runs.has(id) || row.state === "queued" || row.state === "running")

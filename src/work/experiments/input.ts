@@ -17,7 +17,7 @@ export function newExperiment(input: ExperimentInput, project: string, config: P
       remedy: "Give a check or a measure, or let a person pick.",
     });
   if (input.promote && pick === "none")
-    throw new VivError("invalid_input", "Without anybody who picks a winner there is nothing to promote.", {
+    throw new VivError("invalid_input", "With pick none there is no winner to promote.", {
       remedy: "Give a check, or let a person pick.",
     });
   const names = input.attempts.map(({ name }, index) => name ?? String(index + 1));

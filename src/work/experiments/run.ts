@@ -234,7 +234,7 @@ export class Run {
     return origin === undefined ? row : { ...row, input: { ...row.input, env: origin.env } };
   }
 
-  /** What was asked to stay does, and ends like any sandbox that nobody works with; the rest goes. */
+  /** Sandboxes that the caller asked to keep stay, and end like any idle sandbox; the others are removed. */
   #keep(): void {
     const { clones } = this.#all;
     const { attempts, winner, input, origin } = this.journal.row;

@@ -60,7 +60,7 @@ const OBJECT_ID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 /** As many objects as git itself leaves loose after a fetch. */
 const MOST_LOOSE_OBJECTS = 100;
 
-/** Whoever gets an answer closes it. */
+/** The caller closes what it gets. */
 export async function prepareBranch(request: BranchRequest): Promise<PreparedBranch | BranchConflict> {
   const { branch, parent, temporary } = request;
   await requireBranchName(branch);
@@ -161,7 +161,7 @@ async function publishCommits({ store, project, branch, parent, commit, user }: 
   });
 }
 
-/** Takes a branch away that is still on this commit and that nobody works on; false if it stays. */
+/** Takes a branch away that is still on this commit and that is not checked out; false if it stays. */
 export async function removeBranch(folder: string, branch: string, commit: string): Promise<boolean> {
   await requireBranchName(branch);
   const project = await ProjectGit.open(folder);

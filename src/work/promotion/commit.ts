@@ -83,10 +83,10 @@ export interface CommitRequest {
   readonly committer?: Identity;
 }
 
-const NOBODY: Identity = { name: "vivarium", email: "vivarium" };
+const VIVARIUM: Identity = { name: "vivarium", email: "vivarium" };
 
 export async function commitTree(store: GitStore, request: CommitRequest): Promise<string> {
-  const { tree, parents, message, author = NOBODY, date, committer = author } = request;
+  const { tree, parents, message, author = VIVARIUM, date, committer = author } = request;
   const env = {
     GIT_AUTHOR_NAME: author.name,
     GIT_AUTHOR_EMAIL: author.email,

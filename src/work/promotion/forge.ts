@@ -57,7 +57,7 @@ export async function openPullRequest(options: PullRequestOptions): Promise<Pull
   };
   const made = await client.post(`${path}/pulls`, body);
   if (made.status === 422) {
-    // Somebody else may have opened it since it was looked for.
+    // Another program may have opened it since it was looked for.
     const other = await findOpen(client, path, repository.owner, branch, base);
     if (other !== undefined) return other;
     throw client.failure(made);
@@ -152,7 +152,7 @@ class ForgeClient {
       const response = await fetch(`${this.#base.href.replace(/\/$/, "")}${path}`, {
         method,
         signal,
-        // A redirect would carry the token to an address that nobody configured.
+        // A redirect would carry the token to an address that the user did not configure.
         redirect: "error",
         headers: {
           accept: "application/vnd.github+json",

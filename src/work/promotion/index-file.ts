@@ -1,4 +1,4 @@
-/** Trees made by way of the store's index, which belongs to nobody's checkout. */
+/** Trees made by way of the store's index, which belongs to no checkout. */
 import type { StoredFile } from "../../machine/merge/merge.ts";
 import type { GitStore } from "../../machine/merge/store.ts";
 

@@ -25,7 +25,7 @@ export async function locate(store: GitStore, prefix: Buffer, changes: readonly 
   }));
 }
 
-/** Contents as objects of the store, byte for byte. One that is not kept is one that nobody edited: the commit has it. */
+/** Contents as objects of the store, byte for byte. A file that is not kept was not edited: the commit has it. */
 export async function bringIn(store: GitStore, ids: readonly string[], folder: string): Promise<Map<string, string>> {
   return withContents(folder, async (contents) => {
     const there = ids.filter((id) => contents.has(id));

@@ -17,7 +17,7 @@ export async function runOutside(
   const own = process.getuid?.() ?? uid;
   const become = own === 0 && uid !== 0;
   const person = readPeople().find((one) => one.uid === uid);
-  // Of someone else's environment only the way to the programs is of use.
+  // Of another user's environment only PATH is of use.
   const inherited = become ? { PATH: env["PATH"] ?? TOOL_PATH } : { PATH: TOOL_PATH, ...env };
   const home = person === undefined ? {} : { HOME: person.home, USER: person.name, LOGNAME: person.name };
   const began = performance.now();

@@ -22,7 +22,7 @@ interface Owner {
   readonly uid: number;
   readonly gid: number;
   readonly home: string;
-  /** The server is someone else, who may become the owner. */
+  /** The server runs as another user than the owner, and may become the owner. */
   readonly become: boolean;
 }
 

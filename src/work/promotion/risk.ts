@@ -113,7 +113,7 @@ function contentRisks(path: string, before: string, content: Buffer): Risk[] {
   const hidden = hiddenText(content, before);
   if (hidden !== undefined) risks.push({ path, kind: "hidden-text", why: hidden });
   if (CONFLICT_MARKERS.every((marker) => marker.test(text)) && !CONFLICT_MARKERS.every((marker) => marker.test(before)))
-    risks.push({ path, kind: "conflict", why: "It holds the marks of a conflict that nobody has solved." });
+    risks.push({ path, kind: "conflict", why: "It holds the marks of a conflict that was not solved." });
   if (/(^|\/)package\.json$/.test(path) && scriptsOf(text) !== scriptsOf(before))
     risks.push({ path, kind: "runs-by-itself", why: "Its scripts changed; package managers run some of them without being asked." });
   return risks;

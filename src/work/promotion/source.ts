@@ -8,7 +8,7 @@ import type { Source } from "./plan.ts";
 
 export interface Origin extends Source {
   readonly experiment: ExperimentRow | null;
-  /** Whether the snapshot was taken for this, and nobody else knows of it. */
+  /** Whether the snapshot was taken for this promotion alone. */
   readonly isOwn: boolean;
 }
 

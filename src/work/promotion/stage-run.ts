@@ -1,4 +1,4 @@
-/** A promotion on its way: from stage to stage, as far as it was asked to go. Whoever calls holds the project's lock. */
+/** A promotion on its way: from stage to stage, as far as it was asked to go. The caller holds the project's lock. */
 import type { Judging, Verification } from "../checks/verification.ts";
 import type { CheckResult } from "../../base/schema/check.ts";
 import { VivError } from "../../base/schema/errors.ts";

@@ -98,7 +98,7 @@ export class Transactions {
     return { attributes: await this.#journal.taken(id), linked: await this.#journal.links(id) };
   }
 
-  /** Nobody will ask about a transaction any more; one that was cut short stays as it is. */
+  /** Forgets a finished transaction; one that was cut short stays as it is. */
   async forget(id: string): Promise<void> {
     await this.#locks.run(id, () => this.#journal.remove(id));
   }

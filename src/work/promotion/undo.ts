@@ -1,4 +1,4 @@
-/** The way back of a written change: turned round as it is, and merged where somebody touched the files since. */
+/** The way back of a written change: turned round as it is, and merged where the files were edited since. */
 import { lstat, readFile, readlink, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ChangeSet, StoredChange } from "../../machine/merge/change-set.ts";

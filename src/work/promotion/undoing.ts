@@ -1,4 +1,4 @@
-/** Taking promotions back, asked for or after a crash. Whoever calls holds the project's lock. */
+/** Taking promotions back, asked for or after a crash. The caller holds the project's lock. */
 import { openProject } from "../../sandbox/projects/projects.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";

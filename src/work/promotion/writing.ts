@@ -1,4 +1,4 @@
-/** Writing a change into a project's folder, and taking it back. Whoever calls holds the project's lock. */
+/** Writing a change into a project's folder, and taking it back. The caller holds the project's lock. */
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import { VivError } from "../../base/schema/errors.ts";

@@ -23,7 +23,7 @@ export function settle({ changes, conflicts }: ThreeWay): Settled {
   };
 }
 
-/** What somebody inside changed meanwhile stays; reality's version comes beside it. */
+/** A file that a program inside changed meanwhile stays; reality's version comes beside it. */
 export function settleLate(paths: readonly string[], reality: ChangeSet): Settled {
   const found = paths.map((path) => {
     const theirs = reality.changes.get(encodePath(path).toString("latin1"))?.new ?? null;

@@ -172,7 +172,7 @@ export class Refreshing {
     for (const base of unused) await backend.capture.forget(base);
   }
 
-  /** A half-written merge is nobody's state. */
+  /** A half-written merge must not stay. */
   async #back(before: SandboxRow, snapshot: string): Promise<void> {
     const back = await this.#sandboxes.snapshots.rollback(before, snapshot);
     await startServices(this.#parts, this.#sandboxes.commands, back);
