@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A script that may destroy things is run for real, on a machine that nobody needs.
+# A script that may destroy things is run for real, on a machine that is thrown away afterwards.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 viv=${VIV:-viv}

@@ -75,7 +75,9 @@ export class Coordination {
   asked(sandbox: string, message: string): { from: Party; message: Message } {
     const exchange = this.#open.get(message);
     if (exchange === undefined || exchange.to.id !== sandbox || !exchange.ready)
-      throw new VivError("not_found", `No message ${message} waits for an answer.`, { remedy: "The sandbox that sent it may have given up." });
+      throw new VivError("not_found", `No message ${message} waits for an answer.`, {
+        remedy: "The sandbox that sent it may have given up.",
+      });
     return exchange;
   }
 

@@ -161,7 +161,9 @@ export class CellCommand implements RunningCommand {
   #lose(cause?: Error): void {
     if (this.#ended) return;
     this.#fail(
-      this.#detached ? new VivError("cancelled", `${this.#subject.name}: this caller has stopped listening to it.`) : lost(this.#subject, cause),
+      this.#detached
+        ? new VivError("cancelled", `${this.#subject.name}: this caller has stopped listening to it.`)
+        : lost(this.#subject, cause),
     );
   }
 
