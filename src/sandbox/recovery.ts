@@ -9,7 +9,6 @@ import type { LiveSandbox } from "./shared/live.ts";
 import type { Parts } from "./shared/parts.ts";
 import type { Registry } from "./shared/registry.ts";
 import type { Sandboxes } from "./sandboxes.ts";
-import { startServices } from "./start/services.ts";
 import { isFinal } from "./shared/state.ts";
 
 const FOREIGN =
@@ -80,19 +79,14 @@ export class Recovery {
     const { ending } = this.#sandboxes;
     if (row.removing || row.state === "creating") await ending.remove(row);
     else if (isFinal(row.state)) return;
-    else if (row.restoring !== null) await this.#finishRollback(row, row.restoring);
+    // No caller waits for its services: the server answers before they do.
+    else if (row.restoring !== null) await this.#sandboxes.snapshots.finishRollback(row, row.restoring);
     else if (row.state === "completing") {
       await ending.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), {
         outcome: row.outcome ?? "done",
         reason: row.reason,
       });
     }
-  }
-
-  /** No caller waits for its services: the server answers before they do. */
-  async #finishRollback(row: SandboxRow, snapshot: string): Promise<void> {
-    const back = await this.#sandboxes.snapshots.finishRollback(row, snapshot);
-    void this.#survive("services not started", () => startServices(this.#parts, this.#sandboxes.commands, back));
   }
 
   /** Operations that were cut short, as on a full disk, and that no caller works on now: an operation at work holds its sandbox's lock. */
@@ -124,14 +118,10 @@ export class Recovery {
 
   /** Takes a sandbox over whose processes still run. */
   async #adopt(row: SandboxRow): Promise<boolean> {
-    if (row.launched === null) return false;
-    const { driver } = this.#parts.backends.of(row);
-    const walls = await driver.adopt(row.id, row.launched, row.limits);
-    if (walls === undefined) return false;
-    const live = this.#parts.live.add(row.id, walls, driver);
+    const live = await this.#sandboxes.starting.adopt(row);
+    if (live === undefined) return false;
     await this.#restoreMotion(row, live);
-    await this.#sandboxes.networks.open(row);
-    const use = await walls.usage();
+    const use = await live.walls.usage();
     live.cpuMs = use.cpuMs ?? 0;
     if (row.expiresAt !== null) live.keepUntil = performance.now() + Date.parse(row.expiresAt) - Date.now();
     live.counters = { outOfMemory: use.outOfMemory, tooManyProcesses: use.tooManyProcesses };

@@ -20,7 +20,8 @@ import { Limiting, type LimitChange } from "./permissions/limiting.ts";
 import { Networks, type NetworkChange } from "./permissions/networks.ts";
 import type { Parts } from "./shared/parts.ts";
 import { Restarting } from "./snapshots/restarting.ts";
-import { startServices } from "./start/services.ts";
+import { Services } from "./start/services.ts";
+import { Starting } from "./start/starting.ts";
 import type { Registry } from "./shared/registry.ts";
 import { Snapshots } from "./snapshots/snapshots.ts";
 import { advance, isFinal, notRunning, requireTransition } from "./shared/state.ts";
@@ -29,11 +30,12 @@ export class Sandboxes {
   readonly #parts: Parts;
   readonly damage: Damage;
   readonly commands: Commands;
-  readonly creation: Creation;
   readonly holds: Holds;
-  readonly ending: Ending;
   readonly networks: Networks;
   readonly limiting: Limiting;
+  readonly ending: Ending;
+  readonly starting: Starting;
+  readonly creation: Creation;
   readonly snapshots: Snapshots;
   readonly restarting: Restarting;
 
@@ -41,12 +43,13 @@ export class Sandboxes {
     this.#parts = parts;
     this.damage = new Damage(parts);
     this.commands = new Commands(parts, this.damage);
-    this.creation = new Creation(parts, registry);
     this.holds = new Holds(parts.log, (id) => this.remove(id));
     this.networks = new Networks(parts);
     this.limiting = new Limiting(parts);
-    this.ending = new Ending(parts, registry, this.commands);
-    this.snapshots = new Snapshots(parts, registry, this.creation, this.commands, this.ending);
+    this.ending = new Ending(parts, registry, this.commands, this.networks);
+    this.starting = new Starting(parts, this.networks, new Services(parts, this.commands));
+    this.creation = new Creation(parts, registry, this.starting, this.ending);
+    this.snapshots = new Snapshots(parts, registry, this.creation, this.starting, this.ending);
     this.restarting = new Restarting(parts, this.creation, this.snapshots, this.ending);
   }
 
@@ -80,9 +83,9 @@ export class Sandboxes {
   }
 
   async #make(input: CreateInput): Promise<SandboxRow> {
-    const row = await this.creation.create(input);
+    const { row, services } = await this.creation.create(input);
     if (row.held === true) this.holds.expect(row.id);
-    await startServices(this.#parts, this.commands, row);
+    await services;
     return row;
   }
 
@@ -158,9 +161,7 @@ export class Sandboxes {
     const row = await this.find(reference);
     return this.locked(row, async (now) => {
       if (now.state === "running") return this.#shownNow(now);
-      const running = await this.restarting.start(now);
-      await startServices(this.#parts, this.commands, running);
-      return this.#shownNow(running);
+      return this.#shownNow(await this.restarting.start(now));
     });
   }
 
@@ -250,11 +251,7 @@ export class Sandboxes {
 
   async rollback(reference: string, snapshot: string): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.locked(row, async (now) => {
-      const back = await this.snapshots.rollback(now, snapshot);
-      await startServices(this.#parts, this.commands, back);
-      return shown(back);
-    });
+    return this.locked(row, async (now) => shown(await this.snapshots.rollback(now, snapshot)));
   }
 
   async removeSnapshot(reference: string, snapshot: string): Promise<void> {
@@ -274,14 +271,14 @@ export class Sandboxes {
       const like: SandboxRow = { ...now, autonomy: changedAutonomy(now.autonomy, change) };
       return this.snapshots.fork(like, snapshot, count, names);
     });
-    await Promise.all(forks.map((fork) => startServices(this.#parts, this.commands, fork)));
-    return forks.map(shown);
+    await Promise.all(forks.map(({ services }) => services));
+    return forks.map((fork) => shown(fork.row));
   }
 
   /** One more from a snapshot, with labels of its own, without waiting for what else is done with the sandbox it is of. */
   async branch(reference: string, snapshot: string, labels: Readonly<Record<string, string>>): Promise<SandboxRow> {
-    const row = await this.creation.fork(await this.find(reference), snapshot, undefined, labels);
-    await startServices(this.#parts, this.commands, row);
+    const { row, services } = await this.creation.fork(await this.find(reference), snapshot, undefined, labels);
+    await services;
     return row;
   }
 

@@ -13,13 +13,13 @@ const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   sandbox: {
     changes: ["projects", "shared"],
     commands: ["shared"],
-    ending: ["commands", "projects", "shared"],
+    ending: ["commands", "permissions", "projects", "shared"],
     files: [],
     permissions: ["projects", "shared"],
     projects: ["shared"],
     shared: [],
-    snapshots: ["commands", "ending", "permissions", "projects", "shared", "start"],
-    start: ["commands", "permissions", "projects", "shared"],
+    snapshots: ["ending", "permissions", "projects", "shared", "start"],
+    start: ["commands", "ending", "permissions", "projects", "shared"],
   },
   rules: {
     actions: ["approvals", "audit"],

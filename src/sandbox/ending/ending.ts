@@ -5,6 +5,7 @@ import type { Outcome } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { basesOf, dropUnused } from "../projects/bases.ts";
 import type { Commands } from "../commands/commands.ts";
+import type { Networks } from "../permissions/networks.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry } from "../shared/registry.ts";
 import { advance, isFinal } from "../shared/state.ts";
@@ -13,17 +14,21 @@ import { discardWith } from "./waiting-promotions.ts";
 /** Takes a snapshot of a sandbox; given by the part that has the snapshots. */
 type Keep = (row: SandboxRow, expiresAt: string) => Promise<unknown>;
 
+type EndingParts = Pick<Parts, "store" | "backends" | "live" | "log" | "reserve" | "reach">;
+
 export class Ending {
   /** Ends that were begun; one that stays here while no operation works on it was cut short. */
   readonly unfinished = new Set<string>();
-  readonly #parts: Parts;
+  readonly #parts: EndingParts;
   readonly #registry: Registry;
   readonly #commands: Commands;
+  readonly #networks: Networks;
 
-  constructor(parts: Parts, registry: Registry, commands: Commands) {
+  constructor(parts: EndingParts, registry: Registry, commands: Commands, networks: Networks) {
     this.#parts = parts;
     this.#registry = registry;
     this.#commands = commands;
+    this.#networks = networks;
   }
 
   /** Ends the processes and keeps the work in a snapshot. Called with the sandbox's lock held. */
@@ -37,7 +42,7 @@ export class Ending {
   /** From any point of a stop to its end. */
   async finishStop(row: SandboxRow, keep: Keep, end: { outcome: Outcome; reason: string | null }): Promise<SandboxRow> {
     this.unfinished.add(row.id);
-    await this.#endProcesses(row, LIMITS.stopGraceMs, "cancelled");
+    await this.endProcesses(row, LIMITS.stopGraceMs, "cancelled");
     this.unfinished.delete(row.id);
     this.#parts.reach("stop.stopped");
     await this.#keepOrFail(row, keep);
@@ -63,13 +68,13 @@ export class Ending {
   /** The sandbox is broken or gone; its volume stays for a look or a fork. */
   async fail(row: SandboxRow, end: { outcome: Outcome; reason: string }): Promise<void> {
     if (isFinal(row.state)) return;
-    await this.#endProcesses(row, 0, "lost");
+    await this.endProcesses(row, 0, "lost");
     await this.#save(advance(row, "failed", new Date(), end), "sandbox.failed");
   }
 
   /** It could not be started again, and is as it was before. Called with the sandbox's lock held. */
   async backTo(row: SandboxRow, reason: string): Promise<void> {
-    await this.#endProcesses(row, 0, "lost");
+    await this.endProcesses(row, 0, "lost");
     // A stopped one has its files in its snapshot.
     if (row.state === "completed") await this.#parts.backends.of(row).volumes.remove("volume", row.id);
     await this.#save({ ...row, reason }, row.state === "completed" ? "sandbox.completed" : "sandbox.failed");
@@ -87,7 +92,7 @@ export class Ending {
     this.unfinished.add(row.id);
     await store.change((change) => change.sandboxes.put(removing));
     reach("remove.begun");
-    await this.#endProcesses(removing, 0, "cancelled");
+    await this.endProcesses(removing, 0, "cancelled");
     reach("remove.stopped");
     for (const snapshot of await store.snapshots.list({ sandbox: row.id }))
       await this.#orLater(row, () => volumes.remove("snapshot", snapshot.id));
@@ -121,7 +126,8 @@ export class Ending {
     }
   }
 
-  async #endProcesses(row: SandboxRow, graceMs: number, cause: "cancelled" | "lost"): Promise<void> {
+  /** The counterpart of a start: what it opened is closed, and the disk is left. Called with the sandbox's lock held. */
+  async endProcesses(row: SandboxRow, graceMs: number, cause: "cancelled" | "lost"): Promise<void> {
     const { live, backends } = this.#parts;
     const running = live.get(row.id);
     if (running !== undefined) {
@@ -130,8 +136,7 @@ export class Ending {
       await running.walls.stop(graceMs);
       live.remove(row.id);
     }
-    this.#parts.egress.close(row.id);
-    this.#parts.gateway.close(row.id);
+    this.#networks.close(row.id);
     await this.#commands.settleAll(row.id, cause);
     await backends.of(row).driver.clear(row.id, row.removing ? "remove" : "keep");
   }

@@ -25,26 +25,17 @@ export interface NetworkChange {
   readonly effects?: EffectsMode | undefined;
 }
 
-export class Networks {
-  readonly #parts: Parts;
+type NetworkParts = Pick<Parts, "store" | "backends" | "user" | "live" | "egress" | "privateHosts" | "gateway">;
 
-  constructor(parts: Parts) {
+export class Networks {
+  readonly #parts: NetworkParts;
+
+  constructor(parts: NetworkParts) {
     this.#parts = parts;
   }
 
-  /** For a sandbox whose process 1 was just launched or found again. */
+  /** For a sandbox whose process 1 was just launched or found again. What was opened ahead, for a spare, gets the rules of the sandbox. */
   async open(row: Pick<SandboxRow, "id" | "driver" | "network" | "project">): Promise<void> {
-    const folder = this.#parts.backends.of(row).driver.sockets(row.id);
-    if (folder !== undefined) this.#parts.gateway.open(row.id, folder);
-    const rules = this.#rulesOf(row);
-    if (rules.mode === "off") return;
-    // An earlier life of it may have left its socket in a folder that is gone.
-    this.#parts.egress.close(row.id);
-    if (folder !== undefined) await this.#parts.egress.set(row.id, folder, rules);
-  }
-
-  /** For a spare that becomes a sandbox: what was opened ahead gets the rules of its own. */
-  async adopt(row: Pick<SandboxRow, "id" | "driver" | "network" | "project">): Promise<void> {
     const folder = this.#parts.backends.of(row).driver.sockets(row.id);
     if (folder === undefined) return;
     this.#parts.gateway.open(row.id, folder);

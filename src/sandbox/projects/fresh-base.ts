@@ -6,11 +6,11 @@ import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
 import type { ProjectView } from "./projects.ts";
 import type { Registry } from "../shared/registry.ts";
-import { captureBase } from "./service-data.ts";
+import { captureBase, type CaptureParts } from "./service-data.ts";
 
 /** Runs work with a base of the project as it is now. */
 export async function withFreshBase<T>(
-  parts: Parts,
+  parts: CaptureParts & Pick<Parts, "log">,
   registry: Registry,
   view: ProjectView,
   backend: Backend,
@@ -27,7 +27,12 @@ export async function withFreshBase<T>(
 }
 
 /** Removes a base that only the caller holds: no removal of a sandbox would ever remove it. */
-export async function forgetUnused(parts: Parts, registry: Registry, base: Base, { capture }: Backend): Promise<void> {
+export async function forgetUnused(
+  parts: Pick<Parts, "store" | "log">,
+  registry: Registry,
+  base: Base,
+  { capture }: Backend,
+): Promise<void> {
   try {
     const unused = await parts.store.change((change) => dropUnused(change, registry, [base.id], 1));
     for (const id of unused) await capture.forget(id);

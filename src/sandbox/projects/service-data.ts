@@ -16,11 +16,18 @@ import type { Backend } from "../../machine/backends.ts";
 import { captureRequest, refuseHiding, type ProjectView } from "./projects.ts";
 import { removeTree, takeData, type Take } from "./service-takes.ts";
 
+export type CaptureParts = Pick<Parts, "store" | "user" | "state" | "locks">;
+
 /**
  * Copies are made and captured one at a time per project: a copy stays until the next one. With `last`,
  * the caller does not need the data and takes the newest copy there is, however old.
  */
-export async function captureBase(parts: Parts, view: ProjectView, { driver, capture }: Backend, data: "fresh" | "last"): Promise<Base> {
+export async function captureBase(
+  parts: CaptureParts,
+  view: ProjectView,
+  { driver, capture }: Backend,
+  data: "fresh" | "last",
+): Promise<Base> {
   const services = Object.entries(view.config.services);
   // Without walls no service is started.
   if (services.length === 0 || !driver.capabilities.walled) return capture.base(captureRequest(view, parts.user));
@@ -57,7 +64,7 @@ interface TakeRequest {
   readonly asked: number;
 }
 
-async function taken(parts: Parts, view: ProjectView, { name, service, own, asked }: TakeRequest): Promise<DataFolder[]> {
+async function taken(parts: Pick<Parts, "store">, view: ProjectView, { name, service, own, asked }: TakeRequest): Promise<DataFolder[]> {
   const take = await takeData(own, view.row.path, service, asked - service.every);
   const { failure } = take;
   if (failure !== undefined) {

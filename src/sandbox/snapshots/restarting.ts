@@ -10,12 +10,12 @@ import type { Snapshots } from "./snapshots.ts";
 import { advance, isFinal } from "../shared/state.ts";
 
 export class Restarting {
-  readonly #parts: Parts;
+  readonly #parts: Pick<Parts, "store" | "backends" | "reach">;
   readonly #creation: Creation;
   readonly #snapshots: Snapshots;
   readonly #ending: Ending;
 
-  constructor(parts: Parts, creation: Creation, snapshots: Snapshots, ending: Ending) {
+  constructor(parts: Pick<Parts, "store" | "backends" | "reach">, creation: Creation, snapshots: Snapshots, ending: Ending) {
     this.#parts = parts;
     this.#creation = creation;
     this.#snapshots = snapshots;
@@ -39,9 +39,10 @@ export class Restarting {
     await this.#parts.store.change((change) => change.sandboxes.put(starting));
     this.#parts.reach("start.begun");
     try {
-      const running = await this.#snapshots.finishRollback(starting, snapshot);
+      const started = await this.#snapshots.finishRollback(starting, snapshot);
       await this.#parts.store.change((change) => change.event("sandbox.running", row.id, { name: row.name }));
-      return running;
+      await started.services;
+      return started.row;
     } catch (error) {
       await this.#ending.backTo(current, `It could not be started again (${describe(error)}); its files are kept.`);
       throw error;

@@ -4,28 +4,30 @@ import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { Snapshot } from "../../base/schema/sandbox.ts";
-import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Launched, SandboxRow } from "../../base/store/rows.ts";
 import { basesOf, dropUnused, openBase } from "../projects/bases.ts";
-import type { Commands } from "../commands/commands.ts";
 import type { Creation } from "../start/creation.ts";
+import type { Started, Starting } from "../start/starting.ts";
 import type { Ending } from "../ending/ending.ts";
 import { narrowed } from "../permissions/narrowing.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry } from "../shared/registry.ts";
 import { isFinal, requireLive } from "../shared/state.ts";
 
+type SnapshotParts = Pick<Parts, "store" | "backends" | "live" | "user" | "reserve" | "reach">;
+
 export class Snapshots {
-  readonly #parts: Parts;
+  readonly #parts: SnapshotParts;
   readonly #registry: Registry;
   readonly #creation: Creation;
-  readonly #commands: Commands;
+  readonly #starting: Starting;
   readonly #ending: Ending;
 
-  constructor(parts: Parts, registry: Registry, creation: Creation, commands: Commands, ending: Ending) {
+  constructor(parts: SnapshotParts, registry: Registry, creation: Creation, starting: Starting, ending: Ending) {
     this.#parts = parts;
     this.#registry = registry;
     this.#creation = creation;
-    this.#commands = commands;
+    this.#starting = starting;
     this.#ending = ending;
   }
 
@@ -128,50 +130,56 @@ export class Snapshots {
     for (const base of unused) await capture.forget(base);
   }
 
-  /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts. */
+  /** Called with the sandbox's lock held. Processes end; the volume is the snapshot's; a new process 1 starts, and the services with it. */
   async rollback(row: SandboxRow, reference: string): Promise<SandboxRow> {
     requireLive(row);
     const snapshot = await this.findWhole(row, reference);
     await this.#parts.store.change((change) => change.sandboxes.put({ ...row, restoring: snapshot.id }));
     this.#parts.reach("rollback.begun");
     try {
-      return await this.finishRollback({ ...row, restoring: snapshot.id }, snapshot.id);
+      const back = await this.finishRollback({ ...row, restoring: snapshot.id }, snapshot.id);
+      await back.services;
+      return back.row;
     } catch (error) {
       // Its processes have ended by now: it must not go on being called running.
       const reason = `It could not be rolled back (${describe(error)}); its files and snapshots are kept and can be forked.`;
-      await this.#ending.fail(row, { outcome: "failed", reason });
+      // The row may tell of the snapshot by now, and then the base of the row before is gone.
+      const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
+      await this.#ending.fail({ ...now, restoring: null }, { outcome: "failed", reason });
       throw error;
     }
   }
 
   /** From any point of a rollback to its end; also of a start, for which there is neither a process nor, mostly, a volume. */
-  async finishRollback(before: SandboxRow, snapshot: string): Promise<SandboxRow> {
+  async finishRollback(before: SandboxRow, snapshot: string): Promise<Started> {
     const row = await narrowed(this.#parts, before);
     const { store, live, reach } = this.#parts;
-    const { volumes, driver, capture } = this.#parts.backends.of(row);
+    const { volumes } = this.#parts.backends.of(row);
     const running = live.get(row.id);
-    await running?.walls.stop(0);
-    live.remove(row.id);
-    await this.#commands.settleAll(row.id, "cancelled");
-    await driver.clear(row.id, "keep");
+    await this.#ending.endProcesses(row, 0, "cancelled");
     reach("rollback.stopped");
     await volumes.rollback(row.id, snapshot);
     reach("rollback.volume");
-    const walls = await this.#creation.relaunch(row, await openBase(store, row, row.base));
-    live.add(row.id, walls, driver, running);
+    const base = await openBase(store, row, row.base);
+    const record = (launched: Launched): Promise<SandboxRow> => this.#recordRestored({ ...row, launched }, snapshot);
+    return this.#starting.start({ row, on: { base, volume: volumes.paths(row.id) }, before: running, record });
+  }
+
+  async #recordRestored(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
+    const { store, backends } = this.#parts;
     const refreshedTo = (await store.snapshots.get(snapshot))?.refreshedTo;
-    const back: SandboxRow = { ...row, refreshedTo, launched: walls.launched, restoring: null, currentSnapshot: snapshot, reason: null };
+    const back: SandboxRow = { ...row, refreshedTo, restoring: null, currentSnapshot: snapshot, reason: null };
     const unused = await store.change(async (change) => {
       await change.sandboxes.put(back);
       await change.event("snapshot.restored", row.id, { id: snapshot });
       return dropUnused(change, this.#registry, basesOf(row));
     });
-    for (const id of unused) await capture.forget(id);
+    for (const id of unused) await backends.of(row).capture.forget(id);
     return back;
   }
 
   /** New sandboxes from a snapshot, or from the state as it is now. Called with the sandbox's lock held. */
-  async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+  async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<Started[]> {
     if (names.length > count) throw new VivError("invalid_input", `${names.length} names for ${count} sandboxes.`);
     if (reference === undefined && isFinal(row.state)) return this.#forkEnded(row, count, names);
     if (reference !== undefined) return this.#forkFrom(row, (await this.findWhole(row, reference)).id, count, names);
@@ -179,7 +187,7 @@ export class Snapshots {
   }
 
   /** Through a snapshot that only lives as long as this takes. */
-  async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+  async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<Started[]> {
     const { volumes } = this.#parts.backends.of(row);
     const passing = newId("snapshot");
     await this.#freezeAround(row, () => volumes.snapshot(row.id, passing));
@@ -191,18 +199,18 @@ export class Snapshots {
   }
 
   /** A stopped sandbox goes on from its last snapshot, a failed one from the volume it left. */
-  async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+  async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<Started[]> {
     if (row.currentSnapshot === null || row.state === "failed") return this.#forkNow(row, count, names);
     return this.#forkFrom(row, (await this.findWhole(row, row.currentSnapshot)).id, count, names);
   }
 
-  async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<SandboxRow[]> {
+  async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<Started[]> {
     const results = await Promise.allSettled(Array.from({ length: count }, (_, index) => this.#creation.fork(row, snapshot, names[index])));
     const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
     const failure = results.find((result) => result.status === "rejected");
     if (failure === undefined) return made;
     // All or none: a caller that asked for ten has no use for seven and an error.
-    for (const sandbox of made) await this.#ending.remove(sandbox);
+    for (const { row: fork } of made) await this.#ending.remove(fork);
     throw failure.reason;
   }
 

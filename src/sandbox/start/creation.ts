@@ -1,8 +1,7 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
-import type { Base } from "../../base/store/rows.ts";
 import { filterEnvironment } from "../../machine/capture/environment.ts";
 import { callersHome } from "../../machine/capture/people.ts";
-import type { Hiding, LaunchRequest, Walls } from "../../machine/drivers/drivers.ts";
+import type { Hiding } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
@@ -10,22 +9,24 @@ import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { networkRules } from "../../base/schema/network.ts";
 import type { Change } from "../../base/store/store.ts";
-import type { SandboxRow } from "../../base/store/rows.ts";
-import type { VolumePaths, VolumeSource } from "../../machine/volumes/volumes.ts";
+import type { Base, Launched, SandboxRow } from "../../base/store/rows.ts";
+import type { VolumeSource } from "../../machine/volumes/volumes.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { chosenLimits } from "../permissions/limiting.ts";
 import { changedAutonomy } from "../permissions/autonomy.ts";
 import { openBase } from "../projects/bases.ts";
-import { mappedIds, unmappedNotes } from "./owners.ts";
+import { unmappedNotes } from "./owners.ts";
 import { narrowedFork } from "../permissions/narrowing.ts";
 import { chosenNetwork } from "../permissions/network-narrowing.ts";
-import { Networks, refuseWider } from "../permissions/networks.ts";
+import { refuseWider } from "../permissions/networks.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
 import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { captureBase } from "../projects/service-data.ts";
-import { Spares, type Kind } from "./spares.ts";
+import { Spares, type Spare } from "./spares.ts";
+import type { Started, Starting } from "./starting.ts";
+import type { Ending } from "../ending/ending.ts";
 import { advance } from "../shared/state.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
 
@@ -38,44 +39,26 @@ interface Asked {
   readonly hiding: Hiding;
 }
 
+type CreationParts = Pick<Parts, "store" | "backends" | "user" | "uid" | "home" | "state" | "locks" | "log" | "reach">;
+
 export class Creation {
   readonly spares: Spares;
-  readonly #parts: Parts;
+  readonly #parts: CreationParts;
   readonly #registry: Registry;
   readonly #admission: Admission;
-  readonly #networks: Networks;
+  readonly #starting: Starting;
+  readonly #ending: Ending;
 
-  constructor(parts: Parts, registry: Registry) {
+  constructor(parts: CreationParts, registry: Registry, starting: Starting, ending: Ending) {
     this.#parts = parts;
     this.#registry = registry;
-    this.#networks = new Networks(parts);
+    this.#starting = starting;
+    this.#ending = ending;
     this.#admission = new Admission(parts.user);
-    this.spares = new Spares(
-      registry,
-      parts.log,
-      (kind) => parts.backends.of(kind),
-      async (reservation, kind, base) => {
-        const { volumes } = parts.backends.of(kind);
-        const volume = volumes.create(reservation.id, { base: base.id, project: base.project }, kind.limits.diskBytes);
-        volume.catch(() => undefined);
-        try {
-          const walls = await this.#launch({ ...kind, ...reservation }, base, volume);
-          // Where that fails, it is tried again when the spare is taken.
-          await this.#networks
-            .open({ ...kind, ...reservation })
-            .catch((error: unknown) => parts.log.info("the way out of a spare was not opened", { error: describe(error) }));
-          return walls;
-        } catch (error) {
-          await volume.catch(() => undefined);
-          await volumes.remove("volume", reservation.id);
-          throw error;
-        }
-      },
-      (id) => this.#networks.close(id),
-    );
+    this.spares = new Spares(parts, registry, starting);
   }
 
-  async create(input: CreateInput): Promise<SandboxRow> {
+  async create(input: CreateInput): Promise<Started> {
     const view = await openProject(this.#parts.store, input.project, this.#parts.state);
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
@@ -92,7 +75,7 @@ export class Creation {
       const spare = input.name === undefined ? await this.spares.take(row, fresh) : undefined;
       if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
       this.#registry.release(own);
-      return await this.#claim(row, base, spare, spare.walls);
+      return await this.#claim(row, base, spare);
     } catch (error) {
       await forgetUnused(this.#parts, this.#registry, base, backend);
       throw error;
@@ -174,7 +157,7 @@ export class Creation {
   }
 
   /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
-  async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<SandboxRow> {
+  async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<Started> {
     const base = await openBase(this.#parts.store, from, from.base);
     // One that only lives as long as the fork takes has no row: it is as its sandbox is.
     const { refreshedTo } = (await this.#parts.store.snapshots.get(snapshot)) ?? from;
@@ -194,20 +177,18 @@ export class Creation {
   }
 
   /** A spare becomes a sandbox by getting a row. */
-  async #claim(row: Unnamed, base: Base, { id, name, range }: Reservation, walls: Walls): Promise<SandboxRow> {
-    const { store, live, backends } = this.#parts;
+  async #claim(row: Unnamed, base: Base, { id, name, range, walls }: Spare): Promise<Started> {
     const created: SandboxRow = { ...row, id, name, range };
-    const running: SandboxRow = { ...advance(created, "running", new Date()), launched: walls.launched };
-    try {
-      live.add(id, walls, backends.of(row).driver);
-      await this.#networks.adopt(created);
-      await store.change(async (change) => {
+    const record = (launched: Launched): Promise<SandboxRow> =>
+      this.#parts.store.change(async (change) => {
         await recordCreating(change, created, base);
-        await recordRunning(change, running);
+        return recordRunning(change, created, launched);
       });
+    try {
+      const started = await this.#starting.start({ row: created, on: walls, record });
       this.#parts.reach("create.claimed");
-      if (this.#parts.user.spares) this.spares.prepare(running, base);
-      return running;
+      if (this.#parts.user.spares) this.spares.prepare(started.row, base);
+      return started;
     } catch (error) {
       await this.#undo(created, error);
       throw error;
@@ -215,13 +196,13 @@ export class Creation {
   }
 
   /** From a reserved row to a running sandbox. An operation that finds the row before that waits. */
-  #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
+  #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<Started> {
     return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source));
   }
 
-  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<SandboxRow> {
-    const { store, reach, live, backends } = this.#parts;
-    const { driver, volumes } = backends.of(row);
+  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<Started> {
+    const { store, reach, backends } = this.#parts;
+    const { volumes } = backends.of(row);
     // Under way while the row is written: a volume without a row is removed by the reconciler.
     const volume = volumes.create(row.id, source, row.limits.diskBytes);
     volume.catch(() => undefined);
@@ -231,14 +212,14 @@ export class Creation {
       const made = volume.finally(() => reach("create.volume"));
       // The launch may look at it late or never; a rejection without a handler would end the server.
       made.catch(() => undefined);
-      const walls = await this.#launch(row, base, made);
-      reach("create.launch");
-      const running: SandboxRow = { ...advance(row, "running", new Date()), launched: walls.launched };
-      live.add(row.id, walls, driver);
-      await this.#openDuring(row, () => store.change((change) => recordRunning(change, running)));
+      const record = (launched: Launched): Promise<SandboxRow> => {
+        reach("create.launch");
+        return store.change((change) => recordRunning(change, row, launched));
+      };
+      const started = await this.#starting.start({ row, on: { base, volume: made }, record });
       reach("create.running");
-      if ("base" in source && this.#parts.user.spares) this.spares.prepare(running, base);
-      return running;
+      if ("base" in source && this.#parts.user.spares) this.spares.prepare(started.row, base);
+      return started;
     } catch (error) {
       await volume.catch(() => undefined);
       await this.#undo(row, error);
@@ -246,52 +227,12 @@ export class Creation {
     }
   }
 
-  /** Opens the way out while the row is written. Both come to their end, so that a failure is undone when nothing is under way. */
-  async #openDuring(row: SandboxRow, write: () => Promise<void>): Promise<void> {
-    const opened = this.#networks.open(row);
-    opened.catch(() => undefined);
-    try {
-      await write();
-    } finally {
-      await opened;
-    }
-  }
-
-  /** Processes for a row whose volume is there, as after a rollback. */
-  async relaunch(row: SandboxRow, base: Base): Promise<Walls> {
-    const walls = await this.#launch(row, base, this.#parts.backends.of(row).volumes.paths(row.id));
-    await this.#networks.open(row);
-    return walls;
-  }
-
-  #launch(row: Reservation & Kind, base: Base, volume: Promise<VolumePaths>): Promise<Walls> {
-    const request: LaunchRequest = {
-      sandbox: row.id,
-      name: row.name,
-      volume,
-      base,
-      project: row.project,
-      limits: row.limits,
-      range: row.range,
-      largeIds: mappedIds(row, base),
-      mask: row.masked,
-      expose: row.exposed,
-      sudo: row.sudo,
-      home: row.home,
-    };
-    return this.#parts.backends.of(row).driver.launch(request);
-  }
-
   /** Nothing of a failed creation stays but the event that says why. */
   async #undo(row: SandboxRow, error: unknown): Promise<void> {
-    const { store, live, log } = this.#parts;
-    const { volumes, driver } = this.#parts.backends.of(row);
+    const { store, backends, log } = this.#parts;
     try {
-      await live.get(row.id)?.walls.stop(0);
-      live.remove(row.id);
-      this.#networks.close(row.id);
-      await driver.clear(row.id, "remove");
-      await volumes.remove("volume", row.id);
+      await this.#ending.endProcesses({ ...row, removing: true }, 0, "cancelled");
+      await backends.of(row).volumes.remove("volume", row.id);
       await store.change(async (change) => {
         if ((await change.sandboxes.get(row.id)) === undefined) return;
         await change.sandboxes.remove(row.id);
@@ -343,9 +284,11 @@ async function recordCreating(change: Change, row: SandboxRow, base: Base): Prom
   await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
 }
 
-async function recordRunning(change: Change, row: SandboxRow): Promise<void> {
+async function recordRunning(change: Change, created: SandboxRow, launched: Launched): Promise<SandboxRow> {
+  const row: SandboxRow = { ...advance(created, "running", new Date()), launched };
   await change.sandboxes.put(row);
   await change.event("sandbox.running", row.id, { name: row.name });
+  return row;
 }
 
 /** Which limits a driver can't hold: a watcher bounds memory, rlimits bound processes, but nothing bounds CPU. */

@@ -18,24 +18,39 @@ const RETRY_MS = 25;
 const LOADED = ".viv-loaded";
 const MOST_SAID = 500;
 
-/** Resolves when they answer. One that can't be had is told by an event: the sandbox is of use without it. */
-export async function startServices(parts: Parts, commands: Commands, row: SandboxRow): Promise<void> {
-  if (row.untrusted.length > 0 || !row.walled) return;
-  // Those of the config the sandbox was made with: the project may have changed or be gone by now.
-  await Promise.all(
-    Object.entries(row.services).map(async ([name, service]) => {
-      try {
-        await new Starting(parts, commands, row, name, service).start();
-      } catch (error) {
-        await parts.store.change((change) => change.event("service.failed", row.id, { service: name, reason: describe(error) }));
-      }
-    }),
-  );
+type ServiceParts = Pick<Parts, "store" | "backends" | "live" | "log">;
+
+export class Services {
+  readonly #parts: ServiceParts;
+  readonly #commands: Commands;
+
+  constructor(parts: ServiceParts, commands: Commands) {
+    this.#parts = parts;
+    this.#commands = commands;
+  }
+
+  /** Resolves when they answer, and never rejects. One that can't be had is told by an event: the sandbox is of use without it. */
+  async start(row: SandboxRow): Promise<void> {
+    if (row.untrusted.length > 0 || !row.walled) return;
+    // Those of the config the sandbox was made with: the project may have changed or be gone by now.
+    await Promise.all(Object.entries(row.services).map(([name, service]) => this.#startOne(row, name, service)));
+  }
+
+  async #startOne(row: SandboxRow, name: string, service: Service): Promise<void> {
+    const { store, log } = this.#parts;
+    try {
+      await new ServiceStart(this.#parts, this.#commands, row, name, service).start();
+    } catch (failure) {
+      const reason = describe(failure);
+      const told = store.change((change) => change.event("service.failed", row.id, { service: name, reason }));
+      await told.catch((error: unknown) => log.warn("a service failed", { sandbox: row.id, name, reason, error: describe(error) }));
+    }
+  }
 }
 
 /** One service on its way to be of use. */
-class Starting {
-  readonly #parts: Parts;
+class ServiceStart {
+  readonly #parts: ServiceParts;
   readonly #commands: Commands;
   readonly #row: SandboxRow;
   readonly #service: Service;
@@ -44,7 +59,7 @@ class Starting {
   /** How its lines are run. */
   readonly #how: Omit<StartOptions, "command">;
 
-  constructor(parts: Parts, commands: Commands, row: SandboxRow, name: string, service: Service) {
+  constructor(parts: ServiceParts, commands: Commands, row: SandboxRow, name: string, service: Service) {
     this.#parts = parts;
     this.#commands = commands;
     this.#row = row;

@@ -7,14 +7,11 @@
 import type { Base } from "../../base/store/rows.ts";
 import { idsOfUser } from "../../machine/capture/large-ids.ts";
 import type { Driver, Hiding, Walls } from "../../machine/drivers/drivers.ts";
-import { describe, type Logger } from "../../base/host/log.ts";
+import { describe } from "../../base/host/log.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
-import type { SandboxRow } from "../../base/store/rows.ts";
-import type { Backend } from "../../machine/backends.ts";
+import type { Parts } from "../shared/parts.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
-
-/** What two sandboxes must share for one to stand in for the other; of the network, only how it is likely to be. */
-export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
+import type { Kind, Starting } from "./starting.ts";
 
 export interface Spare extends Reservation {
   readonly walls: Walls;
@@ -32,28 +29,22 @@ const DESERTED_MS = 3_000;
 /** Gives the request that was just answered, and its caller, the machine first. */
 const QUIET_MS = 5;
 
-/** Its processes, with the ways to the server open. */
-export type MakeSpare = (reservation: Reservation, kind: Kind, base: Base) => Promise<Walls>;
+type SpareParts = Pick<Parts, "backends" | "log">;
 
 export class Spares {
+  readonly #parts: SpareParts;
   readonly #registry: Registry;
-  readonly #make: MakeSpare;
-  readonly #log: Logger;
-  readonly #close: (id: string) => void;
-  readonly #backend: (kind: Kind) => Backend;
+  readonly #starting: Starting;
   /** At most one a project. */
   readonly #byProject = new Map<string, Waiting>();
   readonly #ids = new Set<string>();
   readonly #discards = new Set<Promise<void>>();
   #closed = false;
 
-  /** `close` closes what `make` opened. */
-  constructor(registry: Registry, log: Logger, backend: (kind: Kind) => Backend, make: MakeSpare, close: (id: string) => void) {
+  constructor(parts: SpareParts, registry: Registry, starting: Starting) {
+    this.#parts = parts;
     this.#registry = registry;
-    this.#close = close;
-    this.#log = log;
-    this.#backend = backend;
-    this.#make = make;
+    this.#starting = starting;
   }
 
   /** Ids of spares, for the reconciler. */
@@ -90,7 +81,7 @@ export class Spares {
 
   /** Makes a spare of this kind in a moment, unless there is one. */
   prepare(kind: Kind, base: Base): void {
-    if (this.#closed || this.#byProject.has(kind.project) || this.#backend(kind).driver.capabilities.limits !== "hard") return;
+    if (this.#closed || this.#byProject.has(kind.project) || this.#parts.backends.of(kind).driver.capabilities.limits !== "hard") return;
     const release = this.#registry.hold(base.id);
     const spare = new Promise<Spare | undefined>((resolve) => {
       setTimeout(() => resolve(this.#launch(kind, base).finally(release)), QUIET_MS);
@@ -116,18 +107,31 @@ export class Spares {
     try {
       reservation = this.#registry.reserve();
       this.#ids.add(reservation.id);
-      return { ...reservation, walls: await this.#make(reservation, kind, base) };
+      return { ...reservation, walls: await this.#start({ ...kind, ...reservation }, base) };
     } catch (error) {
-      this.#log.info("no spare sandbox could be made", { error: describe(error) });
+      this.#parts.log.info("no spare sandbox could be made", { error: describe(error) });
       if (reservation !== undefined) this.#forget(reservation);
       return undefined;
+    }
+  }
+
+  async #start(spare: Reservation & Kind, base: Base): Promise<Walls> {
+    const { volumes } = this.#parts.backends.of(spare);
+    const volume = volumes.create(spare.id, { base: base.id, project: base.project }, spare.limits.diskBytes);
+    volume.catch(() => undefined);
+    try {
+      return await this.#starting.startAhead(spare, { base, volume });
+    } catch (error) {
+      await volume.catch(() => undefined);
+      await volumes.remove("volume", spare.id);
+      throw error;
     }
   }
 
   /** Process 1 of a spare ended by itself. Returns whether it was one. */
   lost(id: string): boolean {
     if (!this.#ids.delete(id)) return false;
-    this.#close(id);
+    this.#starting.closeAhead(id);
     return true;
   }
 
@@ -148,10 +152,10 @@ export class Spares {
     const work = waiting.spare
       .then(async (spare) => {
         if (spare === undefined) return;
-        const { driver, volumes } = this.#backend(kind);
+        const { driver, volumes } = this.#parts.backends.of(kind);
         try {
           await spare.walls.stop(0);
-          this.#close(spare.id);
+          this.#starting.closeAhead(spare.id);
           await driver.clear(spare.id, "remove");
           await volumes.remove("volume", spare.id);
         } catch (error) {
@@ -161,7 +165,9 @@ export class Spares {
         }
         this.#forget(spare);
       })
-      .catch((error: unknown) => this.#log.info("a spare sandbox could not be cleared; the reconciler will", { error: describe(error) }))
+      .catch((error: unknown) =>
+        this.#parts.log.info("a spare sandbox could not be cleared; the reconciler will", { error: describe(error) }),
+      )
       .finally(() => this.#discards.delete(work));
     this.#discards.add(work);
   }

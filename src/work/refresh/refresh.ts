@@ -19,7 +19,6 @@ import type { Backend } from "../../machine/backends.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
 import { settle, settleLate } from "./conflicts.ts";
 import type { Registry } from "../../sandbox/shared/registry.ts";
-import { startServices } from "../../sandbox/start/services.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { requireLive } from "../../sandbox/shared/state.ts";
 import { withFreshBase } from "../../sandbox/projects/fresh-base.ts";
@@ -49,7 +48,7 @@ export type CommonGround = (store: GitStore, row: SandboxRow, snapshot: string, 
 export interface RefreshParts {
   readonly parts: Parts;
   readonly registry: Registry;
-  readonly sandboxes: Pick<Sandboxes, "find" | "locked" | "commands" | "snapshots">;
+  readonly sandboxes: Pick<Sandboxes, "find" | "locked" | "snapshots">;
   /** Promotions know what a sandbox brought into reality before. */
   readonly common: CommonGround;
   readonly temporary: string;
@@ -148,7 +147,8 @@ export class Refreshing {
       reach("refresh.done");
       return late.conflicts;
     } catch (error) {
-      await this.#back(before, snapshot);
+      // A half-written merge is not left behind.
+      await this.#sandboxes.snapshots.rollback(before, snapshot);
       throw error;
     }
   }
@@ -170,12 +170,6 @@ export class Refreshing {
       return dropUnused(change, this.#registry, basesOf(row));
     });
     for (const base of unused) await backend.capture.forget(base);
-  }
-
-  /** A half-written merge must not stay. */
-  async #back(before: SandboxRow, snapshot: string): Promise<void> {
-    const back = await this.#sandboxes.snapshots.rollback(before, snapshot);
-    await startServices(this.#parts, this.#sandboxes.commands, back);
   }
 }
 

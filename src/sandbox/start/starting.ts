@@ -1,0 +1,122 @@
+/**
+ * The one way in which a sandbox gets its processes, whether it is new, forked, rolled back, started again or taken from the
+ * spares, or was left running by an earlier server. The order is always the same:
+ *
+ * 1. The launch. The driver hides what must not be seen, and puts placeholders where imported logins stand.
+ * 2. The live entry, by which the other parts of the server find the processes.
+ * 3. The ways out: the proxy and the gateway. The caller writes the row down meanwhile.
+ * 4. The services of the project.
+ */
+import { describe } from "../../base/host/log.ts";
+import type { Base, Launched, SandboxRow } from "../../base/store/rows.ts";
+import type { Walls } from "../../machine/drivers/drivers.ts";
+import type { VolumePaths } from "../../machine/volumes/volumes.ts";
+import type { Networks } from "../permissions/networks.ts";
+import type { LiveSandbox } from "../shared/live.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Reservation } from "../shared/registry.ts";
+import { mappedIds } from "./owners.ts";
+import type { Services } from "./services.ts";
+
+/** What processes are launched from. */
+export interface Disk {
+  readonly base: Base;
+  /** May still be in the making: the launch needs it last. */
+  readonly volume: Promise<VolumePaths>;
+}
+
+export interface Start {
+  readonly row: SandboxRow;
+  /** A disk to launch on, or the walls of a spare, which was launched ahead. */
+  readonly on: Disk | Walls;
+  /** What the sandbox was until its processes ended a moment ago. */
+  readonly before?: LiveSandbox | undefined;
+  /** Writes the row down with its processes. */
+  readonly record: (launched: Launched) => Promise<SandboxRow>;
+}
+
+export interface Started {
+  readonly row: SandboxRow;
+  /** Resolves when the services answer, or an event says why one does not; never rejects. */
+  readonly services: Promise<void>;
+}
+
+/** What decides how processes are launched; of the network, only how it is likely to be. */
+export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
+
+export class Starting {
+  readonly #parts: Pick<Parts, "backends" | "live" | "log">;
+  readonly #networks: Networks;
+  readonly #services: Services;
+
+  constructor(parts: Pick<Parts, "backends" | "live" | "log">, networks: Networks, services: Services) {
+    this.#parts = parts;
+    this.#networks = networks;
+    this.#services = services;
+  }
+
+  /** Whatever fails, processes that were launched are in the live entry: the caller ends them. */
+  async start({ row, on, before, record }: Start): Promise<Started> {
+    const { driver } = this.#parts.backends.of(row);
+    const walls = "launched" in on ? on : await this.#launch(row, on);
+    this.#parts.live.add(row.id, walls, driver, before);
+    const running = await this.#openDuring(row, () => record(walls.launched));
+    return { row: running, services: this.#services.start(running) };
+  }
+
+  /** Processes of a spare: no row and no live entry until start() gets them. */
+  async startAhead(spare: Reservation & Kind, disk: Disk): Promise<Walls> {
+    const walls = await this.#launch(spare, disk);
+    try {
+      await this.#networks.open(spare);
+    } catch (error) {
+      // Opened again by start().
+      this.#parts.log.info("the way out of a spare was not opened", { error: describe(error) });
+    }
+    return walls;
+  }
+
+  /** Closes what startAhead() opened, for a spare that no caller takes. Its processes are ended by the caller. */
+  closeAhead(spare: string): void {
+    this.#networks.close(spare);
+  }
+
+  /** Processes that an earlier server started, services included; undefined when they are gone. */
+  async adopt(row: SandboxRow): Promise<LiveSandbox | undefined> {
+    if (row.launched === null) return undefined;
+    const { driver } = this.#parts.backends.of(row);
+    const walls = await driver.adopt(row.id, row.launched, row.limits);
+    if (walls === undefined) return undefined;
+    const live = this.#parts.live.add(row.id, walls, driver);
+    await this.#networks.open(row);
+    return live;
+  }
+
+  #launch(row: Reservation & Kind, { base, volume }: Disk): Promise<Walls> {
+    return this.#parts.backends.of(row).driver.launch({
+      sandbox: row.id,
+      name: row.name,
+      volume,
+      base,
+      project: row.project,
+      limits: row.limits,
+      range: row.range,
+      largeIds: mappedIds(row, base),
+      mask: row.masked,
+      expose: row.exposed,
+      sudo: row.sudo,
+      home: row.home,
+    });
+  }
+
+  /** Both come to their end, so that a failure is undone when nothing is under way. */
+  async #openDuring(row: SandboxRow, write: () => Promise<SandboxRow>): Promise<SandboxRow> {
+    const opened = this.#networks.open(row);
+    opened.catch(() => undefined);
+    try {
+      return await write();
+    } finally {
+      await opened;
+    }
+  }
+}
