@@ -11,7 +11,7 @@ import { LIMITS } from "../base/schema/limits.ts";
 import type { Backends } from "../machine/backends.ts";
 import type { Rules } from "../rules/open.ts";
 import type { Live } from "./shared/live.ts";
-import { Mending } from "./mending.ts";
+import { StorageReopening } from "./storage-reopening.ts";
 import type { Doors, Parts } from "./shared/parts.ts";
 import { Reaper } from "./reaper.ts";
 import { Recovery } from "./recovery.ts";
@@ -96,7 +96,7 @@ async function lookAfter(
 ): Promise<void> {
   await reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
   const reaper = new Reaper(parts, sandboxes);
-  const mending = new Mending(parts, sandboxes);
+  const mending = new StorageReopening(parts, sandboxes);
   const tasks = new RepeatedTasks(log);
   closers.add(() => tasks.close());
   tasks.every(

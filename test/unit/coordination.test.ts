@@ -1,22 +1,22 @@
 /** Who may wait for whom, and how many at once. */
 import { describe, expect, test } from "vitest";
-import { Coordination, type Party } from "../../src/interfaces/gateway/coordination.ts";
+import { Coordination, type Sibling } from "../../src/interfaces/gateway/coordination.ts";
 import { Rates } from "../../src/interfaces/gateway/rates.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 
 const never = new AbortController().signal;
-const party = (name: string, project = "/project"): Party => ({ id: `sbx-${name}`, name, project });
+const party = (name: string, project = "/project"): Sibling => ({ id: `sbx-${name}`, name, project });
 const options = { timeoutMs: 60_000, signal: never, record: () => Promise.resolve() };
 const text = { action: "review", context: null };
 
 /** A request that is waited for in the background; its end is of no interest unless somebody looks. */
-function asks(coordination: Coordination, from: Party, to: Party, more: Partial<typeof options> = {}): Promise<unknown> {
+function asks(coordination: Coordination, from: Sibling, to: Sibling, more: Partial<typeof options> = {}): Promise<unknown> {
   const asked = coordination.request(from, to, text, { ...options, ...more }).then(([, answer]) => answer);
   asked.catch(() => undefined);
   return asked;
 }
 
-const read = (coordination: Coordination, { id }: Party) => coordination.messages(id, 0, 1000, never);
+const read = (coordination: Coordination, { id }: Sibling) => coordination.messages(id, 0, 1000, never);
 
 describe("siblings that ask each other", () => {
   const [a, b, c] = [party("a"), party("b"), party("c")];

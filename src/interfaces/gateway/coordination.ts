@@ -8,7 +8,7 @@ import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
 /** A sandbox as its row says. */
-export interface Party {
+export interface Sibling {
   readonly id: string;
   readonly name: string;
   readonly project: string;
@@ -16,8 +16,8 @@ export interface Party {
 
 interface Exchange {
   readonly message: Message;
-  readonly from: Party;
-  readonly to: Party;
+  readonly from: Sibling;
+  readonly to: Sibling;
   readonly answered: PromiseWithResolvers<unknown>;
   /** Recorded, so that it may be seen. */
   ready: boolean;
@@ -38,7 +38,12 @@ export class Coordination {
   #sequence = 0;
 
   /** Sends a message and waits for its answer. */
-  async request(from: Party, to: Party, text: Pick<Message, "action" | "context">, options: RequestOptions): Promise<[Message, unknown]> {
+  async request(
+    from: Sibling,
+    to: Sibling,
+    text: Pick<Message, "action" | "context">,
+    options: RequestOptions,
+  ): Promise<[Message, unknown]> {
     this.#refuse(from, to);
     const exchange = this.#begin(from, to, text, options.timeoutMs);
     const { id } = exchange.message;
@@ -72,7 +77,7 @@ export class Coordination {
   }
 
   /** The message that waits for this sandbox's answer, and who sent it. */
-  asked(sandbox: string, message: string): { from: Party; message: Message } {
+  asked(sandbox: string, message: string): { from: Sibling; message: Message } {
     const exchange = this.#open.get(message);
     if (exchange === undefined || exchange.to.id !== sandbox || !exchange.ready)
       throw new VivError("not_found", `No message ${message} waits for an answer.`, {
@@ -99,7 +104,7 @@ export class Coordination {
     return [...this.#open.values()].filter(({ to, ready, message }) => ready && to.id === sandbox && message.sequence > after);
   }
 
-  #begin(from: Party, to: Party, text: Pick<Message, "action" | "context">, timeoutMs: number): Exchange {
+  #begin(from: Sibling, to: Sibling, text: Pick<Message, "action" | "context">, timeoutMs: number): Exchange {
     const now = Date.now();
     const message: Message = {
       id: newId("message"),
@@ -126,7 +131,7 @@ export class Coordination {
     return Math.max(0, ...reasons.map(({ message }) => message.depth)) + 1;
   }
 
-  #refuse(from: Party, to: Party): void {
+  #refuse(from: Sibling, to: Sibling): void {
     if (from.id === to.id) throw new VivError("invalid_input", "A sandbox can't ask itself.", { remedy: "Name a sibling." });
     const way = this.#way(to, from.id, new Set());
     if (way !== undefined) throw new VivError("coordination_cycle", `${[...way, from.name].join(" waits for ")}, which would wait for it.`);
@@ -144,14 +149,14 @@ export class Coordination {
   }
 
   /** Siblings that ask or are asked, these two included. */
-  #coordinating(from: Party, to: Party): number {
+  #coordinating(from: Sibling, to: Sibling): number {
     const busy = new Set([from.id, to.id]);
     for (const exchange of this.#open.values()) if (exchange.from.project === from.project) busy.add(exchange.from.id).add(exchange.to.id);
     return busy.size;
   }
 
   /** Names of those on the way by which one waits for the other, if it does. */
-  #way(one: Party, other: string, looked: Set<string>): string[] | undefined {
+  #way(one: Sibling, other: string, looked: Set<string>): string[] | undefined {
     looked.add(one.id);
     for (const { from, to } of this.#open.values()) {
       if (from.id !== one.id || looked.has(to.id)) continue;

@@ -11,7 +11,7 @@ import type { Streams } from "./operations.ts";
 
 type Details = Readonly<Record<string, AuditEntry["arguments"] | undefined>>;
 
-export interface Told {
+export interface AuditedAction {
   readonly action: string;
   /** Left out, it is the name of the sandbox. */
   readonly target?: string;
@@ -21,8 +21,8 @@ export interface Told {
 }
 
 /** Told before it is done, once it is known to be about something. */
-export interface Act<Input extends readonly unknown[]> {
-  readonly act: (...input: Input) => Told | undefined;
+export interface RecordedBefore<Input extends readonly unknown[]> {
+  readonly act: (...input: Input) => AuditedAction | undefined;
   /** Done so often, one after the other, that records wait a moment for each other. */
   readonly often?: true;
   /** Whether more is possible afterwards than before: then it is not done without a durable record. */
@@ -30,22 +30,22 @@ export interface Act<Input extends readonly unknown[]> {
 }
 
 /** Told when it is there and has a name; cut short, it leaves nothing. */
-export interface Making<Input extends readonly unknown[], Output> {
-  readonly made: (output: Output, ...input: Input) => readonly Told[];
+export interface RecordedAfter<Input extends readonly unknown[], Output> {
+  readonly made: (output: Output, ...input: Input) => readonly AuditedAction[];
   /** What is done besides, told before. */
-  readonly before?: (...input: Input) => Told | undefined;
+  readonly before?: (...input: Input) => AuditedAction | undefined;
   readonly widens?: (...input: Input) => boolean;
 }
 
-interface Not {
+interface NotRecorded {
   readonly not: string;
 }
 
-export type Rule<Input extends readonly unknown[], Output> = Act<Input> | Making<Input, Output> | Not;
+export type Rule<Input extends readonly unknown[], Output> = RecordedBefore<Input> | RecordedAfter<Input, Output> | NotRecorded;
 
-const LOOKS: Not = { not: "only looks" };
-const itself = (where: string): Not => ({ not: `recorded by ${where}` });
-const plain = (action: string): Act<readonly unknown[]> => ({ act: () => ({ action }) });
+const LOOKS: NotRecorded = { not: "only looks" };
+const itself = (where: string): NotRecorded => ({ not: `recorded by ${where}` });
+const plain = (action: string): RecordedBefore<readonly unknown[]> => ({ act: () => ({ action }) });
 
 /** The rest of a long line says no more about it. */
 const LINE = 16_384;
@@ -68,12 +68,12 @@ function command({ command: words, cwd, user, env }: Partial<CommandSpec> & Pick
   return { target: line(words), details: { cwd, user, env: env === undefined ? undefined : Object.keys(env) } };
 }
 
-function madeOf({ id, name }: Sandbox, action: string, details: Details): Told {
+function madeOf({ id, name }: Sandbox, action: string, details: Details): AuditedAction {
   return { action, target: name, sandbox: id, details };
 }
 
 /** With what is opened, or run at once, before there is a name. */
-function beforeCreate(input: ParsedOf<"createSandbox">): Told | undefined {
+function beforeCreate(input: ParsedOf<"createSandbox">): AuditedAction | undefined {
   const { project, name, network, unwalled, yolo, run } = input;
   const details = { project, network, unwalled, yolo };
   if (run !== undefined) return { action: "sandbox.run", target: line(run.command), details: { ...details, ...command(run).details } };

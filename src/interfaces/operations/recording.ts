@@ -5,7 +5,14 @@ import { OWNER, type AuditEntry } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Engine, Handlers, Streams } from "./operations.ts";
-import { RECORDED_OPERATIONS, RECORDED_STREAMS, type Act, type Making, type Rule, type Told } from "./recorded.ts";
+import {
+  RECORDED_OPERATIONS,
+  RECORDED_STREAMS,
+  type RecordedBefore,
+  type RecordedAfter,
+  type Rule,
+  type AuditedAction,
+} from "./recorded.ts";
 
 type Subject = Pick<SandboxRow, "id" | "name" | "currentSnapshot">;
 type Work<Input extends readonly unknown[], Output> = (...input: Input) => Promise<Output>;
@@ -50,7 +57,7 @@ export class Recording {
   }
 
   async #act<Input extends readonly unknown[], Output>(
-    { act, widens, often }: Act<Input>,
+    { act, widens, often }: RecordedBefore<Input>,
     work: Work<Input, Output>,
     input: Input,
     reference: string | undefined,
@@ -78,7 +85,7 @@ export class Recording {
   }
 
   async #make<Input extends readonly unknown[], Output>(
-    { made, before, widens }: Making<Input, Output>,
+    { made, before, widens }: RecordedAfter<Input, Output>,
     work: Work<Input, Output>,
     input: Input,
   ): Promise<Output> {
@@ -116,7 +123,7 @@ export class Recording {
   }
 }
 
-function entryOf({ action, target, details = {}, sandbox }: Told, subject: Subject | typeof NO_SANDBOX): AuditEntry {
+function entryOf({ action, target, details = {}, sandbox }: AuditedAction, subject: Subject | typeof NO_SANDBOX): AuditEntry {
   const given = Object.entries(details).filter((pair): pair is [string, AuditEntry["arguments"]] => pair[1] !== undefined);
   return {
     actor: OWNER,

@@ -24,7 +24,7 @@ import { WatchedFolders } from "./shared.ts";
 import { compareWithReality } from "./staleness.ts";
 import { allIds } from "./large-ids.ts";
 import { type Synced, syncRoot } from "./syncing.ts";
-import { type Dirty, Watching } from "./watching.ts";
+import { type ChangedPaths, ProjectWatcher } from "./project-watcher.ts";
 
 /** A project that is being followed. */
 interface Followed {
@@ -32,7 +32,7 @@ interface Followed {
   readonly key: string;
   readonly roots: Roots;
   readonly live: readonly LiveFolder[];
-  readonly watches: readonly Watching[];
+  readonly watches: readonly ProjectWatcher[];
   /** Which folders the roots' paths led to: a watch stays with a folder that was moved away. */
   readonly identity: string;
   /** What the last sync of each root found. */
@@ -82,7 +82,7 @@ export class ProjectCapture implements Capture {
   }
 
   /** Carries over what changed. Where that fails, everything is compared: what was drained is not told again. */
-  async #follow(request: CaptureRequest, followed: Followed, dirty: readonly Dirty[]): Promise<Base> {
+  async #follow(request: CaptureRequest, followed: Followed, dirty: readonly ChangedPaths[]): Promise<Base> {
     try {
       const tip = await this.#volumes.openTip(request.project, false);
       const now = await this.#sync(request, tip, followed, dirty);
@@ -113,7 +113,7 @@ export class ProjectCapture implements Capture {
       limitBytes: request.limitBytes,
     });
     const roots = { ...found, notes: [...found.notes, ...notes] };
-    const watches = roots.roots.map((root) => new Watching(this.#host, `${request.project}.${root.slot}`));
+    const watches = roots.roots.map((root) => new ProjectWatcher(this.#host, `${request.project}.${root.slot}`));
     const parts = { key: JSON.stringify(request), roots, live, watches, identity: identify(roots) };
     // Watching begins first, so that what changes during the comparison is found by the next one.
     for (const [index, root] of roots.roots.entries()) await watches[index]?.start(root.source, skipped(request, root, live));
@@ -125,7 +125,7 @@ export class ProjectCapture implements Capture {
 
   /** A tip that was left half-written by a crash is made anew. */
   async #syncAll(request: CaptureRequest, parts: Pick<Followed, "roots" | "live">): Promise<Synced[]> {
-    const everything = parts.roots.roots.map((): Dirty => "all");
+    const everything = parts.roots.roots.map((): ChangedPaths => "all");
     const attempt = async (fresh: boolean): Promise<Synced[]> => {
       const tip = await this.#volumes.openTip(request.project, fresh);
       if (!fresh && (await lacksRoots(tip, parts.roots))) return attempt(true);
@@ -152,7 +152,7 @@ export class ProjectCapture implements Capture {
     request: CaptureRequest,
     tip: Tip,
     parts: Pick<Followed, "roots" | "live">,
-    dirty: readonly Dirty[],
+    dirty: readonly ChangedPaths[],
   ): Promise<(Synced | undefined)[]> {
     const synced: (Synced | undefined)[] = [];
     for (const [index, root] of parts.roots.roots.entries()) {

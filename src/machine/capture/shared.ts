@@ -1,20 +1,20 @@
 /** Whether folders that sandboxes share live with reality changed since the last call. */
 import type { CellHost } from "../../base/host/cell-host.ts";
 import type { SharedFolders } from "./capture.ts";
-import { Watching } from "./watching.ts";
+import { ProjectWatcher } from "./project-watcher.ts";
 
 /** Tools write there whenever they run, and read nothing from it that they could not make anew. */
 const CACHE = /^\.(cache|vite|vite-temp|vitest|turbo|tmp)(\/|$)/;
 
 export class WatchedFolders implements SharedFolders {
-  readonly #watches: readonly Watching[];
+  readonly #watches: readonly ProjectWatcher[];
 
-  private constructor(watches: readonly Watching[]) {
+  private constructor(watches: readonly ProjectWatcher[]) {
     this.#watches = watches;
   }
 
   static async open(host: CellHost, key: string, paths: readonly string[]): Promise<WatchedFolders> {
-    const watches = paths.map((_, index) => new Watching(host, `${key}.shared.${index}`));
+    const watches = paths.map((_, index) => new ProjectWatcher(host, `${key}.shared.${index}`));
     for (const [index, path] of paths.entries()) await watches[index]?.start(path, []);
     return new WatchedFolders(watches);
   }

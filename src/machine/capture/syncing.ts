@@ -10,7 +10,7 @@ import type { LargeIds } from "../../base/store/rows.ts";
 import { likeReality, writeGitConfig } from "./gitconfig.ts";
 import { gitFolderConfigs } from "./gitfolder.ts";
 import type { Root } from "./roots.ts";
-import type { Dirty } from "./watching.ts";
+import type { ChangedPaths } from "./project-watcher.ts";
 
 /** What a sync found, as far as a base reports it. Paths are relative to the root. */
 export interface Synced {
@@ -36,7 +36,7 @@ export interface SyncRequest {
   readonly root: Root;
   /** Folders left empty, and files left out; relative. */
   readonly skip: readonly string[];
-  readonly dirty: Dirty;
+  readonly dirty: ChangedPaths;
 }
 
 /** Data of a service is consistent when a whole pass saw no change. */

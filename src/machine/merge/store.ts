@@ -35,7 +35,7 @@ export interface Written {
 }
 
 /** A repository whose objects the store reads, besides its own. */
-export interface Borrowed {
+export interface ForeignRepository {
   /** Its objects folder. */
   readonly objects: string;
   readonly format: "sha1" | "sha256";
@@ -62,7 +62,7 @@ type RunSettings = Omit<GitOptions, "okCodes" | "input" | "mostMemoryBytes"> & {
 };
 
 export interface StoreOptions {
-  readonly borrowed?: Borrowed;
+  readonly borrowed?: ForeignRepository;
   /** What runs git; a child of this process if left out. */
   readonly tool?: Tool | undefined;
 }
@@ -107,7 +107,7 @@ const MOST_ARGUMENT_BYTES = 256 * 1024;
 
 export class GitStore {
   readonly folder: string;
-  readonly #borrowed: Borrowed | undefined;
+  readonly #borrowed: ForeignRepository | undefined;
   readonly #tool: Tool | undefined;
   #isMade = false;
   #writes = 0;
@@ -137,7 +137,7 @@ export class GitStore {
     if (this.#borrowed !== undefined) this.#borrow(this.#borrowed);
   }
 
-  #borrow({ objects, format, shallow }: Borrowed): void {
+  #borrow({ objects, format, shallow }: ForeignRepository): void {
     const git = this.#git;
     appendFileSync(join(git, "config"), `[extensions]\n\tobjectFormat = ${format}\n`);
     if (shallow !== null) writeFileSync(join(git, "shallow"), shallow);

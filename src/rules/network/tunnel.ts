@@ -34,7 +34,7 @@ export interface HttpTaker {
 }
 
 /** The ruling, and the connection if one was made already. */
-interface Opened {
+interface OpenedTunnel {
   readonly ruling: Allowed;
   readonly outside: OutsideConnection | undefined;
 }
@@ -62,7 +62,7 @@ export async function tunnel(gate: Gate, session: Session, request: TunnelReques
 }
 
 /** A person may be asked. A client that hangs up before the answer must not use the approval. A half-closed connection counts as hung up, unless the host is open to any protocol. */
-async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<Opened | Denied> {
+async function decided(gate: Gate, session: Session, request: TunnelRequest, gone: AbortController): Promise<OpenedTunnel | Denied> {
   const { host, port, client } = request;
   const ruling = gate.ruling(session, host, port);
   const isAny = ruling.verdict === "allow" && ruling.tcp;
@@ -73,7 +73,12 @@ async function decided(gate: Gate, session: Session, request: TunnelRequest, gon
 }
 
 /** Requests in TLS that is opened dial by themselves, each of them. */
-async function open(gate: Gate, session: Session, { host, port, protocol }: TunnelRequest, signal: AbortSignal): Promise<Opened | Denied> {
+async function open(
+  gate: Gate,
+  session: Session,
+  { host, port, protocol }: TunnelRequest,
+  signal: AbortSignal,
+): Promise<OpenedTunnel | Denied> {
   const question = { host, port, protocol };
   const ruling = await gate.permit(session, question, signal);
   if (ruling.verdict === "deny") return ruling;
@@ -93,7 +98,13 @@ async function isPlainRequest(gate: Gate, session: Session, request: TunnelReque
 }
 
 /** TLS under the name that was asked for goes on; plain HTTP is taken apart; the rest ends here. */
-async function inspect(gate: Gate, session: Session, request: TunnelRequest, { outside, ruling }: Opened, http: HttpTaker): Promise<void> {
+async function inspect(
+  gate: Gate,
+  session: Session,
+  request: TunnelRequest,
+  { outside, ruling }: OpenedTunnel,
+  http: HttpTaker,
+): Promise<void> {
   const { host, port, client, protocol } = request;
   // If the client hangs up first, the connection to the host must not stay open.
   client.once("close", () => outside?.socket.destroy());

@@ -14,7 +14,7 @@ import type { Service } from "../../base/schema/config.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
 import { captureRequest, refuseHiding, type ProjectView } from "./projects.ts";
-import { removeTree, takeData, type Take } from "./service-takes.ts";
+import { removeTree, copyServiceData, type ServiceDataCopy } from "./service-data-copies.ts";
 
 export type CaptureParts = Pick<Parts, "store" | "user" | "state" | "locks">;
 
@@ -65,7 +65,7 @@ interface TakeRequest {
 }
 
 async function taken(parts: Pick<Parts, "store">, view: ProjectView, { name, service, own, asked }: TakeRequest): Promise<DataFolder[]> {
-  const take = await takeData(own, view.row.path, service, asked - service.every);
+  const take = await copyServiceData(own, view.row.path, service, asked - service.every);
   const { failure } = take;
   if (failure !== undefined) {
     const event = { project: view.row.path, service: name, reason: failure };
@@ -78,7 +78,7 @@ async function taken(parts: Pick<Parts, "store">, view: ProjectView, { name, ser
   return [...shown, ...(await Promise.all(empty))];
 }
 
-function explain(name: string, { folder, at }: Take, failure: string): string {
+function explain(name: string, { folder, at }: ServiceDataCopy, failure: string): string {
   const instead = folder === null ? "they are empty inside" : `those of ${new Date(at).toISOString()} are used`;
   return `The data of the service ${name} could not be taken, so ${instead}: ${failure}`;
 }

@@ -17,7 +17,7 @@ export interface Choice {
 }
 
 /** Takes a turn for work that ends an experiment. */
-export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+export type RunInTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 const MOST_TOLD = 3;
 
@@ -25,9 +25,9 @@ export class Decision {
   readonly #all: ExperimentParts;
   readonly #journal: Journal;
   readonly #ends: Ends;
-  readonly #turn: Turn;
+  readonly #turn: RunInTurn;
 
-  constructor(all: ExperimentParts, journal: Journal, ends: Ends, turn: Turn) {
+  constructor(all: ExperimentParts, journal: Journal, ends: Ends, turn: RunInTurn) {
     this.#all = all;
     this.#journal = journal;
     this.#ends = ends;

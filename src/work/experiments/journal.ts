@@ -6,7 +6,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 
-interface Told {
+interface JournalEvent {
   readonly type: EventType;
   readonly sandbox: string | null;
   readonly data: VivEvent["data"];
@@ -16,7 +16,7 @@ export class Journal {
   readonly #store: Store;
   readonly #log: Logger;
   #row: ExperimentRow;
-  #events: Told[] = [];
+  #events: JournalEvent[] = [];
   #isDirty = false;
   #writing: Promise<void> | undefined;
   #closed = false;

@@ -1,7 +1,7 @@
 /** Who may work now: attempts of all experiments share the machine (TASK-1). What waits is in the experiments' rows. */
 import { VivError } from "../../base/schema/errors.ts";
 
-export interface Turn {
+export interface QueuedWork {
   /** Larger goes first. */
   readonly priority: number;
   /** Among equals, smaller goes first. */
@@ -11,7 +11,7 @@ export interface Turn {
   readonly groupMost: number;
 }
 
-interface Waiting extends Turn {
+interface Waiting extends QueuedWork {
   readonly grant: () => void;
 }
 
@@ -26,7 +26,7 @@ export class Queue {
   }
 
   /** Waits for a turn; call the result when it is over. */
-  async take(turn: Turn, signal: AbortSignal): Promise<() => void> {
+  async take(turn: QueuedWork, signal: AbortSignal): Promise<() => void> {
     if (signal.aborted) throw new VivError("cancelled", "It was cancelled while it waited.");
     await new Promise<void>((resolve, reject) => {
       const leave = (): void => {
@@ -72,7 +72,7 @@ export class Queue {
   }
 }
 
-function byTurn(one: Turn, other: Turn): number {
+function byTurn(one: QueuedWork, other: QueuedWork): number {
   if (one.priority !== other.priority) return other.priority - one.priority;
   return one.order < other.order ? -1 : one.order > other.order ? 1 : 0;
 }

@@ -22,7 +22,7 @@ export type OnWinner = (row: ExperimentRow) => Promise<Pick<Promotion, "id" | "s
 export const FINAL: ReadonlySet<string> = new Set(["done", "failed", "cancelled"]);
 
 /** Attempts that got a turn and are not running yet: the baseline has time until they are. */
-class Begun {
+class StartedAttempts {
   readonly #all = Promise.withResolvers<void>();
   #expected = 0;
 
@@ -114,7 +114,7 @@ export class Run {
   }
 
   async #attempts(shared: Shared): Promise<void> {
-    const begun = new Begun();
+    const begun = new StartedAttempts();
     const waiting = this.journal.row.attempts.filter(({ state }) => !FINAL.has(state));
     const baseline = begun.all.then(() => this.#baseline());
     await Promise.all(waiting.map(({ index }) => this.#attempt(index, shared, begun)));
@@ -145,7 +145,7 @@ export class Run {
     }
   }
 
-  async #attempt(index: number, shared: Shared, begun: Begun): Promise<void> {
+  async #attempt(index: number, shared: Shared, begun: StartedAttempts): Promise<void> {
     const { priority, maxParallel } = this.journal.row.input;
     try {
       await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => {

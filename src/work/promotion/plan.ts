@@ -21,7 +21,7 @@ import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { PlanConflict, PlannedChange, PromotionPlan, Risk } from "../../base/schema/promotion.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
-import { sinceEarlier } from "./earlier.ts";
+import { sinceEarlierPromotion } from "./earlier-promotions.ts";
 import type { Records } from "./record.ts";
 import { findRisks } from "./risk.ts";
 import { withoutProtected } from "./unprotected.ts";
@@ -71,7 +71,7 @@ export async function prepare(all: PlanParts, source: Source, folder: string): P
     const { own, reality } =
       source.onto === "base"
         ? { own: changes, reality: NOTHING }
-        : await sinceEarlier(
+        : await sinceEarlierPromotion(
             { store: parts.store, records, git: store },
             source,
             { own: changes, reality: await movedSince(parts, registry, row, store) },

@@ -9,9 +9,9 @@ import { readPeople } from "../../machine/capture/people.ts";
 import { readRegular } from "../../base/host/regular-file.ts";
 import { runAlone } from "../../base/host/run-alone.ts";
 import { run, TOOL_PATH, type RunResult } from "../../base/host/run.ts";
-import type { Borrowed } from "../../machine/merge/store.ts";
+import type { ForeignRepository } from "../../machine/merge/store.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Lent } from "./lent-repository.ts";
+import type { TemporaryRepository } from "./temporary-repository.ts";
 
 export interface Identity {
   readonly name: string;
@@ -73,7 +73,7 @@ export class ProjectGit {
 
   /**
    * With the repository's own settings, the user's only where that is said, and no way to any network. It is for what runs no program
-   * whatever the settings say: what speaks to a remote runs in a lent repository.
+   * whatever the settings say: what speaks to a remote runs in a temporary repository.
    */
   async ask(
     args: readonly string[],
@@ -112,7 +112,10 @@ export class ProjectGit {
   }
 
   /** With the user's settings and logins, in the repository that `env` names; git asks no questions. */
-  async asUser(args: readonly string[], options: { timeoutMs: number; env: Lent["env"]; signal?: AbortSignal }): Promise<RunResult> {
+  async asUser(
+    args: readonly string[],
+    options: { timeoutMs: number; env: TemporaryRepository["env"]; signal?: AbortSignal },
+  ): Promise<RunResult> {
     const env = {
       ...this.#variables,
       PATH: TOOL_PATH,
@@ -129,7 +132,7 @@ export class ProjectGit {
   }
 
   /** Where the repository's objects are, and where in the repository the project is: nothing, or a folder with a slash. */
-  async repository(): Promise<Borrowed & { readonly prefix: Buffer }> {
+  async repository(): Promise<ForeignRepository & { readonly prefix: Buffer }> {
     const places = ["objects", "shallow"].flatMap((name) => ["--git-path", name]);
     const told = await this.#tell(["rev-parse", "--show-object-format", "--show-prefix", ...places]);
     const [format, prefix = "", objects = "", shallow = "", ...rest] = told.split("\n");

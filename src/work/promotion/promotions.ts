@@ -17,7 +17,7 @@ import type { PromoteInput, Promotion, PromotionPlan } from "../../base/schema/p
 import type { Question } from "../../base/schema/question.ts";
 import type { ExperimentRow, PromotionRow } from "../../base/store/rows.ts";
 import { Branching } from "./branching.ts";
-import { sinceEarlier } from "./earlier.ts";
+import { sinceEarlierPromotion } from "./earlier-promotions.ts";
 import { approvalOf, StageRun, type StageContext } from "./stage-run.ts";
 import { prepare, type Prepared } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
@@ -69,7 +69,7 @@ export class Promotions {
 
   /** What a refresh of a sandbox starts from. */
   readonly common: CommonGround = (git, row, snapshot, sides) =>
-    sinceEarlier({ store: this.#all.parts.store, records: this.#records, git }, { row, snapshot }, sides, []);
+    sinceEarlierPromotion({ store: this.#all.parts.store, records: this.#records, git }, { row, snapshot }, sides, []);
 
   /** What a promotion would do; nothing is kept of it. */
   async plan(asked: Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include">): Promise<PromotionPlan> {

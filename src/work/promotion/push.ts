@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { withoutLogin } from "../../machine/capture/addresses.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { requireBranchName } from "./branch-name.ts";
-import { withLentRepository, type Lent } from "./lent-repository.ts";
+import { withTemporaryRepository, type TemporaryRepository } from "./temporary-repository.ts";
 import { lastLine, ProjectGit } from "./project-git.ts";
 import { folderOf, isRemoteName, repositoryOf, requireRemoteAddress, type ForgeRepository } from "./remote.ts";
 
@@ -48,12 +48,12 @@ export async function push(request: PushRequest): Promise<Pushed> {
   const project = await ProjectGit.open(request.project, request.variables);
   const commit = await project.branch(branch);
   if (commit === undefined) throw new VivError("not_found", `There is no branch ${branch}.`, { remedy: "Look at `git branch`." });
-  return withLentRepository(project, { branch, commit, remote }, (lent) => pushLent(request, project, lent, commit));
+  return withTemporaryRepository(project, { branch, commit, remote }, (temporary) => pushFrom(request, project, temporary, commit));
 }
 
-async function pushLent(request: PushRequest, project: ProjectGit, lent: Lent, commit: string): Promise<Pushed> {
+async function pushFrom(request: PushRequest, project: ProjectGit, temporary: TemporaryRepository, commit: string): Promise<Pushed> {
   const { remote, branch, timeoutMs = TIMEOUT_MS } = request;
-  const address = await addressOf(project, lent, remote);
+  const address = await addressOf(project, temporary, remote);
   const ref = `refs/heads/${branch}`;
   const args = [
     "push",
@@ -67,7 +67,7 @@ async function pushLent(request: PushRequest, project: ProjectGit, lent: Lent, c
     remote,
     `${ref}:${ref}`,
   ];
-  const env = { ...lent.env, ...LIMITED, ...sshOf(lent) };
+  const env = { ...temporary.env, ...LIMITED, ...sshOf(temporary) };
   const settings = { timeoutMs, env, ...(request.signal === undefined ? {} : { signal: request.signal }) };
   const { code, stdout, stderr } = await project.asUser([...SETTINGS.flatMap((setting) => ["-c", setting]), ...args], settings);
   const row =
@@ -80,7 +80,7 @@ async function pushLent(request: PushRequest, project: ProjectGit, lent: Lent, c
 }
 
 /** The address that git pushes to, after the user's own rewriting; refused if git may not go there. */
-async function addressOf(project: ProjectGit, { env }: Lent, remote: string): Promise<string> {
+async function addressOf(project: ProjectGit, { env }: TemporaryRepository, remote: string): Promise<string> {
   const isName = isRemoteName(remote);
   const args = isName
     ? ["remote", "get-url", "--push", "--all", "--end-of-options", remote]
@@ -118,7 +118,7 @@ function isBelow(path: string, folder: string): boolean {
 }
 
 /** Without a terminal ssh would still look for one; the user's own ssh command stays as it is. */
-function sshOf({ user }: Lent): Record<string, string> {
+function sshOf({ user }: TemporaryRepository): Record<string, string> {
   return user.some(({ key }) => key === "core.sshcommand") ? {} : { GIT_SSH_COMMAND: "ssh -o BatchMode=yes" };
 }
 

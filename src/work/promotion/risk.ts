@@ -7,7 +7,7 @@ import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { Risk } from "../../base/schema/promotion.ts";
 import { SECRETS } from "../../base/schema/secret-patterns.ts";
 import { hiddenInName, hiddenText } from "./hidden-text.ts";
-import { repositoryFiles } from "./planted-repository.ts";
+import { repositoryFiles } from "./repository-files.ts";
 
 /** Contents are looked into as far as that; what is longer is said to be unseen. */
 const MOST_BYTES = 16 * 1024 ** 2;

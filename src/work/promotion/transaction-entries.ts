@@ -62,13 +62,13 @@ function depth(path: Buffer): number {
 }
 
 /** How files were that a change brings back. */
-export interface Before {
+export interface EarlierFiles {
   /** By path, as latin1. */
   readonly attributes: ReadonlyMap<string, FileAttributes>;
   readonly linked: LinkedFiles;
 }
 
-export const NOTHING_BEFORE: Before = { attributes: new Map(), linked: new Map() };
+export const NOTHING_BEFORE: EarlierFiles = { attributes: new Map(), linked: new Map() };
 
 /** Records ended by NUL; native/PROTOCOL.md says what their parts are. */
 export interface EncodedList {
@@ -79,7 +79,7 @@ export interface EncodedList {
 }
 
 /** `names` are names that linked files still have in the project, by inode. */
-export function encodeList(changes: readonly MergedChange[], before: Before, names: ReadonlyMap<bigint, Buffer>): EncodedList {
+export function encodeList(changes: readonly MergedChange[], before: EarlierFiles, names: ReadonlyMap<bigint, Buffer>): EncodedList {
   const entries = entriesOf(changes);
   const pieces = entries.flatMap((entry) => {
     if (entry.path.includes(0)) throw new VivError("invalid_input", "A path holds a NUL byte.");

@@ -13,7 +13,7 @@ import type { EncodedList, FileAttributes } from "./transaction-entries.ts";
 export type Progress = "none" | "begun" | "journalled" | "committed" | "finished";
 
 /** What is needed to go on after a crash. */
-export interface Begun {
+export interface StartedTransaction {
   readonly project: string;
   readonly contents: string;
 }
@@ -41,7 +41,7 @@ export class TransactionJournal {
     }
   }
 
-  async begin(id: string, begun: Begun, { list, twins }: Pick<EncodedList, "list" | "twins">): Promise<void> {
+  async begin(id: string, begun: StartedTransaction, { list, twins }: Pick<EncodedList, "list" | "twins">): Promise<void> {
     const place = this.place(id);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await mkdir(place, { mode: 0o700 });
@@ -53,9 +53,9 @@ export class TransactionJournal {
   }
 
   /** A folder without what was begun is one in which nothing was. */
-  async begun(id: string): Promise<Begun | undefined> {
+  async begun(id: string): Promise<StartedTransaction | undefined> {
     try {
-      return JSON.parse(await readFile(join(this.place(id), "begun"), "utf8")) as Begun;
+      return JSON.parse(await readFile(join(this.place(id), "begun"), "utf8")) as StartedTransaction;
     } catch (error) {
       if (isMissing(error) || error instanceof SyntaxError) return undefined;
       throw error;

@@ -13,10 +13,10 @@ import { type ErrorCode, VivError } from "../../base/schema/errors.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import { otherNames } from "./hard-links.ts";
 import { keptSentence } from "./kept-edits.ts";
-import { encodeList, NOTHING_BEFORE, type Before } from "./transaction-entries.ts";
-import { type Begun, TransactionJournal } from "./transaction-journal.ts";
+import { encodeList, NOTHING_BEFORE, type EarlierFiles } from "./transaction-entries.ts";
+import { type StartedTransaction, TransactionJournal } from "./transaction-journal.ts";
 
-export type { Before } from "./transaction-entries.ts";
+export type { EarlierFiles } from "./transaction-entries.ts";
 
 export interface ApplyRequest {
   readonly id: string;
@@ -27,7 +27,7 @@ export interface ApplyRequest {
   /** Folder of ours with every content of both sides. It must stay until the transaction is finished. */
   readonly contents: string;
   /** How files coming back once were. */
-  readonly restore?: Before;
+  readonly restore?: EarlierFiles;
 }
 
 /** A path that is not as the change expects it, such as one the user edited meanwhile. */
@@ -94,7 +94,7 @@ export class Transactions {
   }
 
   /** How the files were that a finished transaction replaced or deleted. */
-  async before(id: string): Promise<Before> {
+  async before(id: string): Promise<EarlierFiles> {
     return { attributes: await this.#journal.taken(id), linked: await this.#journal.links(id) };
   }
 
@@ -103,7 +103,7 @@ export class Transactions {
     await this.#locks.run(id, () => this.#journal.remove(id));
   }
 
-  async #tryToApply(id: string, begun: Begun, count: number, heard: (late: LateEdit) => void): Promise<LateEdit[]> {
+  async #tryToApply(id: string, begun: StartedTransaction, count: number, heard: (late: LateEdit) => void): Promise<LateEdit[]> {
     let conflicts: readonly LateEdit[];
     try {
       conflicts = await this.#carryOut(id, begun, count);
@@ -124,7 +124,7 @@ export class Transactions {
   }
 
   /** Up to the point where everything is in place, durable and verified. */
-  async #carryOut(id: string, begun: Begun, count: number): Promise<LateEdit[]> {
+  async #carryOut(id: string, begun: StartedTransaction, count: number): Promise<LateEdit[]> {
     const staged = conflictsOf(await this.#ask("stage", id, begun));
     if (staged.length > 0) return staged;
     this.#reach("promote.staged");
@@ -147,7 +147,7 @@ export class Transactions {
   }
 
   /** After the commit nothing can fail any more: a staging folder that can't be removed now is removed by a recovery. */
-  async #finish(id: string, begun: Begun): Promise<void> {
+  async #finish(id: string, begun: StartedTransaction): Promise<void> {
     this.#reach("promote.committed");
     try {
       await this.#clean(id, begun, true);
@@ -159,7 +159,7 @@ export class Transactions {
     this.#reach("promote.cleaned");
   }
 
-  async #giveUp(id: string, begun: Begun, reason?: unknown): Promise<LateEdit[]> {
+  async #giveUp(id: string, begun: StartedTransaction, reason?: unknown): Promise<LateEdit[]> {
     try {
       const kept = await this.#bringBack(id, begun);
       await this.#journal.remove(id);
@@ -172,18 +172,18 @@ export class Transactions {
     }
   }
 
-  async #bringBack(id: string, begun: Begun): Promise<LateEdit[]> {
+  async #bringBack(id: string, begun: StartedTransaction): Promise<LateEdit[]> {
     const journalled = (await this.#journal.progress(id)) === "journalled";
     const kept = journalled ? editsIn(await this.#ask("back", id, begun), "kept") : [];
     await this.#clean(id, begun, journalled);
     return kept;
   }
 
-  async #clean(id: string, begun: Begun, journalled: boolean): Promise<void> {
+  async #clean(id: string, begun: StartedTransaction, journalled: boolean): Promise<void> {
     await this.#ask("clean", id, begun, [["journal", journalled ? "1" : "0"]]);
   }
 
-  async #ask(step: string, id: string, { project, contents }: Begun, more: FieldList = []): Promise<Fields> {
+  async #ask(step: string, id: string, { project, contents }: StartedTransaction, more: FieldList = []): Promise<Fields> {
     const fields: FieldList = [
       ["name", id],
       ["project", project],

@@ -7,7 +7,7 @@ import type { PlanConflict } from "../../base/schema/promotion.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";
 import { describeConflict } from "./plan.ts";
 import type { Recorded, Records } from "./record.ts";
-import type { Before, LateEdit, Transactions } from "./transaction.ts";
+import type { EarlierFiles, LateEdit, Transactions } from "./transaction.ts";
 import { mergeBack, turned } from "./undo.ts";
 
 interface WayBack {
@@ -35,7 +35,7 @@ export class Writing {
   }
 
   /** Applied and durable, or the places where reality is not as expected and nothing done; the row names what was edited meanwhile. */
-  async write(row: PromotionRow, { changes, contents }: Recorded, restore?: Before): Promise<Written> {
+  async write(row: PromotionRow, { changes, contents }: Recorded, restore?: EarlierFiles): Promise<Written> {
     await this.#mark(row, true);
     const kept: string[] = [];
     const heard = ({ path }: LateEdit): void => void kept.push(decodePath(path));

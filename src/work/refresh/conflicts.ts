@@ -5,13 +5,13 @@ import type { MergedChange, ThreeWay } from "../../machine/merge/three-way.ts";
 import type { RefreshConflict } from "../../base/schema/files.ts";
 import { decodePath, encodePath } from "../../base/schema/path-bytes.ts";
 
-export interface Settled {
+export interface ResolvedMerge {
   readonly changes: readonly MergedChange[];
   readonly conflicts: readonly RefreshConflict[];
 }
 
 /** Git marks texts and keeps what stands in each other's way under two names; everything else stays as the sandbox has it. */
-export function settle({ changes, conflicts }: ThreeWay): Settled {
+export function resolveMerge({ changes, conflicts }: ThreeWay): ResolvedMerge {
   const left = conflicts.filter(({ kind }) => kind === "binary" || kind === "delete/edit");
   const stays = new Set(left.flatMap(({ paths }) => paths.slice(0, 1).map((path) => path.toString("latin1"))));
   const beside = left.flatMap(({ paths: [path], theirs }) =>
@@ -24,7 +24,7 @@ export function settle({ changes, conflicts }: ThreeWay): Settled {
 }
 
 /** A file that a program inside changed meanwhile stays; reality's version comes beside it. */
-export function settleLate(paths: readonly string[], reality: ChangeSet): Settled {
+export function settleLate(paths: readonly string[], reality: ChangeSet): ResolvedMerge {
   const found = paths.map((path) => {
     const theirs = reality.changes.get(encodePath(path).toString("latin1"))?.new ?? null;
     const at = theirs === null ? null : besideOf(encodePath(path));

@@ -17,7 +17,7 @@ import { basesOf, comparedBase, dropUnused, openBase } from "../../sandbox/proje
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
-import { settle, settleLate } from "./conflicts.ts";
+import { resolveMerge, settleLate } from "./conflicts.ts";
 import type { Registry } from "../../sandbox/shared/registry.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { requireLive } from "../../sandbox/shared/state.ts";
@@ -173,8 +173,8 @@ export class Refreshing {
   }
 }
 
-async function mergeSettled(store: GitStore, { own, reality }: TwoSides): Promise<ReturnType<typeof settle>> {
-  return settle(await mergeSides(store, { label: "sandbox", changes: own }, { label: "reality", changes: reality }));
+async function mergeSettled(store: GitStore, { own, reality }: TwoSides): Promise<ReturnType<typeof resolveMerge>> {
+  return resolveMerge(await mergeSides(store, { label: "sandbox", changes: own }, { label: "reality", changes: reality }));
 }
 
 function idsOf(changes: readonly MergedChange[]): string[] {

@@ -96,7 +96,7 @@ function checkContent(db: DatabaseSync, path: string, known: number): void {
   }
 }
 
-export interface Opened {
+export interface SqliteConnections {
   readonly writer: DatabaseSync;
   readonly reader: DatabaseSync;
 }
@@ -125,7 +125,7 @@ async function openExisting(path: string, migrations: readonly Migration[]): Pro
   }
 }
 
-export async function openDatabase(path: string, migrations: readonly Migration[]): Promise<Opened> {
+export async function openDatabase(path: string, migrations: readonly Migration[]): Promise<SqliteConnections> {
   checkFiles(path);
   if (!existsSync(path)) await create(path, migrations);
   chmodSync(path, 0o600);

@@ -19,12 +19,12 @@ import { CellClient } from "./cell-client.ts";
 import { readLog } from "./log-reader.ts";
 import { trimFolder } from "../../../base/host/trim.ts";
 import { readProcess1, type Process1 } from "./process1.ts";
-import { rootPlan, userModeFolders, userPlan, type Field, type Joined } from "./plan.ts";
+import { rootPlan, userModeFolders, userPlan, type Field, type SharedFoldersLayer } from "./plan.ts";
 import { userFolders } from "./user-folders.ts";
 import type { Layer } from "../../capture/masks.ts";
 import { readShared, type SharedList } from "../../volumes/shared.ts";
 import { PROJECT_SLOT, type VolumePaths } from "../../volumes/volumes.ts";
-import { toldLimits } from "./told-limits.ts";
+import { visibleLimits } from "./visible-limits.ts";
 import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
@@ -109,7 +109,7 @@ export class NativeDriver implements Driver {
 
   async #rootPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Promise<Field[]> {
     const shared = readShared(request.volume.folder);
-    const joined: Joined | undefined =
+    const joined: SharedFoldersLayer | undefined =
       shared === undefined ? undefined : { ...shared, layer: await this.#options.masks.shared(mask, `/${PROJECT_SLOT}`, shared) };
     return rootPlan(request, mask, readMounts(), joined);
   }
@@ -175,7 +175,7 @@ export class NativeDriver implements Driver {
       ["rlimit", "core\x1f0\x1f0"],
       ...(held ? [] : [["rlimit", `nproc\x1f${limits.processes}\x1f${limits.processes}`] as const]),
       ["range", String(range)],
-      ...toldLimits(limits, held),
+      ...visibleLimits(limits, held),
     ];
   }
 

@@ -16,7 +16,7 @@ type LaunchRequest = Omit<Asked, "volume"> & { readonly volume: VolumePaths };
 export type Field = readonly [key: string, value: string];
 
 /** Folders that lie below the project's volume, and the layer that shows them. */
-export interface Joined extends SharedList {
+export interface SharedFoldersLayer extends SharedList {
   readonly layer: string;
 }
 
@@ -32,7 +32,7 @@ const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
 /** Root mode: one overlay over /, one per further disk file system, then the project and what is shared live. */
-export function rootPlan(request: LaunchRequest, mask: Layer, mounts: readonly Mount[], joined?: Joined): Field[] {
+export function rootPlan(request: LaunchRequest, mask: Layer, mounts: readonly Mount[], joined?: SharedFoldersLayer): Field[] {
   const trees = new Trees(mounts, [
     ["mask", mask.path],
     ["vol", request.volume.folder],
@@ -195,7 +195,7 @@ function slotMount(path: string, mask: Layer, slots: Slots, trees: Trees): strin
   return slot === undefined ? [] : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...lowers)];
 }
 
-function projectMounts(request: LaunchRequest, mask: Layer, trees: Trees, joined?: Joined): string[] {
+function projectMounts(request: LaunchRequest, mask: Layer, trees: Trees, joined?: SharedFoldersLayer): string[] {
   const { base, volume } = request;
   const layers = volume.layers.map((layer, index) => trees.own(`layer${index}`, layer));
   const roots = base.roots.flatMap(({ path, slot }) => {
@@ -216,7 +216,7 @@ function projectMounts(request: LaunchRequest, mask: Layer, trees: Trees, joined
  * be removed, replaced and renamed, which the kernel refuses for a folder that something is mounted on. The root of an
  * overlay shows the roots of all its layers, so the project lies one folder deeper.
  */
-function joinedMounts(path: string, { base }: LaunchRequest, joined: Joined, trees: Trees): string[] {
+function joinedMounts(path: string, { base }: LaunchRequest, joined: SharedFoldersLayer, trees: Trees): string[] {
   const slot = base.live.find((folder) => !apartFrom(joined, [folder]).includes(folder))?.slot ?? 0;
   const reality = existsSync(path) ? [trees.at(path)] : [];
   return [
@@ -225,6 +225,6 @@ function joinedMounts(path: string, { base }: LaunchRequest, joined: Joined, tre
   ];
 }
 
-function apartFrom<T extends { readonly path: string }>(joined: Joined | undefined, live: readonly T[]): readonly T[] {
+function apartFrom<T extends { readonly path: string }>(joined: SharedFoldersLayer | undefined, live: readonly T[]): readonly T[] {
   return joined === undefined ? live : live.filter(({ path }) => !joined.folders.some((folder) => join(joined.root, folder) === path));
 }

@@ -12,7 +12,7 @@ import type { ExecRequest, FileOperations, RunningCommand, Usage, Walls } from "
 import type { Launched } from "../../../base/store/rows.ts";
 import { CellClient } from "./cell-client.ts";
 import type { Process1 } from "./process1.ts";
-import { toldLimits } from "./told-limits.ts";
+import { visibleLimits } from "./visible-limits.ts";
 import { WatchedLimits } from "./watched.ts";
 
 interface WallsOptions {
@@ -106,7 +106,7 @@ export class NativeWalls implements Walls {
   /** Programs inside see the new limits, and those that run get the processors. */
   async #tell(limits: Limits): Promise<void> {
     const { cgroups, sandbox, host } = this.#options;
-    const cpus = await this.#cell.limits(toldLimits(limits, cgroups !== undefined));
+    const cpus = await this.#cell.limits(visibleLimits(limits, cgroups !== undefined));
     if (cgroups === undefined || cpus === undefined) return;
     await host.request("cpus", [
       ["cgroup", cgroups.memoryFolder(sandbox)],

@@ -9,21 +9,25 @@ import { format, type Setting } from "../../machine/capture/gitconfig.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { ProjectGit } from "./project-git.ts";
 
-export interface Lent {
+export interface TemporaryRepository {
   /** Variables by which git finds it. */
   readonly env: Readonly<Record<string, string>>;
   /** What the user's and the system's settings say. */
   readonly user: readonly Setting[];
 }
 
-export interface Loan {
+export interface TemporaryRepositoryRequest {
   readonly branch: string;
   readonly commit: string;
   /** A name of a remote, or an address, of which nothing needs to be known. */
   readonly remote: string;
 }
 
-export async function withLentRepository<T>(project: ProjectGit, loan: Loan, work: (lent: Lent) => Promise<T>): Promise<T> {
+export async function withTemporaryRepository<T>(
+  project: ProjectGit,
+  request: TemporaryRepositoryRequest,
+  work: (temporary: TemporaryRepository) => Promise<T>,
+): Promise<T> {
   const settings = await settingsOf(project);
   const user = settings.filter(({ scope, key }) => ["system", "global"].includes(scope) && !/^include(if)?\./.test(key));
   const { format: objectFormat, objects, shallow } = await project.repository();
@@ -31,15 +35,15 @@ export async function withLentRepository<T>(project: ProjectGit, loan: Loan, wor
     { key: "core.repositoryformatversion", value: "1" },
     { key: "core.bare", value: "true" },
     { key: "extensions.objectformat", value: objectFormat },
-    ...settings.filter(({ key }) => [`remote.${loan.remote}.url`, `remote.${loan.remote}.pushurl`].includes(key)),
+    ...settings.filter(({ key }) => [`remote.${request.remote}.url`, `remote.${request.remote}.pushurl`].includes(key)),
   ];
   const folder = await project.lend((at) => {
     for (const name of ["objects/info", "refs"]) mkdirSync(join(at, name), { recursive: true });
     const write = (name: string, text: string | Buffer): void => writeFileSync(join(at, name), text);
-    write("HEAD", `ref: refs/heads/${loan.branch}\n`);
+    write("HEAD", `ref: refs/heads/${request.branch}\n`);
     write("config", format(own));
     write("user", format(user));
-    write("packed-refs", `# pack-refs with: peeled fully-peeled sorted\n${loan.commit} refs/heads/${loan.branch}\n`);
+    write("packed-refs", `# pack-refs with: peeled fully-peeled sorted\n${request.commit} refs/heads/${request.branch}\n`);
     write("objects/info/alternates", `${JSON.stringify(objects)}\n`);
     if (shallow !== null) write("shallow", shallow);
   });

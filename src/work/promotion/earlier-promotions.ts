@@ -26,7 +26,7 @@ interface Sources {
 }
 
 /** Both sides as changes since the last promotion, where a path was part of one. */
-export async function sinceEarlier(all: Sources, source: Later, sides: TwoSides, leftOut: readonly LeftOut[]): Promise<TwoSides> {
+export async function sinceEarlierPromotion(all: Sources, source: Later, sides: TwoSides, leftOut: readonly LeftOut[]): Promise<TwoSides> {
   const promoted = await promotedBefore(all, source);
   if (promoted.size === 0) return sides;
   const left = new Set(leftOut.map(({ path }) => path.toString("latin1")));

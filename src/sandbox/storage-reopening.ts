@@ -7,7 +7,7 @@ import type { Sandboxes } from "./sandboxes.ts";
 const REASON =
   "The disk under the storage of sandboxes was full or failed, and the storage stopped; its files as they were before are kept and can be forked.";
 
-export class Mending {
+export class StorageReopening {
   readonly #parts: Parts;
   readonly #sandboxes: Sandboxes;
 

@@ -3,9 +3,9 @@ import type { CellHost } from "../../base/host/cell-host.ts";
 import { CellError } from "../../base/host/helper.ts";
 
 /** Folders in which something changed; "all" when that is not known. */
-export type Dirty = readonly Buffer[] | "all";
+export type ChangedPaths = readonly Buffer[] | "all";
 
-export class Watching {
+export class ProjectWatcher {
   readonly #host: CellHost;
   readonly #key: string;
   #watched = false;
@@ -26,7 +26,7 @@ export class Watching {
     }
   }
 
-  async drain(): Promise<Dirty> {
+  async drain(): Promise<ChangedPaths> {
     if (!this.#watched) return "all";
     try {
       const reply = await this.#host.request("drain", [["key", this.#key]]);

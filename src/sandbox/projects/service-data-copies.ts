@@ -13,7 +13,7 @@ import type { Service } from "../../base/schema/config.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
-export interface Take {
+export interface ServiceDataCopy {
   /** Folder with the copy; null if there never was one. */
   readonly folder: string | null;
   /** Milliseconds since the epoch at which the copy was begun. */
@@ -39,7 +39,7 @@ interface Taker {
 const MOST_SAID = 500;
 
 /** A copy that was begun at `notBefore` or later, else the last one and why. `folder` is the service's own in the state folder. */
-export async function takeData(folder: string, project: string, service: Service, notBefore: number): Promise<Take> {
+export async function copyServiceData(folder: string, project: string, service: Service, notBefore: number): Promise<ServiceDataCopy> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const known = readRecord(folder, service);
   if (known !== undefined && known.at >= notBefore && known.at <= Date.now()) return shown(folder, known);
@@ -52,7 +52,7 @@ export async function takeData(folder: string, project: string, service: Service
   }
 }
 
-function shown(folder: string, record: Record | undefined): Take {
+function shown(folder: string, record: Record | undefined): ServiceDataCopy {
   return record === undefined ? { folder: null, at: 0 } : { folder: join(folder, record.folder), at: record.at };
 }
 
