@@ -37,7 +37,7 @@ describe("a server killed while an action is decided", needs("root", "curl"), ()
     await server.remove();
   });
 
-  test("AU-10: at action.recorded has recorded the verdict once, and nobody was told that it may be done", async () => {
+  test("AU-10: at action.recorded has recorded the verdict once, and the agent was not told that it may act", async () => {
     const denied = `sudo touch ${number}`;
     await server.dieAt("action.recorded", () => decide(denied));
     expect(await records(denied)).toEqual(["agent bash DENIED"]);
@@ -64,7 +64,7 @@ describe("a server killed while an action is decided", needs("root", "curl"), ()
     });
   }
 
-  test("POL-5: at approval.used has spent the approval: what nobody heard of is asked again", async () => {
+  test("POL-5: at approval.used has spent the approval: the person is asked again, since the agent got no answer", async () => {
     const { approval } = await decide(push);
     await answer(approval?.id);
     await server.dieAt("approval.used", () => decide(push));
@@ -127,7 +127,7 @@ describe("a server killed while an action is decided", needs("root", "curl"), ()
     heard.set(command, allowed.length);
   }
 
-  test("POL-5: while it is away nothing inside is allowed, and whoever waited gets its answer by trying again", async () => {
+  test("POL-5: while it is away nothing inside is allowed, and an agent that waited gets its answer by trying again", async () => {
     const { approval } = await decide(push);
     const waiting = `curl -sS -m 20 -d '{"action":{"kind":"command","command":"${push}"},"wait":15}' http://localhost:4097/sandbox/self/actions > answer 2>&1; echo $? > code`;
     const { id } = await server.client.call("runCommand", { sandbox: box, command: ["/bin/sh", "-c", waiting], background: true });

@@ -131,7 +131,7 @@ describe("an action put to the gateway", needs("root", "curl"), () => {
     });
   }
 
-  test("POL-4: has the verdict of yolo 3 where nobody chose", async () => {
+  test("POL-4: has the verdict of yolo 3 where no level was chosen", async () => {
     const { id } = await server.create();
     expect(await verdicts(id, ["python3 app.py", "sudo ls"])).toEqual(["allow", "deny"]);
     expect((await server.client.call("inspectPolicy", { sandbox: id })).autonomy).toEqual({ level: null, yolo: 3, role: "worker" });

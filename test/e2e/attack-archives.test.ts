@@ -254,7 +254,7 @@ describe("archives", needs("root"), () => {
   });
 });
 
-/** A caller who says that its body is compressed, which is nobody's concern here. */
+/** A caller who says that its body is compressed, which the server does not look at. */
 async function putEncoded(server: TestServer, path: string, body: Buffer): Promise<number | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
   const headers = { "content-encoding": "gzip", "content-type": "application/x-tar" };

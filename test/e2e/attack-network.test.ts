@@ -190,7 +190,7 @@ describe("the network of a sandbox", needs("root", "curl", "python3"), () => {
     await server.client.call("removeSandbox", { sandbox: sibling.id });
   });
 
-  test("NW-09: frames and packets under another's name end where they began, whoever they are for", async () => {
+  test("NW-09: frames and packets under another's name do not leave the sandbox, whatever their destination", async () => {
     const heard = spawn("python3", ["-c", SNIFF, "2"], { stdio: ["ignore", "pipe", "inherit"] });
     await once(heard.stdout, "data");
     const tried = await server.client.call("runCommand", { sandbox: box, user: "root", command: ["python3", "-c", SPOOF, "lo"] });

@@ -237,7 +237,7 @@ describe("a process inside", needs("root", "compiler"), () => {
     await server.client.call("removeSandbox", { sandbox: sibling.id });
   });
 
-  test("MT-07: a range that /etc/subuid gives to somebody is left out, and is taken where it gives it to nobody", () => {
+  test("MT-07: a range that /etc/subuid gives to a user is left out, and is taken where it gives it to no user", () => {
     const start = 0x70000000;
     const look = `import { freeRanges } from ${JSON.stringify(SUBIDS)}; const free = freeRanges(${start}, 65536); console.log([0, 1, 2, 3].map(free).join(" "))`;
     const script = 'mount -t tmpfs none /etc; printf %s "$0" > /etc/subuid; exec "$@"';

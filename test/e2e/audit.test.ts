@@ -1,4 +1,4 @@
-/** The audit trail of a real server: what people, agents and the proxy do, counted, and what nobody can do to it. */
+/** The audit trail of a real server: what people, agents and the proxy do, counted, and which changes to it are found. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";

@@ -73,7 +73,7 @@ describe("the end of a sandbox", needs("root", "compiler"), () => {
     for (const box of [still, paused]) await expectKept(box.id);
   });
 
-  test("F-25: comes in bounded time when a server finds a process 1 that stands still and nobody has noted", async () => {
+  test("F-25: comes in bounded time when a server finds a process 1 that stands still without a note of it", async () => {
     await server.arm("create.launch");
     await expect(server.create()).rejects.toMatchObject({ code: "server_unreachable" });
     await server.died();
@@ -129,7 +129,7 @@ describe("the end of a sandbox", needs("root", "compiler"), () => {
     await server.client.call("removeSandbox", { sandbox: other.id });
   }, 60_000);
 
-  test.each(["a working folder", "its mounts"])("F-23: leaves nothing behind although somebody outside holds %s", async (what) => {
+  test.each(["a working folder", "its mounts"])("F-23: leaves nothing behind although a process outside holds %s", async (what) => {
     const box = await server.create();
     await server.sh(box.id, "echo work > held");
     const first = await firstProcess(box.id);

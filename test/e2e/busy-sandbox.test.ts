@@ -27,7 +27,7 @@ describe("a busy sandbox", needs("root"), () => {
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
-  test("BOX-5: that prints byte by byte keeps nobody else waiting", async () => {
+  test("BOX-5: that prints byte by byte keeps no other command waiting", async () => {
     const box = await server.create();
     let ended = false;
     const printed = server.sh(box.id, "dd if=/dev/zero bs=1 count=1000000 2>/dev/null").finally(() => (ended = true));

@@ -68,7 +68,7 @@ describe("trying, promoting and undoing at the command line", needs("root"), () 
     expect(run(["undo"])).toMatchObject({ code: 0 });
   });
 
-  test("EXP-3: nobody wins where no check passes, and the exit code is 1", () => {
+  test("EXP-3: no attempt wins where no check passes, and the exit code is 1", () => {
     const tried = run(["try", "echo more >> count.sh", "--check", "sh test.sh", "--keep", "none", "--json"]);
     expect(tried).toMatchObject({ code: 1, err: "" });
     expect(JSON.parse(tried.out)).toMatchObject({ state: "done", winner: null });

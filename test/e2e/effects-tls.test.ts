@@ -22,7 +22,7 @@ describe("the ledger of effects over TLS", needs("root", "openssl", "curl"), () 
   let port: number;
   let server: TestServer;
   let box: string;
-  /** Whoever waits for it holds the answer. */
+  /** The host holds its answer until the test resolves this. */
   let gate = Promise.resolve();
 
   beforeAll(async () => {

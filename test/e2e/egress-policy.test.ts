@@ -67,7 +67,7 @@ describe("the policy in the proxy", needs("root", "curl"), () => {
       (found) => found !== undefined,
     ).then((found) => found ?? expect.unreachable());
 
-  test("NET-1: a denied host is refused with the rule, before anybody is asked for its address", async () => {
+  test("NET-1: a denied host is refused with the rule, before a DNS server is asked for its address", async () => {
     expect((await curl("open.test")).stdout).toBe("hello 200");
     resolver.asked.length = 0;
     const { stdout } = await curl("denied.test");
@@ -112,7 +112,7 @@ describe("the policy in the proxy", needs("root", "curl"), () => {
     expect(heard).toEqual(["POST asked.test/orders"]);
   });
 
-  test("a yes that comes late counts for the next try; nobody inside can give it", async () => {
+  test("a late approval counts for the next try; a program inside can't give it", async () => {
     await server.sh(box, `${line("later.asked.test", "--max-time 1")}; true`);
     const asked = await question();
     const inside = `curl -sS -w ' %{http_code}' -X POST http://localhost:4097/sandbox/self/approvals/${asked.id} -d '{"answer":"once"}'`;
@@ -140,7 +140,7 @@ describe("the policy in the proxy", needs("root", "curl"), () => {
     expect((await curl("open.test")).stdout).toBe("hello 200");
   });
 
-  test("the level of the sandbox counts for hosts that nobody named, from the next request on", async () => {
+  test("the level of the sandbox counts for hosts that no config names, from the next request on", async () => {
     // A name that leads to no public address: what is asked about is told from what is looked up.
     resolver.names.set("web.example", ["127.0.0.2"]);
     const other = (await server.create({ level: 1 })).id;

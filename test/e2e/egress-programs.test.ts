@@ -24,7 +24,7 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
   let place: string;
   let resolver: TestResolver;
   let web: Server;
-  /** Nobody has opened it. */
+  /** It is not open. */
   let corp: Server;
   let ownPort: number;
   let git: GitHttp;
@@ -174,7 +174,7 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
     const { end, stdout } = await installing;
     expect(end?.exitCode, stdout).toBe(0);
     expect((await server.client.call("inspectNetwork", { sandbox: id })).rules.private).toMatchObject([{ host: "asked.internal" }]);
-    // Nobody is asked about what no settings name.
+    // No person is asked about a host that no settings name.
     expect((await inside(`curl -sS http://unnamed.internal:${ownPort}/`)).stdout).toContain('"code"');
     expect((await server.client.call("listApprovals", {})).approvals).toEqual([]);
   });

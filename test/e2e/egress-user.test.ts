@@ -7,7 +7,7 @@ import { TestResolver } from "../support/origins.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-/** An id that belongs to nobody. */
+/** An id that belongs to no account. */
 const UID = 64_124;
 
 describe("the way out under an ordinary user's server", needs("root", "user-namespaces", "open-checkout", "curl"), () => {
@@ -44,7 +44,7 @@ describe("the way out under an ordinary user's server", needs("root", "user-name
     expect(resolver.asked).not.toContain("other.example");
   });
 
-  test("NET-1: nobody goes over the ceiling of the user's config, neither by asking nor later", async () => {
+  test("NET-1: no caller goes over the ceiling of the user's config, neither by asking nor later", async () => {
     expect((await server.client.call("inspectNetwork", { sandbox: box })).rules.mode).toBe("allow-list");
     await expect(server.create({ network: "public" })).rejects.toMatchObject({ code: "invalid_input" });
     const wider = server.client.call("changeNetwork", { sandbox: box, mode: "public" });

@@ -305,7 +305,7 @@ describe("the way out of a sandbox", needs("root", "curl"), () => {
     expect(records.find(({ action }) => action === "network.ended")?.arguments).toMatchObject({ address: "127.0.0.2" });
   });
 
-  test("NET-1: a sandbox nobody said anything about has the public web; a config that opens more waits for trust, one that narrows does not", async () => {
+  test("NET-1: a sandbox without any network option has the public web; a config that opens more waits for trust, one that narrows does not", async () => {
     const rulesOf = async (sandbox: string) => (await server.client.call("inspectNetwork", { sandbox })).rules;
     const config = (network: object): void => writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ network }));
     config({});

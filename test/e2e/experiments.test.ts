@@ -122,7 +122,7 @@ describe("an experiment", needs("root"), () => {
     await lab.remove(open.id);
   });
 
-  test("EXP-1: without checks nobody picks, and a person still can", async () => {
+  test("EXP-1: without checks the rules pick no winner, and a person still can", async () => {
     const ended = await lab.run(["echo one > other", "true"]);
     expect(ended).toMatchObject({ state: "done", pick: "none", winner: null, baseline: null, reason: "1 of 2 attempts can be picked." });
     const picked = await server.client.call("pickWinner", { experiment: ended.id, attempt: 1 });

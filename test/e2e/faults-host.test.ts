@@ -142,7 +142,7 @@ describe("a machine that runs out of memory", needs("root"), () => {
   const children = (pid: number): number[] =>
     readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
 
-  test("F-19: ends neither the server nor its helper first, and everything they start is like whoever started the server", async () => {
+  test("F-19: ends neither the server nor its helper first, and everything they start has the score of the process that started the server", async () => {
     // Without the measures taken, a child is what its parent is.
     const inherited = execFileSync("/bin/sh", ["-c", "echo 33 > /proc/self/oom_score_adj; cat /proc/self/oom_score_adj"]);
     expect(Number(inherited)).toBe(33);

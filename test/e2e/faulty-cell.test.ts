@@ -126,7 +126,7 @@ describe("the cell of a server", needs("root"), () => {
     await restore();
   });
 
-  test("F-28: whose helper is killed gets another one, and nobody but a request under way notices", async () => {
+  test("F-28: whose helper is killed gets another one, and only a request under way notices", async () => {
     const { pid } = server;
     writeFileSync(join(server.project, "before.txt"), "1\n");
     await server.client.call("removeSandbox", { sandbox: (await server.create()).id });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-/** An id that belongs to nobody. */
+/** An id that belongs to no account. */
 const UID = 64_131;
 const SHOWN = ["shown", "folder/shown", "shared/shown", "shared/deep/shown"];
 const HIDDEN = [

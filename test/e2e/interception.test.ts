@@ -69,7 +69,7 @@ describe("secrets in requests over TLS", needs("root", "openssl", "curl"), () =>
     const placeholder = stdout.trim();
     expect(placeholder).toMatch(/^viv-secret-/);
     const auth = '-H "Authorization: Bearer $VIV_SECRET_BOUND"';
-    // The real host, whose certificate the test made, since nobody opens this connection.
+    // The real host, whose certificate the test made, since the proxy does not open this connection.
     const direct = await server.sh(box, `${curl("other.test", auth)} -k`);
     expect(direct.stdout).toBe("done\n200");
     expect(heard.at(-1)?.authorization).toBe(`Bearer ${placeholder}`);

@@ -9,7 +9,7 @@ import { USER_CACHE } from "../support/compiled.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-/** An id that belongs to nobody. */
+/** An id that belongs to no account. */
 const UID = 64_129;
 const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
 /** Where Node lies, which a container's / does not show if it is on a disk of its own. */

@@ -103,7 +103,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     );
   });
 
-  test("NET-5: OpenAI's chat and responses get the key outside, whole and streamed, and the usage that nobody asked for stays outside", async () => {
+  test("NET-5: OpenAI's chat and responses get the key outside, whole and streamed, and usage that the program did not ask for stays outside", async () => {
     const own = (await server.create()).id;
     for (const [path, stream] of [
       ["/chat/completions", false],
@@ -217,7 +217,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     expect(counted).toBeLessThan(11_100);
   });
 
-  test("SC-07: an API whose certificate nobody vouches for gets no byte", async () => {
+  test("SC-07: an API whose certificate no known authority signed gets no byte", async () => {
     const place = mkdtempSync(join(tmpdir(), "viv-tls-"));
     const certified = certificate(place, "127.0.0.1");
     const heard: string[] = [];

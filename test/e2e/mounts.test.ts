@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-/** An id that belongs to nobody. */
+/** An id that belongs to no account. */
 const UID = 64_127;
 const DISK = {
   "home/top": "canary",

@@ -19,7 +19,7 @@ import { all, compile, outcomes } from "../support/attacks.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-/** An id that belongs to nobody. */
+/** An id that belongs to no account. */
 const UID = 64_123;
 
 describe("a server of an ordinary user", needs("root", "user-namespaces", "compiler", "open-checkout"), () => {

@@ -33,7 +33,7 @@ describe("a project with large ids", needs("root"), () => {
     expect(end?.exitCode).toBe(0);
   });
 
-  test("root inside restores archives with these owners, and not with those of nobody here", async () => {
+  test("root inside restores archives with these owners, and not with owners that this machine does not know", async () => {
     const archive = (owner: number): string =>
       `tar --owner=:${owner} --group=:${owner} -cf /tmp/a.tar mine.txt && tar -C /tmp -xf /tmp/a.tar`;
     const restored = await server.sh(box, `${archive(OTHER)} && stat -c %u:%g /tmp/mine.txt`, { user: "root" });

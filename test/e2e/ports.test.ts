@@ -145,7 +145,7 @@ describe("a port inside a sandbox", needs("root"), () => {
       const { local } = JSON.parse(line) as { local: number };
       for (const port of [local, (taken.address() as AddressInfo).port])
         expect(viv(server, ["port", other.id, String(PORT), String(port)])).toMatchObject({ err: expect.stringContaining("is taken") });
-      // Whoever listens inside has a port of that sandbox, and not this one.
+      // A program that listens inside has a port of that sandbox, and not this one.
       const listen = `require("net").createServer((s) => s.end("stolen")).listen(${local}, "0.0.0.0", () => console.log("up"))`;
       const thief = await server.sh(other.id, `exec ${process.execPath} -e '${listen}'`, { background: true });
       await eventually(

@@ -298,7 +298,7 @@ describe("a promotion", needs("root", "btrfs"), () => {
     expect([existsSync(path("staged.txt")), read("a.txt")]).toEqual([false, LINES]);
   });
 
-  test("a config that nobody trusts has no stages of its own", async () => {
+  test("a config that no person trusted has no stages of its own", async () => {
     writeFileSync(path("vivarium.json"), JSON.stringify({ stages: [{ name: "evil", apply: { run: "touch evil" } }] }));
     const sandbox = await changed("sed -i s/5/five/ a.txt");
     await expect(server.client.call("promote", { sandbox, to: "evil" })).rejects.toMatchObject({ code: "invalid_input" });

@@ -7,7 +7,7 @@ import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
 
-/** An id that belongs to nobody. */
+/** An id that belongs to no account. */
 const UID = 64_124;
 const FILES = { "a.txt": "1\n", "b.txt": "1\n", "c.txt": "1\n", "folder/d.txt": "1\n" };
 
@@ -49,7 +49,7 @@ describe("CLONE-6 viv refresh", needs("root"), () => {
     await server.client.call("removeSandbox", { sandbox: box.id });
   });
 
-  test("what comes belongs to whom its place belongs, whoever the sandbox's user is", async () => {
+  test("what comes belongs to whom its place belongs, whatever the sandbox's user is", async () => {
     const place = join(server.project, "theirs");
     mkdirSync(place);
     chownSync(place, UID, UID);

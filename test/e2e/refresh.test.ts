@@ -243,7 +243,7 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect(await differences()).toEqual(["changed mine.txt"]);
     });
 
-    test("a promotion after it takes the sandbox's own changes alone, and bases that nobody needs are gone", async () => {
+    test("a promotion after it takes the sandbox's own changes alone, and bases that no sandbox uses are gone", async () => {
       await inside("echo inside > mine.txt");
       move();
       await refresh();

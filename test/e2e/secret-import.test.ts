@@ -262,7 +262,7 @@ describe("imported logins", needs("root", "openssl", "git", "curl", "wget", "pip
     );
     expect((await run("cat ~/.netrc")).stdout).toBe(before);
     viv(server, ["secret", "rm", "netrc-api.test"]);
-    // Nobody opens that connection any more; the user's own list vouches for the host.
+    // The proxy does not open that connection any more; the user's own list vouches for the host.
     await run(`curl -sS --netrc https://api.test:${port}/things`);
     expect(heard.at(-1)).toMatch(/^GET api\.test Basic /);
     expect(Buffer.from(heard.at(-1)?.split(" ").at(-1) ?? "", "base64").toString()).toMatch(/^me:viv-secret-/);

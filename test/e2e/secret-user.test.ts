@@ -13,7 +13,7 @@ import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
 
-/** An id that belongs to nobody. */
+/** An id that belongs to no account. */
 const UID = 64_125;
 
 describe("secrets under an ordinary user's server", needs("root", "user-namespaces", "open-checkout", "openssl", "curl"), () => {

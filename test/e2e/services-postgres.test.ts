@@ -8,7 +8,7 @@ import { Postgres } from "../support/postgres.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
-/** Below those that the kernel gives to anybody, and not that of a run which was killed. */
+/** Below those that the kernel gives to any program, and not that of a run which was killed. */
 const PORT = 20_000 + (process.pid % 10_000);
 /** Every order has its payment: a copy of two moments would show one without the other. */
 const ORDER = "begin; insert into orders values (default); insert into payments values (default); commit";

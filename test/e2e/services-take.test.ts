@@ -238,7 +238,7 @@ class Lab {
     return stdout.trim();
   }
 
-  /** Copies in the state folder, which is nobody else's. */
+  /** Copies in the state folder, which only the server can read. */
   kept(): string[] {
     const services = join(this.#server.paths.home, "services");
     expect(statSync(this.#server.paths.home).mode & 0o777).toBe(0o700);

@@ -49,7 +49,7 @@ describe("services of a project", needs("root"), () => {
 
   const visitReal = async (): Promise<string> => (await fetch(`http://127.0.0.1:${PORT}`)).text();
 
-  test("CLONE-7: do not start from a config that nobody trusted", async () => {
+  test("CLONE-7: do not start from a config that no person trusted", async () => {
     const box = await server.create();
     expect(box.untrusted).toEqual(["services"]);
     await expect(server.client.dial(box.id, PORT)).rejects.toMatchObject({ code: "port_unreachable" });

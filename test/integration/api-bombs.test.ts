@@ -139,7 +139,7 @@ describe("a bomb sent to the API", () => {
     const protectedMs = await slowestAnswerDuring(async () => {
       for (const text of texts) await send(text);
     });
-    // The same document, checked value by value by a schema that bounds nothing: everybody waits for that long.
+    // The same document, checked value by value by a schema that bounds nothing: all callers wait for that long.
     const unbounded = z.object({ names: z.array(z.string()) });
     const crowdMs = costOf(() => expect(unbounded.safeParse(JSON.parse(CROWD)).success).toBe(false));
     expect(protectedMs).toBeLessThan(crowdMs / 2);

@@ -57,7 +57,7 @@ describe("files", () => {
     await expect(collect(archive)).rejects.toThrow();
   });
 
-  it("that nobody reads any more are closed inside (F-47)", async () => {
+  it("without a reader are closed inside (F-47)", async () => {
     const endless = async function* (): AsyncGenerator<Buffer> {
       for (;;) yield Buffer.alloc(64 * 1024);
     };
@@ -223,7 +223,7 @@ describe("a hostile server inside", () => {
   const answers = {
     "an impossible status": "HTTP/1.1 099 No\r\n\r\n",
     "a huge status": "HTTP/1.1 999 No\r\ncontent-length: 0\r\n\r\n",
-    "a switch nobody asked for": "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: evil\r\n\r\n",
+    "a switch that was not asked for": "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: evil\r\n\r\n",
     "bytes that are not HTTP": "SSH-2.0-OpenSSH_9.2\r\n",
     "headers without end": `HTTP/1.1 200 OK\r\nx: ${"y".repeat(200_000)}\r\n\r\n`,
     "a header that splits": "HTTP/1.1 200 OK\r\nx: a\rb\r\n\r\n",

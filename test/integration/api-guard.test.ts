@@ -254,7 +254,7 @@ describe("ids in paths (AP-05)", () => {
   });
 });
 
-describe("fields nobody asked for (AP-07, AP-08)", () => {
+describe("fields that are not in the schema (AP-07, AP-08)", () => {
   const post = (body: string): Promise<RawAnswer> => unix("POST /sandboxes", json, body);
 
   it("are refused by name", async () => {

@@ -74,7 +74,7 @@ describe("operations", () => {
     expect(api.defects).toHaveLength(1);
   });
 
-  it("throw server_unreachable when nobody listens", async () => {
+  it("throw server_unreachable when no server listens", async () => {
     const client = new Client({ socket: "/nonexistent/viv.sock" });
     await expect(client.call("status", {})).rejects.toMatchObject({ code: "server_unreachable" });
     await expect(client.exec("one", { command: ["echo"] })).rejects.toMatchObject({ code: "server_unreachable" });

@@ -211,7 +211,7 @@ describe("a branch", () => {
     expect(existsSync(result.contents)).toBe(false);
   });
 
-  test("PROM-6: a branch is taken away only where it was made and nobody works on it", async () => {
+  test("PROM-6: a branch is taken away only where it was made and is not checked out", async () => {
     lab.write({ a: "one\n" });
     const parent = lab.commit("first");
     const commit = await made(lab.request(parent, [lab.change("a", "one\n", "two\n")]));
@@ -345,7 +345,7 @@ describe("a hostile or special repository", () => {
       await expect(createBranch(lab.request(parent, [lab.change(path, null, "x")])), path).rejects.toMatchObject({ code: "unsupported" });
   });
 
-  test("PROM-6: a project of somebody else gets its objects as its owner", needs("root"), async () => {
+  test("PROM-6: a project of another user gets its objects as its owner", needs("root"), async () => {
     lab.write({ a: "one\n" });
     lab.git("config", "user.name", "Owner");
     lab.git("config", "user.email", "owner@example.com");

@@ -150,7 +150,7 @@ const suite = (storage: "btrfs" | "plain"): void => {
       await lab.view(await lab.capture.base(request), 0, (root) => expect(readFileSync(join(root, "file"), "utf8")).toBe("2"));
       await lab.capture.close();
     } finally {
-      // Whoever walks the machine at this moment may have a foot in it.
+      // A program that walks the machine at this moment may hold it.
       execFileSync("umount", ["--lazy", join(project, "mounted")]);
       execFileSync("umount", ["--lazy", project]);
     }
@@ -183,7 +183,7 @@ const suite = (storage: "btrfs" | "plain"): void => {
     await lab.view(await lab.capture.base(request), 0, (root) => expect(readFileSync(join(root, "sub/a"), "utf8")).toBe("changed"));
   });
 
-  test("a base nobody needs goes when the next one takes its place", async () => {
+  test("a base that no sandbox uses goes when the next one takes its place", async () => {
     const project = lab.folder();
     writeFileSync(join(project, "a"), "1");
     const request = requestFor(project);

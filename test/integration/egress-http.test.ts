@@ -53,7 +53,7 @@ describe("requests through the proxy", () => {
     expect(lab.records[1]?.ended?.receivedBytes).toBeGreaterThan(50);
   });
 
-  test("NW-06: a denied name is told why, and nobody is asked for it", async () => {
+  test("NW-06: a denied name is told why, and no DNS server is asked for it", async () => {
     const answer = await lab.say(get("evil.test"));
     expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden \(host_not_allowed\): [^\r]+\r\n/);
     const body = JSON.parse(answer.split("\r\n\r\n")[1] ?? "") as unknown;
@@ -197,7 +197,7 @@ describe("requests through the proxy", () => {
     expect(lab.asked).not.toContain("other.test");
   });
 
-  test("PX-15: headers between neighbours stay there, whoever names them", async () => {
+  test("PX-15: headers between neighbours stay there, whichever side names them", async () => {
     const seen = await lab.web("127.0.0.2", (request, response) =>
       response.end(JSON.stringify((request as { rawHeaders: string[] }).rawHeaders)),
     );
@@ -244,7 +244,7 @@ describe("requests through the proxy", () => {
   test("PX-14: more connections than allowed are turned away, and another sandbox is not hurt", async () => {
     await lab.set({}, "two");
     const open: Socket[] = [];
-    // One by one: a queue of connections that nobody has accepted yet is short.
+    // One by one: a queue of connections that are not accepted yet is short.
     while (open.length < 300) {
       const socket = lab.dial();
       await once(socket, "connect");
@@ -349,7 +349,7 @@ describe("requests through the proxy", () => {
     expect(echo.heard[0]?.length).toBeGreaterThan(3_000_000);
   });
 
-  test("the controls: without the proxy the servers answer whoever comes", async () => {
+  test("the controls: without the proxy the servers answer every client", async () => {
     const socket = connect(other.port, "127.0.0.3");
     socket.write("GET / HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n");
     expect(String((await once(socket, "data"))[0])).toContain("hello from 127.0.0.3");

@@ -83,7 +83,7 @@ describe("a name that is asked for inside", () => {
     expect(lab.asked).toEqual(["there.example", "one.example", "two.example", "there.example"]);
   });
 
-  test("that nobody answers for in time is unknown, and so is one of servers that are down", async () => {
+  test("without an answer in time is unknown, and so is one of servers that are down", async () => {
     Object.assign(LIMITS, { egressNameMs: 50 });
     await lab.set({ mode: "public" });
     lab.names.set("slow.example", () => new Promise(() => undefined) as never);

@@ -174,7 +174,7 @@ describe("tunnels through the proxy", () => {
     const upgrade = (to: string): string =>
       `GET /up HTTP/1.1\r\nHost: bound.test:${port}\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${to}\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n`;
     try {
-      // The control: the host itself says yes, where nobody opens the connection.
+      // The control: the host itself says yes, where the proxy does not open the connection.
       expect((await talk(upgrade("websocket"))).answer).toMatch(/^HTTP\/1.1 101 /);
       heard.length = 0;
       lab.interceptor = {

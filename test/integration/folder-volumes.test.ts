@@ -127,7 +127,7 @@ describe("volumes of unwalled sandboxes", () => {
       "src/main.js": { added: 0, removed: 1 },
     };
     expect(await diff(made, true)).toEqual(names.map((entry) => ({ ...entry, ...counts[entry.path] })));
-    // What git worked in goes while nobody waits.
+    // Git's working folder is removed in the background.
     await expect.poll(() => readdirSync(own.home).filter((name) => /^(diff|store)-/.test(name))).toEqual([]);
   });
 

@@ -111,7 +111,7 @@ describe("commands of an unwalled sandbox", () => {
     }
   });
 
-  test("wait while nobody reads their output, and none of it is lost", async () => {
+  test("wait while their output has no reader, and none of it is lost", async () => {
     const running = await box.walls.exec(execRequest(unwalled.project, "head -c 3000000 /dev/zero; touch finished"));
     await expect.poll(() => lstatSync(join(unwalled.home, "folders/commands", box.id)).isDirectory()).toBe(true);
     expect(existsSync(join(box.copy, "finished"))).toBe(false);

@@ -56,7 +56,7 @@ describe("a pull request", () => {
     }
   });
 
-  test("PROM-6: the open one of a branch is found, also if somebody opens it at the same moment", async () => {
+  test("PROM-6: the open one of a branch is found, also if another program opens it at the same moment", async () => {
     const [first, second] = [await openPullRequest(options()), await openPullRequest(options())];
     expect([first.created, second.created, second.number]).toEqual([true, false, 1]);
     let looked = 0;

@@ -56,7 +56,7 @@ describe("requests in TLS to a host with a secret", needs("openssl"), () => {
     );
     expect(answer.match(/HTTP\/1.1 200 /g)).toHaveLength(3);
     expect(host.heard.map(({ line, body }) => `${line} ${body.toString()}`.trim())).toEqual(["GET /1", "POST /2 abc", "GET /3"]);
-    // The tunnel itself dials nobody.
+    // The tunnel itself makes no connection.
     const recorded = host.lab.records.filter(({ ended }) => ended === undefined);
     expect(recorded.map(({ method, path, verdict }) => `${method} ${path} ${verdict}`)).toEqual([
       "GET /1 allow",

@@ -141,7 +141,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     expect(everything()).toContain(VALUE);
   });
 
-  test("SC-07: a host that is expired, vouched for by nobody, or somebody else gets no request", async () => {
+  test("SC-07: a host whose certificate is expired, of an unknown authority, or of another name gets no request", async () => {
     const expired = host.certificate("expired", ["expired.test"], ["20200101000000Z", "20200102000000Z"]);
     const own = host.certificate("self", ["self.test"]);
     const ports = {
@@ -212,7 +212,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     expect([leaf.ca, authority.ca, leaf.checkIssued(authority), leaf.verify(authority.publicKey)]).toEqual([false, true, true, true]);
     expect(leaf.checkHost("other.test")).toBeUndefined();
     expect(Date.parse(leaf.validTo) - Date.now()).toBeLessThan(31 * 24 * 3_600_000);
-    // Nobody opens a host without a secret: its own certificate comes through.
+    // The proxy does not open a host without a secret: its own certificate comes through.
     const other = connect({ socket: await host.tunnel("other.test"), servername: "other.test" });
     await once(other, "secureConnect");
     expect(other.getPeerCertificate().subject.CN).toContain("good of ");
@@ -244,7 +244,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
     tls.destroy();
   });
 
-  test("SC-10: a secret that does not open any more is sent to nobody, and the answer says so without it", async () => {
+  test("SC-10: a secret that does not open any more is sent to no host, and the answer says so without it", async () => {
     const lost = await BoundHost.open();
     try {
       const { placeholder: own } = await lost.keep("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null });

@@ -107,20 +107,17 @@ describe("budgets of models", () => {
     ["task", ["one", "two"], ["three", "four"]],
     ["project", ["one", "two", "three"], ["four"]],
     ["day", ["one", "two", "three", "four"], []],
-  ] as const)(
-    "NET-5: of a %s is looked at before each request, for all that share it and for nobody else",
-    async (scope, sharing, others) => {
-      await up({ [scope]: (2 * ANSWER - 1) / 1e6 });
-      // The second answer passes it; the third request is not sent.
-      expect(await status(sharing[0], "messages")).toBe(200);
-      expect(await status(sharing.at(-1) ?? "one", "chat")).toBe(200);
-      const heard = api.received.length;
-      for (const sandbox of sharing)
-        for (const call of ["messages", "chat", "responses"] as const) expect(await status(sandbox, call), `${sandbox} ${call}`).toBe(402);
-      expect(api.received.length).toBe(heard);
-      for (const sandbox of others) expect(await status(sandbox, "responses"), sandbox).toBe(200);
-    },
-  );
+  ] as const)("NET-5: of a %s is looked at before each request, for all that share it and for no other", async (scope, sharing, others) => {
+    await up({ [scope]: (2 * ANSWER - 1) / 1e6 });
+    // The second answer passes it; the third request is not sent.
+    expect(await status(sharing[0], "messages")).toBe(200);
+    expect(await status(sharing.at(-1) ?? "one", "chat")).toBe(200);
+    const heard = api.received.length;
+    for (const sandbox of sharing)
+      for (const call of ["messages", "chat", "responses"] as const) expect(await status(sandbox, call), `${sandbox} ${call}`).toBe(402);
+    expect(api.received.length).toBe(heard);
+    for (const sandbox of others) expect(await status(sandbox, "responses"), sandbox).toBe(200);
+  });
 
   test("NET-5: refuses in the words of each API", async () => {
     await up({ project: 0 });

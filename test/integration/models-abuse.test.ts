@@ -97,7 +97,7 @@ describe("the model gateway under attack", () => {
     expect(heard).toEqual([fine]);
   });
 
-  test("NET-5: whoever hangs up in the middle of many events leaves nothing that is held", async () => {
+  test("NET-5: a program that hangs up in the middle of many events leaves nothing that is held", async () => {
     const event = `event: content_block_delta\ndata: ${JSON.stringify({ type: "content_block_delta", delta: { text: "x".repeat(40_000) } })}\n\n`;
     answer = (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });

@@ -78,7 +78,7 @@ describe("a sandbox against the server", () => {
     }
   });
 
-  test("PX-14: names that nobody answers for hold up the sandbox that asks for them, and no other", async () => {
+  test("PX-14: names without an answer hold up the sandbox that asks for them, and no other", async () => {
     const web = await lab.web("127.0.0.2");
     const at = name("web.test", web.port);
     await lab.set({ mode: "public" });
@@ -142,7 +142,7 @@ describe("a sandbox against the server", () => {
       expect(said, host).toMatch(/^HTTP\/1.1 403 .*private_address/s);
     }
     expect(lab.records.filter(({ verdict }) => verdict === "allow")).toEqual([]);
-    // The same address is fine where it is somebody else's.
+    // The same address is fine where it belongs to another sandbox.
     lab.ownAddresses.length = 0;
     const client = lab.dial();
     client.write(get("mine.example"));
@@ -227,7 +227,7 @@ describe("secrets that come back", needs("openssl"), () => {
     expect(answer.toLowerCase()).not.toContain(VALUE);
   });
 
-  test("SC-10: nor as the login of an earlier request, whoever logged in", async () => {
+  test("SC-10: nor as the login of an earlier request, whichever client logged in", async () => {
     let last = "";
     host.answer = ({ headers }, response) => response.end((last ||= headers.authorization ?? ""));
     for (const user of ["", "a", "me", "you"]) {
@@ -313,7 +313,7 @@ describe("effects that are held", () => {
     expect(heard).toEqual([]);
   });
 
-  test("NET-6, PX-14: a body that is too long to be held is refused, and ends nobody but its sender", async () => {
+  test("NET-6, PX-14: a body that is too long to be held is refused, and ends only its sender", async () => {
     const { at, heard } = await plain();
     expect(await post(at, "/", "x".repeat(LIMITS.heldBodyBytes + 1))).toMatch(/^HTTP\/1.1 400 .*bad_request/s);
     expect(await post(at, "/", "x")).toContain("waits for a person");

@@ -148,7 +148,7 @@ describe.each(SHELLS)("%s", (shell) => {
     expect(harmless).toBeGreaterThan(5);
   }, 60_000);
 
-  test("AP-15: as a control, the same programs do run where nobody judges", () => {
+  test("AP-15: as a control, the same programs do run without the policy", () => {
     expect([...ran(shell, "good; bad")].toSorted()).toEqual(["bad", "good"]);
     expect(ran(shell, "good $(bad)").has("bad")).toBe(true);
     expect(ran(shell, "good <<A\n`bad`\nA\n").has("bad")).toBe(true);
@@ -181,7 +181,7 @@ describe("programs that run others", () => {
     expect(harmless).toBeGreaterThan(20);
   }, 120_000);
 
-  test("AP-15: as a control, they do run it where nobody judges", () => {
+  test("AP-15: as a control, they do run it without the policy", () => {
     for (const line of ["env bad", "xargs", "find . -maxdepth 0 -exec bad \\;", "timeout 5 bad", "nice -n 1 bad"])
       expect([line, ran("/bin/bash", line === "xargs" ? "xargs env" : line, ":/usr/bin:/bin").has("bad")]).toEqual([line, true]);
   });

@@ -57,7 +57,7 @@ describe("a transaction", needs("linux"), () => {
       symlinkSync(outside, lab.path("out"));
       lab.put("inside/x", "old");
       symlinkSync("inside", lab.path("in"));
-      // The same paths lead out for whoever follows links.
+      // A program that follows links is led out by the same paths.
       writeFileSync(lab.path("out/proof"), "");
       expect(existsSync(join(outside, "proof"))).toBe(true);
       const before = lab.seen();

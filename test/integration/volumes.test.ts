@@ -145,7 +145,7 @@ const contract = (storageName: "btrfs" | "plain"): void => {
     expect(grown).toBeLessThan(20 * MIB);
   });
 
-  test("CLONE-9 reconcile removes what nobody keeps and what was left half-made, and only that", async () => {
+  test("CLONE-9 reconcile removes volumes that are not kept and what was left half-made, and only that", async () => {
     const kept = await create();
     const lost = await create();
     const snapshot = newId("snapshot");

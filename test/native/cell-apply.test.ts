@@ -162,7 +162,7 @@ for (const driver of ["native", "folder"] as const) {
       expect(readdirSync(outside)).toEqual(["file"]);
       expect(readFileSync(join(outside, "file"), "utf8")).toBe("theirs\n");
       expect(lstatSync(join(project, "way")).isSymbolicLink()).toBe(true);
-      // The same link is followed by whoever does not look.
+      // A program that does not look follows the same link.
       writeFileSync(join(project, "way/file"), "mine\n");
       expect(readFileSync(join(outside, "file"), "utf8")).toBe("mine\n");
     });

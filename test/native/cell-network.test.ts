@@ -68,7 +68,7 @@ describe("ports of a sandbox", needs("linux", "root", "compiler"), () => {
     }
   });
 
-  test("that nobody listens on are refused", async () => {
+  test("without a listener are refused", async () => {
     await expect(cell.client.dial(7999)).rejects.toMatchObject({ code: "port_unreachable" });
   });
 

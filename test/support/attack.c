@@ -93,7 +93,7 @@ static int limit(int process, int what, rlim_t soft) {
   return prlimit(process, (__rlimit_resource_t)what, &present, NULL);
 }
 
-/* When no more signals may wait, the kernel delivers one without telling who sent it, as if from nobody. */
+/* When no more signals may wait, the kernel delivers one without telling who sent it, as if it had no sender. */
 static long signal_of_nobody(void) {
   sigset_t all;
   sigfillset(&all);

@@ -171,7 +171,7 @@ export class BoundHost {
     return socket;
   }
 
-  /** TLS as a program inside speaks it: it trusts the authority, and nobody else. */
+  /** TLS as a program inside speaks it: it trusts this authority alone. */
   async secured(
     host = "bound.test",
     port = this.port,

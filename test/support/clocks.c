@@ -1,4 +1,4 @@
-/* What one sandbox could do to everybody's clock, timers and random numbers. Prints `name result` for each name:
+/* What one sandbox could do to the machine's clock, timers and random numbers. Prints `name result` for each name:
    the name of the error or "done"; `storm=SECONDS` says how many timers fired, random bytes came and times were read. */
 #define _GNU_SOURCE
 #include <errno.h>

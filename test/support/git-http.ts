@@ -1,4 +1,4 @@
-/** A git server over HTTP: git's own http-backend, called as CGI. It takes pushes from whoever has the login. */
+/** A git server over HTTP: git's own http-backend, called as CGI. It takes pushes from a client that has the login. */
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

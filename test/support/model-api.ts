@@ -15,7 +15,7 @@ const ANTHROPIC_USAGE = { input_tokens: 1000, cache_creation_input_tokens: 0, ca
 
 export class ModelApi {
   readonly received: Received[] = [];
-  /** Whoever waits for it holds a stream after its first events. */
+  /** A stream stays open after its first events until this resolves. */
   gate: Promise<void> = Promise.resolve();
   readonly #server: Server;
 

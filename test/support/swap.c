@@ -1,4 +1,4 @@
-/* Exchanges two names again and again until it is killed: a race against whoever looks a path up twice. */
+/* Exchanges two names again and again until it is killed: a race against a program that looks a path up twice. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

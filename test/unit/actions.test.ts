@@ -84,7 +84,7 @@ describe("a verdict", () => {
     expect(await decide(row, "npm test")).toMatchObject({ verdict: "allow" });
   }, 20_000);
 
-  test("POL-4: is that of yolo 3 where nobody chose, and of the project's config where that says so", async () => {
+  test("POL-4: is that of yolo 3 where no level was chosen, and of the project's config where that says so", async () => {
     const row = await sandbox();
     expect(await decide(row, "python3 app.py")).toMatchObject({ verdict: "allow" });
     expect(await decide(row, "sudo ls")).toMatchObject({ verdict: "deny" });
@@ -172,7 +172,7 @@ describe("an action that is asked about", () => {
     expect(await decide(row, "git push", 0.05)).toMatchObject({ verdict: "ask" });
   });
 
-  test("POL-5: a yes is kept for whoever tries again when nobody waits any more", async () => {
+  test("POL-5: an approval is kept for the next try when the agent does not wait any more", async () => {
     const row = await sandbox({ level: 2 });
     const gone = new AbortController();
     const waiting = decide(row, "git push", 30, gone.signal);

@@ -61,7 +61,7 @@ describe("an approval", () => {
     expect((await approvals.ask(question())).id).not.toBe(asked.id);
   });
 
-  test("POL-5: silence is recorded when the deadline comes, also where nobody looks", async () => {
+  test("POL-5: a missing answer is recorded at the deadline, also where no caller waits", async () => {
     await approvals.ask(question({ deadlineMs: 30 }));
     const [silence] = await eventually(
       () => audit.list({ after: 0, limit: 10 }),
@@ -89,7 +89,7 @@ describe("an approval", () => {
     }
   });
 
-  test("POL-5: whoever waits hears the answer at once, also of a question put twice", async () => {
+  test("POL-5: a caller that waits gets the answer at once, also of a question put twice", async () => {
     const first = await approvals.ask(question());
     expect((await approvals.ask(question())).id).toBe(first.id);
     const waiting = [approvals.wait(first.id, never), approvals.wait(first.id, never)];

@@ -48,7 +48,7 @@ afterEach(async () => {
   rmSync(place, { recursive: true, force: true });
 });
 
-/** Somebody with the database in their hands. */
+/** An attacker who can write the database. */
 async function tamper(...statements: string[]): Promise<void> {
   await audit.close();
   await store.close();
@@ -102,7 +102,7 @@ describe("the audit trail", () => {
     expect(lost).toHaveLength(1);
     await tamper();
     expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 6, problem: "Records 6 to 8 were cut off." });
-    // Whoever takes that record away, too, breaks the chain.
+    // Removing that record, too, breaks the chain.
     await tamper("delete from audit where sequence = 6");
     expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 6 });
   });
@@ -117,7 +117,7 @@ describe("the audit trail", () => {
     expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 2 });
   });
 
-  test("AU-02: records that somebody takes off the end while the server runs are missed, whatever the note says", async () => {
+  test("AU-02: records that are removed from the end while the server runs are missed, whatever the note says", async () => {
     for (let index = 0; index < 4; index += 1) await audit.record(entry(`command ${index}`));
     const [, second] = await store.audit.list({ after: 0, limit: 2 });
     const other = new DatabaseSync(join(place, "vivarium.db"));
@@ -129,7 +129,7 @@ describe("the audit trail", () => {
     expect(await audit.verify()).toMatchObject({ whole: false, firstBad: 3, problem: "Record 3 is missing." });
   });
 
-  test("AU-02: with a record that was noted elsewhere, nobody can write the trail anew", async () => {
+  test("AU-02: a trail that was written anew does not match a record that was noted elsewhere", async () => {
     for (let index = 0; index < 4; index += 1) await audit.record(entry(`command ${index}`));
     const [, , third] = await store.audit.list({ after: 0, limit: 3 });
     const noted = { sequence: 3, hash: third?.hash ?? "" };

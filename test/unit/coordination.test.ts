@@ -9,7 +9,7 @@ const party = (name: string, project = "/project"): Sibling => ({ id: `sbx-${nam
 const options = { timeoutMs: 60_000, signal: never, record: () => Promise.resolve() };
 const text = { action: "review", context: null };
 
-/** A request that is waited for in the background; its end is of no interest unless somebody looks. */
+/** A request that is waited for in the background; its end does not matter unless a test awaits it. */
 function asks(coordination: Coordination, from: Sibling, to: Sibling, more: Partial<typeof options> = {}): Promise<unknown> {
   const asked = coordination.request(from, to, text, { ...options, ...more }).then(([, answer]) => answer);
   asked.catch(() => undefined);
@@ -99,7 +99,7 @@ describe("siblings that ask each other", () => {
     await expect(asked).rejects.toMatchObject({ code: "timeout" });
   });
 
-  test("nobody waits for a sibling that has ended, nor answers one that has gone", async () => {
+  test("no sandbox waits for a sibling that has ended, nor answers one that has gone", async () => {
     const coordination = new Coordination();
     const left = asks(coordination, a, b);
     coordination.forget(b.id);

@@ -1,4 +1,4 @@
-/** NET-6: what nobody answers in time is not sent, and can be asked for again. */
+/** NET-6: a request without an answer in time is not sent, and can be asked for again. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 describe("a request that is held", () => {
-  test("NET-6: is refused with the id of the question when nobody answers in time", async () => {
+  test("NET-6: is refused with the id of the question when no person answers in time", async () => {
     const refused = await ledger.begin(session, request, never);
     const [asked] = await approvals.list(false);
     expect(refused).toMatchObject({ code: "effect_held", reason: expect.stringContaining(asked?.id ?? "nothing") });

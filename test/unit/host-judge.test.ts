@@ -75,7 +75,7 @@ const questions = (count = 1): Promise<Approval[]> =>
   );
 
 describe("what the policy says of hosts in the proxy", () => {
-  test("where nobody chose a level, only rules that name hosts count", async () => {
+  test("where no level was chosen, only rules that name hosts count", async () => {
     expect(await verdict("any.test")).toBe("allow");
     await config({ policy: { host: { "evil.test": "deny", "*.asked.test": "ask" } } });
     expect(await verdict("any.test")).toBe("allow");
@@ -120,7 +120,7 @@ describe("what the policy says of hosts in the proxy", () => {
     for (const host of ["localhost", "127.0.0.1", "10.0.0.1", "printer.local"]) expect(await verdict(host), host).toBe("allow");
   });
 
-  test("rules that nobody trusts make it stricter and never milder", async () => {
+  test("rules that no person trusted make it stricter and never milder", async () => {
     await sandbox({ level: 1 });
     await config({ policy: { host: { "any.test": "allow", "registry.npmjs.org": "deny" } } }, false);
     expect(await verdict("any.test")).toBe("host_held");
@@ -167,7 +167,7 @@ describe("a host that is asked about", () => {
     expect(second.filter((found) => found?.verdict === "deny")).toMatchObject([{ code: "policy" }]);
   });
 
-  test("is refused with the question's id when nobody answers in time, and goes through later", async () => {
+  test("is refused with the question's id when no person answers in time, and goes through later", async () => {
     make(20);
     const refused = await ask("any.test");
     const [asked] = await questions();

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { listeningPorts, parseListening } from "../../src/base/host/listening.ts";
 
-describe("ports that somebody listens on", () => {
+describe("ports with a listener", () => {
   test("are those of the kernel's table that wait for callers", () => {
     const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid
    0: 0100007F:1538 00000000:0000 0A 00000000:00000000 00:00000000 00000000   101

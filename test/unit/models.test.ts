@@ -18,7 +18,7 @@ describe("prices", () => {
     expect(priceOf("gpt-5-mini", { gpt: { input: 7, output: 9 }, "gpt-5": { input: 6, output: 8 } })).toEqual({ input: 6, output: 8 });
   });
 
-  test("NET-5: of a model that nobody knows are the dearest of all, also when its name begins like a cheap one", () => {
+  test("NET-5: of an unknown model are the dearest of all, also when its name begins like a cheap one", () => {
     expect(UNKNOWN).toEqual({ input: 150, output: 600 });
     for (const model of ["something-new", "gpt-5-max", "gpt-5.9-pro", "o3-deep", "claude-haiku-9", "gpt-4o-audio", ""])
       expect(priceOf(model, {}), model).toEqual(UNKNOWN);

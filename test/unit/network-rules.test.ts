@@ -108,7 +108,7 @@ describe("rules", () => {
     });
   });
 
-  test("NET-1: where nobody says anything it is the public web, on the ports of http and https", () => {
+  test("NET-1: without any setting it is the public web, on the ports of http and https", () => {
     const usual = networkRules(ProjectNetwork.parse({}), UserNetwork.parse({}));
     expect(usual).toEqual({ mode: "public", allow: [], ports: [80, 443], production: [], effects: "record", variables: true });
     expect(networkRules(ProjectNetwork.parse({ mode: "off" }), UserNetwork.parse({})).mode).toBe("off");
@@ -116,7 +116,7 @@ describe("rules", () => {
     expect(networkRules(ProjectNetwork.parse({}), UserNetwork.parse({}), { mode: "off" }).mode).toBe("off");
   });
 
-  test("NET-1: nothing goes over the user's ceiling, whoever asks", () => {
+  test("NET-1: no project and no caller goes over the user's ceiling", () => {
     const user = UserNetwork.parse({ ceiling: "allow-list", allow: ["a.test"] });
     expect(networkRules(ProjectNetwork.parse({}), user)).toMatchObject({ mode: "allow-list", allow: [{ host: "a.test" }] });
     expect(networkRules(ProjectNetwork.parse({ mode: "public" }), user, { mode: "public" }).mode).toBe("allow-list");

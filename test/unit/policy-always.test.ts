@@ -78,7 +78,7 @@ describe("a rule that `always` adds", () => {
     );
   });
 
-  test("POL-8: stands in the text for agents, with the stricter rules of a project that nobody trusts yet", () => {
+  test("POL-8: stands in the text for agents, with the stricter rules of a project that no person trusted yet", () => {
     const config = { policy: PolicyConfig.parse({ tightenOnly: true, bash: { "npm publish *": "deny", "make *": "ask" } }) };
     const text = agentText(effectivePolicy({ config, always: [line("git push origin main")] }));
     expect(text).toContain("## Allowed always by a person\n- `bash: git push origin main`");

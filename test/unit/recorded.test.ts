@@ -25,7 +25,7 @@ describe("the table of what is recorded", () => {
     }
   });
 
-  test("an operation that nobody has thought of is refused when the server starts", () => {
+  test("an operation without a row in the table is refused when the server starts", () => {
     const engine = { operations: { unheardOf: async () => 1 }, streams: {} } as unknown as Engine;
     expect(() => new Recording({} as Audit, async () => ({ id: "", name: "", currentSnapshot: null })).engine(engine)).toThrow("unheardOf");
   });

@@ -10,7 +10,7 @@ const granted = (policy: object, ceilings: object = {}, row: object = { givenLim
   grantedWithoutAsking({ limits: now, ...row }, ProjectConfig.parse({ policy, limits }), UserConfig.parse({ ceilings }));
 
 describe("what is granted without a person", () => {
-  test("LIM-5: is 4 CPUs and 8 GiB unless somebody says otherwise", () => {
+  test("LIM-5: is 4 CPUs and 8 GiB unless a config or a person says otherwise", () => {
     expect(granted({})).toEqual({ cpus: 4, memoryBytes: 8 * GIB });
   });
 
@@ -20,7 +20,7 @@ describe("what is granted without a person", () => {
     expect(granted({ ceiling: { cpus: 16, memory: "32g" } }, { cpus: 6, memory: "12g" })).toEqual({ cpus: 6, memoryBytes: 12 * GIB });
   });
 
-  test("LIM-2: a project that nobody trusted can only lower it", () => {
+  test("LIM-2: a project that no person trusted can only lower it", () => {
     const tightenOnly = true;
     expect(granted({ ceiling: { cpus: 16, memory: "32g" }, tightenOnly })).toEqual({ cpus: 4, memoryBytes: 8 * GIB });
     expect(granted({ ceiling: { cpus: 3, memory: "5g" }, tightenOnly })).toEqual({ cpus: 3, memoryBytes: 5 * GIB });

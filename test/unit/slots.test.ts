@@ -26,7 +26,7 @@ describe("slots of a volume", () => {
     expect(launch("/c", "/b", "/a")).toEqual(["@vol/live/4", "@vol/live/3", "@vol/live/2"]);
   });
 
-  test("of a volume that has no list yet keep the order of its launches, and what nobody claims stays alone", () => {
+  test("of a volume that has no list yet keep the order of its launches, and an unclaimed slot stays alone", () => {
     for (const slot of [2, 3]) writeFileSync(join(volume, `live/${slot}/upper/file`), "");
     expect(launch("/a")).toEqual(["@vol/live/2"]);
     expect(launch("/b", "/a")).toEqual(["@vol/live/4", "@vol/live/2"]);

@@ -7,7 +7,7 @@ describe("work with a time limit", () => {
     await expect(withTimeout(Promise.reject(new Error("no")), 1000, "Counting")).rejects.toThrow("no");
   });
 
-  test("F-28: is given up with a sentence when it hangs, and its late failure harms nobody", async () => {
+  test("F-28: is given up with a sentence when it hangs, and its late failure does no harm", async () => {
     const hanging = Promise.withResolvers<never>();
     await expect(withTimeout(hanging.promise, 10, "Counting")).rejects.toMatchObject({
       code: "timeout",

@@ -26,7 +26,7 @@ const WIDE = {
   capture: { limit: "1t", exclude: ["big"] },
 };
 
-describe("a project's config that nobody trusted", () => {
+describe("a project's config that no person trusted", () => {
   test("can only tighten", () => {
     const { config, trusted, widens } = load(WIDE);
     expect(trusted).toBe(false);
