@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { shellWord } from "../src/base/schema/shell-words.ts";
 import { compare, pairCount, timed } from "./measure.ts";
 import type { Group } from "./rows.ts";
 import { BenchServer } from "./server.ts";
@@ -24,7 +25,7 @@ export const ioGroup: Group = {
       const { id: sandbox } = await server.create(project);
       const spawner = new Spawner();
       // Both sides find the Node that runs the benchmark.
-      const line = `PATH=${quoted(join(process.execPath, ".."))}:$PATH; ${LINE}`;
+      const line = `PATH=${shellWord(join(process.execPath, ".."))}:$PATH; ${LINE}`;
       try {
         requireWork(project, line, files / COPIES);
         await requireSame(server, sandbox, project, line);
@@ -43,10 +44,6 @@ export const ioGroup: Group = {
     });
   },
 };
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
 
 /** Sources under version control, packages ignored by it, as in the projects people have. */
 function makeTypescriptProject(project: string): { files: number; packages: number } {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { shellLine } from "../src/base/schema/shell-words.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const place = mkdtempSync(join(tmpdir(), "vivarium-demo-"));
@@ -23,17 +24,13 @@ const step = (title: string, what: string): void => say(`\n${bold(title)}\n${wha
 
 /** Runs the command line as a person would, and shows what they would see. */
 function viv(...args: string[]): void {
-  say(`$ viv ${args.map(quoted).join(" ")}`);
+  say(`$ ${shellLine(["viv", ...args])}`);
   const { status } = spawnSync(join(root, "bin/viv"), args, { cwd: project, env, stdio: "inherit" });
   if (status !== 0) throw new Error(`viv ${args[0] ?? ""} ended with ${status ?? "a signal"}`);
 }
 
 function quiet(...args: string[]): string {
   return execFileSync(join(root, "bin/viv"), args, { cwd: project, env, encoding: "utf8" });
-}
-
-function quoted(word: string): string {
-  return /^[\w./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function testsPass(): boolean {

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { shellLine } from "../../src/base/schema/shell-words.ts";
 import { listen } from "../../src/interfaces/api/listen.ts";
 import type { Lab } from "./cli-lab.ts";
 import { COMPILED } from "./compiled.ts";
@@ -63,7 +64,7 @@ export class LabServer {
 
   /** On a terminal of its own; keys are typed once a text has appeared. */
   async onTerminal(words: readonly string[], typed: readonly (readonly [seen: string, keys: string])[] = []): Promise<Omit<Result, "err">> {
-    const line = [process.execPath, ...program, ...words].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+    const line = shellLine([process.execPath, ...program, ...words]);
     const child = spawn("script", ["-qfec", `stty cols 100 rows 30; ${line}`, "/dev/null"], { cwd: this.home, env: this.#environment() });
     let out = "";
     const left = [...typed];

@@ -136,8 +136,8 @@ export function storeContract(makePlace: () => Promise<StorePlace>): void {
 
   it("finds the rows that have all values that are asked for; undefined asks for nothing", async () => {
     const [one, two, three] = [
-      anApproval({ hash: "a", scope: "always" }),
-      anApproval({ hash: "a", state: "denied" }),
+      anApproval({ hash: "a", scope: "always", sandbox: "sbx1" }),
+      anApproval({ hash: "a", state: "denied", sandbox: "sbx2" }),
       anApproval({ hash: "b" }),
     ];
     await put(async (change) => {
@@ -149,6 +149,7 @@ export function storeContract(makePlace: () => Promise<StorePlace>): void {
     expect(await ids({ hash: "a", state: "waiting" })).toEqual(new Set([one.id]));
     expect(await ids({ state: "waiting", hash: "b", scope: undefined })).toEqual(new Set([three.id]));
     expect(await ids({ scope: "always" })).toEqual(new Set([one.id]));
+    expect(await ids({ sandbox: "sbx2" })).toEqual(new Set([two.id]));
     expect(await ids({})).toEqual(new Set([one.id, two.id, three.id]));
     expect([await store.approvals.count(), await store.approvals.count({ hash: "a" }), await store.approvals.count({ hash: "c" })]).toEqual(
       [3, 2, 0],

@@ -2,7 +2,7 @@
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { commandLine } from "../../src/interfaces/cli/text.ts";
+import { shellLine } from "../../src/base/schema/shell-words.ts";
 import { eventually, type TestServer } from "./server.ts";
 import { PROGRAM, vivEnvironment } from "./viv.ts";
 
@@ -12,7 +12,7 @@ export class Terminal {
   readonly #ended: Promise<unknown>;
 
   constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[], cwd: string = server.place) {
-    this.#child = spawn("script", ["-qfec", commandLine([PROGRAM, ...words]), "/dev/null"], {
+    this.#child = spawn("script", ["-qfec", shellLine([PROGRAM, ...words]), "/dev/null"], {
       cwd,
       env: vivEnvironment(server, { TERM: "xterm", NO_COLOR: "1" }),
     });
@@ -60,7 +60,7 @@ export class TerminalScreen {
   constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[]) {
     this.#socket = join(server.place, `tmux-${(screens += 1)}`);
     this.#env = vivEnvironment(server, { TERM: "xterm", NO_COLOR: "1" });
-    this.#tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", commandLine([PROGRAM, ...words]));
+    this.#tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", shellLine([PROGRAM, ...words]));
   }
 
   get shown(): string {

@@ -199,6 +199,8 @@ describe("a migration (F-44)", () => {
     old.prepare("insert into sandboxes values (?, ?, ?, null, ?, ?)").run(row.id, row.name, row.state, row.createdAt, JSON.stringify(row));
     const body = JSON.stringify({ ...SNAPSHOT, sandbox: row.id, refreshedTo: "bas3" });
     old.prepare("insert into snapshots values (?, ?, ?, ?)").run(SNAPSHOT.id, row.id, SNAPSHOT.createdAt, body);
+    const approval = JSON.stringify({ id: "apr1", state: "waiting", sandbox: row.id });
+    old.prepare("insert into approvals values ('apr1', 'waiting', 'hash', null, ?, ?)").run(row.createdAt, approval);
     old.close();
     const store = await open();
     const found = [{ base: "bas1" }, { refreshedTo: "bas2" }, { project: "/srv/project" }, { base: "bas2" }].map((where) =>
@@ -206,6 +208,7 @@ describe("a migration (F-44)", () => {
     );
     expect(await Promise.all(found)).toEqual([true, true, true, false]);
     expect(await store.snapshots.has({ refreshedTo: "bas3" })).toBe(true);
+    expect(await store.approvals.count({ sandbox: row.id, state: "waiting" })).toBe(1);
     expect(await store.sandboxes.get(row.id)).toEqual(row);
   });
 

@@ -3,6 +3,7 @@
  * a denial stays one.
  */
 import type { PolicyAction, PolicyPart } from "../schema/policy.ts";
+import { shellLine } from "../schema/shell-words.ts";
 import { type Part, partsOf, partsOfWords } from "./parts.ts";
 import { UNKNOWN } from "./pattern.ts";
 import { isUnknown } from "./shell/script.ts";
@@ -35,7 +36,7 @@ export function canonicalAction(action: PolicyAction): string {
 export function shownAction(action: PolicyAction): string {
   switch (action.kind) {
     case "command":
-      return typeof action.command === "string" ? action.command : action.command.map(word).join(" ");
+      return typeof action.command === "string" ? action.command : shellLine(action.command);
     case "tool":
       return action.argument === undefined ? action.tool : isShell(action) ? action.argument : `${action.tool} ${action.argument}`;
     case "path":
@@ -80,10 +81,6 @@ function isShell({ tool }: { readonly tool: string }): boolean {
 
 function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, "");
-}
-
-function word(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Whether all of it was understood, and nothing of it is known only when it runs. */

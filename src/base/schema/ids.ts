@@ -34,10 +34,13 @@ export function newId(kind: IdKind): string {
 
 const pattern = (kind: IdKind): RegExp => new RegExp(`^${PREFIXES[kind]}[${ALPHABET}]{26}$`);
 
-export const SandboxId = z
-  .string()
-  .regex(pattern("sandbox"), "not the id of a sandbox, as `viv ls --json` shows it")
-  .describe("Id of a sandbox.");
+const SANDBOX_ID = pattern("sandbox");
+
+export function isSandboxId(text: string): boolean {
+  return SANDBOX_ID.test(text);
+}
+
+export const SandboxId = z.string().regex(SANDBOX_ID, "not the id of a sandbox, as `viv ls --json` shows it").describe("Id of a sandbox.");
 export const CommandId = z.string().regex(pattern("command"), "not the id of a command, as `viv ps` shows it").describe("Id of a command.");
 export const SnapshotId = z
   .string()

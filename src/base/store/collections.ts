@@ -93,6 +93,7 @@ export const COLLECTIONS = {
     id: "id",
     columns: {
       state: (approval) => approval.state,
+      sandbox: (approval) => approval.sandbox,
       hash: (approval) => approval.hash,
       scope: (approval) => approval.scope,
       askedAt: (approval) => approval.askedAt,

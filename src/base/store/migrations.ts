@@ -164,6 +164,17 @@ async function bodiesOfProjects(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable("projects").dropColumn("trusted").execute();
 }
 
+/** Which sandbox asks, so that what waits for one is counted without reading what waits for all. */
+async function sandboxesOfApprovals(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable("approvals").addColumn("sandbox", "text").execute();
+  await db.schema.createIndex("approvals_sandbox").on("approvals").columns(["sandbox", "state", "asked_at"]).execute();
+  const { rows } = await sql<{ id: string; body: string }>`select id, body from approvals`.execute(db);
+  for (const { id, body } of rows) {
+    const { sandbox } = JSON.parse(body) as { sandbox: string | null };
+    await sql`update approvals set sandbox = ${sandbox} where id = ${id}`.execute(db);
+  }
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   firstTables,
   experimentsAndPromotions,
@@ -173,4 +184,5 @@ export const MIGRATIONS: readonly Migration[] = [
   needs,
   projectsOfSecrets,
   bodiesOfProjects,
+  sandboxesOfApprovals,
 ];

@@ -3,7 +3,6 @@ import type { Approvals } from "../../rules/approvals/approvals.ts";
 import type { Approval } from "../../base/schema/approval.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { QuestionInput, WaitQuery } from "../../base/schema/gateway.ts";
-import { LIMITS } from "../../base/schema/limits.ts";
 import type { Call } from "./routes.ts";
 import { parse, type Reply } from "./http.ts";
 
@@ -16,10 +15,9 @@ export class Questions {
 
   async ask({ row, body }: Call): Promise<Reply> {
     const { kind, target, reason } = parse(QuestionInput, body);
-    const waiting = (await this.#approvals.list(false)).filter(({ sandbox }) => sandbox === row.id);
-    const known = waiting.some((one) => one.kind === kind && one.target === target);
-    if (waiting.length >= LIMITS.waitingQuestions && !known)
-      throw new VivError("no_capacity", `${waiting.length} questions of this sandbox wait already.`, {
+    const waiting = await this.#approvals.tooMany(row.id, (one) => one.kind === kind && one.target === target);
+    if (waiting !== undefined)
+      throw new VivError("no_capacity", `${waiting} questions of this sandbox wait already.`, {
         remedy: "Wait for an answer first.",
       });
     const approval = await this.#approvals.ask({

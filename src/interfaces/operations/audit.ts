@@ -3,18 +3,14 @@ import type { Audit } from "../../rules/audit/audit.ts";
 import { decisionEntry } from "../../rules/audit/decision.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { Handlers } from "./operations.ts";
+import { subjectId } from "./subjects.ts";
 
 type Own = "listAudit" | "verifyAudit" | "reportDecision" | "listDecisions";
 
-const SANDBOX_ID = /^sbx[0-9a-z]{26}$/;
-
 export function auditHandlers(audit: Audit, sandboxes: Sandboxes): Pick<Handlers, Own> {
-  // Records of a removed sandbox are still there under its id.
-  const idOf = async (reference: string): Promise<string> =>
-    SANDBOX_ID.test(reference) ? reference : (await sandboxes.find(reference)).id;
   return {
     listAudit: async ({ sandbox, after, since, newest, limit }) => {
-      const id = sandbox === undefined ? undefined : await idOf(sandbox);
+      const id = sandbox === undefined ? undefined : await subjectId(sandboxes, sandbox);
       const from = since === undefined ? 0 : await audit.placeBefore(new Date(since).toISOString(), id);
       return { records: await audit.list({ after: Math.max(after, from), limit, newest, sandbox: id }) };
     },
@@ -22,7 +18,9 @@ export function auditHandlers(audit: Audit, sandboxes: Sandboxes): Pick<Handlers
       const [sequence, hash = ""] = noted?.split(":") ?? [];
       return audit.verify(sequence === undefined ? undefined : { sequence: Number(sequence), hash });
     },
-    listDecisions: async ({ sandbox, after, limit }) => ({ records: await audit.list({ sandbox: await idOf(sandbox), after, limit }) }),
+    listDecisions: async ({ sandbox, after, limit }) => ({
+      records: await audit.list({ sandbox: await subjectId(sandboxes, sandbox), after, limit }),
+    }),
     reportDecision: async ({ sandbox, decision }) => {
       await audit.record(decisionEntry(await sandboxes.find(sandbox), decision));
       return { ok: true };

@@ -34,6 +34,7 @@ import { effectHandlers } from "./effects.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
 import { modelHandlers } from "./models.ts";
+import { subjectId } from "./subjects.ts";
 import { policyHandlers } from "./policy.ts";
 import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
@@ -84,8 +85,7 @@ class Inside {
     if (user?.includes("\0") === true) throw new VivError("invalid_input", "The user has a NUL byte.");
     const row = await this.#engine.sandboxes.find(reference);
     requireLive(row);
-    const live = this.#engine.parts.live.get(row.id);
-    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+    const live = this.#engine.parts.live.require(row);
     live.activeAt = performance.now();
     const files = this.#engine.sandboxes.damage.watch(row.id, live.walls.files);
     return { files, path: resolve(row.project, path), user: user ?? row.user, row, live };
@@ -188,7 +188,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...promotionHandlers(() => required(engine.promotions), engine.approvals),
 
     listEvents: async ({ after, limit, sandbox }) => {
-      const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
+      const id = sandbox === undefined ? undefined : await subjectId(engine.sandboxes, sandbox);
       return {
         events: await parts.store.events.list({ after, limit, ...(id === undefined ? {} : { sandbox: id }) }),
         ...(await parts.store.events.range()),
@@ -206,12 +206,6 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
 function required(promotions: Promotions | undefined): Promotions {
   if (promotions === undefined) throw new VivError("unsupported", "Nothing can be promoted on a machine without the cell.");
   return promotions;
-}
-
-/** Events of a removed sandbox are still there under its id. */
-async function eventSubject(engine: EngineParts, reference: string): Promise<string> {
-  if (/^sbx[0-9a-z]{26}$/.test(reference)) return reference;
-  return (await engine.sandboxes.find(reference)).id;
 }
 
 async function trust(engine: EngineParts, { project, hash, dryRun }: ParsedOf<"trust">): ReturnType<Handlers["trust"]> {
@@ -275,8 +269,7 @@ function streams(engine: EngineParts, inside: Inside): Streams {
     dial: async (sandbox, port) => {
       const row = await sandboxes.find(sandbox);
       requireLive(row);
-      const live = parts.live.get(row.id);
-      if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+      const live = parts.live.require(row);
       const leave = live.uses.begin(`connection to port ${port}`);
       try {
         const socket = await live.walls.dial(port);
@@ -333,7 +326,7 @@ async function eventsOf(
   after: number,
   { sandbox, use, signal }: EventOptions,
 ): Promise<AsyncIterable<VivEvent>> {
-  const id = sandbox === undefined ? undefined : await eventSubject(engine, sandbox);
+  const id = sandbox === undefined ? undefined : await subjectId(engine.sandboxes, sandbox);
   if (use !== undefined) await beginUse(engine, use, signal);
   return events.listen(after, { ...(id === undefined ? {} : { sandbox: id }), signal });
 }

@@ -2,6 +2,7 @@
  * What a person does, as the audit trail tells it. Every operation and every stream has a row: one that is missing does not compile.
  * What only looks is not recorded, and what another part records with more to say is left to it.
  */
+import { shellWord } from "../../base/schema/shell-words.ts";
 import type { OperationName, OutputOf, ParsedOf } from "../../base/schema/contracts.ts";
 import type { AuditEntry } from "../../base/schema/audit.ts";
 import { DEFAULT_YOLO } from "../../base/schema/policy.ts";
@@ -55,7 +56,7 @@ function line(words: readonly string[]): string {
   for (const word of words) {
     if (text.length > LINE) break;
     const part = word.slice(0, LINE);
-    text += `${text === "" ? "" : " "}${/^[\w@%+=:,./-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`}`;
+    text += `${text === "" ? "" : " "}${shellWord(part)}`;
   }
   return text;
 }

@@ -1,4 +1,5 @@
 /** Puts what people do into the audit trail, by the table in recorded.ts, so that no handler has to think of it. */
+import { isSandboxId } from "../../base/schema/ids.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
 import type { DeferredEntry } from "../../rules/audit/deferred-entries.ts";
 import { OWNER, type AuditEntry } from "../../base/schema/audit.ts";
@@ -17,7 +18,6 @@ import {
 type Subject = Pick<SandboxRow, "id" | "name" | "currentSnapshot">;
 type Work<Input extends readonly unknown[], Output> = (...input: Input) => Promise<Output>;
 
-const SANDBOX_ID = /^sbx[0-9a-z]{26}$/;
 const NO_SANDBOX = { id: null, name: "", currentSnapshot: null } as const;
 
 export class Recording {
@@ -77,7 +77,7 @@ export class Recording {
   #subject(reference: string | undefined, later: boolean): () => Promise<Subject | typeof NO_SANDBOX | undefined> {
     if (reference === undefined) return async () => NO_SANDBOX;
     // An id is never used twice, so the sandbox can be looked up later.
-    if (later && SANDBOX_ID.test(reference))
+    if (later && isSandboxId(reference))
       return () => this.#find(reference).catch(() => ({ id: reference, name: reference, currentSnapshot: null }));
     // Before the work, which may be its removal.
     const found = this.#find(reference).catch(() => undefined);

@@ -105,10 +105,9 @@ export class Actions {
   async #obstacle(row: SandboxRow, question: Question): Promise<string | undefined> {
     if (question.target.length > LIMITS.questionCharacters)
       return `It is longer than a person reads (${LIMITS.questionCharacters} characters); write a script and run that.`;
-    const waiting = (await this.#parts.store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
-    const isKnown = waiting.some(({ action }) => action !== undefined && canonicalAction(action) === question.exact);
-    if (waiting.length < LIMITS.waitingQuestions || isKnown) return undefined;
-    return `${waiting.length} questions of this sandbox wait already.`;
+    const isSame = ({ action }: Approval): boolean => action !== undefined && canonicalAction(action) === question.exact;
+    const waiting = await this.#parts.approvals.tooMany(row.id, isSame);
+    return waiting === undefined ? undefined : `${waiting} questions of this sandbox wait already.`;
   }
 
   async #settle(row: SandboxRow, action: PolicyAction, decision: PolicyDecision): Promise<ActionAnswer> {

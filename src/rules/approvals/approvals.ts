@@ -27,6 +27,10 @@ export interface Question {
   readonly deadlineMs?: number;
 }
 
+export interface SandboxQuestion extends Question {
+  readonly sandbox: string;
+}
+
 type Ended = Exclude<Approval["state"], "waiting">;
 /** Of the record of an answer, what the question does not say. */
 type Answered = Pick<AuditEntry, "actor" | "label" | "reason"> & Partial<AuditEntry>;
@@ -192,6 +196,14 @@ export class Approvals {
   async list(all: boolean): Promise<Approval[]> {
     await this.#expire();
     return this.#store.approvals.list(all ? {} : { state: "waiting" });
+  }
+
+  /** How many questions of a sandbox wait, where that is too many for another; one that waits already (`isSame`) may be asked again. */
+  async tooMany(sandbox: string, isSame: (waiting: Approval) => boolean): Promise<number | undefined> {
+    const where = { sandbox, state: "waiting" } as const;
+    const count = await this.#store.approvals.count(where);
+    if (count < LIMITS.waitingQuestions) return undefined;
+    return (await this.#store.approvals.list(where)).some(isSame) ? undefined : count;
   }
 
   async inspect(id: string): Promise<Approval> {

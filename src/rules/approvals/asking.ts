@@ -1,7 +1,5 @@
 /** A request that waits while a person is asked. An approval is used at once by the request that waits. */
-import { LIMITS } from "../../base/schema/limits.ts";
-import type { Store } from "../../base/store/store.ts";
-import type { Approvals, Question } from "./approvals.ts";
+import type { Approvals, SandboxQuestion } from "./approvals.ts";
 
 export type PersonsAnswer =
   | { readonly answer: "yes" | "no" | "none yet"; readonly approval: string }
@@ -12,15 +10,14 @@ export type PersonsAnswer =
 
 /** `patience` ends the waiting, `signal` says that the one who asks is gone. */
 export async function askPerson(
-  { approvals, store }: { readonly approvals: Approvals; readonly store: Store },
-  question: Question,
+  approvals: Approvals,
+  question: SandboxQuestion,
   { patience, signal, asked: told }: { readonly patience: AbortSignal; readonly signal?: AbortSignal | undefined; asked?: () => void },
 ): Promise<PersonsAnswer> {
   const no = await approvals.denial(question);
   if (no !== undefined) return { answer: "no", approval: no.id };
-  const waiting = (await store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === question.sandbox);
-  const isThere = waiting.some(({ kind, target }) => kind === question.kind && target === question.target);
-  if (waiting.length >= LIMITS.waitingQuestions && !isThere) return { answer: "too many", waiting: waiting.length };
+  const waiting = await approvals.tooMany(question.sandbox, ({ kind, target }) => kind === question.kind && target === question.target);
+  if (waiting !== undefined) return { answer: "too many", waiting };
   const { id: approval } = await approvals.ask(question);
   told?.();
   const { state } = await approvals.wait(approval, patience);

@@ -1,5 +1,5 @@
 /** Asks the policy about hosts for the proxy. The proxy refuses a host that the policy denies. Where the policy says ask, the connection waits for a person, and an approval lets one connection through. */
-import type { Approvals, Question as Asking } from "../approvals/approvals.ts";
+import type { Approvals, SandboxQuestion as Asking } from "../approvals/approvals.ts";
 import { askPerson } from "../approvals/asking.ts";
 import { describe } from "../../base/host/log.ts";
 import type { Judge, Question } from "../network/gate.ts";
@@ -60,7 +60,7 @@ export class HostJudge implements Judge {
     const patience = AbortSignal.any([AbortSignal.timeout(this.#holdMs), ...(signal === undefined ? [] : [signal])]);
     for (;;) {
       if (isOpened(session, host, port)) return "opened";
-      const asked = await askPerson({ approvals, store: this.#store }, asking, { patience, signal });
+      const asked = await askPerson(approvals, asking, { patience, signal });
       if (asked.answer === "again") continue;
       if (asked.answer === "too many")
         return deny("host_held", `${asked.waiting} questions of this sandbox wait already.`, "Wait until some are answered.");
@@ -130,7 +130,7 @@ export class HostJudge implements Judge {
   async #ask(asking: Asking, patience: AbortSignal, signal: AbortSignal | undefined): Promise<string | Denied | undefined> {
     const approvals = this.#approvals;
     const told = { patience, signal, asked: () => this.#reach("network.asked") };
-    const asked = await askPerson({ approvals, store: this.#store }, asking, told);
+    const asked = await askPerson(approvals, asking, told);
     if (asked.answer === "again") return undefined;
     if (asked.answer === "too many")
       return deny("host_held", `${asked.waiting} questions of this sandbox wait already.`, "Wait until some are answered.");

@@ -86,9 +86,9 @@ export class Ledger implements EffectRecords {
       always: null,
     };
     if (await this.#approvals.use(question)) return this.#allowed(entry);
-    const waiting = (await this.#store.approvals.list({ state: "waiting" })).filter(({ sandbox }) => sandbox === row.id);
-    if (waiting.length >= LIMITS.waitingQuestions && !waiting.some(({ kind, target }) => kind === "effect" && target === question.target))
-      return deny("effect_held", `${waiting.length} questions of this sandbox wait already.`, "Wait until some are answered.");
+    const waiting = await this.#approvals.tooMany(row.id, ({ kind, target }) => kind === "effect" && target === question.target);
+    if (waiting !== undefined)
+      return deny("effect_held", `${waiting} questions of this sandbox wait already.`, "Wait until some are answered.");
     const asked = await this.#approvals.ask(question);
     const held: Effect = { ...entry, state: "held", approval: asked.id };
     await this.#put(held);

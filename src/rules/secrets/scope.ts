@@ -1,5 +1,5 @@
 /** Which projects a secret is for. A project that was not named has a person asked at its first use. */
-import type { Approvals, Question } from "../approvals/approvals.ts";
+import type { Approvals, SandboxQuestion } from "../approvals/approvals.ts";
 import { askPerson } from "../approvals/asking.ts";
 import { deny, type Denied } from "../network/rules.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -45,7 +45,7 @@ export class SecretScope {
       if (this.#granted.get(row.id)?.has(ruleOf(secret)) === true) return undefined;
       const rules = await approvals.rules(row.project);
       if (rules.some(({ kind, always }) => kind === "secret" && always === question.always)) return undefined;
-      const asked = await askPerson({ approvals, store: this.#store }, question, { patience, signal });
+      const asked = await askPerson(approvals, question, { patience, signal });
       if (asked.answer === "yes") return this.#grant(row.id, secret);
       if (asked.answer === "no")
         return deny(
@@ -77,7 +77,7 @@ function ruleOf({ name, createdAt }: Secret): string {
   return `secret ${name} (kept since ${createdAt})`;
 }
 
-function questionOf({ id, name, project }: SandboxRow, secret: Secret): Question {
+function questionOf({ id, name, project }: SandboxRow, secret: Secret): SandboxQuestion {
   return {
     sandbox: id,
     sandboxName: name,

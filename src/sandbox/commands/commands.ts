@@ -191,8 +191,7 @@ export class Commands {
   }
 
   #live(row: SandboxRow): LiveSandbox {
-    const live = this.#parts.live.get(row.id);
-    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+    const live = this.#parts.live.require(row);
     live.activeAt = performance.now();
     return live;
   }

@@ -65,6 +65,13 @@ export class Live {
     return this.#sandboxes.get(id);
   }
 
+  /** Of a sandbox that must have processes. */
+  require({ id, name }: { readonly id: string; readonly name: string }): LiveSandbox {
+    const live = this.#sandboxes.get(id);
+    if (live === undefined) throw new VivError("not_running", `Sandbox ${name} has no processes.`);
+    return live;
+  }
+
   /** Notes that a caller works with the sandbox. */
   touch(id: string): void {
     const live = this.#sandboxes.get(id);

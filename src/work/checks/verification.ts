@@ -1,7 +1,6 @@
 /** Whether a state passes its checks: one that is there, or one made by applying a change alone to a fresh clone. */
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import type { Verdict } from "../../base/schema/experiment.ts";
-import { VivError } from "../../base/schema/errors.ts";
 import { applyInside } from "../../sandbox/files/apply-inside.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
@@ -74,8 +73,7 @@ export class Verification {
 
   /** Writes a change into a live sandbox. */
   async apply(row: SandboxRow, changes: readonly MergedChange[], contents: string): Promise<void> {
-    const live = this.#parts.live.get(row.id);
-    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+    const live = this.#parts.live.require(row);
     await applyInside(live.walls.files, row.project, row.user, changes, contents);
   }
 

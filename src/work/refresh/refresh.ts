@@ -154,8 +154,7 @@ export class Refreshing {
   }
 
   async #apply(row: SandboxRow, changes: readonly MergedChange[], contents: string, since?: number): Promise<string[]> {
-    const live = this.#parts.live.get(row.id);
-    if (live === undefined) throw new VivError("not_running", `Sandbox ${row.name} has no processes.`);
+    const live = this.#parts.live.require(row);
     // Whose files they are shows in their places: only root can write to all of them.
     const user = live.driver.capabilities.allUsers ? "0" : row.user;
     return applyInside(live.walls.files, row.project, user, changes, contents, since);

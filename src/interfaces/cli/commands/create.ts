@@ -8,7 +8,8 @@ import type { ClosedRegistry, NetworkMode } from "../../../base/schema/network.t
 import type { Sandbox } from "../../../base/schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
 import { AUTONOMY_OPTIONS, autonomy } from "../policy-options.ts";
-import { clean, commandLine, duration } from "../text.ts";
+import { clean, duration } from "../text.ts";
+import { shellLine } from "../../../base/schema/shell-words.ts";
 import { parsePairs, usageError } from "../values.ts";
 
 const SMALLEST_BYTES = 1024 ** 2;
@@ -103,7 +104,7 @@ async function closedRegistries(server: Client, { project, env, network }: Creat
 function offer({ host, port, file, why }: ClosedRegistry, elsewhere: string | undefined): string {
   const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   const reason = why === "port" ? `port ${port} is not open` : "its address is private";
-  const opens = commandLine(["viv", "network", "allow-private", ...(elsewhere === undefined ? [] : ["--project", elsewhere]), place]);
+  const opens = shellLine(["viv", "network", "allow-private", ...(elsewhere === undefined ? [] : ["--project", elsewhere]), place]);
   return clean(
     `${file} names ${place} as a package registry, which sandboxes don't reach, because ${reason}: \`${opens}\` opens it for this project.`,
   );

@@ -1,6 +1,7 @@
 import { command } from "../command.ts";
 import type { Command } from "../../../base/schema/command.ts";
-import { ago, commandLine, duration } from "../text.ts";
+import { ago, duration } from "../text.ts";
+import { shellLine } from "../../../base/schema/shell-words.ts";
 
 function stateOf(entry: Command): string {
   if (entry.running) return "running";
@@ -29,7 +30,7 @@ export default command({
       { title: "USER", value: (entry) => entry.user },
       {
         title: "COMMAND",
-        value: (entry) => `${entry.service === undefined ? "" : `(service ${entry.service}) `}${commandLine(entry.command)}`,
+        value: (entry) => `${entry.service === undefined ? "" : `(service ${entry.service}) `}${shellLine(entry.command)}`,
         shrinks: true,
       },
     ]);
