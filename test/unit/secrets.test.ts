@@ -257,12 +257,17 @@ describe("the projects of a secret", () => {
 
   test("SC-14: of a secret of an earlier version are none, and its value opens as before", async () => {
     await secrets.set("key", CANARY, BINDING);
+    const row = await store.secrets.get("key");
     await store.close();
-    const database = new DatabaseSync(join(place, "vivarium.db"));
-    database.exec("update secrets set body = json_remove(body, '$.projects')");
-    // As this table was then: the migrations that follow run, too.
-    database.exec("alter table projects drop column body; alter table projects add column trusted text");
-    database.exec(`pragma user_version = ${MIGRATIONS.findIndex(({ name }) => name === "projectsOfSecrets")}`);
+    const path = join(place, "vivarium.db");
+    rmSync(path);
+    const earlier = MIGRATIONS.slice(
+      0,
+      MIGRATIONS.findIndex(({ name }) => name === "projectsOfSecrets"),
+    );
+    await (await openSqliteStore(path, earlier)).close();
+    const database = new DatabaseSync(path);
+    database.prepare("insert into secrets values ('key', ?)").run(JSON.stringify({ ...row, projects: undefined }));
     database.close();
     await open();
     expect(secrets.list()).toMatchObject([{ name: "key", projects: [] }]);
