@@ -1,7 +1,9 @@
 /** What the documents say equals what the code and the tests say, both ways. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ERRORS } from "../../src/base/schema/errors.ts";
-import { projectFiles, type ProjectFile } from "./files.ts";
+import { projectFiles, root, type ProjectFile } from "./files.ts";
 
 function document(name: string): ProjectFile {
   const [file] = projectFiles(new RegExp(`^docs/${name}\\.md$`));
@@ -25,6 +27,50 @@ describe("docs/ERRORS.md", () => {
   test("lists exactly the error codes that exist", () => {
     const listed = rows(document("ERRORS")).flatMap(([first = ""]) => /^`([a-z_]+)`$/.exec(first)?.[1] ?? []);
     expect([...listed].sort()).toEqual(Object.keys(ERRORS).sort());
+  });
+});
+
+describe("docs/ARCHITECTURE.md and docs/dev", () => {
+  const pages = projectFiles(/^docs\/(ARCHITECTURE|dev\/[a-z-]+)\.md$/);
+
+  test("name files and folders that exist", () => {
+    const named = pages.flatMap(({ path, text }) =>
+      [...text.matchAll(/`((?:src|native|test|docs|scripts)\/[^`*<>]*)`/g)].map(([, name = ""]) => ({ path, name })),
+    );
+    expect(named.length).toBeGreaterThan(100);
+    expect(named.filter(({ name }) => !existsSync(join(root, name)))).toEqual([]);
+  });
+
+  /** The walks: by their title, each step's file and the functions to open in it. */
+  const walks = new Map(
+    document("ARCHITECTURE")
+      .text.split("\n### ")
+      .slice(1)
+      .map((section) => {
+        const [title = "", ...lines] = section.split("\n");
+        const steps = lines.flatMap((line) => {
+          const [, file, functions = ""] = /^\d+\. `([^`]+)`((?:,? `[#\w]+`)*):/.exec(line) ?? [];
+          return file === undefined ? [] : [{ file, functions: [...functions.matchAll(/`#?(\w+)`/g)].map(([, name = ""]) => name) }];
+        });
+        return [title, steps] as const;
+      }),
+  );
+
+  test("lead through functions that their files hold", () => {
+    expect([...walks.keys()]).toHaveLength(4);
+    const wrong = [...walks.values()].flat().filter(({ file, functions }) => {
+      const text = readFileSync(join(root, file), "utf8");
+      return functions.some((name) => !new RegExp(`\\b${name}\\b[:=(<]`).test(text));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("follow create in at most 12 files, and exec in at most 8", () => {
+    const files = (title: string): number => new Set(walks.get(title)?.map(({ file }) => file)).size;
+    expect(files("`viv create`")).toBeGreaterThan(6);
+    expect(files("`viv create`")).toBeLessThanOrEqual(12);
+    expect(files("`viv exec`")).toBeGreaterThan(5);
+    expect(files("`viv exec`")).toBeLessThanOrEqual(8);
   });
 });
 
