@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 
 const MAX_DEPTH = 32;
-/** Of all lists and objects of a body together: each wrong one costs a checker far more than the two bytes it takes to send. */
+/** Values in all lists and objects of a body together: checking a wrong value costs far more than the two bytes it takes to send. */
 const MAX_VALUES = 20_000;
 /** Characters of a caller's own words in the sentence about them. */
 const MAX_QUOTED = 200;

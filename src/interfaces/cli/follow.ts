@@ -13,7 +13,7 @@ const LOOK_AGAIN_MS = 5000;
 /** Steps on the way are shown no faster than people read: looking is work for a server that has the same machine to work on. */
 const STEP_MS = 100;
 const RETRY_MS = 100;
-/** What may be needed one day does not get in the way of what is needed now. */
+/** Preparing for a lost connection waits this long, so that it does not slow down the start of the command. */
 const PREPARE_MS = 2000;
 /** How long a server that a person stopped, or that this command must not start, may take to come back. */
 const AWAY_MS = 60_000;

@@ -2,12 +2,12 @@
 import { Writable } from "node:stream";
 import { TerminalModes } from "./terminal-modes.ts";
 
-/** What waits here before the command itself is made to wait. */
+/** How much output is kept here before the command itself has to wait. */
 const WAITING_BYTES = 64 * 1024;
 
 /** Keeps everything else off the terminal. */
 export interface Stage {
-  /** What the terminal was set to by what is kept off. */
+  /** The terminal modes that the held output has set. */
   readonly modes?: TerminalModes;
   hold(): void;
   release(): void;

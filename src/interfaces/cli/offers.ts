@@ -139,7 +139,7 @@ function optionsOrValues(options: OptionDeclarations, current: string, { given, 
   };
 }
 
-/** What values are called says what they are. */
+/** The name of a value in the help says what to offer for it. */
 const BY_NAME: Readonly<Record<string, Offered>> = { PATH: "path", FILE: "path", SANDBOX: "sandbox", SNAPSHOT: "snapshot" };
 
 function valuesOf(option: OptionDeclaration, positionals: readonly string[]): Offer {

@@ -135,7 +135,7 @@ async function pumpOutput(stream: CommandStream, options: SessionOptions): Promi
     if (chunk.stream === "gap") options.onGap(chunk.bytes);
     else await write(targets[chunk.stream], chunk.data);
   }
-  // What is kept back comes before the end.
+  // Output that is held back is written before the session ends.
   if (options.stdout !== undefined) await new Promise<void>((resolve) => targets.stdout.write("", () => resolve()));
 }
 

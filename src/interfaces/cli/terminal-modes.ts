@@ -11,7 +11,7 @@ const STRINGS: ReadonlySet<number> = new Set([0x5d, 0x50, 0x58, 0x5e, 0x5f]);
 const CSI = 0x5b;
 const OSC = 0x5d;
 const RESET = 0x63;
-/** What is longer is not said again: the rest of it shows as text. */
+/** A longer sequence is not written again: its rest would show as text. */
 const MOST_PENDING = 4096;
 
 /** Modes that a page changes, and to what. */

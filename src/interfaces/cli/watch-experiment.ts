@@ -15,7 +15,7 @@ import { clean } from "./text.ts";
 export const CANCELLED = 130;
 const NO_WINNER = 1;
 const INTERRUPT = 0x03;
-/** What waits for a person is over for a program: nothing more happens by itself. */
+/** For a program, an experiment that waits for a person is over: nothing more happens by itself. */
 const OVER: ReadonlySet<Experiment["state"]> = new Set(["choosing", "done", "failed", "cancelled"]);
 
 export interface Watching {

@@ -30,7 +30,7 @@ export class CommandStream {
     this.#socket = socket;
     this.#intake = new Intake(socket);
     this.output = this.#read();
-    // Who does not ask for the end is not to be ended by it.
+    // A rejection must not end the process of a caller that does not await these.
     this.#ended.promise.catch(() => undefined);
     this.#started.promise.catch(() => undefined);
     socket.on("message", (data, binary) => (binary ? this.#data(toBuffer(data)) : this.#message(toBuffer(data))));

@@ -13,7 +13,7 @@ export async function decideInside(actions: Actions, { row, body, signal }: Call
   return { status: answer.verdict === "ask" ? NOT_YET : DECIDED, body: answer };
 }
 
-/** What the gateway does for an agent is one of the agent's tools, and bound like any other. */
+/** Each thing that the gateway does for an agent counts as a tool of the agent, and the policy judges it like any other. */
 export async function asTool(actions: Actions, call: Call, tool: string, answer: (call: Call) => Promise<Reply>): Promise<Reply> {
   const argument = call.named["to"];
   const refusal = await actions.refusal(call.row, { kind: "tool", tool, ...(argument === undefined ? {} : { argument }) });

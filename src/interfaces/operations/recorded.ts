@@ -1,6 +1,6 @@
 /**
  * What a person does, as the audit trail tells it. Every operation and every stream has a row: one that is missing does not compile.
- * What only looks is not recorded, and what another part records with more to say is left to it.
+ * Operations that only read are not recorded. Where another part records an operation with more details, it is left to that part.
  */
 import { shellWord } from "../../base/schema/shell-words.ts";
 import type { OperationName, OutputOf, ParsedOf } from "../../base/schema/contracts.ts";
@@ -21,7 +21,7 @@ export interface AuditedAction {
   readonly sandbox?: string;
 }
 
-/** Told before it is done, once it is known to be about something. */
+/** Recorded before the operation, once its sandbox is found. */
 export interface RecordedBefore<Input extends readonly unknown[]> {
   readonly act: (...input: Input) => AuditedAction | undefined;
   /** Done so often, one after the other, that records wait a moment for each other. */
@@ -30,10 +30,10 @@ export interface RecordedBefore<Input extends readonly unknown[]> {
   readonly widens?: (...input: Input) => boolean;
 }
 
-/** Told when it is there and has a name; cut short, it leaves nothing. */
+/** Recorded after the operation, when the new thing has an id; an operation that is cut short leaves nothing. */
 export interface RecordedAfter<Input extends readonly unknown[], Output> {
   readonly made: (output: Output, ...input: Input) => readonly AuditedAction[];
-  /** What is done besides, told before. */
+  /** What the operation does besides; recorded before it. */
   readonly before?: (...input: Input) => AuditedAction | undefined;
   readonly widens?: (...input: Input) => boolean;
 }
@@ -61,7 +61,7 @@ function line(words: readonly string[]): string {
   return text;
 }
 
-/** Of variables the names alone. */
+/** Only the names of variables are recorded. */
 function command({ command: words, cwd, user, env }: Partial<CommandSpec> & Pick<CommandSpec, "command">): {
   target: string;
   details: Details;

@@ -100,7 +100,7 @@ export class Recording {
     return output;
   }
 
-  /** What opens something waits until it is durable; the rest until a kill would leave it, and is done even if that can't be. */
+  /** An operation that widens rights waits until its record is durable. Any other waits until a kill of the server would not lose the record, and is done even if the record can't be written. */
   async #before(entry: DeferredEntry, widens: boolean): Promise<void> {
     const told = await entry();
     if (told === undefined) return;
@@ -108,7 +108,7 @@ export class Recording {
     else await this.#audit.noteFirst(told);
   }
 
-  /** What was told and then did not come about is told again, with why. */
+  /** If the recorded operation fails, a second record says why. */
   async #watched<Input extends readonly unknown[], Output>(work: Work<Input, Output>, input: Input, entry: DeferredEntry): Promise<Output> {
     try {
       return await work(...input);

@@ -63,7 +63,7 @@ export class CommandRecords {
     await this.#boundLogs(command.sandbox, Math.min(end.outputBytes, LIMITS.commandLogBytes));
   }
 
-  /** What can't be written by now is given up: a command's log has its end, too. */
+  /** Records that can't be written by now are given up: a command's log has its end, too. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#writing;

@@ -307,7 +307,7 @@ export class Commands {
   }
 }
 
-/** What was not begun has no use for its seat. */
+/** Gives the slot back if the command did not start. */
 async function orLeave<Begun extends RunningCommand | undefined>(beginning: Promise<Begun>, leave: () => void): Promise<Begun> {
   let begun: Begun | undefined;
   try {
@@ -386,7 +386,7 @@ function execRequest(row: SandboxRow, options: StartOptions, { models, user: con
     env,
     cwd: options.cwd?.startsWith("/") === true ? options.cwd : resolve(row.project, options.cwd ?? ""),
     user,
-    // Who comes later, as by attach, types at a terminal, too.
+    // A caller that attaches later may type at the terminal, too.
     stdin: options.stdin === true || options.terminal !== undefined,
     ...(options.terminal === undefined ? {} : { terminal: options.terminal }),
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),

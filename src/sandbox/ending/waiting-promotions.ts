@@ -7,7 +7,7 @@ export function isWaiting({ state, stages }: Pick<PromotionRow, "state" | "stage
   return state === "waiting" || (state === "applied" && stages.some((stage) => stage.state === "waiting"));
 }
 
-/** What is in the folder stays there; what is not never will be. */
+/** Ends a promotion that waits: changes already in the folder stay, and no further stage runs. */
 export async function discard(change: Change, row: PromotionRow, why: string): Promise<PromotionRow> {
   const endedAt = new Date().toISOString();
   const isApplied = row.state === "applied";

@@ -93,7 +93,7 @@ export class Snapshots {
     });
   }
 
-  /** One that can be restored: told before anything is given up for it. */
+  /** Finds a snapshot and checks that it can be restored, before anything is given up for it. */
   async findWhole(row: SandboxRow, reference: string): Promise<Snapshot> {
     const { store, backends } = this.#parts;
     const snapshot = await this.find(row, reference);

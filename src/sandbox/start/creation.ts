@@ -159,7 +159,7 @@ export class Creation {
   /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
   async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<Started> {
     const base = await openBase(this.#parts.store, from, from.base);
-    // One that only lives as long as the fork takes has no row: it is as its sandbox is.
+    // A snapshot that only lives as long as the fork takes has no row: it has the state of its sandbox.
     const { refreshedTo } = (await this.#parts.store.snapshots.get(snapshot)) ?? from;
     const like = await narrowedFork(this.#parts, from);
     const own = await this.#reserve(this.#parts.backends.of(from), name);

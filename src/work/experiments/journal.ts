@@ -71,7 +71,7 @@ export class Journal {
 
   async #write(): Promise<void> {
     while (this.#isDirty && !this.#closed) {
-      // What is changed in one go is written in one go.
+      // Changes that were made together are written together.
       await Promise.resolve();
       const row = this.#row;
       const events = this.#events;

@@ -1,4 +1,4 @@
-/** Who may work now: attempts of all experiments share the machine (TASK-1). What waits is in the experiments' rows. */
+/** Decides which attempts run now: attempts of all experiments share the machine (TASK-1). Waiting attempts are in the experiments' rows. */
 import { VivError } from "../../base/schema/errors.ts";
 
 export interface QueuedWork {

@@ -186,7 +186,7 @@ class ForgeClient {
     return new VivError("forge_failed", `The forge answered ${status}${why.replace(/\.$/, "")}.`, remedy === undefined ? {} : { remedy });
   }
 
-  /** What a forge says may hold what it was sent. */
+  /** An answer of the forge may repeat the token that it was sent. */
   #clean(text: string): string {
     return text.replaceAll(this.#token, "[token]").replace(HIDDEN, " ").slice(0, 300);
   }

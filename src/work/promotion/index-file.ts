@@ -13,7 +13,7 @@ const NOTHING = "0".repeat(40);
 /** The index becomes a tree with changes, and is written as a tree. */
 export async function treeWith(store: GitStore, from: string, changes: readonly PathChange[]): Promise<string> {
   await store.git(["read-tree", "--end-of-options", from]);
-  // What goes comes first: a folder can then take the place of a file.
+  // Deletions come first: a folder can then take the place of a file.
   const rows = changes.toSorted((one, other) => Number(one.to !== null) - Number(other.to !== null)).map(row);
   if (rows.length > 0) await store.git(["update-index", "-z", "--add", "--replace", "--index-info"], { input: [Buffer.concat(rows)] });
   const { stdout } = await store.git(["write-tree"]);

@@ -51,7 +51,7 @@ function hasOnlyCrlf(contents: Contents, id: string): boolean {
   return text.includes("\r\n") && !/(^|[^\r])\n|\0/.test(text);
 }
 
-/** What is no text any more stays as it is, as git leaves it. */
+/** Content that is no text any more stays as it is, as git leaves it. */
 function toLf(bytes: Buffer): Buffer {
   const text = bytes.toString("latin1");
   return text.includes("\0") ? bytes : Buffer.from(text.replaceAll("\r\n", "\n"), "latin1");

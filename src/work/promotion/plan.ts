@@ -159,7 +159,7 @@ function privilegedRisk(path: Buffer): Risk {
   return { path: decodePath(path), kind: "setuid", why: "It is setuid or setgid inside; it is promoted without that." };
 }
 
-/** What is left out is no danger, but tells something about who made it. */
+/** Paths that are left out do no harm, but the person should know that the sandbox made them. */
 function leftOutRisk({ path, why }: LeftOut): Risk[] {
   const kinds = {
     special: "It is no file, folder or link; it is not promoted.",

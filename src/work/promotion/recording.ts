@@ -17,7 +17,7 @@ export class Recording {
     await this.#audit.record(entryOf(row, step, label));
   }
 
-  /** What has happened is told, whether or not that can be written. */
+  /** Reports how a promotion ended; it has ended whether or not the record can be written. */
   after(row: PromotionRow): void {
     this.#audit.note(entryOf(row, "promotion.end", ["failed", "discarded"].includes(row.state) ? "DENIED" : "RECORDED"));
   }

@@ -284,7 +284,7 @@ function hindranceOf({ plan, input }: PromotionRow): string | undefined {
   return undefined;
 }
 
-/** What was looked at is approved, and nothing that a new plan makes of it. */
+/** An approval is bound to the plan that the person saw; a new plan needs a new approval. */
 export function approvalOf(stageName: string, { plan }: PromotionRow): string {
   return `stage:${stageName}:${plan?.hash ?? ""}`;
 }
@@ -304,7 +304,7 @@ function withStage(row: PromotionRow, index: number, change: Partial<StageResult
   return { ...row, stages: row.stages.map((result, at) => (at === index ? { ...result, ...change } : result)) };
 }
 
-/** What was run in reality is not run again because files moved. */
+/** A stage that ran a line in reality is not run again when reality moves. */
 function isRepeated(stage: PlannedStage | undefined): boolean {
   return kindOf(stage) !== "run";
 }

@@ -72,7 +72,7 @@ export class Writing {
     });
   }
 
-  /** What was touched since is merged; the rest goes back as it is. */
+  /** Files that were edited since are merged; the others are written back as they were. */
   async #around(project: string, { changes, contents }: Recorded, touched: ReadonlySet<string>): Promise<WayBack> {
     const isTouched = ({ path }: MergedChange): boolean => touched.has(path.toString("latin1"));
     const merged = await mergeBack(this.#temporary, project, changes.filter(isTouched), contents);

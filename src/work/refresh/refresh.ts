@@ -116,7 +116,7 @@ export class Refreshing {
     };
   }
 
-  /** What is frozen is what is merged, whatever goes on inside. */
+  /** Merges the frozen snapshot, so that processes inside can go on. */
   async #merge({ row, backend, store, reality }: Work, snapshot: string): ReturnType<typeof mergeSettled> {
     const sides = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
     const own = changeSetOf(await gatherInto(store, backend.gather, sides, "sandbox"));
@@ -155,7 +155,7 @@ export class Refreshing {
 
   async #apply(row: SandboxRow, changes: readonly MergedChange[], contents: string, since?: number): Promise<string[]> {
     const live = this.#parts.live.require(row);
-    // Whose files they are shows in their places: only root can write to all of them.
+    // New files get the owner of their folder: only root can write to all folders.
     const user = live.driver.capabilities.allUsers ? "0" : row.user;
     return applyInside(live.walls.files, row.project, user, changes, contents, since);
   }

@@ -89,7 +89,7 @@ export function sayWhatIsMissing(screen: Screen, { untrusted, notes }: Sandbox):
     screen.say(`vivarium.json is not trusted; without effect until then: ${untrusted.join(", ")}. Read it, then run \`viv trust\`.`);
 }
 
-/** What an install inside would meet later is told now. It is asked for when the sandbox is there, so that it takes no time from the creation. */
+/** Tells the person now which registries an install inside would not reach. Asked after the creation, so that the creation takes no longer. */
 async function closedRegistries(server: Client, { project, env, network }: CreateInput): Promise<readonly ClosedRegistry[]> {
   try {
     const patience = AbortSignal.timeout(2 * LIMITS.closedRegistriesMs);
