@@ -30,7 +30,7 @@ export function problemIn(schema: z.ZodType, issue: Issue, value: unknown): Conf
   return { path, what: path.some((part) => SECRET.test(String(part))) ? must : `${must}, not ${shown(given)}` };
 }
 
-/** Of alternatives, the one that was meant: all that is wrong with it lies further down. */
+/** Of several alternatives, finds the one that the person meant: its errors lie deepest. */
 function deepest(issue: Issue, above: readonly PropertyKey[] = []): { readonly path: readonly PropertyKey[]; readonly found: Issue } {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return { path, found: issue };

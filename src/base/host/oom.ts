@@ -8,7 +8,7 @@ const SCORE = "/proc/self/oom_score_adj";
 /** Root gets the first score. A server whose caller raised its score may at least set it back to the second. */
 const WANTED = [-900, 0];
 
-/** Of this process, while it is protected: what it was started with, and what it has instead. */
+/** The scores of this process while it is protected: the one it was started with, and the one it has now. */
 const own: { scores: { before: number; now: number } | undefined } = { scores: undefined };
 
 /** Protects this process as far as that is permitted; the answer undoes it. */

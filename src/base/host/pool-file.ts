@@ -8,7 +8,7 @@ import { runChecked } from "./run.ts";
 /** nosuid and nodev because a volume holds files that look like root's and like devices. */
 const MOUNT_OPTIONS = "nosuid,nodev,noatime,discard=async";
 
-/** What is not taken apart by then is given back when the pool is mounted again. */
+/** Deleted subvolumes that the kernel has not cleared by then give their space back when the pool is mounted again. */
 const SETTLE_MS = 5_000;
 
 /** The file is complete or absent: it is made aside and renamed. */

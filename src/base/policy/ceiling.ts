@@ -7,7 +7,7 @@ export type Ceiling = Pick<Limits, "cpus" | "memoryBytes">;
 /** What a person chose for one sandbox. */
 export type GivenLimits = { readonly [Key in keyof Ceiling]?: number | undefined };
 
-/** Of a sandbox's row. One of earlier versions does not say it: what is lower than the default may have been chosen, and counts as such. */
+/** The limits that a person chose, from a sandbox's row. Rows of earlier versions do not say it: there a limit below the default counts as chosen. */
 export function givenTo({ givenLimits, limits }: { readonly givenLimits?: GivenLimits | undefined; readonly limits: Limits }): GivenLimits {
   if (givenLimits !== undefined) return givenLimits;
   return {

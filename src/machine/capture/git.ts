@@ -51,7 +51,7 @@ export function ignoreFileOf(uid: number): string {
   return file !== "" && isFile(file) ? file : "/dev/null";
 }
 
-/** What lies in a folder that the server may not enter is none for it. */
+/** A file in a folder that the server may not enter counts as absent. */
 function isFile(path: string): boolean {
   try {
     return statSync(path).isFile();

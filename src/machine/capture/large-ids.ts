@@ -15,7 +15,7 @@ function merged(lists: readonly (readonly number[])[]): number[] {
   return [...new Set(lists.flat())].filter((id) => Number.isInteger(id) && id >= LIMITS.uidRangeSize && id < NO_ID);
 }
 
-/** Of a user as a caller names it: a number, or a name that the accounts know, either with a group behind a colon. */
+/** Large ids of a user as a caller names it: a number, or the name of an account, either with a group behind a colon. */
 export function idsOfUser(user: string): LargeIds {
   const [own, group] = user.split(":").map((part) => (/^\d{1,10}$/.test(part) ? [Number(part)] : []));
   // One without an account has a group of the same number.
@@ -27,7 +27,7 @@ export function idsOfFile(path: string): LargeIds {
   return found === undefined ? { uids: [], gids: [] } : allIds([{ uids: [found.uid], gids: [found.gid] }]);
 }
 
-/** Of this machine's own accounts; what a directory service knows besides is not listed anywhere. */
+/** Large ids of this machine's own accounts; further accounts of a directory service can't be listed. */
 export function idsOfAccounts(): LargeIds {
   const column = (file: string, index: number): number[] =>
     existsSync(file)

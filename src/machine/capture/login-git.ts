@@ -2,7 +2,7 @@
 import { readAddresses } from "./addresses.ts";
 import type { Read } from "./logins.ts";
 
-/** Of each line all or nothing is shown. */
+/** Each line is shown whole or not at all. */
 export function git(text: string): Read {
   const lines = text.split("\n").map((line) => readAddresses(line.trim()));
   return {

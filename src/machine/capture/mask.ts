@@ -202,7 +202,7 @@ export class MaskPlan {
     }
   }
 
-  /** What others may not read is not for root inside either. */
+  /** Root inside must not read files that other users may not read. */
   #hideUnreadable(folder: string, depth: number): void {
     for (const entry of children(folder)) {
       const path = join(folder, entry.name);

@@ -45,7 +45,7 @@ const FRESH_MS = 60_000;
 /** Looking takes long for a server that does nothing else meanwhile, so it is done ahead, behind the request that showed the need. */
 const RENEW_MS = FRESH_MS / 2;
 const QUIET_MS = 20;
-/** Of a layer, and of one with shared folders that was made for it. */
+/** Name of a mask layer, or of a layer with shared folders that was made for it. */
 const NAME = /^([0-9a-f]{32})(-[0-9a-f]{32})?$/;
 const TRASH = ".trash-";
 

@@ -43,7 +43,7 @@ export async function gatherInto(store: GitStore, gather: Gather, sides: Sides, 
   return { gathered: await gathering, contents };
 }
 
-/** Of changes that were taken, all or some. */
+/** Makes a change set from gathered changes. */
 export function changeSetOf({ gathered, contents }: Taken): ChangeSet {
   requireWhole(gathered);
   if (gathered.changes.length === 0) return { changes: new Map(), kept: gathered.kept };

@@ -20,7 +20,7 @@ export interface OuterRules {
   readonly prefix: string;
   /** Contents of the rule files of the folders above the project, the topmost first. */
   readonly above: readonly Buffer[];
-  /** Those of no folder. */
+  /** Rules that belong to no folder. */
   readonly excludes: Buffer;
 }
 
@@ -33,7 +33,7 @@ export interface Ignored {
 
 const NOTHING: Ignored = { byBase: new Set(), byInside: new Set() };
 
-/** Of changed files, those that rules ignore. */
+/** The changed files that rules ignore. */
 export async function ignoredPaths(
   store: GitStore,
   takeOut: TakeOut,
@@ -124,7 +124,7 @@ function foldersOf(paths: readonly Buffer[]): Set<string> {
   for (const path of paths) {
     for (let end = path.lastIndexOf(SLASH); end > 0; end = path.lastIndexOf(SLASH, end - 1)) {
       const folder = path.subarray(0, end).toString();
-      // What is not text has no rules of its own that git could be shown.
+      // A rules file that is not text can't be given to git.
       if (end > MOST_PATH_BYTES || folder.includes("\ufffd") || folder.split("/").includes(RULES)) continue;
       if (folders.has(folder)) break;
       folders.add(folder);
@@ -135,7 +135,7 @@ function foldersOf(paths: readonly Buffer[]): Set<string> {
 
 /** Rule files, laid out in a folder of ours as in the project. */
 class Rules {
-  /** Of the repository; the project's are in `folder` below it. */
+  /** Top folder of the repository; the project is in `folder` below it. */
   readonly top: string;
   readonly folder: string;
   readonly #takeOut: TakeOut;
@@ -161,7 +161,7 @@ class Rules {
     return this.#outer.prefix;
   }
 
-  /** Those of the base. */
+  /** Writes the rules of the base. */
   async lay(folders: ReadonlySet<string>): Promise<void> {
     await this.#layAbove();
     await this.#put(await this.#take([...folders].map((folder) => join(folder, RULES))));

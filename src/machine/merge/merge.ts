@@ -80,7 +80,7 @@ export async function mergeTrees(store: GitStore, ours: string, theirs: string):
   return { tree, conflicts: conflicts.filter((conflict) => !isToldTwice(conflict, conflicts)) };
 }
 
-/** Of a file that is no text git tells both that it is none and that its content clashes. */
+/** For a binary file git reports two conflicts: that it is binary, and that its content differs. */
 function isToldTwice({ kind, paths: [path] }: Conflict, all: readonly Conflict[]): boolean {
   return kind === "content" && path !== undefined && all.some((other) => other.kind === "binary" && other.paths[0]?.equals(path) === true);
 }

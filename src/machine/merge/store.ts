@@ -51,7 +51,7 @@ type GitOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Until git is ended. */
   readonly timeoutMs?: number;
-  /** Of memory that git may ask for. */
+  /** Memory that git may use. */
   readonly mostMemoryBytes?: number;
 };
 
@@ -258,7 +258,7 @@ export class GitStore {
   }
 }
 
-/** Of contents and trees: all there is and not much of it, or so much that git better begins before it is complete. */
+/** How much there is to store: nothing, little, or so much that git should begin before all of it is there. */
 async function amountOf(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<"nothing" | "little" | "a lot"> {
   let trees: number | undefined;
   const ended = coming.then(({ length }) => (trees = length));

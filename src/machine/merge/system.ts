@@ -37,7 +37,7 @@ export async function diffSystem(workplace: Workplace, takeOut: TakeOut, system:
   }
 }
 
-/** Of all parts, with paths that begin at the system's root. */
+/** Changes of all parts, with paths that begin at the system's root. */
 async function changesOf(workplace: Workplace, system: readonly SystemPart[]): Promise<{ entries: DiffEntry[]; more: boolean }> {
   const all = await Promise.all(
     system.map(async ({ at, sides }) => {

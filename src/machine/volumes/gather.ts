@@ -21,7 +21,7 @@ export interface GatheredSide {
 export interface GatheredChange {
   /** Relative to the folder, as the bytes it is. */
   readonly path: Buffer;
-  /** Of the new side, or of the old one of what is gone. */
+  /** Type on the new side, or on the old side if the entry is gone. */
   readonly type: FileType;
   readonly old: GatheredSide | null;
   readonly new: GatheredSide | null;

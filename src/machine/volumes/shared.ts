@@ -7,7 +7,7 @@ export interface SharedList {
   readonly root: string;
   /** Relative to it. */
   readonly folders: readonly string[];
-  /** Of these, what is hidden from sandboxes; relative, too. */
+  /** Relative paths below these folders that are hidden from sandboxes. */
   readonly hidden: readonly string[];
 }
 

@@ -13,7 +13,7 @@ export interface Wanted {
 /** Copies regular files, never through a link. Answers with the paths that were: not what is no file, or larger than text is. */
 export type TakeOut = (root: string, files: readonly Wanted[]) => Promise<ReadonlySet<string>>;
 
-/** Of paths in one request; all of them must fit into half a frame of the reply. */
+/** Bytes of paths in one request; all of them must fit into half a frame of the reply. */
 const MOST_BYTES = 256 * 1024;
 
 export function takeOutWith(host: CellHost): TakeOut {

@@ -32,7 +32,7 @@ export interface SandboxQuestion extends Question {
 }
 
 type Ended = Exclude<Approval["state"], "waiting">;
-/** Of the record of an answer, what the question does not say. */
+/** The fields of an answer's record that the question does not hold. */
 type Answered = Pick<AuditEntry, "actor" | "label" | "reason"> & Partial<AuditEntry>;
 
 const SHOWN_IN_EVENTS = 1_024;

@@ -15,7 +15,7 @@ import { RecordChain, type DatedEntry } from "./record-chain.ts";
 
 interface Waiting {
   readonly entry: DatedEntry;
-  /** Of those who wait for it. */
+  /** Settled for the caller that waits for the record. */
   readonly done?: PromiseWithResolvers<AuditRecord>;
   /** Called once it is written, or is not and waits for a better time. */
   readonly tried?: () => void;
@@ -73,7 +73,7 @@ export class Audit {
   /** A decision and its record in one transaction: neither is there without the other. Resolves once both are durable. */
   async recordWith<Result>(work: (change: Change) => Promise<Recorded<Result>>): Promise<Result> {
     if (this.#soon.isBusy) await this.#soon.flush();
-    // What waits already goes first.
+    // Records that wait already are written first.
     if (this.#waiting.length > 0) await immediate();
     const { entry, result } = await this.#trail.change(async (change, extend) => {
       const decided = await work(change);

@@ -17,7 +17,7 @@ export const NO_TOKENS: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite
 export interface Rate extends Price {
   /** Long requests cost twice for what is sent, and half as much again for what is answered. */
   readonly long?: boolean;
-  /** Of a faster tier. */
+  /** How many times as much a faster tier costs. */
   readonly factor?: number;
 }
 

@@ -11,7 +11,7 @@ export interface MaximumCost {
   readonly inputTokens: number;
   /** At most. */
   readonly outputTokens: number;
-  /** Of a faster tier. */
+  /** How many times as much the tier costs. */
   readonly factor: number;
   /** The answer is written event by event, and the provider stops when the reader hangs up. */
   readonly streamed: boolean;

@@ -33,7 +33,7 @@ const CLOSED = list(
 );
 const GLOBAL = list([], ["2000::/3"]);
 
-/** Of an address in any notation that net knows, without a zone. */
+/** The kind of an address, in any notation that `node:net` knows, without a zone. */
 export function addressKind(address: string): AddressKind {
   if (isIPv4(address)) return fourKind(address);
   if (!isIPv6(address) || address.includes("%")) return "private";

@@ -29,7 +29,7 @@ export class NetworkEvents {
     this.#write(record);
   }
 
-  /** What was told is forgotten with the minute it belongs to, and so are sandboxes that have been silent since. */
+  /** Forgets events of earlier minutes, and sandboxes without events since. */
   #teller(sandbox: string): Teller {
     const known = this.#tellers.get(sandbox);
     if (known !== undefined && performance.now() - known.since < LIMITS.networkEventsMs) return known;

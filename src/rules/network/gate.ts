@@ -236,7 +236,7 @@ export class Gate {
     }
   }
 
-  /** Who asks for a port of this machine mostly wants a service of the project. */
+  /** A client that asks for a port of this machine mostly wants a service of the project. */
   #explained(denied: Denied, { host, port }: { host: string; port: number }): Denied {
     const local = isLocalhost(host) || (isAddress(host) && isLoopback(host));
     if (denied.code !== "private_address" || !local || !this.#options.listens(port)) return denied;

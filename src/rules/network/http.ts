@@ -28,7 +28,7 @@ export interface OnlyHost extends Authority {
 interface Guest {
   readonly session: Session;
   readonly only?: OnlyHost;
-  /** Of the tunnel in which it speaks: what a person said yes to needs no second answer. */
+  /** The ruling for the tunnel that carries the requests: a person who approved it is not asked again. */
   leave?: Allowed | undefined;
   timer?: NodeJS.Timeout;
   /** Requests that have no answer yet. */

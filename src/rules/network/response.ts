@@ -101,7 +101,7 @@ export class ResponseReader {
     if (coding.length > 1 || (coding.length === 1 && coding[0]?.toLowerCase() !== "chunked") || lengths.size > 1) return false;
     const [length] = lengths;
     if (length !== undefined && !/^\d{1,15}$/.test(length)) return false;
-    // Of two lengths one reader goes by the first and another by the second.
+    // Where there are two lengths, one reader uses the first and another the second.
     this.#sink.head(coding.length === 0 ? head : { ...head, headers: without(head.headers, "content-length") });
     this.#left = Number(length ?? 0);
     const bare = this.#headRequest || head.status === 204 || head.status === 304;

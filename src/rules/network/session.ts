@@ -31,7 +31,7 @@ export class Session {
   readonly names = new KnownNames();
   readonly #flows = new Set<Flow>();
   readonly #clients = new Set<Socket>();
-  /** Of flows that have ended. */
+  /** Bytes of connections that have ended. */
   #sent = 0;
   #received = 0;
   /** When each name below a pattern was asked for last. */

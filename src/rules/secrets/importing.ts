@@ -14,7 +14,7 @@ interface GivenFile {
 
 interface Importing {
   readonly dryRun: boolean;
-  /** Of those that are new. */
+  /** Projects of new secrets. */
   readonly projects?: Secret["projects"] | undefined;
 }
 

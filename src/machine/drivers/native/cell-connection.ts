@@ -28,7 +28,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   unsupported: "unsupported",
 };
 
-/** What is not there depends on what was asked for; anything else is a file. */
+/** The error code for a missing thing depends on the request; for all other requests it is a file. */
 const absent: Readonly<Record<string, ErrorCode>> = {
   exec: "command_not_found",
   attach: "not_found",

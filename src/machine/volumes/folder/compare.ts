@@ -8,7 +8,7 @@ export interface Difference {
   /** Below the roots. */
   readonly path: Buffer;
   readonly status: "added" | "changed" | "deleted";
-  /** Of the entry as it is, or as it was when it is gone. */
+  /** The entry as it is now, or as it was in the base if it is gone. */
   readonly stats: Stats;
 }
 

@@ -12,7 +12,7 @@ export interface CopyOptions {
   readonly skip?: ReadonlySet<string>;
   /** An earlier copy that does not change: a file that is still the same is linked from it instead of being copied. */
   readonly reuse?: string;
-  /** What can't be read is told instead of made readable for the time of the copy. */
+  /** Files that can't be read are reported, instead of being made readable during the copy. */
   readonly tolerant?: boolean;
   readonly mostBytes?: number;
   /**
