@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findHierarchies } from "../../src/base/host/cgroups.ts";
+import { GATEWAY_CONTRACTS } from "../../src/base/schema/gateway-contracts.ts";
 import { TestServer, eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
@@ -78,6 +79,17 @@ describe("the gateway inside a sandbox", needs("root", "curl"), () => {
     // Where the path says who it is, as on the server's own socket outside, the same report is the other's.
     await server.client.call("reportDecision", { sandbox: "two", decision: { tool: "forged" } });
     expect((await records(two)).filter(({ action }) => action === "forged")).toHaveLength(1);
+  });
+
+  test("a request is taken as its contract has it: unknown fields are refused, and an answer has the declared fields alone", async () => {
+    for (const path of ["", "/policy", "/staleness", "/messages", "/decisions"])
+      expect(code(await ask(one, `/sandbox/self${path}?odd=1`)), path).toBe("invalid_input");
+    // A report is free to have a field that is called like a part of the path.
+    expect((await ask(one, "/sandbox/self/decisions", { tool: "named", id: "two" })).status).toBe(201);
+    const { body } = await ask(one, "/sandbox/self/approvals", { kind: "host", target: "example.org", reason: "To see it." });
+    expect(Object.keys(body).sort()).toEqual(Object.keys(GATEWAY_CONTRACTS.askPerson.output.shape).sort());
+    const self = (await ask(one, "/sandbox/self")).body;
+    expect(Object.keys(self).sort()).toEqual(Object.keys(GATEWAY_CONTRACTS.describeSelf.output.shape).sort());
   });
 
   test("COORD-5: a request to a sibling in another one's name is refused", async () => {

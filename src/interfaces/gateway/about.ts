@@ -1,14 +1,13 @@
 /** What a sandbox is told about itself. */
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import type { Call } from "./routes.ts";
-import type { Reply } from "./http.ts";
+import type { Answer, Call } from "./call.ts";
 
-export async function about({ store }: Parts, { row }: Call): Promise<Reply> {
+export async function about({ store }: Parts, { row }: Call<"describeSelf">): Answer<"describeSelf"> {
   const { id, name, project, limits, createdAt, idleMs } = row;
   const others = (await store.sandboxes.list()).filter((other) => areSiblings(row, other));
   const siblings = others.map((other) => ({ id: other.id, name: other.name }));
-  return { status: 200, body: { id, name, project, limits, createdAt, idleMs, siblings } };
+  return { body: { id, name, project, limits, createdAt, idleMs, siblings } };
 }
 
 /**

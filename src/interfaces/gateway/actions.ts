@@ -1,27 +1,29 @@
-/** Actions that hooks inside put to the policy, and the policy itself. */
+/** Actions that hooks inside put to the policy, and the gateway's own requests as such actions. */
 import type { Actions } from "../../rules/actions/actions.ts";
-import { shownPolicy } from "../../rules/actions/policy-of.ts";
-import { ActionInput } from "../../base/schema/action.ts";
+import type { ActionAnswer } from "../../base/schema/action.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Call } from "./routes.ts";
-import { parse, type Reply } from "./http.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Answer, Call } from "./call.ts";
 
-const [DECIDED, NOT_YET] = [200, 202];
+export async function decideInside(actions: Actions, { row, input, signal }: Call<"decideAction">): Answer<"decideAction"> {
+  const answer = await actions.decide(row, input, signal);
+  return answer.verdict === "ask" ? { waits: answer } : { body: answer };
+}
 
-export async function decideInside(actions: Actions, { row, body, signal }: Call): Promise<Reply> {
-  const answer = await actions.decide(row, parse(ActionInput, body), signal);
-  return { status: answer.verdict === "ask" ? NOT_YET : DECIDED, body: answer };
+interface Tool {
+  readonly tool: string;
+  readonly argument?: string;
 }
 
 /** Each thing that the gateway does for an agent counts as a tool of the agent, and the policy judges it like any other. */
-export async function asTool(actions: Actions, call: Call, tool: string, answer: (call: Call) => Promise<Reply>): Promise<Reply> {
-  const argument = call.named["to"];
-  const refusal = await actions.refusal(call.row, { kind: "tool", tool, ...(argument === undefined ? {} : { argument }) });
-  if (refusal === undefined) return answer(call);
-  if (refusal.verdict === "ask") return { status: NOT_YET, body: refusal };
+export async function asTool<Reply>(
+  actions: Actions,
+  row: SandboxRow,
+  tool: Tool,
+  answer: () => Promise<Reply>,
+): Promise<Reply | { readonly waits: ActionAnswer }> {
+  const refusal = await actions.refusal(row, { kind: "tool", ...tool });
+  if (refusal === undefined) return answer();
+  if (refusal.verdict === "ask") return { waits: refusal };
   throw new VivError("denied", refusal.reason, { remedy: "GET /sandbox/self/policy says what this sandbox may do." });
-}
-
-export async function policyInside(actions: Actions, { row }: Call): Promise<Reply> {
-  return { status: 200, body: shownPolicy(await actions.policy(row)) };
 }

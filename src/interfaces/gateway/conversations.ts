@@ -2,13 +2,12 @@
 import type { Audit } from "../../rules/audit/audit.ts";
 import type { AuditEntry } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { AnswerInput, CoordinateInput, MessagesQuery } from "../../base/schema/gateway.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { areSiblings } from "./about.ts";
+import type { Answer, Call } from "./call.ts";
 import { Coordination } from "./coordination.ts";
-import type { Call, GatewayParts } from "./routes.ts";
-import { parse, type Reply } from "./http.ts";
+import type { GatewayParts } from "./routes.ts";
 
 export class Conversations {
   readonly #store: Store;
@@ -24,11 +23,11 @@ export class Conversations {
     this.#coordination.forget(sandbox);
   }
 
-  async coordinate({ row, named, body, signal }: Call): Promise<Reply> {
-    const { action, context, fromSandboxId, timeout } = parse(CoordinateInput, body);
+  async coordinate({ row, path, input, signal }: Call<"askSibling">): Answer<"askSibling"> {
+    const { action, context, fromSandboxId, timeout } = input;
     if (fromSandboxId !== undefined && fromSandboxId !== row.id && fromSandboxId !== row.name)
       throw new VivError("denied", "fromSandboxId is not the sandbox that asks.", { remedy: "Leave it out: the socket says who asks." });
-    const to = await this.#sibling(row, named["to"] ?? "");
+    const to = await this.#sibling(row, path.to);
     const details = { to: to.id, action, context: context ?? null };
     try {
       const [message, answer] = await this.#coordination.request(
@@ -41,7 +40,7 @@ export class Conversations {
           record: ({ id }) => this.#record(row, { action: "coordinate_sibling", target: to.name, arguments: { message: id, ...details } }),
         },
       );
-      return { status: 200, body: { message: message.id, from: to.id, fromName: to.name, provenance: "sibling", answer } };
+      return { body: { message: message.id, from: to.id, fromName: to.name, provenance: "sibling", answer } };
     } catch (error) {
       if (error instanceof VivError && (error.code === "coordination_cycle" || error.code === "no_capacity"))
         await this.#record(row, {
@@ -56,18 +55,17 @@ export class Conversations {
     }
   }
 
-  async messages({ row, query, signal }: Call): Promise<Reply> {
-    const { wait, after } = parse(MessagesQuery, query);
-    return { status: 200, body: { messages: await this.#coordination.messages(row.id, after, wait * 1000, signal) } };
+  async messages({ row, input, signal }: Call<"readMessages">): Answer<"readMessages"> {
+    const { wait, after } = input;
+    return { body: { messages: await this.#coordination.messages(row.id, after, wait * 1000, signal) } };
   }
 
-  async answer({ row, named, body }: Call): Promise<Reply> {
-    const id = named["message"] ?? "";
-    const { answer } = parse(AnswerInput, body);
+  async answer({ row, path, input }: Call<"answerMessage">): Answer<"answerMessage"> {
+    const [id, { answer }] = [path.message, input];
     const { from } = this.#coordination.asked(row.id, id);
     await this.#record(row, { action: "coordinate_sibling.answer", target: from.name, arguments: { message: id, answer } });
     this.#coordination.answer(row.id, id, answer);
-    return { status: 200, body: { ok: true } };
+    return { body: { ok: true } };
   }
 
   /** A sandbox gets the same answer for a sibling that does not exist and for one of another project. */

@@ -3,7 +3,7 @@
  * Everything is in memory: a server that ends cuts the connections of those who wait, and they may ask again.
  */
 import { VivError } from "../../base/schema/errors.ts";
-import type { Message } from "../../base/schema/gateway.ts";
+import type { Message, SiblingAnswer } from "../../base/schema/gateway.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
@@ -18,7 +18,7 @@ interface Exchange {
   readonly message: Message;
   readonly from: Sibling;
   readonly to: Sibling;
-  readonly answered: PromiseWithResolvers<unknown>;
+  readonly answered: PromiseWithResolvers<SiblingAnswer>;
   /** Recorded, so that it may be seen. */
   ready: boolean;
   /** Seen by the sibling. */
@@ -43,7 +43,7 @@ export class Coordination {
     to: Sibling,
     text: Pick<Message, "action" | "context">,
     options: RequestOptions,
-  ): Promise<[Message, unknown]> {
+  ): Promise<[Message, SiblingAnswer]> {
     this.#refuse(from, to);
     const exchange = this.#begin(from, to, text, options.timeoutMs);
     const { id } = exchange.message;
@@ -86,7 +86,7 @@ export class Coordination {
     return exchange;
   }
 
-  answer(sandbox: string, message: string, answer: unknown): void {
+  answer(sandbox: string, message: string, answer: SiblingAnswer): void {
     this.asked(sandbox, message);
     this.#open.get(message)?.answered.resolve(answer);
     this.#open.delete(message);
@@ -118,7 +118,7 @@ export class Coordination {
       sentAt: new Date(now).toISOString(),
       expiresAt: new Date(now + timeoutMs).toISOString(),
     };
-    const exchange: Exchange = { message, from, to, answered: Promise.withResolvers<unknown>(), ready: false, read: false };
+    const exchange: Exchange = { message, from, to, answered: Promise.withResolvers<SiblingAnswer>(), ready: false, read: false };
     // It may be ended before a caller waits for it.
     exchange.answered.promise.catch(() => undefined);
     this.#open.set(message.id, exchange);
@@ -172,7 +172,7 @@ function seen(exchanges: readonly Exchange[]): Message[] {
   return exchanges.map(({ message }) => message);
 }
 
-async function patiently({ to, answered }: Exchange, { timeoutMs, signal }: RequestOptions): Promise<unknown> {
+async function patiently({ to, answered }: Exchange, { timeoutMs, signal }: RequestOptions): Promise<SiblingAnswer> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new VivError("timeout", `${to.name} did not answer within ${timeoutMs / 1000} s.`)), timeoutMs);
   const gone = (): void => reject(new VivError("cancelled", "The caller that asked has gone."));

@@ -2,12 +2,9 @@
 import type { Audit } from "../../rules/audit/audit.ts";
 import { decisionEntry } from "../../rules/audit/decision.ts";
 import { withTimeout } from "../../base/host/with-timeout.ts";
-import { Decision } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { DecisionsQuery } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Call } from "./routes.ts";
-import { parse, type Reply } from "./http.ts";
+import type { Answer, Call } from "./call.ts";
 
 export class Decisions {
   readonly #audit: Audit;
@@ -16,12 +13,12 @@ export class Decisions {
     this.#audit = audit;
   }
 
-  async report({ row, body }: Call): Promise<Reply> {
-    const recording = this.#audit.record(decisionEntry(row, parse(Decision, body)));
+  async report({ row, input }: Call<"reportDecision">): Answer<"reportDecision"> {
+    const recording = this.#audit.record(decisionEntry(row, input));
     recording.catch(() => undefined);
     try {
       const { sequence, at } = await withTimeout(recording, LIMITS.decisionMs, "The record");
-      return { status: 201, body: { ok: true, sequence, at } };
+      return { body: { ok: true, sequence, at } };
     } catch (error) {
       if (!(error instanceof VivError) || error.code !== "timeout") throw error;
       throw new VivError("audit_unavailable", "The report is not recorded yet, and may never be.", {
@@ -31,10 +28,9 @@ export class Decisions {
   }
 
   /** Its own alone: what people and rules decided about it is theirs. */
-  async list({ row, query }: Call): Promise<Reply> {
-    const { after, limit } = parse(DecisionsQuery, query);
+  async list({ row, input: { after, limit } }: Call<"listDecisions">): Answer<"listDecisions"> {
     const page = await this.#audit.list({ sandbox: row.id, after, limit });
     const records = page.filter(({ actor }) => actor.kind === "agent");
-    return { status: 200, body: { records, next: page.at(-1)?.sequence ?? after, more: page.length === limit } };
+    return { body: { records, next: page.at(-1)?.sequence ?? after, more: page.length === limit } };
   }
 }

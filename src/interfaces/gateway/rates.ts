@@ -1,9 +1,5 @@
 /** How often a sandbox may do what: a bucket per sandbox and kind that refills evenly. */
-export interface Rate {
-  /** At once. */
-  readonly burst: number;
-  readonly perSecond: number;
-}
+import type { Rate } from "../../base/schema/gateway-contracts.ts";
 
 interface Bucket {
   left: number;

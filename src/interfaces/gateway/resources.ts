@@ -10,6 +10,7 @@ import type { Approval } from "../../base/schema/approval.ts";
 import type { ResourcesInput } from "../../base/schema/gateway.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Answer, Call } from "./call.ts";
 
 type Wish = Pick<Limits, "cpus" | "memoryBytes">;
 
@@ -30,8 +31,15 @@ export class Resources {
     this.#audit = all.audit;
   }
 
+  async request({ row, input }: Call<"requestResources">): Answer<"requestResources"> {
+    const result = await this.#ask(row, input);
+    if ("limits" in result) return { body: { granted: true, limits: result.limits } };
+    const { id, state, deadline } = result.approval;
+    return { waits: { granted: false, approval: id, state, deadline } };
+  }
+
   /** The limits as they are now, or the question that a person has to answer first. */
-  async ask(row: SandboxRow, { cpus, memoryBytes, reason }: ResourcesInput): Promise<{ limits: Limits } | { approval: Approval }> {
+  async #ask(row: SandboxRow, { cpus, memoryBytes, reason }: ResourcesInput): Promise<{ limits: Limits } | { approval: Approval }> {
     const wish: Wish = { cpus: cpus ?? row.limits.cpus, memoryBytes: memoryBytes ?? row.limits.memoryBytes };
     this.#sandboxes.limiting.refuse(row, wish);
     const { config } = await openProject(this.#parts.store, row.project, this.#parts.state);

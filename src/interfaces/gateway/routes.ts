@@ -1,15 +1,25 @@
-/** Answers what sandboxes ask: finds the route, holds the limits, knows who is who. */
+/** Answers what sandboxes ask: finds the contract, holds the rates, knows who is who. */
+import { z } from "zod";
 import type { Actions } from "../../rules/actions/actions.ts";
+import { shownPolicy } from "../../rules/actions/policy-of.ts";
 import type { Approvals } from "../../rules/approvals/approvals.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { staleness } from "../../sandbox/changes/status.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { ResourcesInput } from "../../base/schema/gateway.ts";
+import {
+  GATEWAY_CONTRACTS,
+  GATEWAY_RATES,
+  type GatewayContract,
+  type GatewayRate,
+  type GatewayRequestName,
+  type Rate,
+} from "../../base/schema/gateway-contracts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { about } from "./about.ts";
-import { asTool, decideInside, policyInside } from "./actions.ts";
+import { asTool, decideInside } from "./actions.ts";
+import type { Call, Handlers } from "./call.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
 import { Dropped } from "./dropped.ts";
@@ -27,36 +37,24 @@ export interface GatewayParts {
   readonly actions: Actions;
 }
 
-/** A request whose sender and route are known. */
-export interface Call extends Request {
-  readonly row: SandboxRow;
-  /** Parts of the path that stand for something, by name. */
-  readonly named: Readonly<Record<string, string>>;
+/** A contract that a request fits, with what stands in its path. */
+interface Match {
+  readonly name: GatewayRequestName;
+  readonly path: Readonly<Record<string, string>>;
 }
 
-interface Route {
-  readonly method: "GET" | "POST";
-  /** Parts of the path; those with a colon are names, and `:id` is the caller itself. */
-  readonly path: readonly string[];
-  /** Beside what holds for all requests. */
-  readonly rate: keyof typeof RATES | undefined;
-  readonly answer: (call: Call) => Promise<Reply>;
-}
+const PATHS = (Object.keys(GATEWAY_CONTRACTS) as GatewayRequestName[]).map((name) => {
+  const { method, path } = GATEWAY_CONTRACTS[name];
+  return { name, method: method.toUpperCase(), parts: path.split("/").slice(1) };
+});
 
-const RATES = {
-  request: { burst: 1_000, perSecond: 200 },
-  decision: { burst: 500, perSecond: 50 },
-  action: { burst: 500, perSecond: 50 },
-  coordinate: { burst: 30, perSecond: 1 },
-  question: { burst: 20, perSecond: 0.2 },
-  resources: { burst: 20, perSecond: 0.2 },
-  staleness: { burst: 10, perSecond: 0.5 },
-} as const;
+/** Status of an answer that a person has to give first. */
+const NOT_YET = 202;
 
 export class GatewayRoutes implements Routes {
   readonly #parts: GatewayParts;
-  readonly #routes: readonly Route[];
-  readonly #rates = new Rates(RATES);
+  readonly #handlers: Handlers;
+  readonly #rates = new Rates(GATEWAY_RATES);
   readonly #dropped: Dropped;
   readonly #conversations: Conversations;
   readonly #resources: Resources;
@@ -66,29 +64,29 @@ export class GatewayRoutes implements Routes {
     this.#dropped = new Dropped(parts.audit);
     this.#conversations = new Conversations(parts);
     this.#resources = new Resources(parts);
-    this.#routes = this.#table();
+    this.#handlers = this.#table();
   }
 
-  #table(): Route[] {
+  #table(): Handlers {
     const { parts, audit, approvals, actions } = this.#parts;
     const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
-    const coordinate: Route["answer"] = (call) => asTool(actions, call, "coordinate_sibling", (each) => talk.coordinate(each));
-    const more: Route["answer"] = (call) => asTool(actions, call, "request_resources", (each) => this.#more(each));
-    return [
-      route("GET", "sandbox/:id", undefined, (call) => about(parts, call)),
-      route("POST", "sandbox/:id/decisions", "decision", (call) => decisions.report(call)),
-      route("GET", "sandbox/:id/decisions", undefined, (call) => decisions.list(call)),
-      route("POST", "sandbox/:id/actions", "action", (call) => decideInside(actions, call)),
-      route("GET", "sandbox/:id/policy", undefined, (call) => policyInside(actions, call)),
-      route("POST", "sandbox/:to/coordinate", "coordinate", coordinate),
-      route("POST", "sandbox/:id/coordinate/:to", "coordinate", coordinate),
-      route("GET", "sandbox/:id/messages", undefined, (call) => talk.messages(call)),
-      route("POST", "sandbox/:id/messages/:message/answer", undefined, (call) => talk.answer(call)),
-      route("POST", "sandbox/:id/resources", "resources", more),
-      route("GET", "sandbox/:id/staleness", "staleness", async ({ row }) => ({ status: 200, body: await staleness(parts, row) })),
-      route("POST", "sandbox/:id/approvals", "question", (call) => questions.ask(call)),
-      route("GET", "sandbox/:id/approvals/:approval", undefined, (call) => questions.look(call)),
-    ];
+    const askSibling: Handlers["askSibling"] = (call) =>
+      asTool(actions, call.row, { tool: "coordinate_sibling", argument: call.path.to }, () => talk.coordinate(call));
+    return {
+      describeSelf: (call) => about(parts, call),
+      reportDecision: (call) => decisions.report(call),
+      listDecisions: (call) => decisions.list(call),
+      decideAction: (call) => decideInside(actions, call),
+      readPolicy: async ({ row }) => ({ body: shownPolicy(await actions.policy(row)) }),
+      askSibling,
+      askSiblingAsSelf: askSibling,
+      readMessages: (call) => talk.messages(call),
+      answerMessage: (call) => talk.answer(call),
+      requestResources: (call) => asTool(actions, call.row, { tool: "request_resources" }, () => this.#resources.request(call)),
+      readStaleness: async ({ row }) => ({ body: await staleness(parts, row) }),
+      askPerson: (call) => questions.ask(call),
+      readQuestion: (call) => questions.look(call),
+    };
   }
 
   async resume(): Promise<void> {
@@ -114,54 +112,50 @@ export class GatewayRoutes implements Routes {
   async answer(sandbox: string, request: Request): Promise<Reply> {
     const row = await this.#parts.parts.store.sandboxes.get(sandbox);
     if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
-    const { found, named } = this.#find(request);
-    if (found === undefined || !isOwn(row, named["id"]))
+    const match = find(request);
+    if (match === undefined || !isOwn(row, match.path["id"]))
       throw new VivError("not_found", `There is no ${request.method} /${request.path.join("/").slice(0, 200)} for this sandbox.`, {
         remedy: "Use `self` or the sandbox's own id; docs/GATEWAY.md has the routes.",
       });
-    if (found.rate !== undefined) this.#hold(row.id, found.rate, found.rate === "action" ? weightOf(request.body) : 1);
+    return this.#handle(match.name, match.path, row, request);
+  }
+
+  async #handle<Name extends GatewayRequestName>(name: Name, path: Match["path"], row: SandboxRow, request: Request): Promise<Reply> {
+    const contract: GatewayContract = GATEWAY_CONTRACTS[name];
+    if (contract.rate !== undefined) this.#hold(row.id, contract.rate, request.body);
     this.#parts.parts.live.touch(row.id);
-    return found.answer({ ...request, row, named });
+    const input = parse(contract.input, contract.method === "get" ? request.query : request.body);
+    const reply = await this.#handlers[name]({ row, path, input, signal: request.signal } as Call<Name>);
+    // Parsing the answer leaves out what the contract does not name: the sandbox sees nothing else.
+    if ("waits" in reply) return { status: NOT_YET, body: (contract.waits ?? z.never()).parse(reply.waits) };
+    return { status: contract.status, body: contract.output.parse(reply.body) };
   }
 
-  #find({ method, path }: Request): { found?: Route; named: Record<string, string> } {
-    for (const found of this.#routes) {
-      const named = found.method === method ? match(found.path, path) : undefined;
-      if (named !== undefined) return { found, named };
-    }
-    return { named: {} };
-  }
-
-  #hold(sandbox: string, kind: keyof typeof RATES, weight = 1): void {
+  #hold(sandbox: string, kind: GatewayRate, body?: unknown): void {
+    const { charactersEach }: Rate = GATEWAY_RATES[kind];
+    const weight = charactersEach === undefined ? 1 : 1 + Math.floor((JSON.stringify(body) ?? "").length / charactersEach);
     const waitMs = this.#rates.take(sandbox, kind, weight);
     if (waitMs === 0) return;
     this.#dropped.count(sandbox, kind);
     throw new VivError("rate_limited", `Too many requests of this kind; the next one in ${waitMs} ms.`);
   }
+}
 
-  async #more({ row, body }: Call): Promise<Reply> {
-    const result = await this.#resources.ask(row, parse(ResourcesInput, body));
-    if ("limits" in result) return { status: 200, body: { granted: true, limits: result.limits } };
-    const { id, state, deadline } = result.approval;
-    return { status: 202, body: { granted: false, approval: id, state, deadline } };
+function find({ method, path }: Request): Match | undefined {
+  for (const { name, method: wanted, parts } of PATHS) {
+    const named = wanted === method ? fields(parts, path) : undefined;
+    if (named !== undefined) return { name, path: named };
   }
+  return undefined;
 }
 
-/** The policy takes long for long actions, and the server does nothing else meanwhile. */
-function weightOf(body: unknown): number {
-  return 1 + Math.floor((JSON.stringify(body) ?? "").length / 2048);
-}
-
-function route(method: Route["method"], path: string, rate: Route["rate"], answer: Route["answer"]): Route {
-  return { method, path: path.split("/"), rate, answer };
-}
-
-function match(pattern: readonly string[], path: readonly string[]): Record<string, string> | undefined {
-  if (pattern.length !== path.length) return undefined;
+/** What a path has in the places of the names of a contract's path; undefined where it does not fit. */
+function fields(parts: readonly string[], path: readonly string[]): Record<string, string> | undefined {
+  if (parts.length !== path.length) return undefined;
   const named: Record<string, string> = {};
-  for (const [index, part] of pattern.entries()) {
+  for (const [index, part] of parts.entries()) {
     const given = path[index] ?? "";
-    if (part.startsWith(":")) named[part.slice(1)] = given;
+    if (part.startsWith("{")) named[part.slice(1, -1)] = given;
     else if (part !== given) return undefined;
   }
   return named;
