@@ -5,7 +5,7 @@ import type { DriverName } from "../base/schema/sandbox.ts";
 import type { Capture } from "./capture/capture.ts";
 import type { Driver } from "./drivers/drivers.ts";
 import type { Gather } from "./volumes/gather.ts";
-import type { TakeOut } from "./volumes/take-out.ts";
+import type { CopyFilesOut } from "./volumes/copy-files-out.ts";
 import type { Volumes } from "./volumes/volumes.ts";
 
 /** A driver with the storage and the capture it works with. */
@@ -15,7 +15,7 @@ export interface Backend {
   readonly capture: Capture;
   /** Compares a captured folder with what a sandbox made of it, and takes contents out where asked. */
   readonly gather: Gather;
-  readonly takeOut: TakeOut;
+  readonly takeOut: CopyFilesOut;
   /** Runs programs of the host where that is cheaper than to do it here. */
   readonly tool?: Tool;
 }

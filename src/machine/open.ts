@@ -13,11 +13,11 @@ import { ProjectCapture } from "./capture/projects.ts";
 import { FolderDriver } from "./drivers/folder/folder.ts";
 import { NativeDriver } from "./drivers/native/native.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
-import { takeOutOfCopy } from "./volumes/folder/take-out.ts";
+import { takeOutOfCopy } from "./volumes/folder/copy-files-out.ts";
 import { FolderVolumes } from "./volumes/folder/volumes.ts";
 import { gatherWith } from "./volumes/gather.ts";
 import { openVolumes } from "./volumes/open.ts";
-import { takeOutWith } from "./volumes/take-out.ts";
+import { takeOutWith } from "./volumes/copy-files-out.ts";
 
 export interface MachineOptions {
   /** What stands in settings files for logins that the server keeps. */

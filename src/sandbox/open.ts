@@ -12,7 +12,7 @@ import type { Backends } from "../machine/backends.ts";
 import type { Rules } from "../rules/open.ts";
 import type { Live } from "./shared/live.ts";
 import { StorageReopening } from "./storage-reopening.ts";
-import type { Doors, Parts } from "./shared/parts.ts";
+import type { GatewaySockets, Parts } from "./shared/parts.ts";
 import { Reaper } from "./reaper.ts";
 import { Recovery } from "./recovery.ts";
 import { Registry } from "./shared/registry.ts";
@@ -21,7 +21,7 @@ import { Sandboxes } from "./sandboxes.ts";
 export interface SandboxOptions {
   readonly backends: Backends;
   readonly rules: Pick<Rules, "egress" | "privateHosts" | "models">;
-  readonly gateway: Doors;
+  readonly gateway: GatewaySockets;
   readonly live: Live;
   /** Called at named points; tests kill the process there. */
   readonly reach: (point: string) => void;

@@ -15,7 +15,7 @@ import { Commands } from "./commands/commands.ts";
 import { Damage } from "./commands/damage.ts";
 import { Creation } from "./start/creation.ts";
 import { Ending } from "./ending/ending.ts";
-import { Holds } from "./ending/holds.ts";
+import { CallerSandboxes } from "./ending/caller-sandboxes.ts";
 import { Limiting, type LimitChange } from "./permissions/limiting.ts";
 import { Networks, type NetworkChange } from "./permissions/networks.ts";
 import type { Parts } from "./shared/parts.ts";
@@ -24,13 +24,13 @@ import { Services } from "./start/services.ts";
 import { Starting } from "./start/starting.ts";
 import type { Registry } from "./shared/registry.ts";
 import { Snapshots } from "./snapshots/snapshots.ts";
-import { advance, isFinal, notRunning, requireTransition } from "./shared/state.ts";
+import { nextState, isFinal, notRunning, requireTransition } from "./shared/state.ts";
 
 export class Sandboxes {
   readonly #parts: Parts;
   readonly damage: Damage;
   readonly commands: Commands;
-  readonly holds: Holds;
+  readonly holds: CallerSandboxes;
   readonly networks: Networks;
   readonly limiting: Limiting;
   readonly ending: Ending;
@@ -43,7 +43,7 @@ export class Sandboxes {
     this.#parts = parts;
     this.damage = new Damage(parts);
     this.commands = new Commands(parts, this.damage);
-    this.holds = new Holds(parts.log, (id) => this.remove(id));
+    this.holds = new CallerSandboxes(parts.log, (id) => this.remove(id));
     this.networks = new Networks(parts);
     this.limiting = new Limiting(parts);
     this.ending = new Ending(parts, registry, this.commands, this.networks);
@@ -304,7 +304,7 @@ export class Sandboxes {
   }
 
   async #advance(row: SandboxRow, to: "paused" | "running", event: "sandbox.paused" | "sandbox.resumed"): Promise<Sandbox> {
-    const next = advance(row, to, new Date());
+    const next = nextState(row, to, new Date());
     await this.#parts.store.change(async (change) => {
       await change.sandboxes.put(next);
       await change.event(event, row.id, { name: row.name });

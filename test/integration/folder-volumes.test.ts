@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diffInFull, diffNames } from "../../src/machine/merge/diff.ts";
 import { newId } from "../../src/base/schema/ids.ts";
-import { takeOutOfCopy } from "../../src/machine/volumes/folder/take-out.ts";
+import { takeOutOfCopy } from "../../src/machine/volumes/folder/copy-files-out.ts";
 import { gatherCopies } from "../../src/machine/volumes/folder/gather.ts";
 import { FolderVolumes } from "../../src/machine/volumes/folder/volumes.ts";
 import { type Box, execRequest, hear, makeUnwalled, type Unwalled } from "../support/unwalled.ts";

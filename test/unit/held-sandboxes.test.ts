@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Holds } from "../../src/sandbox/ending/holds.ts";
+import { CallerSandboxes } from "../../src/sandbox/ending/caller-sandboxes.ts";
 import type { CommandStream } from "../../src/sandbox/commands/stream.ts";
 import { VivError } from "../../src/base/schema/errors.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
@@ -7,13 +7,13 @@ import { LIMITS } from "../../src/base/schema/limits.ts";
 const log = { info: () => undefined, warn: () => undefined };
 let removed: string[];
 let refusal: VivError | undefined;
-let holds: Holds;
+let holds: CallerSandboxes;
 
 beforeEach(() => {
   vi.useFakeTimers();
   removed = [];
   refusal = undefined;
-  holds = new Holds(log, async (id) => {
+  holds = new CallerSandboxes(log, async (id) => {
     removed.push(id);
     if (refusal !== undefined) throw refusal;
   });

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { describe, expect, test, vi } from "vitest";
 import { HeldOutput } from "../../src/interfaces/cli/held-output.ts";
 import { LiveLines } from "../../src/interfaces/cli/live-lines.ts";
-import { drawn, paginate } from "../../src/interfaces/cli/question-page.ts";
+import { drawScreen, paginate } from "../../src/interfaces/cli/question-page.ts";
 import { Screen } from "../../src/interfaces/cli/screen.ts";
 import { TerminalModes } from "../../src/interfaces/cli/terminal-modes.ts";
 import { width } from "../../src/interfaces/cli/text.ts";
@@ -28,7 +28,7 @@ describe("the page of a question", () => {
   test("writes every cell, wide characters and long lines among them", () => {
     // oxlint-disable-next-line no-control-regex
     const cells = /\x1b\[\d+;1H\x1b#5/;
-    const rows = drawn(["short", "漢字".repeat(30), "x".repeat(90)], "footer", SIZE)
+    const rows = drawScreen(["short", "漢字".repeat(30), "x".repeat(90)], "footer", SIZE)
       .split(cells)
       .slice(1);
     expect(rows).toHaveLength(SIZE.rows);

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { inScope } from "../../src/interfaces/cli/start.ts";
+import { inSystemdScope } from "../../src/interfaces/cli/start.ts";
 
 describe("the scope an ordinary user's server runs in", () => {
   const place = mkdtempSync(join(tmpdir(), "viv-test-"));
@@ -18,7 +18,7 @@ describe("the scope an ordinary user's server runs in", () => {
     const tools = mkdtempSync(join(place, "tools-"));
     writeFileSync(join(tools, "systemd-run"), `#!/bin/sh\n${script}\n`);
     chmodSync(join(tools, "systemd-run"), 0o755);
-    const [program, ...args] = inScope(["/bin/echo", "served", "a b"], { XDG_RUNTIME_DIR: runtime }, 1000);
+    const [program, ...args] = inSystemdScope(["/bin/echo", "served", "a b"], { XDG_RUNTIME_DIR: runtime }, 1000);
     return execFileSync(program, args, { env: { PATH: `${tools}:/usr/bin:/bin` }, encoding: "utf8" });
   }
 
@@ -31,8 +31,8 @@ describe("the scope an ordinary user's server runs in", () => {
   });
 
   test("is not asked for by root or without a user's systemd", () => {
-    expect(inScope(["/bin/echo"], { XDG_RUNTIME_DIR: runtime }, 0)).toEqual(["/bin/echo"]);
-    expect(inScope(["/bin/echo"], { XDG_RUNTIME_DIR: place }, 1000)).toEqual(["/bin/echo"]);
-    expect(inScope(["/bin/echo"], {}, 1000)).toEqual(["/bin/echo"]);
+    expect(inSystemdScope(["/bin/echo"], { XDG_RUNTIME_DIR: runtime }, 0)).toEqual(["/bin/echo"]);
+    expect(inSystemdScope(["/bin/echo"], { XDG_RUNTIME_DIR: place }, 1000)).toEqual(["/bin/echo"]);
+    expect(inSystemdScope(["/bin/echo"], {}, 1000)).toEqual(["/bin/echo"]);
   });
 });

@@ -18,7 +18,7 @@ const PREPARE_MS = 2000;
 /** How long a server that a person stopped, or that this command must not start, may take to come back. */
 const AWAY_MS = 60_000;
 
-export interface Followed<State> {
+export interface FollowedOperation<State> {
   readonly look: () => Promise<State>;
   /** Whether an event is about it. */
   readonly concerns: (event: VivEvent) => boolean;
@@ -39,7 +39,7 @@ export interface FollowParts {
 }
 
 /** Its states, until it is over or the signal comes. */
-export async function* follow<State>(around: FollowParts, followed: Followed<State>): AsyncGenerator<State, void, void> {
+export async function* follow<State>(around: FollowParts, followed: FollowedOperation<State>): AsyncGenerator<State, void, void> {
   const { isOver, look, signal } = followed;
   const changes = new Changes(around.client, followed);
   const abort = (): void => changes.end();
@@ -94,14 +94,14 @@ class Changes {
   /** Whether the server said that it stops. */
   stopped = false;
   readonly #client: Client;
-  readonly #followed: Pick<Followed<unknown>, "concerns" | "isStep" | "uses">;
+  readonly #followed: Pick<FollowedOperation<unknown>, "concerns" | "isStep" | "uses">;
   readonly #end = new AbortController();
   #begun = false;
   #changed: "no" | "a step" | "yes" = "no";
   #lookedAt = 0;
   #wake: (() => void) | undefined;
 
-  constructor(client: Client, followed: Pick<Followed<unknown>, "concerns" | "isStep" | "uses">) {
+  constructor(client: Client, followed: Pick<FollowedOperation<unknown>, "concerns" | "isStep" | "uses">) {
     this.#client = client;
     this.#followed = followed;
   }

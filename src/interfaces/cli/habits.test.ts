@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { COMMON_OPTIONS, type CommandDeclaration } from "./command.ts";
-import { allHabits, habit } from "./habits.ts";
+import { foreignCommands, adviceFor } from "./foreign-commands.ts";
 import { parse } from "./parse.ts";
 import { loadAll } from "./registry.ts";
 
@@ -16,7 +16,7 @@ describe("words of other tools", () => {
   test.each(["images", "pull", "unpause", "restart", "rename", "commit", "top", "stats", "delete", "list", "bash", "wait", "container"])(
     "as `viv %s` are answered with how it is done here",
     (word) => {
-      expect(habit(word)).toMatch(/viv/);
+      expect(adviceFor(word)).toMatch(/viv/);
     },
   );
 
@@ -46,7 +46,7 @@ describe("words of other tools", () => {
   });
 
   test("are answered with commands and options that there are", () => {
-    for (const advice of allHabits()) {
+    for (const advice of foreignCommands()) {
       const named = [...advice.matchAll(/`viv ([a-z]+(?: (?:set|import))?)([^`]*)`/g)];
       expect(named.length + Number(/no images|background/.test(advice)), advice).toBeGreaterThan(0);
       for (const [, name = "", rest = ""] of named) {

@@ -18,14 +18,14 @@ const MOST_ANNOUNCED = 40;
 const NOTHING = Buffer.alloc(0);
 
 /** Whose questions are shown: one sandbox's, or those of several that may become others meanwhile. */
-export type Askers = string | (() => Promise<ReadonlySet<string>>);
+export type QuestionSource = string | (() => Promise<ReadonlySet<string>>);
 
 /** `say` writes a line where it does not disturb what is shown. */
 export type Asking = Watching & { readonly say: (line: string) => void; readonly stage: Stage };
 
 export class InlineQuestions {
   readonly #around: Asking;
-  readonly #askers: Askers;
+  readonly #askers: QuestionSource;
   readonly #approver: string;
   readonly #page: QuestionPage;
   readonly #ending = new AbortController();
@@ -37,7 +37,7 @@ export class InlineQuestions {
   /** The one that is on the screen, from the moment when it was called for. */
   #shown: Question | undefined;
 
-  constructor(around: Asking, askers: Askers, approver: string) {
+  constructor(around: Asking, askers: QuestionSource, approver: string) {
     this.#around = around;
     this.#askers = askers;
     this.#approver = approver;

@@ -2,7 +2,7 @@
 import { ERRORS, VivError } from "../../base/schema/errors.ts";
 import type { Client } from "../client/client.ts";
 import type { CommandDeclaration, Invocation } from "./command.ts";
-import { habit } from "./habits.ts";
+import { adviceFor } from "./foreign-commands.ts";
 import { nearest } from "./nearest.ts";
 import { parse, type Parsed } from "./parse.ts";
 import { commandNames, loadCommand } from "./registry.ts";
@@ -82,7 +82,7 @@ async function known(name: string): Promise<CommandDeclaration> {
 }
 
 function unknownCommand(word: string, candidates: readonly string[]): VivError {
-  const advice = habit(word);
+  const advice = adviceFor(word);
   if (advice !== undefined) return usageError(`There is no command ${JSON.stringify(word)}.`, advice);
   const near = nearest(word, [...new Set(candidates)]);
   const hint = near === undefined ? "" : ` Did you mean \`viv ${near}\`?`;

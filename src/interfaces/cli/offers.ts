@@ -1,6 +1,6 @@
 /** What could come next on a command line, told by the declarations. Names that a server knows are left to the caller. */
 import { COMMON_OPTIONS, type CommandDeclaration, type Offered, type OptionDeclaration, type OptionDeclarations } from "./command.ts";
-import { valuedBy } from "./parse.ts";
+import { optionWithValue } from "./parse.ts";
 
 interface Candidate {
   readonly word: string;
@@ -110,7 +110,7 @@ function readTyped(declaration: CommandDeclaration, options: OptionDeclarations,
     if (word === "--" && hasLine) return { positionals, given, awaits, onlyPositionals, line: words.length - index - 1 };
     if (word === "--") onlyPositionals = true;
     else if (word.startsWith("-") && word !== "-" && !onlyPositionals) {
-      awaits = valuedBy(options, word)?.[1];
+      awaits = optionWithValue(options, word)?.[1];
       for (const name of namesIn(options, word)) given.add(name);
     } else {
       if (hasLine && positionals.length === beforeLine) return { positionals, given, awaits, onlyPositionals, line: words.length - index };

@@ -8,7 +8,7 @@ import {
   type OptionDeclarations,
   type PositionalDeclaration,
 } from "./command.ts";
-import { optionHabit } from "./habits.ts";
+import { optionHabit } from "./foreign-commands.ts";
 import { nearest } from "./nearest.ts";
 import { parseValue, usageError } from "./values.ts";
 
@@ -87,11 +87,11 @@ function splitCommandLine(
 }
 
 function takesNextWord(options: OptionDeclarations, word: string): boolean {
-  return valuedBy(options, word) !== undefined;
+  return optionWithValue(options, word) !== undefined;
 }
 
 /** The option that takes the word after this one as its value. */
-export function valuedBy(options: OptionDeclarations, word: string): [string, OptionDeclaration] | undefined {
+export function optionWithValue(options: OptionDeclarations, word: string): [string, OptionDeclaration] | undefined {
   if (word.startsWith("--")) {
     const name = word.slice(2);
     const option = Object.hasOwn(options, name) ? options[name] : undefined;

@@ -71,7 +71,7 @@ function idIn(event: VivEvent): string | undefined {
 }
 
 /** Runs a call that answers with a promotion, shows what happens meanwhile, and waits until it has settled. */
-export async function carryOut(
+export async function runPromotion(
   around: Watching,
   call: () => Promise<Promotion>,
   isOurs: (promotion: Promotion) => boolean,
@@ -90,7 +90,7 @@ export async function carryOut(
 }
 
 /** Waits until a promotion that was begun elsewhere has settled. */
-export async function settle(around: Watching, id: string): Promise<Promotion> {
+export async function waitForPromotion(around: Watching, id: string): Promise<Promotion> {
   const progress = new StageProgress(around.screen);
   try {
     return await follows(around, await around.client.call("inspectPromotion", { promotion: id }), progress);

@@ -107,7 +107,7 @@ export class QuestionPage {
       ? "Keys go to this question alone, and the program's output waits for it."
       : `Page ${this.#at + 1} of ${this.#pages.length}: [space] goes on, and then it can be answered.   [d]eny   [s]kip`;
     if (size === undefined) for (const line of [...page, footer]) this.#screen.print(line);
-    else this.#screen.overlay(drawn([...page], footer, size));
+    else this.#screen.overlay(drawScreen([...page], footer, size));
     this.#shownAt = performance.now();
   }
 }
@@ -141,7 +141,7 @@ function wrapped(line: string, columns: number): string[] {
 }
 
 /** Every cell of the screen, row by row: clearing it would leave what a program has protected. */
-export function drawn(lines: readonly string[], footer: string, { rows, columns }: Size): string {
+export function drawScreen(lines: readonly string[], footer: string, { rows, columns }: Size): string {
   const content = [
     ...lines,
     ...Array.from({ length: Math.max(0, rows - FRAME_ROWS - lines.length) }, () => ""),

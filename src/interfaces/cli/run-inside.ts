@@ -6,7 +6,7 @@ import type { CommandSpec, TerminalSize } from "../../base/schema/command.ts";
 import type { Sandbox } from "../../base/schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
 import { approverIfAny } from "./approver.ts";
-import type { Askers, Asking, InlineQuestions } from "./inline-questions.ts";
+import type { QuestionSource, Asking, InlineQuestions } from "./inline-questions.ts";
 import { HeldOutput } from "./held-output.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
 import { clean } from "./text.ts";
@@ -131,7 +131,7 @@ async function askOver(stream: CommandStream, around: Watching, sandbox: string)
 }
 
 /** A person at a terminal is asked there. A caller that may not answer is not asked. */
-export async function askInline(around: Asking, askers: Askers): Promise<InlineQuestions | undefined> {
+export async function askInline(around: Asking, askers: QuestionSource): Promise<InlineQuestions | undefined> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
   const approver = approverIfAny(around.env);
   if (approver === undefined) return undefined;

@@ -69,7 +69,7 @@ function prepare(paths: Paths): void {
 /** Runs the server apart from this process: its own session, no terminal, no pipe of ours. Resolves when it ends. */
 function launch(paths: Paths, options: StartOptions): Promise<string> {
   const log = openSync(paths.log, "a", 0o600);
-  const [program, ...args] = inScope(
+  const [program, ...args] = inSystemdScope(
     [process.execPath, ...serverCommand(), ...(options.flags ?? [])],
     options.env,
     process.getuid?.() ?? 0,
@@ -94,7 +94,7 @@ const SCOPE = "systemd-run --user --scope --quiet --collect -p Delegate=yes";
  * An ordinary user may not make cgroups, but the user's systemd hands out a scope in which the server may. Where that
  * does not work the server runs without, and limits are watched.
  */
-export function inScope(command: readonly [string, ...string[]], env: Environment, uid: number): readonly [string, ...string[]] {
+export function inSystemdScope(command: readonly [string, ...string[]], env: Environment, uid: number): readonly [string, ...string[]] {
   const runtime = env["XDG_RUNTIME_DIR"];
   if (uid === 0 || !runtime || !existsSync(join(runtime, "systemd/private"))) return command;
   return ["/bin/sh", "-c", `if ${SCOPE} true 2>/dev/null; then exec ${SCOPE} -- "$@"; fi; exec "$@"`, "sh", ...command];

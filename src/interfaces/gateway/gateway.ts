@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
 import { describe, type Logger } from "../../base/host/log.ts";
-import type { Doors } from "../../sandbox/shared/parts.ts";
+import type { GatewaySockets } from "../../sandbox/shared/parts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_SOCKET } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -28,7 +28,7 @@ export interface ModelRoutes {
   serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-export class Gateway implements Doors {
+export class Gateway implements GatewaySockets {
   readonly #log: Logger;
   readonly #doors = new Map<string, Server>();
   readonly #routes = Promise.withResolvers<Routes>();

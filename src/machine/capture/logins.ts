@@ -47,7 +47,7 @@ export interface Read {
 }
 
 /** The placeholder of a secret, if there is such a secret. */
-export type StandIn = (secret: string) => string | undefined;
+export type PlaceholderOf = (secret: string) => string | undefined;
 
 const READERS: Readonly<Record<LoginFormat, (text: string, beside: readonly string[]) => Read | undefined>> = {
   npm,
@@ -77,13 +77,13 @@ function named(format: LoginFormat, logins: readonly Login[]): NamedLogin[] {
 }
 
 /** A file of settings as it is inside: with placeholders, and without the logins that have none. Undefined where it can't be read. */
-export function withStandIns(format: LoginFormat, text: string, standIn: StandIn): string | undefined {
+export function withStandIns(format: LoginFormat, text: string, standIn: PlaceholderOf): string | undefined {
   const read = READERS[format](text, []);
   return read?.shown(named(format, read.logins).map(({ name }) => standIn(name)));
 }
 
 /** The same of a file that holds nothing but logins: undefined if none is left. */
-export function onlyStoodIn(format: LoginFormat, text: string, standIn: StandIn): string | undefined {
+export function onlyStoodIn(format: LoginFormat, text: string, standIn: PlaceholderOf): string | undefined {
   return withStandIns(format, text, standIn) || undefined;
 }
 

@@ -7,7 +7,7 @@ import { linksTo, realPlace } from "../../base/host/real-place.ts";
 import { NAME_SERVER } from "../../base/schema/network.ts";
 import { isWithin } from "./project.ts";
 import { ABSENT, EMPTY_FOLDERS, HOLLOW_FOLDERS, READABLE_INSIDE, SEARCHED, TOOLCHAIN_SECRETS, TOOLCHAINS } from "./mask-rules.ts";
-import type { StandIn } from "./logins.ts";
+import type { PlaceholderOf } from "./logins.ts";
 import { foldersOfHomes } from "./people.ts";
 import { HOME_FILES, LOGIN_FILES, type Sanitiser, SYSTEM_FILES } from "./sanitise.ts";
 
@@ -47,7 +47,7 @@ export interface MaskFacts {
   /** Mounts that may show a folder in more places than one. */
   readonly mounts: readonly Mount[];
   /** What stands in settings files for logins that are kept as secrets. */
-  readonly standIn: StandIn;
+  readonly standIn: PlaceholderOf;
 }
 
 /** Process 1 answers, or refuses at once where there is no network; reality's servers are out of reach. */

@@ -9,7 +9,7 @@ import { mountTmpfs, unmountTmpfs } from "../../base/host/tmpfs.ts";
 import type { SharedList } from "../volumes/shared.ts";
 import { MachineWatch } from "./machine-watch.ts";
 import { type MaskEntry, MaskPlan, type MaskRequest, placesOf } from "./mask.ts";
-import type { StandIn } from "./logins.ts";
+import type { PlaceholderOf } from "./logins.ts";
 import { homeFolders, readPeople } from "./people.ts";
 import { sharedEntries } from "./shared-layer.ts";
 
@@ -35,7 +35,7 @@ export interface MaskOptions {
   readonly own: readonly string[];
   readonly mode: "root" | "user";
   /** Placeholders for logins in settings files; `version` changes with them. */
-  readonly standIns?: () => { readonly find: StandIn; readonly version: number } | undefined;
+  readonly standIns?: () => { readonly find: PlaceholderOf; readonly version: number } | undefined;
 }
 
 /** Made by the launcher in every sandbox. */

@@ -5,11 +5,11 @@ import { looksSecret } from "./environment.ts";
 import { format, runsOrLogsIn, withoutLogins } from "./gitconfig.ts";
 import { parseGitConfig } from "./gitconfig-parser.ts";
 import { cargoSettings } from "./login-cargo.ts";
-import { onlyStoodIn, withStandIns, type LoginFormat, type StandIn } from "./logins.ts";
+import { onlyStoodIn, withStandIns, type LoginFormat, type PlaceholderOf } from "./logins.ts";
 import { looksLikeToken } from "./secret-values.ts";
 
 /** Undefined where nothing is left of it, or it can't be read. */
-export type Sanitiser = (text: string, standIn: StandIn) => string | undefined;
+export type Sanitiser = (text: string, standIn: PlaceholderOf) => string | undefined;
 
 const settings =
   (of: LoginFormat): Sanitiser =>

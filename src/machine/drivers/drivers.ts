@@ -155,7 +155,7 @@ export interface Walls {
 }
 
 /** What decides which of reality's paths a sandbox does not see. */
-export type Hiding = Pick<LaunchRequest, "home" | "project" | "mask" | "expose">;
+export type MaskRequest = Pick<LaunchRequest, "home" | "project" | "mask" | "expose">;
 
 export interface Driver {
   readonly name: "native" | "folder";
@@ -174,9 +174,9 @@ export interface Driver {
   /** Folder of the sockets that forwarded ports of a sandbox lead to; undefined where there are no walls to forward through. */
   sockets(sandbox: string): string | undefined;
   /** What of reality does not exist inside, for people. */
-  masked(hiding: Hiding): Promise<string[]>;
+  masked(hiding: MaskRequest): Promise<string[]>;
   /** Whether a launched sandbox hides what a launch with these wishes would hide now. */
-  hidesAsNow(sandbox: string, hiding: Hiding): Promise<boolean>;
+  hidesAsNow(sandbox: string, hiding: MaskRequest): Promise<boolean>;
   /** Called once per sandbox whose process 1 ended without stop(). */
   onExit(listener: (sandbox: string) => void): void;
   close(): Promise<void>;

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { BLOBS, type Gather, type Gathered, type GatheredChange } from "../volumes/gather.ts";
-import type { Between, Sides } from "../volumes/volumes.ts";
+import type { BaseSteps, FolderSides } from "../volumes/volumes.ts";
 import { requireWhole } from "./changes.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 
@@ -26,14 +26,14 @@ export interface ChangeSet {
 export const EVERYTHING = { fileBytes: LIMITS.maxPatchFileBytes, totalBytes: LIMITS.maxPatchBytes };
 
 /** Changes whose contents are in a store. */
-export interface Taken {
+export interface StoredChanges {
   readonly gathered: Gathered;
   /** Object ids, by number of the content. */
   readonly contents: ReadonlyMap<number, string>;
 }
 
 /** Gathers changes with all their contents into a store. Git takes these in while they are still being gathered. */
-export async function gatherInto(store: GitStore, gather: Gather, sides: Sides, name: string): Promise<Taken> {
+export async function gatherInto(store: GitStore, gather: Gather, sides: FolderSides, name: string): Promise<StoredChanges> {
   const folder = await store.place(name);
   const gathering = gather(sides, folder, EVERYTHING);
   const { contents } = await store.writeAlong(
@@ -44,7 +44,7 @@ export async function gatherInto(store: GitStore, gather: Gather, sides: Sides, 
 }
 
 /** Makes a change set from gathered changes. */
-export function changeSetOf({ gathered, contents }: Taken): ChangeSet {
+export function changeSetOf({ gathered, contents }: StoredChanges): ChangeSet {
   requireWhole(gathered);
   if (gathered.changes.length === 0) return { changes: new Map(), kept: gathered.kept };
   const changes = new Map<string, StoredChange>();
@@ -68,7 +68,7 @@ function entryOf(change: GatheredChange, side: "old" | "new", contents: Readonly
 }
 
 /** The changes from one base to another, whatever they are made of. */
-export async function changesBetween(gather: Gather, store: GitStore, { back, forth }: Between): Promise<ChangeSet> {
+export async function changesBetween(gather: Gather, store: GitStore, { back, forth }: BaseSteps): Promise<ChangeSet> {
   let all: ChangeSet = { changes: new Map(), kept: [] };
   let step = 0;
   for (const [sides, turned] of [...back.map((each) => [each, true] as const), ...forth.map((each) => [each, false] as const)]) {

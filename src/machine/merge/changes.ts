@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { VivError } from "../../base/schema/errors.ts";
 import { BLOBS, type ContentLimits, type Gather, type Gathered, type GatheredChange, type GatheredSide } from "../volumes/gather.ts";
-import type { Sides } from "../volumes/volumes.ts";
+import type { FolderSides } from "../volumes/volumes.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 
 /** Whether git can hold this side of a change: a file or a link whose content was taken out. */
@@ -11,7 +11,7 @@ function isHeld(side: GatheredSide | null): boolean {
 }
 
 /** Whether a change is told by git; folders, special files and what is too large are not. */
-export function isTold(change: GatheredChange): boolean {
+export function isShownByGit(change: GatheredChange): boolean {
   const isContent = (side: GatheredSide | null): boolean => side !== null && side.mark > 0;
   return (isContent(change.old) || isContent(change.new)) && isHeld(change.old) && isHeld(change.new);
 }
@@ -19,7 +19,7 @@ export function isTold(change: GatheredChange): boolean {
 export function sideEntries(changes: readonly GatheredChange[], side: "old" | "new"): TreeEntry[] {
   return changes.flatMap((change): TreeEntry[] => {
     const one = change[side];
-    return one === null || one.mark === 0 || !isTold(change) ? [] : [{ path: change.path, mode: one.mode, content: one.mark }];
+    return one === null || one.mark === 0 || !isShownByGit(change) ? [] : [{ path: change.path, mode: one.mode, content: one.mark }];
   });
 }
 
@@ -30,7 +30,7 @@ export interface StoredSides {
 }
 
 /** Both sides as trees of the changed paths alone. Git takes the contents in while they are still being gathered. */
-export async function storeSides(store: GitStore, gather: Gather, sides: Sides, limits: ContentLimits): Promise<StoredSides> {
+export async function storeSides(store: GitStore, gather: Gather, sides: FolderSides, limits: ContentLimits): Promise<StoredSides> {
   const folder = await store.place("sides");
   const gathering = gather(sides, folder, limits);
   const requests = gathering.then(({ changes }) => [{ entries: sideEntries(changes, "old") }, { entries: sideEntries(changes, "new") }]);

@@ -7,15 +7,15 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import { BLOBS, type ContentLimits, type Gather, type Gathered, type GatheredChange, type GitMode } from "../volumes/gather.ts";
 import type { Tool } from "../../base/host/tool.ts";
-import type { Sides } from "../volumes/volumes.ts";
+import type { FolderSides } from "../volumes/volumes.ts";
 import { EVERYTHING } from "./change-set.ts";
-import { isTold, requireWhole, sideEntries, storeSides, type StoredSides } from "./changes.ts";
+import { isShownByGit, requireWhole, sideEntries, storeSides, type StoredSides } from "./changes.ts";
 import { foldersAbove } from "./folders.ts";
-import { isFolder, sortOut, type Sorted, type Sorting } from "./promotable.ts";
+import { isFolder, splitPromotable, type PromotableChange, type PromotableOptions } from "./promotable.ts";
 import { GitStore } from "./store.ts";
 
 /** Where and how an operation works. */
-export interface Workplace {
+export interface GitWorkspace {
   readonly gather: Gather;
   /** A folder of ours for what is taken out. */
   readonly temporary: string;
@@ -27,7 +27,7 @@ const COUNTED = { fileBytes: LIMITS.maxCountedFileBytes, totalBytes: LIMITS.maxC
 const STATUS = { A: "added", D: "deleted", M: "changed", T: "changed", R: "renamed" } as const;
 
 /** Names, types and modes, without looking into contents that are known to differ. */
-export async function diffNames({ gather, temporary }: Workplace, sides: Sides): Promise<Diff> {
+export async function diffNames({ gather, temporary }: GitWorkspace, sides: FolderSides): Promise<Diff> {
   const folder = await mkdtemp(join(temporary, "diff-"));
   try {
     const { changes, more } = await gather(sides, folder);
@@ -38,11 +38,11 @@ export async function diffNames({ gather, temporary }: Workplace, sides: Sides):
 }
 
 /** The same, with what a promotion would leave out. */
-export async function diffSorted({ gather, temporary, tool }: Workplace, sorting: Sorting): Promise<Diff> {
+export async function diffSorted({ gather, temporary, tool }: GitWorkspace, sorting: PromotableOptions): Promise<Diff> {
   const store = await GitStore.open(temporary, { tool });
   try {
     const gathered = await gather(sorting.sides, await store.place("sides"));
-    const why = whyLeftOut(gathered, await sortOut(store, sorting, gathered));
+    const why = whyLeftOut(gathered, await splitPromotable(store, sorting, gathered));
     return { entries: gathered.changes.map(bareEntry).map(why).toSorted(byPath), more: gathered.more };
   } finally {
     store.discard();
@@ -50,12 +50,12 @@ export async function diffSorted({ gather, temporary, tool }: Workplace, sorting
 }
 
 /** With renames and counts of lines, too: of what is promoted and of what is not, each for itself. */
-export async function diffInFull({ gather, temporary, tool }: Workplace, sorting: Sorting): Promise<Diff> {
+export async function diffInFull({ gather, temporary, tool }: GitWorkspace, sorting: PromotableOptions): Promise<Diff> {
   const store = await GitStore.open(temporary, { tool });
   try {
     const { gathered, trees, sorted } = await storeSorted(store, gather, sorting, COUNTED);
     const told = (await Promise.all(trees.map((each) => diffTrees(store, each)))).flat();
-    const untold = gathered.changes.filter((change) => !isTold(change)).map(bareEntry);
+    const untold = gathered.changes.filter((change) => !isShownByGit(change)).map(bareEntry);
     const why = whyLeftOut(gathered, sorted);
     return { entries: [...withFolders(told, gathered.changes), ...untold].map(why).toSorted(byPath), more: gathered.more };
   } finally {
@@ -73,12 +73,12 @@ interface Trees {
 async function storeSorted(
   store: GitStore,
   gather: Gather,
-  sorting: Sorting,
+  sorting: PromotableOptions,
   limits: ContentLimits,
-): Promise<{ gathered: Gathered; sorted: Sorted; trees: Trees[] }> {
+): Promise<{ gathered: Gathered; sorted: PromotableChange; trees: Trees[] }> {
   const folder = await store.place("sides");
   const gathering = gather(sorting.sides, folder, limits);
-  const sortedSoon = gathering.then((gathered) => sortOut(store, sorting, gathered));
+  const sortedSoon = gathering.then((gathered) => splitPromotable(store, sorting, gathered));
   sortedSoon.catch(() => undefined);
   const requests = sortedSoon.then(async ({ leftOut }) => {
     const { changes } = await gathering;
@@ -98,7 +98,7 @@ async function diffTrees(store: GitStore, trees: Trees): Promise<DiffEntry[]> {
 }
 
 /** Marks what a promotion leaves out. A folder goes with what is in it. */
-function whyLeftOut({ changes }: Gathered, { chosen, leftOut }: Sorted): (entry: DiffEntry) => DiffEntry {
+function whyLeftOut({ changes }: Gathered, { chosen, leftOut }: PromotableChange): (entry: DiffEntry) => DiffEntry {
   const reasons = new Map<string, DiffEntry["leftOut"]>();
   const taken = new Set(chosen.flatMap(({ path }) => foldersAbove(path)).map((path) => path.toString("latin1")));
   const left = new Map<string, DiffEntry["leftOut"]>();
@@ -115,12 +115,12 @@ function whyLeftOut({ changes }: Gathered, { chosen, leftOut }: Sorted): (entry:
 }
 
 /** A patch that `git apply` takes on a copy of the base, byte for byte. Empty folders and special files are not in it. */
-export async function makePatch({ gather, temporary, tool }: Workplace, sides: Sides): Promise<Readable> {
+export async function makePatch({ gather, temporary, tool }: GitWorkspace, sides: FolderSides): Promise<Readable> {
   return streamPatch(await GitStore.open(temporary, { tool }), async (store) => storeSides(store, gather, sides, EVERYTHING));
 }
 
 /** The same of what a promotion would take. */
-export async function makePromotablePatch({ gather, temporary, tool }: Workplace, sorting: Sorting): Promise<Readable> {
+export async function makePromotablePatch({ gather, temporary, tool }: GitWorkspace, sorting: PromotableOptions): Promise<Readable> {
   return streamPatch(await GitStore.open(temporary, { tool }), async (store) => {
     const { gathered, sorted, trees } = await storeSorted(store, gather, sorting, EVERYTHING);
     const [{ old, new: now } = { old: "", new: "" }] = trees;

@@ -1,9 +1,9 @@
 /** Which changed paths ignore rules leave out: those of the frozen base, and those that were made inside. */
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { TakeOut } from "../volumes/take-out.ts";
+import type { CopyFilesOut } from "../volumes/copy-files-out.ts";
 import type { GatheredChange } from "../volumes/gather.ts";
-import type { Sides } from "../volumes/volumes.ts";
+import type { FolderSides } from "../volumes/volumes.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { GitStore } from "./store.ts";
@@ -36,8 +36,8 @@ const NOTHING: Ignored = { byBase: new Set(), byInside: new Set() };
 /** The changed files that rules ignore. */
 export async function ignoredPaths(
   store: GitStore,
-  takeOut: TakeOut,
-  sides: Sides,
+  takeOut: CopyFilesOut,
+  sides: FolderSides,
   files: readonly GatheredChange[],
   outer: OuterRules,
 ): Promise<Ignored> {
@@ -138,13 +138,13 @@ class Rules {
   /** Top folder of the repository; the project is in `folder` below it. */
   readonly top: string;
   readonly folder: string;
-  readonly #takeOut: TakeOut;
+  readonly #takeOut: CopyFilesOut;
   readonly #layers: readonly string[];
   readonly #outer: OuterRules;
   #taken = 0;
   #isEmpty = true;
 
-  constructor(top: string, takeOut: TakeOut, layers: readonly string[], outer: OuterRules) {
+  constructor(top: string, takeOut: CopyFilesOut, layers: readonly string[], outer: OuterRules) {
     this.top = top;
     this.folder = join(top, outer.prefix);
     this.#takeOut = takeOut;

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import { BLOBS, type Gather, type Gathered, type GatheredChange } from "../volumes/gather.ts";
-import type { TakeOut } from "../volumes/take-out.ts";
-import type { Sides } from "../volumes/volumes.ts";
+import type { CopyFilesOut } from "../volumes/copy-files-out.ts";
+import type { FolderSides } from "../volumes/volumes.ts";
 import { changeSetOf, EVERYTHING, type ChangeSet } from "./change-set.ts";
 import { sideEntries } from "./changes.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";
@@ -15,8 +15,8 @@ import type { StoredFile } from "./merge.ts";
 
 export interface PromotableRequest {
   readonly gather: Gather;
-  readonly takeOut: TakeOut;
-  readonly sides: Sides;
+  readonly takeOut: CopyFilesOut;
+  readonly sides: FolderSides;
   /** Ignore rules that are not in the base. */
   readonly outer: () => Promise<OuterRules>;
   /** Paths that the rules ignore and the project's git holds all the same, as latin1. */
@@ -50,7 +50,7 @@ export interface Promotable {
 export async function promotable(store: GitStore, request: PromotableRequest): Promise<Promotable> {
   const folder = await store.place("change");
   const gathering = request.gather(request.sides, folder, EVERYTHING);
-  const sorting = gathering.then((gathered) => sortOut(store, request, gathered));
+  const sorting = gathering.then((gathered) => splitPromotable(store, request, gathered));
   sorting.catch(() => undefined);
   const bothSides = sorting.then(({ chosen }) =>
     chosen.length === 0 ? [] : (["old", "new"] as const).map((side) => ({ entries: sideEntries(chosen, side) })),
@@ -68,15 +68,15 @@ export async function promotable(store: GitStore, request: PromotableRequest): P
 }
 
 /** What is needed to sort a change. */
-export type Sorting = Omit<PromotableRequest, "gather">;
+export type PromotableOptions = Omit<PromotableRequest, "gather">;
 
-export interface Sorted {
+export interface PromotableChange {
   readonly chosen: readonly GatheredChange[];
   readonly leftOut: readonly LeftOut[];
 }
 
 /** What a promotion takes, and what it leaves out; folders are neither. */
-export async function sortOut(store: GitStore, request: Sorting, { changes, more }: Gathered): Promise<Sorted> {
+export async function splitPromotable(store: GitStore, request: PromotableOptions, { changes, more }: Gathered): Promise<PromotableChange> {
   const files = changes.filter((change) => !isFolder(change));
   if (!more) request.onTouched?.(files.map(({ path }) => path));
   if (files.length === 0) return { chosen: [], leftOut: [] };

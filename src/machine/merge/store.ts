@@ -27,7 +27,7 @@ export interface TreeRequest {
   readonly name?: string;
 }
 
-export interface Written {
+export interface WrittenObjects {
   /** Object ids of commits that hold the trees, in the order of the request. */
   readonly trees: readonly string[];
   /** Object id of every content that came along. */
@@ -219,12 +219,12 @@ export class GitStore {
   }
 
   /** Writes contents and trees with one run of git. */
-  async write(trees: readonly TreeRequest[], blobs: string | null = null): Promise<Written> {
+  async write(trees: readonly TreeRequest[], blobs: string | null = null): Promise<WrittenObjects> {
     return this.writeAlong(Promise.resolve(trees), blobs);
   }
 
   /** The same while the contents are still being written down: `trees` come when they are complete. Without either, git is not asked. */
-  async writeAlong(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<Written> {
+  async writeAlong(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<WrittenObjects> {
     const amount = await amountOf(coming, blobs);
     if (amount === "nothing") return { trees: [], contents: new Map() };
     this.#writes += 1;
@@ -336,7 +336,7 @@ function quote(path: Buffer): string {
   return `"${path.toString("latin1").replace(/[^ !#-[\]-~]/g, escape)}"`;
 }
 
-function readMarks(text: string, count: number): Written {
+function readMarks(text: string, count: number): WrittenObjects {
   const contents = new Map<number, string>();
   const trees: string[] = Array.from({ length: count }, () => "");
   for (const line of text.split("\n")) {

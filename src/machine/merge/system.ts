@@ -2,9 +2,9 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DiffEntry, PackageChange, SystemDiff } from "../../base/schema/files.ts";
-import type { TakeOut } from "../volumes/take-out.ts";
-import type { Sides, SystemPart } from "../volumes/volumes.ts";
-import { diffNames, type Workplace } from "./diff.ts";
+import type { CopyFilesOut } from "../volumes/copy-files-out.ts";
+import type { FolderSides, SystemPart } from "../volumes/volumes.ts";
+import { diffNames, type GitWorkspace } from "./diff.ts";
 
 type Package = SystemDiff["packages"][number];
 
@@ -15,7 +15,7 @@ const PIP_PACKAGE =
 /** Folders below these say more than their first name does. */
 const DEEP = /^(usr\/local|usr|var|home|opt)$/;
 
-export async function diffSystem(workplace: Workplace, takeOut: TakeOut, system: readonly SystemPart[]): Promise<SystemDiff> {
+export async function diffSystem(workplace: GitWorkspace, takeOut: CopyFilesOut, system: readonly SystemPart[]): Promise<SystemDiff> {
   const { entries, more } = await changesOf(workplace, system);
   const folder = await mkdtemp(join(workplace.temporary, "system-"));
   try {
@@ -38,7 +38,7 @@ export async function diffSystem(workplace: Workplace, takeOut: TakeOut, system:
 }
 
 /** Changes of all parts, with paths that begin at the system's root. */
-async function changesOf(workplace: Workplace, system: readonly SystemPart[]): Promise<{ entries: DiffEntry[]; more: boolean }> {
+async function changesOf(workplace: GitWorkspace, system: readonly SystemPart[]): Promise<{ entries: DiffEntry[]; more: boolean }> {
   const all = await Promise.all(
     system.map(async ({ at, sides }) => {
       const { entries, more } = await diffNames(workplace, sides);
@@ -50,12 +50,12 @@ async function changesOf(workplace: Workplace, system: readonly SystemPart[]): P
 
 /** Texts of single files, as they are in reality and inside. */
 class Texts {
-  readonly #takeOut: TakeOut;
+  readonly #takeOut: CopyFilesOut;
   readonly #system: readonly SystemPart[];
   readonly #folder: string;
   #taken = 0;
 
-  constructor(takeOut: TakeOut, system: readonly SystemPart[], folder: string) {
+  constructor(takeOut: CopyFilesOut, system: readonly SystemPart[], folder: string) {
     this.#takeOut = takeOut;
     this.#system = system;
     this.#folder = folder;
@@ -76,7 +76,7 @@ class Texts {
   }
 
   /** The innermost part that holds a path, and the path below it. */
-  #partOf(path: string): { sides: Sides; below: string } {
+  #partOf(path: string): { sides: FolderSides; below: string } {
     const holding = this.#system.filter(({ at }) => at === "/" || `/${path}`.startsWith(`${at}/`));
     const { at, sides } = holding.reduce((inner, part) => (part.at.length > inner.at.length ? part : inner));
     return { sides, below: at === "/" ? path : path.slice(at.length) };

@@ -5,7 +5,7 @@ import type { CellHost } from "../../base/host/cell-host.ts";
 import { splitParts } from "../../base/host/frames.ts";
 import type { FileType } from "../../base/schema/files.ts";
 import { chained } from "./chained.ts";
-import type { Sides } from "./volumes.ts";
+import type { FolderSides } from "./volumes.ts";
 
 /** Modes as git knows them; `none` is not there, `other` what git has no word for. */
 export type GitMode = "100644" | "100755" | "120000" | "40000" | "other";
@@ -45,7 +45,7 @@ export interface ContentLimits {
 }
 
 /** Compares two sides; `folder` is an empty one of ours for what is taken out. Contents come along where limits are given. */
-export type Gather = (sides: Sides, folder: string, contents?: ContentLimits) => Promise<Gathered>;
+export type Gather = (sides: FolderSides, folder: string, contents?: ContentLimits) => Promise<Gathered>;
 
 /** What the file with the contents is called in the folder given. */
 export const BLOBS = "blobs";

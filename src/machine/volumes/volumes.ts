@@ -55,7 +55,7 @@ export interface VolumeKeep {
 }
 
 /** A captured folder as it was and as it is; `new` is hostile and only native code looks into it. */
-export interface Sides {
+export interface FolderSides {
   /** Frozen folders, topmost first. */
   readonly old: readonly string[];
   readonly new: string;
@@ -66,19 +66,19 @@ export interface Sides {
   /** If given, only this folder is compared; of an overlay alone. */
   readonly at?: string;
   /** Where `old` is not the base to compare with: that one's own folders, and the way from it to `old`. */
-  readonly before?: { readonly base: readonly string[]; readonly way: Between };
+  readonly before?: { readonly base: readonly string[]; readonly way: BaseSteps };
 }
 
 /** The way from one base to another: steps that were gone forth and are to be turned round, then steps forth. */
-export interface Between {
-  readonly back: readonly Sides[];
-  readonly forth: readonly Sides[];
+export interface BaseSteps {
+  readonly back: readonly FolderSides[];
+  readonly forth: readonly FolderSides[];
 }
 
 /** A part of what lies outside the project: reality as it is now, and what the sandbox wrote over it. */
 export interface SystemPart {
   readonly at: string;
-  readonly sides: Sides;
+  readonly sides: FolderSides;
 }
 
 /** The system itself, then disks and folders that are mounted apart. */
@@ -90,7 +90,7 @@ export function systemParts(volume: string): SystemPart[] {
   ];
 }
 
-export function liveSides(volume: string, { path, slot }: LiveSlot): Sides {
+export function liveSides(volume: string, { path, slot }: LiveSlot): FolderSides {
   const shared = readShared(volume);
   const at = shared?.folders.find((folder) => join(shared.root, folder) === path);
   if (shared !== undefined && at !== undefined)
@@ -122,13 +122,13 @@ export interface Volumes {
   create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths>;
   paths(volume: string): Promise<VolumePaths>;
   /** The folders to compare to tell what a volume or a snapshot of it changed in a captured folder. */
-  sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides>;
+  sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<FolderSides>;
   /** The same for a folder of the project that is shared live. */
-  live(of: VolumeOrSnapshot, folder: LiveSlot): Sides;
+  live(of: VolumeOrSnapshot, folder: LiveSlot): FolderSides;
   /** The same for everything outside the project. */
   system(of: VolumeOrSnapshot): SystemPart[];
   /** What leads from one base of a project to another, for a captured folder. */
-  between(from: string, to: string, slot: number): Promise<Between>;
+  between(from: string, to: string, slot: number): Promise<BaseSteps>;
   /** A frozen copy of the volume as it is now. The caller has written back and frozen the processes. */
   snapshot(volume: string, snapshot: string): Promise<void>;
   /** What tells a snapshot as it is now from anything else. Kept by the caller, and given back to verify(). */

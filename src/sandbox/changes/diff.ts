@@ -1,11 +1,11 @@
 /** Which folders are compared to tell what a sandbox changed. */
 import { VivError } from "../../base/schema/errors.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { PROJECT_SLOT, type Sides, type SystemPart, type VolumeOrSnapshot } from "../../machine/volumes/volumes.ts";
+import { PROJECT_SLOT, type FolderSides, type SystemPart, type VolumeOrSnapshot } from "../../machine/volumes/volumes.ts";
 import { comparedBase } from "../projects/bases.ts";
 import type { Backend } from "../../machine/backends.ts";
 
-export async function sidesOf(backend: Backend, row: SandboxRow): Promise<Sides> {
+export async function sidesOf(backend: Backend, row: SandboxRow): Promise<FolderSides> {
   return backend.volumes.sides(keptOf(row), comparedBase(row), PROJECT_SLOT);
 }
 

@@ -1,9 +1,9 @@
 /** The promotable change of a sandbox, taken from a frozen state of it. */
 import { existsSync } from "node:fs";
 import { git } from "../../machine/capture/git.ts";
-import { promotable, type Promotable, type PromotableRequest, type Sorting } from "../../machine/merge/promotable.ts";
+import { promotable, type Promotable, type PromotableRequest, type PromotableOptions } from "../../machine/merge/promotable.ts";
 import type { GitStore } from "../../machine/merge/store.ts";
-import type { Sides } from "../../machine/volumes/volumes.ts";
+import type { FolderSides } from "../../machine/volumes/volumes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
 import { comparedBase } from "../projects/bases.ts";
@@ -23,7 +23,7 @@ export async function promotableOf(
 }
 
 /** What sorts the change of a sandbox, whatever state of it is compared. */
-export function sortingOf(parts: Parts, row: Pick<SandboxRow, "driver" | "project">, sides: Sides): Sorting {
+export function sortingOf(parts: Parts, row: Pick<SandboxRow, "driver" | "project">, sides: FolderSides): PromotableOptions {
   return {
     takeOut: parts.backends.of(row).takeOut,
     sides,

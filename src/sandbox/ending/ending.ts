@@ -8,7 +8,7 @@ import type { Commands } from "../commands/commands.ts";
 import type { Networks } from "../permissions/networks.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry } from "../shared/registry.ts";
-import { advance, isFinal } from "../shared/state.ts";
+import { nextState, isFinal } from "../shared/state.ts";
 import { discardWith } from "./waiting-promotions.ts";
 
 /** Takes a snapshot of a sandbox; given by the part that has the snapshots. */
@@ -33,7 +33,7 @@ export class Ending {
 
   /** Ends the processes and keeps the work in a snapshot. Called with the sandbox's lock held. */
   async stop(row: SandboxRow, keep: Keep, end: { outcome: Outcome; reason: string | null }): Promise<SandboxRow> {
-    const completing = { ...advance(row, "completing", new Date()), ...end };
+    const completing = { ...nextState(row, "completing", new Date()), ...end };
     await this.#save(completing, "sandbox.completing");
     this.#parts.reach("stop.completing");
     return this.finishStop(completing, keep, end);
@@ -48,7 +48,7 @@ export class Ending {
     await this.#keepOrFail(row, keep);
     this.#parts.reach("stop.snapshot");
     const kept = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
-    const completed = advance(kept, "completed", new Date(), end);
+    const completed = nextState(kept, "completed", new Date(), end);
     await this.#save(completed, "sandbox.completed");
     await this.#parts.backends.of(row).volumes.remove("volume", row.id);
     return completed;
@@ -60,7 +60,7 @@ export class Ending {
       await keep(row, new Date(Date.now() + LIMITS.keptSnapshotMs).toISOString());
     } catch (error) {
       const reason = `It was stopped, but no snapshot could be taken (${describe(error)}); its files are kept and can be forked.`;
-      await this.#save(advance(row, "failed", new Date(), { outcome: "failed", reason }), "sandbox.failed");
+      await this.#save(nextState(row, "failed", new Date(), { outcome: "failed", reason }), "sandbox.failed");
       throw error;
     }
   }
@@ -69,7 +69,7 @@ export class Ending {
   async fail(row: SandboxRow, end: { outcome: Outcome; reason: string }): Promise<void> {
     if (isFinal(row.state)) return;
     await this.endProcesses(row, 0, "lost");
-    await this.#save(advance(row, "failed", new Date(), end), "sandbox.failed");
+    await this.#save(nextState(row, "failed", new Date(), end), "sandbox.failed");
   }
 
   /** It could not be started again, and is as it was before. Called with the sandbox's lock held. */

@@ -10,7 +10,7 @@ import type { Store } from "../../base/store/store.ts";
 import type { Live } from "./live.ts";
 
 /** Where a sandbox speaks to the server from inside: a socket of its own, there as long as its processes are. */
-export interface Doors {
+export interface GatewaySockets {
   /** In this folder of its sockets; one that is open there stays. */
   open(sandbox: string, folder: string): void;
   close(sandbox: string): void;
@@ -46,7 +46,7 @@ export interface Parts {
   readonly egress: Egress;
   /** What people opened beside the user's config. */
   readonly privateHosts: PrivateHosts;
-  readonly gateway: Doors;
+  readonly gateway: GatewaySockets;
   readonly models: ModelVariables;
   /** Sandboxes with processes. */
   readonly live: Live;

@@ -30,7 +30,7 @@ export function requireTransition(row: Pick<SandboxRow, "name" | "state">, to: S
 }
 
 /** The row in its next state. A final state carries an outcome, any other none. */
-export function advance(row: SandboxRow, to: SandboxState, now: Date, end?: { outcome: Outcome; reason: string | null }): SandboxRow {
+export function nextState(row: SandboxRow, to: SandboxState, now: Date, end?: { outcome: Outcome; reason: string | null }): SandboxRow {
   requireTransition(row, to);
   if (!isFinal(to)) return { ...row, state: to, outcome: null, endedAt: null, reason: end?.reason ?? null };
   return {

@@ -7,7 +7,7 @@ import type { Creation } from "../start/creation.ts";
 import type { Ending } from "../ending/ending.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Snapshots } from "./snapshots.ts";
-import { advance, isFinal } from "../shared/state.ts";
+import { nextState, isFinal } from "../shared/state.ts";
 
 export class Restarting {
   readonly #parts: Pick<Parts, "store" | "backends" | "reach">;
@@ -35,7 +35,7 @@ export class Restarting {
     const expiresAt = row.idleMs === 0 ? null : new Date(Date.now() + row.idleMs).toISOString();
     const current = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
     // A crash from here on ends as one of a rollback does: in the snapshot's state, running.
-    const starting: SandboxRow = { ...advance(current, "running", new Date()), expiresAt, restoring: snapshot };
+    const starting: SandboxRow = { ...nextState(current, "running", new Date()), expiresAt, restoring: snapshot };
     await this.#parts.store.change((change) => change.sandboxes.put(starting));
     this.#parts.reach("start.begun");
     try {

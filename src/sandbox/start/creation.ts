@@ -1,7 +1,7 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
 import { filterEnvironment } from "../../machine/capture/environment.ts";
 import { callersHome } from "../../machine/capture/people.ts";
-import type { Hiding } from "../../machine/drivers/drivers.ts";
+import type { MaskRequest } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
@@ -27,7 +27,7 @@ import { captureBase } from "../projects/service-data.ts";
 import { Spares, type Spare } from "./spares.ts";
 import type { Started, Starting } from "./starting.ts";
 import type { Ending } from "../ending/ending.ts";
-import { advance } from "../shared/state.ts";
+import { nextState } from "../shared/state.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
 
 type Unnamed = Omit<SandboxRow, keyof Reservation>;
@@ -36,7 +36,7 @@ type Unnamed = Omit<SandboxRow, keyof Reservation>;
 interface Asked {
   readonly limits: SandboxRow["limits"];
   readonly environment: ReturnType<typeof filterEnvironment>;
-  readonly hiding: Hiding;
+  readonly hiding: MaskRequest;
 }
 
 type CreationParts = Pick<Parts, "store" | "backends" | "user" | "uid" | "home" | "state" | "locks" | "log" | "reach">;
@@ -285,7 +285,7 @@ async function recordCreating(change: Change, row: SandboxRow, base: Base): Prom
 }
 
 async function recordRunning(change: Change, created: SandboxRow, launched: Launched): Promise<SandboxRow> {
-  const row: SandboxRow = { ...advance(created, "running", new Date()), launched };
+  const row: SandboxRow = { ...nextState(created, "running", new Date()), launched };
   await change.sandboxes.put(row);
   await change.event("sandbox.running", row.id, { name: row.name });
   return row;

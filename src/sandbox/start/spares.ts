@@ -6,7 +6,7 @@
  */
 import type { Base } from "../../base/store/rows.ts";
 import { idsOfUser } from "../../machine/capture/large-ids.ts";
-import type { Driver, Hiding, Walls } from "../../machine/drivers/drivers.ts";
+import type { Driver, MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -71,7 +71,7 @@ export class Spares {
    * The id of the project's spare if it hides what a launch would hide now: what became secret on this machine since it was
    * made would be there to read. Asked ahead of take(), beside other questions, because the kernel's answer takes a moment.
    */
-  async hidingAsNow(driver: Driver, hiding: Hiding): Promise<string | undefined> {
+  async hidingAsNow(driver: Driver, hiding: MaskRequest): Promise<string | undefined> {
     const spare = await this.#byProject.get(hiding.project)?.spare;
     if (spare === undefined) return undefined;
     // Where that can't be told, a launch says why.

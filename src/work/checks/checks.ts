@@ -82,7 +82,7 @@ export function readNumber({ end, stdout }: Pick<LineEnd, "end" | "stdout">): nu
 }
 
 /** Several passes over the same state as one verdict: a check has passed if it did each time. */
-export function together(passes: readonly Verdict[]): Verdict {
+export function combineVerdicts(passes: readonly Verdict[]): Verdict {
   const [first] = passes;
   if (first === undefined) throw new VivError("internal", "No pass of the checks was made.");
   const setup = passes.find((pass) => pass.setup !== null)?.setup ?? null;

@@ -5,13 +5,13 @@ import { applyInside } from "../../sandbox/files/apply-inside.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { judgeOnce, together, type Judging } from "./checks.ts";
+import { judgeOnce, combineVerdicts, type Judging } from "./checks.ts";
 import type { Clones } from "./clones.ts";
 
 export type { Judging } from "./checks.ts";
 
 /** Today's reality, as a caller sees it. */
-export interface Reality {
+export interface HostProject {
   readonly project: string;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly user?: string | undefined;
@@ -33,12 +33,12 @@ export class Verification {
   async judge(row: SandboxRow, how: Judging, signal: AbortSignal): Promise<Verdict> {
     const passes: Verdict[] = [];
     for (let pass = 0; pass < how.repeat; pass += 1) passes.push(await judgeOnce(this.#sandboxes.commands, row, how, signal));
-    return together(passes);
+    return combineVerdicts(passes);
   }
 
   /** A change alone on a fresh clone of today's reality. `contents` is a folder of ours with what it brings. */
   async verifyOn(
-    reality: Reality,
+    reality: HostProject,
     changes: readonly MergedChange[],
     contents: string,
     how: Judging,
@@ -68,7 +68,7 @@ export class Verification {
         this.#clones.discard(row.id);
       }
     }
-    return together(passes);
+    return combineVerdicts(passes);
   }
 
   /** Writes a change into a live sandbox. */
@@ -77,7 +77,7 @@ export class Verification {
     await applyInside(live.walls.files, row.project, row.user, changes, contents);
   }
 
-  #create({ project, env, user, unwalled }: Reality): ReturnType<Sandboxes["create"]> {
+  #create({ project, env, user, unwalled }: HostProject): ReturnType<Sandboxes["create"]> {
     return this.#sandboxes.create({
       project,
       idleMs: 0,

@@ -6,7 +6,7 @@ import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { openChange, type Opening } from "./change.ts";
+import { openChange, type OpeningChange } from "./change.ts";
 import type { Clones } from "../checks/clones.ts";
 import { commandTimeoutMs, judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
@@ -28,7 +28,7 @@ export interface ExperimentParts {
 }
 
 /** How an experiment is ended from outside. */
-export interface Ends {
+export interface ExperimentSignals {
   /** Asks commands to end and keeps what they did. */
   readonly cancel: AbortSignal;
   /** Ends everything now. */
@@ -44,11 +44,11 @@ export class AttemptRun {
   readonly #all: ExperimentParts;
   readonly #journal: Journal;
   readonly #index: number;
-  readonly #ends: Ends;
+  readonly #ends: ExperimentSignals;
   readonly #shared: Shared;
   readonly #onRunning: () => void;
 
-  constructor(all: ExperimentParts, journal: Journal, index: number, ends: Ends, shared: Shared, onRunning: () => void) {
+  constructor(all: ExperimentParts, journal: Journal, index: number, ends: ExperimentSignals, shared: Shared, onRunning: () => void) {
     this.#all = all;
     this.#shared = shared;
     this.#onRunning = onRunning;
@@ -199,7 +199,7 @@ export class AttemptRun {
   }
 
   /** Does not wait where only paths differ that are not protected. */
-  async #putBack(fork: SandboxRow, opening: Opening): Promise<void> {
+  async #putBack(fork: SandboxRow, opening: OpeningChange): Promise<void> {
     const { protect } = this.#journal.row;
     if (!mayTouchProtected(await opening.touched, protect)) return;
     const change = await opening.change;
@@ -208,7 +208,7 @@ export class AttemptRun {
   }
 
   /** What it changed, while the checks run. */
-  async #tell(row: SandboxRow, snapshot: string, opening: Opening["change"]): Promise<void> {
+  async #tell(row: SandboxRow, snapshot: string, opening: OpeningChange["change"]): Promise<void> {
     const outside = sideChanges(this.#all.parts, row, snapshot, this.#all.temporary);
     outside.catch(() => undefined);
     const change = await opening;

@@ -21,7 +21,7 @@ export interface AttemptChange extends Splittable {
 }
 
 /** A change that is being opened. */
-export interface Opening {
+export interface OpeningChange {
   /** Every path that differs, ignored or not; known before the rest. */
   readonly touched: Promise<readonly Buffer[]>;
   readonly change: Promise<AttemptChange>;
@@ -35,7 +35,7 @@ export function openChange(
   snapshot: string,
   { input, protect }: Pick<ExperimentRow, "input" | "protect">,
   temporary: string,
-): Opening {
+): OpeningChange {
   const touched = Promise.withResolvers<readonly Buffer[]>();
   touched.promise.catch(() => undefined);
   const options = { include: input.include, protects: keptInChange(protect), onTouched: touched.resolve };

@@ -2,7 +2,7 @@
 import type { Attempt, Verdict } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
-import type { Ends, ExperimentParts } from "./attempt.ts";
+import type { ExperimentSignals, ExperimentParts } from "./attempt.ts";
 import { openChange } from "./change.ts";
 import { judging } from "./input.ts";
 import type { Journal } from "./journal.ts";
@@ -24,10 +24,10 @@ const MOST_TOLD = 3;
 export class Decision {
   readonly #all: ExperimentParts;
   readonly #journal: Journal;
-  readonly #ends: Ends;
+  readonly #ends: ExperimentSignals;
   readonly #turn: RunInTurn;
 
-  constructor(all: ExperimentParts, journal: Journal, ends: Ends, turn: RunInTurn) {
+  constructor(all: ExperimentParts, journal: Journal, ends: ExperimentSignals, turn: RunInTurn) {
     this.#all = all;
     this.#journal = journal;
     this.#ends = ends;

@@ -10,7 +10,7 @@ import type { ExperimentParts } from "./attempt.ts";
 import { newAttempt, newExperiment } from "./input.ts";
 import { parallelByMachine, Queue } from "./queue.ts";
 import { Resumption } from "./resumption.ts";
-import { Run, type OnWinner } from "./run.ts";
+import { Run, type PromoteWinner } from "./run.ts";
 
 const LISTED = 100;
 
@@ -21,10 +21,10 @@ export class Experiments {
   readonly #all: ExperimentParts;
   readonly #queue: Queue;
   readonly #runs = new Map<string, Run>();
-  readonly #promote: OnWinner;
+  readonly #promote: PromoteWinner;
 
   /** `promote` brings a winner into reality. */
-  constructor(all: ExperimentParts, promote: OnWinner) {
+  constructor(all: ExperimentParts, promote: PromoteWinner) {
     this.#all = all;
     this.#promote = promote;
     this.#queue = new Queue(all.parts.user.parallel ?? parallelByMachine(availableParallelism(), totalmem()));

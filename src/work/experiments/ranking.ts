@@ -80,7 +80,7 @@ export function obstacle(attempt: Attempt, { ignoreExit }: Pick<RankingOptions, 
 
 /** What went wrong in a verdict that is not good. */
 export function failureOf({ checks, setup }: Verdict): string {
-  if (setup !== null) return `the setup \`${brief(setup.command)}\` ended with ${setup.exitCode}`;
+  if (setup !== null) return `the setup \`${shortLine(setup.command)}\` ended with ${setup.exitCode}`;
   const failed = checks.filter(({ passed }) => !passed);
   const [first] = failed;
   if (first === undefined) return "no check failed";
@@ -90,10 +90,10 @@ export function failureOf({ checks, setup }: Verdict): string {
     : first.cause === null
       ? `ended with ${first.exitCode}${tests}`
       : `ended by ${first.cause}`;
-  return `the check \`${brief(first.command)}\` ${how}${failed.length > 1 ? `, and ${failed.length - 1} more failed` : ""}`;
+  return `the check \`${shortLine(first.command)}\` ${how}${failed.length > 1 ? `, and ${failed.length - 1} more failed` : ""}`;
 }
 
-export function brief(line: string): string {
+export function shortLine(line: string): string {
   const [first = ""] = line.split("\n");
   return first.length > 60 ? `${first.slice(0, 57)}...` : first;
 }

@@ -4,7 +4,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Promotion } from "../../base/schema/promotion.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
-import { AttemptRun, type Ends, type ExperimentParts } from "./attempt.ts";
+import { AttemptRun, type ExperimentSignals, type ExperimentParts } from "./attempt.ts";
 import { Decision } from "./decision.ts";
 import { judging } from "./input.ts";
 import { Journal } from "./journal.ts";
@@ -17,7 +17,7 @@ import { Shared } from "./shared-folders.ts";
 const FINISHING = 1_000;
 
 /** Called with a winner that is to be promoted; answers with the promotion, also with one that waits for a person or has failed. */
-export type OnWinner = (row: ExperimentRow) => Promise<Pick<Promotion, "id" | "state" | "reason">>;
+export type PromoteWinner = (row: ExperimentRow) => Promise<Pick<Promotion, "id" | "state" | "reason">>;
 
 export const FINAL: ReadonlySet<string> = new Set(["done", "failed", "cancelled"]);
 
@@ -50,20 +50,20 @@ export class Run {
   readonly journal: Journal;
   readonly #all: ExperimentParts;
   readonly #queue: Queue;
-  readonly #onWinner: OnWinner;
+  readonly #onWinner: PromoteWinner;
   readonly #cancel = new AbortController();
   readonly #kill = new AbortController();
   #closed = false;
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(all: ExperimentParts, queue: Queue, onWinner: OnWinner, row: ExperimentRow) {
+  constructor(all: ExperimentParts, queue: Queue, onWinner: PromoteWinner, row: ExperimentRow) {
     this.#all = all;
     this.#queue = queue;
     this.#onWinner = onWinner;
     this.journal = new Journal(all.parts.store, all.parts.log, row);
   }
 
-  get #ends(): Ends {
+  get #ends(): ExperimentSignals {
     return { cancel: this.#cancel.signal, kill: this.#kill.signal };
   }
 

@@ -14,16 +14,16 @@ import { oneLine } from "./commit-message.ts";
 import { openPullRequest, type Forge } from "./forge.ts";
 import { judgingAt, type StageContext } from "./stage-run.ts";
 import type { RunInside } from "./keep-commits.ts";
-import { describeConflict, type Prepared } from "./plan.ts";
+import { describeConflict, type PreparedPlan } from "./plan.ts";
 import type { PromotionParts } from "./promotions.ts";
-import { push, type Pushed } from "./push.ts";
+import { push, type PushResult } from "./push.ts";
 import type { Origin } from "./source.ts";
 import type { PlannedStage } from "./stages.ts";
 
 type BranchInput = NonNullable<PromoteInput["branch"]>;
 type Environment = Readonly<Record<string, string>>;
 
-export interface Branched {
+export interface BranchOutcome {
   readonly row: PromotionRow;
   readonly checks: CheckResult[];
   readonly failure?: string;
@@ -51,10 +51,10 @@ export class Branching {
   async run(
     row: PromotionRow,
     source: Origin,
-    prepared: Prepared,
+    prepared: PreparedPlan,
     stage: PlannedStage,
     context: Pick<StageContext, "setup" | "setupIn" | "env">,
-  ): Promise<Branched> {
+  ): Promise<BranchOutcome> {
     const { apply } = stage;
     if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, context.env);
     const { parts, temporary } = this.#all;
@@ -62,7 +62,7 @@ export class Branching {
     return this.#make(row, source, { parent, prepared, judging: judgingAt(stage, context), env: context.env });
   }
 
-  async #make(row: PromotionRow, source: Origin, how: Making): Promise<Branched> {
+  async #make(row: PromotionRow, source: Origin, how: Making): Promise<BranchOutcome> {
     const asked = row.input?.branch ?? NOTHING_ASKED;
     const message = row.message ?? `Change of ${row.sandboxName ?? "a sandbox"}`;
     const { kind, ticket } = asked;
@@ -88,7 +88,7 @@ export class Branching {
     }
   }
 
-  async #publish(row: PromotionRow, request: BranchRequest, how: Making): Promise<Branched> {
+  async #publish(row: PromotionRow, request: BranchRequest, how: Making): Promise<BranchOutcome> {
     const prepared = await prepareBranch(request);
     try {
       if (prepared.outcome === "conflict") return await this.#conflict(row, prepared, how);
@@ -122,7 +122,7 @@ export class Branching {
   }
 
   /** The merged state, with its conflicts marked, in a sandbox where a person or an agent solves them. */
-  async #conflict(row: PromotionRow, { conflicts, changes, contents }: BranchConflict, { parent, env }: Making): Promise<Branched> {
+  async #conflict(row: PromotionRow, { conflicts, changes, contents }: BranchConflict, { parent, env }: Making): Promise<BranchOutcome> {
     const { sandboxes, verification } = this.#all;
     const { id, name } = await sandboxes.create({ project: row.project, env: { ...env }, labels: { role: "conflict", promotion: row.id } });
     try {
@@ -139,7 +139,7 @@ export class Branching {
     return { row: { ...row, plan }, checks: [], failure };
   }
 
-  async #push(row: PromotionRow, remote: string, env: Environment): Promise<Branched> {
+  async #push(row: PromotionRow, remote: string, env: Environment): Promise<BranchOutcome> {
     const { branch } = row;
     if (branch === null)
       throw new VivError("illegal_transition", "There is no branch to push.", { remedy: "Put a stage with `branch` before it." });
@@ -150,7 +150,7 @@ export class Branching {
     return { row: { ...pushed, branch: { ...pushed.branch, pullRequest: url } }, checks: [], note: `Offered at ${url}.` };
   }
 
-  async #pullRequest(row: PromotionRow, remote: string, repository: Pushed["repository"]): Promise<string> {
+  async #pullRequest(row: PromotionRow, remote: string, repository: PushResult["repository"]): Promise<string> {
     if (repository === undefined)
       throw new VivError("config_invalid", `The remote ${remote} is not on a forge.`, {
         remedy: "Pull requests need a remote of a forge such as GitHub.",
@@ -181,7 +181,7 @@ export class Branching {
 
 interface Making {
   readonly parent: string;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedPlan;
   readonly judging: Judging;
   readonly env: Environment;
 }

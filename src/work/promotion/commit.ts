@@ -7,7 +7,7 @@ import type { GitStore } from "../../machine/merge/store.ts";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import { filesOf, isSame, treeWith } from "./index-file.ts";
 import { withCommittedLineEnds } from "./line-ends.ts";
-import { locate, type Located } from "./located.ts";
+import { locate, type LocatedChange } from "./located-changes.ts";
 import { requirePlainPaths, requireUnfiltered, requireUnfilteredByUser } from "./refusals.ts";
 import type { Identity, ProjectGit } from "./project-git.ts";
 
@@ -42,7 +42,7 @@ export async function changeOnParent(store: GitStore, project: ProjectGit, prefi
   await requireUnfilteredByUser(project, prefix, seen);
   await treeWith(store, parent, []);
   await requireUnfiltered(store, seen);
-  const isEdited = ({ path, from }: Located): boolean => !isSame(files.get(path.toString("latin1")), from);
+  const isEdited = ({ path, from }: LocatedChange): boolean => !isSame(files.get(path.toString("latin1")), from);
   const other = await withCommittedLineEnds(store, contents, seen.filter(isEdited), files);
   const changes = [...seen.filter((change) => !isEdited(change)), ...other];
   const edited = other.filter(isEdited);
@@ -52,12 +52,12 @@ export async function changeOnParent(store: GitStore, project: ProjectGit, prefi
     await treeWith(store, tree, []);
     await requireUnfiltered(store, changes);
   }
-  const keys = (list: readonly Located[]): Set<string> => new Set(list.map(({ path }) => path.toString("latin1")));
+  const keys = (list: readonly LocatedChange[]): Set<string> => new Set(list.map(({ path }) => path.toString("latin1")));
   return { tree, paths: keys(changes), edited: keys(edited), files, conflicts };
 }
 
 /** The common base is the commit with the user's edits of exactly these paths; git then takes them out again. */
-async function merge(store: GitStore, parent: string, changes: readonly Located[], edited: readonly Located[]) {
+async function merge(store: GitStore, parent: string, changes: readonly LocatedChange[], edited: readonly LocatedChange[]) {
   const baseTree = await treeWith(
     store,
     parent,

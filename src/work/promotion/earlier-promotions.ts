@@ -10,7 +10,7 @@ import type { MergedChange } from "../../machine/merge/three-way.ts";
 import { comparedBase } from "../../sandbox/projects/bases.ts";
 import type { TwoSides } from "../refresh/refresh.ts";
 import type { Store } from "../../base/store/store.ts";
-import { bringIn } from "./located.ts";
+import { storeContents } from "./located-changes.ts";
 import type { Source } from "./plan.ts";
 import type { Records } from "./record.ts";
 
@@ -49,7 +49,7 @@ async function promotedBefore({ store, records, git }: Sources, { row, snapshot 
     const recorded = written || state === "undone" ? await records.load(id) : undefined;
     if (recorded === undefined) continue;
     const ids = recorded.own.flatMap(({ old, new: now }) => [old, now].flatMap((side) => side?.id ?? []));
-    await bringIn(git, [...new Set(ids)], recorded.contents);
+    await storeContents(git, [...new Set(ids)], recorded.contents);
     for (const change of recorded.own) {
       const key = change.path.toString("latin1");
       if (!bases.has(key)) bases.set(key, change);

@@ -5,7 +5,7 @@
 import { type Contents, withContents } from "../../machine/merge/contents.ts";
 import type { StoredFile } from "../../machine/merge/merge.ts";
 import type { GitStore } from "../../machine/merge/store.ts";
-import { type Located, storeEach } from "./located.ts";
+import { type LocatedChange, storeEach } from "./located-changes.ts";
 
 const MOST_BYTES = 16 * 1024 ** 2;
 const LINK = "120000";
@@ -14,15 +14,15 @@ const LINK = "120000";
 export async function withCommittedLineEnds(
   store: GitStore,
   contents: string,
-  edited: readonly Located[],
+  edited: readonly LocatedChange[],
   files: ReadonlyMap<string, StoredFile>,
-): Promise<Located[]> {
+): Promise<LocatedChange[]> {
   const ids = await withContents(contents, (held) => storeEach(store, turnedIn(edited, held), (id) => toLf(held.read(id))));
   return Promise.all(edited.map((change) => turn(store, change, ids, files)));
 }
 
 /** Contents of both sides of files that had CRLF throughout. */
-function turnedIn(edited: readonly Located[], contents: Contents): string[] {
+function turnedIn(edited: readonly LocatedChange[], contents: Contents): string[] {
   const turned = edited.flatMap(({ sides }) => {
     const both = [sides.old, sides.new].filter((side) => side !== null);
     const stays = sides.old === null || both.some(({ mode }) => mode === LINK) || !hasOnlyCrlf(contents, sides.old.id);
@@ -33,10 +33,10 @@ function turnedIn(edited: readonly Located[], contents: Contents): string[] {
 
 async function turn(
   store: GitStore,
-  change: Located,
+  change: LocatedChange,
   ids: ReadonlyMap<string, string>,
   files: ReadonlyMap<string, StoredFile>,
-): Promise<Located> {
+): Promise<LocatedChange> {
   const { path, from, to, sides } = change;
   const committed = files.get(path.toString("latin1"));
   const old = ids.get(sides.old?.id ?? "");

@@ -40,7 +40,7 @@ export interface Source {
   readonly keepsCommits?: boolean;
 }
 
-export interface Prepared {
+export interface PreparedPlan {
   readonly plan: PromotionPlan;
   /** What must change in reality. */
   readonly changes: readonly MergedChange[];
@@ -59,7 +59,7 @@ interface PlanParts {
 }
 
 /** `folder` is an empty one of ours; contents come to lie in it. */
-export async function prepare(all: PlanParts, source: Source, folder: string): Promise<Prepared> {
+export async function prepare(all: PlanParts, source: Source, folder: string): Promise<PreparedPlan> {
   const { parts, registry, records, temporary } = all;
   const { row } = source;
   const store = await GitStore.open(temporary, parts.backends.of(row));

@@ -19,12 +19,12 @@ import type { ExperimentRow, PromotionRow } from "../../base/store/rows.ts";
 import { Branching } from "./branching.ts";
 import { sinceEarlierPromotion } from "./earlier-promotions.ts";
 import { approvalOf, StageRun, type StageContext } from "./stage-run.ts";
-import { prepare, type Prepared } from "./plan.ts";
+import { prepare, type PreparedPlan } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
 import { asQuestion, targetOfQuestion } from "./questions.ts";
 import { Records } from "./record.ts";
 import { Recording } from "./recording.ts";
-import { asFound, newRow, shown } from "./rows.ts";
+import { originalInput, newRow, shown } from "./rows.ts";
 import { findSource, type Origin } from "./source.ts";
 import { plannedStages, targetOf, type PlannedStage } from "./stages.ts";
 import type { Transactions } from "./transaction.ts";
@@ -144,7 +144,7 @@ export class Promotions {
   async #sourceOf(row: PromotionRow, snapshot: string): Promise<Origin | undefined> {
     const { parts, sandboxes } = this.#all;
     try {
-      return await findSource(parts, sandboxes, asFound(row), snapshot);
+      return await findSource(parts, sandboxes, originalInput(row), snapshot);
     } catch (error) {
       if (!(error instanceof VivError) || error.code !== "not_found") throw error;
       if (row.written) return undefined;
@@ -182,7 +182,7 @@ export class Promotions {
       env,
       setup,
       setupIn: folders.setup,
-      known: ({ plan }: Prepared) => experiment !== null && sameChecks && !plan.moved,
+      known: ({ plan }: PreparedPlan) => experiment !== null && sameChecks && !plan.moved,
       plan: async () => {
         const prepared = await prepare({ ...this.#all, records: this.#records }, required(source), await this.#records.fresh(row.id));
         await this.#records.save(row.id, prepared);

@@ -19,7 +19,7 @@ export interface PushRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface Pushed {
+export interface PushResult {
   /** Where it went, without a login. */
   readonly address: string;
   /** What that is on a forge; undefined where it is none. */
@@ -41,7 +41,7 @@ const SETTINGS = [
 ];
 const LIMITED = { GIT_ALLOW_PROTOCOL: "https:http:ssh:file" };
 
-export async function push(request: PushRequest): Promise<Pushed> {
+export async function push(request: PushRequest): Promise<PushResult> {
   const { remote, branch } = request;
   await requireBranchName(branch);
   if (!isRemoteName(remote)) requireRemoteAddress(remote);
@@ -51,7 +51,7 @@ export async function push(request: PushRequest): Promise<Pushed> {
   return withTemporaryRepository(project, { branch, commit, remote }, (temporary) => pushFrom(request, project, temporary, commit));
 }
 
-async function pushFrom(request: PushRequest, project: ProjectGit, temporary: TemporaryRepository, commit: string): Promise<Pushed> {
+async function pushFrom(request: PushRequest, project: ProjectGit, temporary: TemporaryRepository, commit: string): Promise<PushResult> {
   const { remote, branch, timeoutMs = TIMEOUT_MS } = request;
   const address = await addressOf(project, temporary, remote);
   const ref = `refs/heads/${branch}`;

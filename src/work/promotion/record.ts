@@ -2,7 +2,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
-import type { Prepared } from "./plan.ts";
+import type { PreparedPlan } from "./plan.ts";
 
 interface Kept {
   readonly path: string;
@@ -32,7 +32,7 @@ export class Records {
     return folder;
   }
 
-  async save(id: string, { changes, own }: Pick<Prepared, "changes" | "own">): Promise<void> {
+  async save(id: string, { changes, own }: Pick<PreparedPlan, "changes" | "own">): Promise<void> {
     const file = join(this.#folder, id, "changes.json");
     const keep = (change: MergedChange): Kept => ({ path: change.path.toString("base64"), old: change.old, new: change.new });
     await writeFile(`${file}.new`, JSON.stringify({ changes: changes.map(keep), own: own.map(keep) }), { mode: 0o600 });

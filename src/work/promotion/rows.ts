@@ -63,7 +63,7 @@ export function newUndo(written: PromotionRow): PromotionRow {
   };
 }
 
-export function asFound(row: PromotionRow): Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include" | "branch"> {
+export function originalInput(row: PromotionRow): Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include" | "branch"> {
   const { only, include, branch } = row.input ?? {};
   const from = row.experiment === null ? { sandbox: row.sandbox ?? "" } : { experiment: row.experiment };
   return {

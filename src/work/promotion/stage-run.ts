@@ -7,7 +7,7 @@ import type { PromotionPlan, StageResult } from "../../base/schema/promotion.ts"
 import type { PromotionRow } from "../../base/store/rows.ts";
 import { runOutside } from "./outside.ts";
 import { keptSentence } from "./kept-edits.ts";
-import type { Prepared } from "./plan.ts";
+import type { PreparedPlan } from "./plan.ts";
 import type { PlannedStage } from "./stages.ts";
 import type { LateEdit } from "./transaction.ts";
 import { lateConflicts, type Writing } from "./writing.ts";
@@ -29,15 +29,15 @@ export interface StageContext {
   /** Where the setup runs; in the project's folder if undefined. */
   readonly setupIn: string | undefined;
   /** Hash of a plan that was verified before, by an experiment with the same checks. */
-  readonly known: (prepared: Prepared) => boolean;
+  readonly known: (prepared: PreparedPlan) => boolean;
   readonly env: Readonly<Record<string, string>>;
   /** Why lines of the config may not run on this machine now; undefined if they may. */
   readonly distrust: () => Promise<string | undefined>;
   /** Plans anew, into the promotion's own folder. */
-  readonly plan: () => Promise<Prepared>;
+  readonly plan: () => Promise<PreparedPlan>;
   /** The way back of what was written, as an undo of its own. */
   readonly takeBack: (row: PromotionRow, reason: string) => Promise<{ readonly undone: boolean; readonly said: string }>;
-  readonly branch: (row: PromotionRow, prepared: Prepared, stage: PlannedStage) => Promise<Applied>;
+  readonly branch: (row: PromotionRow, prepared: PreparedPlan, stage: PlannedStage) => Promise<Applied>;
   readonly save: (
     row: PromotionRow,
     event: "promotion.planned" | "promotion.waiting" | "promotion.stage" | "promotion.applied" | "promotion.failed",
@@ -96,7 +96,7 @@ export class StageRun {
 
   async #attempt(start: PromotionRow, context: StageContext): Promise<PromotionRow> {
     let row = start;
-    let prepared: Prepared | undefined;
+    let prepared: PreparedPlan | undefined;
     if (!isWritten(row, context)) {
       prepared = await context.plan();
       row = { ...row, plan: prepared.plan };
@@ -129,7 +129,7 @@ export class StageRun {
     row: PromotionRow,
     index: number,
     stage: PlannedStage,
-    prepared: Prepared | undefined,
+    prepared: PreparedPlan | undefined,
     context: StageContext,
   ): Promise<[PromotionRow, boolean]> {
     let now = withStage(row, index, { state: "running", reason: null, checks: [] });
@@ -152,7 +152,7 @@ export class StageRun {
     return [await this.#backFrom(now, index, stage, context, failure), false];
   }
 
-  async #apply(row: PromotionRow, stage: PlannedStage, prepared: Prepared | undefined, context: StageContext): Promise<Applied> {
+  async #apply(row: PromotionRow, stage: PlannedStage, prepared: PreparedPlan | undefined, context: StageContext): Promise<Applied> {
     const { apply } = stage;
     if (apply === null || apply === "none") return { row, checks: [] };
     if (typeof apply === "object" && "run" in apply) {
@@ -171,7 +171,7 @@ export class StageRun {
     return context.branch(row, prepared, stage);
   }
 
-  async #verify(row: PromotionRow, stage: PlannedStage, prepared: Prepared, context: StageContext): Promise<Applied> {
+  async #verify(row: PromotionRow, stage: PlannedStage, prepared: PreparedPlan, context: StageContext): Promise<Applied> {
     const verified = { ...row, verified: prepared.plan.hash };
     if (stage.checks.length === 0) return { row: verified, checks: [], note: "There are no checks." };
     if (context.known(prepared)) return { row: verified, checks: [], note: "The experiment verified exactly this." };

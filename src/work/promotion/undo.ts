@@ -11,7 +11,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { GitMode } from "../../machine/volumes/gather.ts";
 
-export function turned(changes: readonly MergedChange[]): MergedChange[] {
+export function reversed(changes: readonly MergedChange[]): MergedChange[] {
   return changes.map(({ path, old, new: now }) => ({ path, old: now, new: old }));
 }
 

@@ -8,7 +8,7 @@ import type { PromotionRow } from "../../base/store/rows.ts";
 import { describeConflict } from "./plan.ts";
 import type { Recorded, Records } from "./record.ts";
 import type { EarlierFiles, LateEdit, Transactions } from "./transaction.ts";
-import { mergeBack, turned } from "./undo.ts";
+import { mergeBack, reversed } from "./undo.ts";
 
 interface WayBack {
   readonly changes: readonly MergedChange[];
@@ -58,7 +58,7 @@ export class Writing {
     if (recorded === undefined)
       throw new VivError("not_found", `What ${written.id} replaced is no longer kept.`, { remedy: "Take it back by hand, or with git." });
     const restore = await this.#transactions.before(written.id);
-    let way: WayBack = { changes: turned(recorded.changes), conflicts: [] };
+    let way: WayBack = { changes: reversed(recorded.changes), conflicts: [] };
     const touched = new Set<string>();
     for (let tries = 0; tries < TRIES; tries += 1) {
       if (way.conflicts.length > 0) return { changes: [], conflicts: [...way.conflicts] };
@@ -76,7 +76,7 @@ export class Writing {
   async #around(project: string, { changes, contents }: Recorded, touched: ReadonlySet<string>): Promise<WayBack> {
     const isTouched = ({ path }: MergedChange): boolean => touched.has(path.toString("latin1"));
     const merged = await mergeBack(this.#temporary, project, changes.filter(isTouched), contents);
-    const rest = turned(changes.filter((change) => !isTouched(change)));
+    const rest = reversed(changes.filter((change) => !isTouched(change)));
     return { changes: [...rest, ...merged.changes], conflicts: merged.conflicts.map(describeConflict) };
   }
 

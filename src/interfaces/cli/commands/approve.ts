@@ -2,7 +2,7 @@ import type { Promotion } from "../../../base/schema/promotion.ts";
 import { approverToken } from "../approver.ts";
 import { command } from "../command.ts";
 import { definedOnly } from "../defined-only.ts";
-import { carryOut, promotionExit } from "../promote-run.ts";
+import { runPromotion, promotionExit } from "../promote-run.ts";
 import { printSettled } from "../promotion-view.ts";
 import { findQuestion, shortId } from "../references.ts";
 import { cleanPath } from "../text.ts";
@@ -30,7 +30,7 @@ export default command({
       if (options.always) throw usageError("A promotion is approved as it is, and no other with it.", "Leave --always out.");
       const call = (): Promise<Promotion> =>
         client.call("continuePromotion", { promotion: approval, approve: true, approver, env: definedOnly(env) });
-      const promotion = await carryOut({ client, screen, env }, call, ({ id }) => id === approval);
+      const promotion = await runPromotion({ client, screen, env }, call, ({ id }) => id === approval);
       if (json) screen.json(promotion);
       else printSettled(screen, promotion);
       return promotionExit(promotion);

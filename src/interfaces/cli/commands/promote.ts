@@ -4,7 +4,7 @@ import type { InputOf } from "../../../base/schema/contracts.ts";
 import type { Promotion } from "../../../base/schema/promotion.ts";
 import { approverToken } from "../approver.ts";
 import { command, type Invocation, type OptionDeclarations } from "../command.ts";
-import { carryOut, promotionExit } from "../promote-run.ts";
+import { runPromotion, promotionExit } from "../promote-run.ts";
 import { printPlan, printSettled } from "../promotion-view.ts";
 import { findSource, type Source } from "../references.ts";
 import { isWithin } from "../within.ts";
@@ -161,7 +161,7 @@ async function run(invocation: Invocation<typeof options>): Promise<number> {
       : async () => server.call("promote", { ...promoteInput(source, chosen, env), ...(await folder(server, source, chosen, cwd)) });
   const isOurs = ({ id, sandbox, sandboxName, experiment }: Promotion): boolean =>
     [id, sandbox, sandboxName, experiment].includes(source.id);
-  const promotion = await carryOut({ client: server, screen, env }, call, isOurs).catch((error: unknown) => {
+  const promotion = await runPromotion({ client: server, screen, env }, call, isOurs).catch((error: unknown) => {
     throw explained(error);
   });
   if (json) screen.json(promotion);

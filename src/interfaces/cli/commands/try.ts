@@ -4,7 +4,7 @@ import { shortId } from "../references.ts";
 import { TRY_OPTIONS, tryInput } from "../try-input.ts";
 import { usageError } from "../values.ts";
 import { askWinner, CANCELLED, exitCode, heading, Interrupts, report, reportChoice, runToEnd, type Watching } from "../watch-experiment.ts";
-import { promotionExit, settle } from "../promote-run.ts";
+import { promotionExit, waitForPromotion } from "../promote-run.ts";
 import { printSettled } from "../promotion-view.ts";
 
 const NOT_PROMOTED = 1;
@@ -35,7 +35,7 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
     const asking = ended.state === "choosing" && canAsk && !interrupts.happened;
     if (!json) await report(around, ended);
     const experiment = asking ? await choose(around, ended) : ended;
-    const promotion = experiment.promotion === null ? undefined : await settle(around, experiment.promotion);
+    const promotion = experiment.promotion === null ? undefined : await waitForPromotion(around, experiment.promotion);
     if (json) screen.json(experiment);
     else if (promotion !== undefined) printSettled(screen, promotion);
     if (interrupts.happened) return CANCELLED;

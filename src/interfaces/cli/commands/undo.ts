@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { command } from "../command.ts";
-import { carryOut, promotionExit } from "../promote-run.ts";
+import { runPromotion, promotionExit } from "../promote-run.ts";
 import { printSettled } from "../promotion-view.ts";
 import { findId } from "../references.ts";
 
@@ -20,7 +20,7 @@ export default command({
     const promotion = text === undefined ? undefined : await findId(server, "promotion", text);
     const project = resolve(cwd, options.project ?? ".");
     const input = promotion === undefined ? { project } : { promotion };
-    const undone = await carryOut(
+    const undone = await runPromotion(
       { client: server, screen, env },
       () => server.call("undoPromotion", input),
       ({ kind, undoes }) => kind === "undo" && (promotion === undefined || undoes === promotion),

@@ -11,16 +11,16 @@ export interface FoundLink {
   readonly target: string;
 }
 
-export interface Packed {
+export interface PackedArchive {
   readonly archive: Readable;
   /** Filled while the archive is read. */
   readonly links: FoundLink[];
   readonly skipped: Skipped[];
 }
 
-export function packFolder(folder: string): Packed {
+export function packFolder(folder: string): PackedArchive {
   const { readable, controller } = createTarPacker();
-  const packed: Packed = { archive: Readable.fromWeb(readable as Parameters<typeof Readable.fromWeb>[0]), links: [], skipped: [] };
+  const packed: PackedArchive = { archive: Readable.fromWeb(readable as Parameters<typeof Readable.fromWeb>[0]), links: [], skipped: [] };
   packBelow(folder, "", controller, packed).then(
     () => controller.finalize(),
     (error: unknown) => controller.error(error),
@@ -28,7 +28,7 @@ export function packFolder(folder: string): Packed {
   return packed;
 }
 
-async function packBelow(root: string, below: string, controller: TarPackController, packed: Packed): Promise<void> {
+async function packBelow(root: string, below: string, controller: TarPackController, packed: PackedArchive): Promise<void> {
   for (const name of await readdir(join(root, below))) {
     const path = below === "" ? name : `${below}/${name}`;
     const full = join(root, path);

@@ -2,7 +2,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { CaptureReport } from "../../../base/schema/sandbox.ts";
-import type { Copied } from "../../volumes/folder/trees.ts";
+import type { CopyReport } from "../../volumes/folder/trees.ts";
 import type { CaptureRequest } from "../capture.ts";
 
 const UNWALLED =
@@ -10,7 +10,7 @@ const UNWALLED =
 
 const MOST_NAMED = 10;
 
-export function makeReport(request: CaptureRequest, copied: Copied): CaptureReport {
+export function makeReport(request: CaptureRequest, copied: CopyReport): CaptureReport {
   return {
     files: copied.files,
     bytes: copied.bytes,
@@ -23,7 +23,7 @@ export function makeReport(request: CaptureRequest, copied: Copied): CaptureRepo
   };
 }
 
-function notes(request: CaptureRequest, copied: Copied): string[] {
+function notes(request: CaptureRequest, copied: CopyReport): string[] {
   const { path, live, data } = request;
   const linked = lstatSync(join(path, ".git"), { throwIfNoEntry: false })?.isDirectory() === false;
   return [

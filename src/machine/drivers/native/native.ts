@@ -12,7 +12,7 @@ import { LIMITS } from "../../../base/schema/limits.ts";
 import { GATEWAY_PORT, GATEWAY_SOCKET } from "../../../base/schema/gateway.ts";
 import { PROXY_PORT, PROXY_SOCKET } from "../../../base/schema/network.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
-import type { CommandLog, Driver, DriverCapabilities, Hiding, LaunchRequest, Walls } from "../drivers.ts";
+import type { CommandLog, Driver, DriverCapabilities, MaskRequest, LaunchRequest, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { withTimeout } from "../../../base/host/with-timeout.ts";
 import { CellClient } from "./cell-client.ts";
@@ -29,7 +29,7 @@ import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
 export interface Masks {
-  layer(request: Hiding): Promise<Layer>;
+  layer(request: MaskRequest): Promise<Layer>;
   /** Removes layers that no sandbox has mounted; the names are those of the ones that are. */
   sweep(mounted: ReadonlySet<string>): Promise<void>;
   /** The folder of the layer that shows shared folders below the project, which is `place` in it. */
@@ -103,7 +103,7 @@ export class NativeDriver implements Driver {
     }
   }
 
-  #mask({ home, project, mask, expose }: Hiding): Promise<Layer> {
+  #mask({ home, project, mask, expose }: MaskRequest): Promise<Layer> {
     return this.#options.masks.layer({ home, project, mask, expose });
   }
 
@@ -317,12 +317,12 @@ export class NativeDriver implements Driver {
     return this.#runFolder(sandbox);
   }
 
-  async masked(hiding: Hiding): Promise<string[]> {
+  async masked(hiding: MaskRequest): Promise<string[]> {
     const layer = await this.#mask(hiding);
     return layer.masked.filter((path) => isThere(path));
   }
 
-  async hidesAsNow(sandbox: string, hiding: Hiding): Promise<boolean> {
+  async hidesAsNow(sandbox: string, hiding: MaskRequest): Promise<boolean> {
     return basename((await this.#mask(hiding)).path) === readFileSync(this.#maskFile(sandbox), "utf8");
   }
 

@@ -16,9 +16,9 @@ import {
   PROJECT_SLOT,
   liveSides,
   systemParts,
-  type Between,
+  type BaseSteps,
   type LiveSlot,
-  type Sides,
+  type FolderSides,
   type SystemPart,
   type Tip,
   type VolumeCapabilities,
@@ -118,7 +118,7 @@ export class BtrfsVolumes implements Volumes {
     return { folder, layers: [] };
   }
 
-  live(of: VolumeOrSnapshot, folder: LiveSlot): Sides {
+  live(of: VolumeOrSnapshot, folder: LiveSlot): FolderSides {
     return liveSides(this.#folders.pathOf(of), folder);
   }
 
@@ -126,7 +126,7 @@ export class BtrfsVolumes implements Volumes {
     return systemParts(this.#folders.pathOf(of));
   }
 
-  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
+  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<FolderSides> {
     const folder = this.#folders.pathOf(of);
     const shared = slot === PROJECT_SLOT ? readShared(folder) : undefined;
     return {
@@ -137,7 +137,7 @@ export class BtrfsVolumes implements Volumes {
     };
   }
 
-  async between(from: string, to: string, slot: number): Promise<Between> {
+  async between(from: string, to: string, slot: number): Promise<BaseSteps> {
     const [old, now] = [from, to].map((base) => join(this.#folders.path("base", base), "roots", String(slot))) as [string, string];
     return { back: [], forth: from === to ? [] : [{ old: [old], new: now, overlay: false }] };
   }

@@ -2,7 +2,7 @@
 import { constants, type Stats } from "node:fs";
 import { open, readdir, readlink } from "node:fs/promises";
 import { VivError } from "../../../base/schema/errors.ts";
-import { eachOf, isGone, sameStatus, statusOf, within } from "./trees.ts";
+import { forEachConcurrently, isGone, sameStatus, statusOf, within } from "./trees.ts";
 
 export interface Difference {
   /** Below the roots. */
@@ -55,7 +55,7 @@ class Comparison {
       for (const name of there ? await this.#names(within(root, path)) : []) names.set(name.toString("latin1"), name);
     }
     const folders: { path: Buffer; was: boolean; is: boolean }[] = [];
-    await eachOf([...names.values()], async (name) => {
+    await forEachConcurrently([...names.values()], async (name) => {
       const below = within(path, name);
       if (this.#options.leaveOut?.(below, name) === true) return;
       const old = was ? await this.#status(this.#before, below) : undefined;

@@ -22,7 +22,7 @@ export interface CopyOptions {
   readonly since?: number;
 }
 
-export interface Copied {
+export interface CopyReport {
   files: number;
   bytes: number;
   /** Files that were copied and not linked from an earlier copy. */
@@ -61,7 +61,7 @@ export async function statusOf(path: Buffer | string): Promise<Stats | undefined
 }
 
 /** Does work on every item, a few at once. */
-export async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+export async function forEachConcurrently<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   let next = 0;
   const lane = async (): Promise<void> => {
     for (let item = items[next++]; item !== undefined; item = items[next++]) await work(item);
@@ -70,7 +70,7 @@ export async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<
 }
 
 /** Copies a folder to a place where nothing is yet: by reflink where the file system can, modes and times kept. */
-export async function copyTree(from: string, to: string, options: CopyOptions = {}): Promise<Copied> {
+export async function copyTree(from: string, to: string, options: CopyOptions = {}): Promise<CopyReport> {
   const copy = new Copy(options);
   try {
     await copy.folder(Buffer.from(from), Buffer.from(to), Buffer.alloc(0), await lstat(from));
@@ -83,7 +83,7 @@ export async function copyTree(from: string, to: string, options: CopyOptions = 
 }
 
 class Copy {
-  readonly copied: Copied = { files: 0, bytes: 0, fresh: 0, special: 0, unreadable: [] };
+  readonly copied: CopyReport = { files: 0, bytes: 0, fresh: 0, special: 0, unreadable: [] };
   readonly #options: CopyOptions;
   readonly #reuse: Buffer | undefined;
 
@@ -108,7 +108,7 @@ class Copy {
     if (names === undefined) return;
     await mkdir(to, { mode: 0o700 });
     const folders: { name: Buffer; status: Stats }[] = [];
-    await eachOf(names, async (name) => {
+    await forEachConcurrently(names, async (name) => {
       const below = within(path, name);
       if (this.#options.skip?.has(below.toString()) === true) return;
       const found = await this.#reading(from, below, status, () => statusOf(within(from, name)));

@@ -10,7 +10,17 @@ import { VivError } from "../../../base/schema/errors.ts";
 import { damaged } from "../damage.ts";
 import { VolumeFolders } from "../volume-folders.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
-import type { Between, Sides, SystemPart, Tip, VolumeKeep, VolumeOrSnapshot, VolumePaths, Volumes, VolumeSource } from "../volumes.ts";
+import type {
+  BaseSteps,
+  FolderSides,
+  SystemPart,
+  Tip,
+  VolumeKeep,
+  VolumeOrSnapshot,
+  VolumePaths,
+  Volumes,
+  VolumeSource,
+} from "../volumes.ts";
 import { compareTrees } from "./compare.ts";
 import { copyTree, removeTree } from "./trees.ts";
 
@@ -98,7 +108,7 @@ export class FolderVolumes implements Volumes {
     return { folder, layers: [] };
   }
 
-  live(): Sides {
+  live(): FolderSides {
     throw new VivError("unsupported", "A sandbox without walls shares nothing live.");
   }
 
@@ -106,7 +116,7 @@ export class FolderVolumes implements Volumes {
     throw new VivError("unsupported", "A sandbox without walls has no system of its own.");
   }
 
-  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
+  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<FolderSides> {
     const folder = this.#folders.pathOf(of);
     return {
       old: [join(this.#folders.path("base", base), "roots", String(slot))],
@@ -115,7 +125,7 @@ export class FolderVolumes implements Volumes {
     };
   }
 
-  async between(from: string, to: string, slot: number): Promise<Between> {
+  async between(from: string, to: string, slot: number): Promise<BaseSteps> {
     const [old, now] = [from, to].map((base) => join(this.#folders.path("base", base), "roots", String(slot))) as [string, string];
     return { back: [], forth: from === to ? [] : [{ old: [old], new: now, overlay: false }] };
   }

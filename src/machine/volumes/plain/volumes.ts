@@ -17,9 +17,9 @@ import {
   LIVE_SLOTS,
   liveSides,
   systemParts,
-  type Between,
+  type BaseSteps,
   type LiveSlot,
-  type Sides,
+  type FolderSides,
   type SystemPart,
   type Tip,
   type VolumeKeep,
@@ -133,7 +133,7 @@ export class PlainVolumes implements Volumes {
     return { folder, layers: (await readLayers(folder)).map((layer) => this.#folders.path("base", layer)) };
   }
 
-  live(of: VolumeOrSnapshot, folder: LiveSlot): Sides {
+  live(of: VolumeOrSnapshot, folder: LiveSlot): FolderSides {
     return liveSides(this.#folders.pathOf(of), folder);
   }
 
@@ -141,7 +141,7 @@ export class PlainVolumes implements Volumes {
     return systemParts(this.#folders.pathOf(of));
   }
 
-  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<Sides> {
+  async sides(of: VolumeOrSnapshot, base: string, slot: number): Promise<FolderSides> {
     const folder = this.#folders.pathOf(of);
     const layers = await readLayers(folder);
     const [own = base] = layers;
@@ -156,7 +156,7 @@ export class PlainVolumes implements Volumes {
   }
 
   /** Down the layers that only the first has, up those that only the second has. */
-  async between(from: string, to: string, slot: number): Promise<Between> {
+  async between(from: string, to: string, slot: number): Promise<BaseSteps> {
     const [old, now] = await Promise.all([from, to].map((base) => readLayers(this.#folders.path("base", base))));
     let common = 0;
     while (old?.at(-1 - common) !== undefined && old.at(-1 - common) === now?.at(-1 - common)) common += 1;
@@ -164,7 +164,7 @@ export class PlainVolumes implements Volumes {
   }
 
   /** Each layer over those below it, topmost first, down to the common ones. */
-  #steps(layers: readonly string[], common: number, slot: number): Sides[] {
+  #steps(layers: readonly string[], common: number, slot: number): FolderSides[] {
     const folders = this.#layerFolders(layers, slot);
     return folders
       .slice(0, folders.length - common)

@@ -3,7 +3,7 @@ import type { CellHost } from "../../base/host/cell-host.ts";
 import { joinParts, PART } from "../../base/host/frames.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
-export interface Wanted {
+export interface WantedFile {
   /** Below the tree's root. */
   readonly path: string;
   /** A new file of ours. */
@@ -11,12 +11,12 @@ export interface Wanted {
 }
 
 /** Copies regular files, never through a link. Answers with the paths that were: not what is no file, or larger than text is. */
-export type TakeOut = (root: string, files: readonly Wanted[]) => Promise<ReadonlySet<string>>;
+export type CopyFilesOut = (root: string, files: readonly WantedFile[]) => Promise<ReadonlySet<string>>;
 
 /** Bytes of paths in one request; all of them must fit into half a frame of the reply. */
 const MOST_BYTES = 256 * 1024;
 
-export function takeOutWith(host: CellHost): TakeOut {
+export function takeOutWith(host: CellHost): CopyFilesOut {
   return async (root, files) => {
     const taken = new Set<string>();
     for (const batch of batches(files)) {
@@ -33,8 +33,8 @@ export function takeOutWith(host: CellHost): TakeOut {
 }
 
 /** What a request can carry each. A name that the protocol has no way to say counts as no file. */
-function batches(files: readonly Wanted[]): Wanted[][] {
-  const all: Wanted[][] = [];
+function batches(files: readonly WantedFile[]): WantedFile[][] {
+  const all: WantedFile[][] = [];
   let room = 0;
   for (const file of files) {
     if (file.path.includes(PART)) continue;

@@ -6,15 +6,20 @@ import type { GitStore } from "../../machine/merge/store.ts";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import type { PathChange } from "./index-file.ts";
 
-export interface Located extends PathChange {
+export interface LocatedChange extends PathChange {
   readonly from: StoredFile | null;
   /** As it came, with ids by which its contents are found. */
   readonly sides: MergedChange;
 }
 
-export async function locate(store: GitStore, prefix: Buffer, changes: readonly MergedChange[], contents: string): Promise<Located[]> {
+export async function locate(
+  store: GitStore,
+  prefix: Buffer,
+  changes: readonly MergedChange[],
+  contents: string,
+): Promise<LocatedChange[]> {
   const all = changes.flatMap((change) => [change.old, change.new].filter((side) => side !== null));
-  const ids = await bringIn(store, [...new Set(all.map(({ id }) => id))], contents);
+  const ids = await storeContents(store, [...new Set(all.map(({ id }) => id))], contents);
   const stored = (side: StoredFile | null): StoredFile | null =>
     side === null ? null : { mode: side.mode, id: ids.get(side.id) ?? side.id };
   return changes.map((sides) => ({
@@ -26,7 +31,7 @@ export async function locate(store: GitStore, prefix: Buffer, changes: readonly 
 }
 
 /** Contents as objects of the store, byte for byte. A file that is not kept was not edited: the commit has it. */
-export async function bringIn(store: GitStore, ids: readonly string[], folder: string): Promise<Map<string, string>> {
+export async function storeContents(store: GitStore, ids: readonly string[], folder: string): Promise<Map<string, string>> {
   return withContents(folder, async (contents) => {
     const there = ids.filter((id) => contents.has(id));
     return storeEach(store, there, (id) => contents.read(id));

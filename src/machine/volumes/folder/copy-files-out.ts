@@ -4,10 +4,10 @@ import { open, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { LIMITS } from "../../../base/schema/limits.ts";
-import type { TakeOut } from "../take-out.ts";
+import type { CopyFilesOut } from "../copy-files-out.ts";
 import { isGone } from "./trees.ts";
 
-export const takeOutOfCopy: TakeOut = async (root, files) => {
+export const takeOutOfCopy: CopyFilesOut = async (root, files) => {
   const taken = new Set<string>();
   for (const { path, target } of files) if (await copyOut(root, path, target)) taken.add(path);
   return taken;

@@ -11,7 +11,7 @@ interface Hold {
   timer: NodeJS.Timeout | undefined;
 }
 
-export class Holds {
+export class CallerSandboxes {
   readonly #log: Parts["log"];
   readonly #remove: (id: string) => Promise<void>;
   readonly #holds = new Map<string, Hold>();

@@ -98,7 +98,7 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** How a command of another tool is said here. */
-export function habit(command: string): string | undefined {
+export function adviceFor(command: string): string | undefined {
   return Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
 }
 
@@ -108,6 +108,6 @@ export function optionHabit(command: string, option: string): string | undefined
   return known !== undefined && Object.hasOwn(known, option) ? known[option] : undefined;
 }
 
-export function allHabits(): string[] {
+export function foreignCommands(): string[] {
   return [...Object.values(COMMANDS), ...Object.values(OPTIONS).flatMap((options) => Object.values(options))];
 }
