@@ -8,6 +8,8 @@ import type { LiveSandbox } from "./shared/live.ts";
 import type { Parts } from "./shared/parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
+type ReaperParts = Pick<Parts, "store" | "backends" | "log" | "locks" | "live">;
+
 /** How often to look; more often while a sandbox has a short idle limit. */
 const USUAL_MS = 5_000;
 const SHORTEST_MS = 1_000;
@@ -16,12 +18,12 @@ const SHORTEST_MS = 1_000;
 const WORK_SHARE = 0.02;
 
 export class Reaper {
-  readonly #parts: Parts;
+  readonly #parts: ReaperParts;
   readonly #sandboxes: Sandboxes;
   #lookedAt = performance.now();
   #shortestIdle = Number.POSITIVE_INFINITY;
 
-  constructor(parts: Parts, sandboxes: Sandboxes) {
+  constructor(parts: ReaperParts, sandboxes: Sandboxes) {
     this.#parts = parts;
     this.#sandboxes = sandboxes;
   }

@@ -11,18 +11,20 @@ import type { Registry } from "./shared/registry.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import { isFinal } from "./shared/state.ts";
 
+type RecoveryParts = Pick<Parts, "store" | "backends" | "log" | "restoration" | "locks" | "live">;
+
 const FOREIGN =
   "It was launched by another version of viv, which this one can't speak with: its processes go on, but nothing new can be run in it. " +
   "It can be snapshotted, forked, rolled back, stopped and removed; a fork and a rollback start processes of this version.";
 
 export class Recovery {
-  readonly #parts: Parts;
+  readonly #parts: RecoveryParts;
   readonly #sandboxes: Sandboxes;
   readonly #registry: Registry;
 
   #retryMs: number = LIMITS.retryEveryMs;
 
-  constructor(parts: Parts, sandboxes: Sandboxes, registry: Registry) {
+  constructor(parts: RecoveryParts, sandboxes: Sandboxes, registry: Registry) {
     this.#parts = parts;
     this.#registry = registry;
     this.#sandboxes = sandboxes;

@@ -4,14 +4,16 @@ import type { Parts } from "./shared/parts.ts";
 import type { Backend } from "../machine/backends.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
+type StorageReopeningParts = Pick<Parts, "store" | "backends" | "log" | "locks" | "live">;
+
 const REASON =
   "The disk under the storage of sandboxes was full or failed, and the storage stopped; its files as they were before are kept and can be forked.";
 
 export class StorageReopening {
-  readonly #parts: Parts;
+  readonly #parts: StorageReopeningParts;
   readonly #sandboxes: Sandboxes;
 
-  constructor(parts: Parts, sandboxes: Sandboxes) {
+  constructor(parts: StorageReopeningParts, sandboxes: Sandboxes) {
     this.#parts = parts;
     this.#sandboxes = sandboxes;
   }

@@ -3,7 +3,7 @@ import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Answer, Call } from "./call.ts";
 
-export async function about({ store }: Parts, { row }: Call<"describeSelf">): Answer<"describeSelf"> {
+export async function about({ store }: Pick<Parts, "store">, { row }: Call<"describeSelf">): Answer<"describeSelf"> {
   const { id, name, project, limits, createdAt, idleMs } = row;
   const others = (await store.sandboxes.list()).filter((other) => areSiblings(row, other));
   const siblings = others.map((other) => ({ id: other.id, name: other.name }));

@@ -12,19 +12,21 @@ import type { Limits } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Answer, Call } from "./call.ts";
 
+type ResourcesParts = Pick<Parts, "store" | "user" | "state" | "log">;
+
 type Wish = Pick<Limits, "cpus" | "memoryBytes">;
 
 const TARGET = /^([\d.]+) cpus, (\d+) bytes of memory$/;
 
 export class Resources {
-  readonly #parts: Parts;
+  readonly #parts: ResourcesParts;
   readonly #sandboxes: Sandboxes;
   readonly #approvals: Approvals;
   readonly #audit: Audit;
   readonly #watched = new Set<string>();
   readonly #closing = new AbortController();
 
-  constructor(all: { parts: Parts; sandboxes: Sandboxes; approvals: Approvals; audit: Audit }) {
+  constructor(all: { parts: ResourcesParts; sandboxes: Sandboxes; approvals: Approvals; audit: Audit }) {
     this.#parts = all.parts;
     this.#sandboxes = all.sandboxes;
     this.#approvals = all.approvals;

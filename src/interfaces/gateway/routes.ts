@@ -30,7 +30,7 @@ import { Rates } from "./rates.ts";
 import { Resources } from "./resources.ts";
 
 export interface GatewayParts {
-  readonly parts: Parts;
+  readonly parts: Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "live">;
   readonly sandboxes: Sandboxes;
   readonly audit: Audit;
   readonly approvals: Approvals;

@@ -16,8 +16,10 @@ import { VivError } from "../../base/schema/errors.ts";
 import { networkRules, type ClosedRegistry } from "../../base/schema/network.ts";
 import type { Handlers } from "./operations.ts";
 
+type OwnNetworkParts = Pick<Parts, "store" | "user" | "home" | "state" | "privateHosts">;
+
 interface NetworkParts {
-  readonly parts: Parts;
+  readonly parts: OwnNetworkParts;
   readonly sandboxes: Sandboxes;
   readonly approvals: Approvals;
 }
@@ -37,7 +39,7 @@ export function networkHandlers({ parts, sandboxes, approvals }: NetworkParts): 
 
 /** By the rules that a sandbox would have that is created now. */
 async function closed(
-  { store, state, home: own, user, privateHosts }: Parts,
+  { store, state, home: own, user, privateHosts }: OwnNetworkParts,
   { project: path, home, network }: ParsedOf<"closedRegistries">,
   resolve: Resolve,
 ): Promise<ClosedRegistry[]> {
@@ -51,7 +53,7 @@ async function closed(
 
 /** A question that is answered at once: it is recorded, listed and taken back like one that a sandbox put. */
 async function allowPrivate(
-  { privateHosts, state }: Parts,
+  { privateHosts, state }: OwnNetworkParts,
   approvals: Approvals,
   { project: path, host, port, approver }: ParsedOf<"allowPrivate">,
 ): ReturnType<Handlers["allowPrivate"]> {

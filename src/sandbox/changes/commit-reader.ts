@@ -66,7 +66,12 @@ export interface RepositoryState {
 }
 
 /** How the repository of a frozen state stands to the base it came from. */
-export async function repositoryState(parts: Parts, row: SandboxRow, snapshot: string, temporary: string): Promise<RepositoryState> {
+export async function repositoryState(
+  parts: Pick<Parts, "backends">,
+  row: SandboxRow,
+  snapshot: string,
+  temporary: string,
+): Promise<RepositoryState> {
   const backend = parts.backends.of(row);
   const compared = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
   // A refresh leaves the repository inside as it was: it is compared with the one it came from.

@@ -11,7 +11,7 @@ import type { Parts } from "../shared/parts.ts";
 import { outerRules } from "./outer-ignore-rules.ts";
 
 export async function promotableOf(
-  parts: Parts,
+  parts: Pick<Parts, "backends">,
   row: Pick<SandboxRow, "driver" | "base" | "refreshedTo" | "project">,
   snapshot: string,
   store: GitStore,
@@ -23,7 +23,11 @@ export async function promotableOf(
 }
 
 /** What sorts the change of a sandbox, whatever state of it is compared. */
-export function sortingOf(parts: Parts, row: Pick<SandboxRow, "driver" | "project">, sides: FolderSides): PromotableOptions {
+export function sortingOf(
+  parts: Pick<Parts, "backends">,
+  row: Pick<SandboxRow, "driver" | "project">,
+  sides: FolderSides,
+): PromotableOptions {
   return {
     takeOut: parts.backends.of(row).takeOut,
     sides,

@@ -10,14 +10,16 @@ import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
 import { captureRequest, openProject } from "../projects/projects.ts";
 
-export async function staleness(parts: Parts, row: SandboxRow): Promise<Staleness> {
+type StatusParts = Pick<Parts, "store" | "backends" | "user" | "state">;
+
+export async function staleness(parts: StatusParts, row: SandboxRow): Promise<Staleness> {
   const base = await openBase(parts.store, row, comparedBase(row));
   return parts.backends
     .of(row)
     .capture.staleness(base, captureRequest(await openProject(parts.store, row.project, parts.state), parts.user));
 }
 
-export async function sandboxStatus(parts: Parts, row: SandboxRow, temporary: string): Promise<SandboxStatus> {
+export async function sandboxStatus(parts: StatusParts, row: SandboxRow, temporary: string): Promise<SandboxStatus> {
   const backend = parts.backends.of(row);
   const stale = await staleness(parts, row);
   const own = await diffNames({ gather: backend.gather, temporary }, await sidesOf(backend, row));

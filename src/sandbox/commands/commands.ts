@@ -36,7 +36,7 @@ const SLACK_BYTES = 64 * 1024;
 const KNOWN = Promise.resolve();
 
 export class Commands {
-  readonly #parts: Parts;
+  readonly #parts: Pick<Parts, "store" | "backends" | "user" | "log" | "models" | "live">;
   readonly #damage: Damage;
   readonly #records: CommandRecords;
   /** Ends of commands that are being listened to, by command id. */
@@ -46,7 +46,7 @@ export class Commands {
 
   readonly #provided: ModelFiles;
 
-  constructor(parts: Parts, damage: Damage) {
+  constructor(parts: Pick<Parts, "store" | "backends" | "user" | "log" | "models" | "live">, damage: Damage) {
     this.#parts = parts;
     this.#damage = damage;
     this.#records = new CommandRecords(parts);

@@ -6,15 +6,17 @@ import type { Volumes } from "../../machine/volumes/volumes.ts";
 import type { Parts } from "../shared/parts.ts";
 import { isFinal } from "../shared/state.ts";
 
+type DamageParts = Pick<Parts, "store" | "backends" | "log" | "locks">;
+
 const REASON =
   "The storage under it gave an error: some of its files can't be read or written. What can be read can be taken out or forked.";
 
 export class Damage {
-  readonly #parts: Parts;
+  readonly #parts: DamageParts;
   /** The storage of each driver, and how many of its errors were told already. */
   readonly #storages = new Map<Driver, { readonly volumes: Volumes; told: number }>();
 
-  constructor(parts: Parts) {
+  constructor(parts: DamageParts) {
     this.#parts = parts;
     for (const { driver, volumes } of parts.backends.all()) this.#storages.set(driver, { volumes, told: volumes.errors() ?? 0 });
   }

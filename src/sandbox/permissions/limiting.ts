@@ -6,6 +6,8 @@ import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Parts } from "../shared/parts.ts";
 import { notRunning } from "../shared/state.ts";
 
+type LimitingParts = Pick<Parts, "store" | "backends" | "user" | "live">;
+
 export type LimitChange = { readonly [Key in "cpus" | "memoryBytes" | "processes"]?: Limits[Key] | undefined };
 
 /** Those that a sandbox may ask more of. */
@@ -14,9 +16,9 @@ export function chosenLimits({ cpus, memoryBytes }: LimitChange = {}): NonNullab
 }
 
 export class Limiting {
-  readonly #parts: Parts;
+  readonly #parts: LimitingParts;
 
-  constructor(parts: Parts) {
+  constructor(parts: LimitingParts) {
     this.#parts = parts;
   }
 

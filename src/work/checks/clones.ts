@@ -6,6 +6,8 @@ import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
+type ClonesParts = Pick<Parts, "store" | "log">;
+
 /** How often to look for room that was not there. */
 const ROOM_MS = 500;
 /** Attempts tend to end together: those that are still at work, and who waits for them, have the machine first. */
@@ -15,12 +17,12 @@ export const EXPERIMENT_LABEL = "experiment";
 export const ROLE_LABEL = "role";
 
 export class Clones {
-  readonly #parts: Parts;
+  readonly #parts: ClonesParts;
   readonly #sandboxes: Sandboxes;
   readonly #cleanUps = new Set<Promise<void>>();
   readonly #closing = new AbortController();
 
-  constructor(parts: Parts, sandboxes: Sandboxes) {
+  constructor(parts: ClonesParts, sandboxes: Sandboxes) {
     this.#parts = parts;
     this.#sandboxes = sandboxes;
   }

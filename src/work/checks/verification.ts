@@ -8,6 +8,8 @@ import type { SandboxRow } from "../../base/store/rows.ts";
 import { judgeOnce, combineVerdicts, type Judging } from "./checks.ts";
 import type { Clones } from "./clones.ts";
 
+type VerificationParts = Pick<Parts, "live">;
+
 export type { Judging } from "./checks.ts";
 
 /** Today's reality, as a caller sees it. */
@@ -19,11 +21,11 @@ export interface HostProject {
 }
 
 export class Verification {
-  readonly #parts: Parts;
+  readonly #parts: VerificationParts;
   readonly #sandboxes: Sandboxes;
   readonly #clones: Clones;
 
-  constructor(parts: Parts, sandboxes: Sandboxes, clones: Clones) {
+  constructor(parts: VerificationParts, sandboxes: Sandboxes, clones: Clones) {
     this.#parts = parts;
     this.#sandboxes = sandboxes;
     this.#clones = clones;

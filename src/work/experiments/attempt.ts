@@ -20,7 +20,7 @@ import type { Verification } from "../checks/verification.ts";
 
 /** What attempts work with. */
 export interface ExperimentParts {
-  readonly parts: Parts;
+  readonly parts: Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "egress" | "live" | "reach">;
   readonly sandboxes: Sandboxes;
   readonly clones: Clones;
   readonly verification: Verification;

@@ -12,6 +12,8 @@ import type { Splittable } from "../checks/manifest.ts";
 import { keptInChange } from "../checks/protection.ts";
 import type { ExperimentRow, SandboxRow } from "../../base/store/rows.ts";
 
+type ChangeParts = Pick<Parts, "backends">;
+
 export interface AttemptChange extends Splittable {
   readonly leftOut: readonly LeftOut[];
   /** Size in files and lines. */
@@ -30,7 +32,7 @@ export interface OpeningChange {
 }
 
 export function openChange(
-  parts: Parts,
+  parts: ChangeParts,
   row: SandboxRow,
   snapshot: string,
   { input, protect }: Pick<ExperimentRow, "input" | "protect">,
@@ -46,7 +48,7 @@ export function openChange(
 }
 
 async function changeOf(
-  parts: Parts,
+  parts: ChangeParts,
   row: SandboxRow,
   snapshot: string,
   options: Pick<PromotableRequest, "include" | "protects" | "onTouched">,

@@ -23,7 +23,7 @@ export class Shared {
   }
 
   /** Those that the forks of a sandbox share; `key` is the experiment. */
-  static async open(parts: Parts, origin: SandboxRow, key: string): Promise<Shared> {
+  static async open(parts: Pick<Parts, "store" | "backends">, origin: SandboxRow, key: string): Promise<Shared> {
     const base = await parts.store.bases.get(origin.base);
     if (base === undefined) throw new VivError("internal", `The base of ${origin.name} is gone.`);
     return new Shared(base, await parts.backends.of(origin).capture.shared(base, key));

@@ -12,7 +12,12 @@ const MOST = 50;
 const NOISE = /^\/(tmp|var\/tmp|run|var\/cache|var\/log|root\/\.(npm|cache)|home\/[^/]+\/\.(npm|cache))(\/|$)/;
 
 /** Folders shared live, packages and system files, one line each. */
-export async function sideChanges(parts: Parts, row: SandboxRow, snapshot: string, temporary: string): Promise<string[]> {
+export async function sideChanges(
+  parts: Pick<Parts, "store" | "backends">,
+  row: SandboxRow,
+  snapshot: string,
+  temporary: string,
+): Promise<string[]> {
   const { driver, volumes, gather, takeOut } = parts.backends.of(row);
   if (!driver.capabilities.walled) return [];
   const system = volumes.system({ snapshot });

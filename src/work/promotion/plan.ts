@@ -52,7 +52,7 @@ export interface PreparedPlan {
 
 /** What planning works with. */
 interface PlanParts {
-  readonly parts: Parts;
+  readonly parts: Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "locks">;
   readonly registry: Registry;
   readonly records: Records;
   readonly temporary: string;
@@ -99,7 +99,7 @@ export async function prepare(all: PlanParts, source: Source, folder: string): P
 
 const NOTHING: ChangeSet = { changes: new Map(), kept: [] };
 
-async function movedSince(parts: Parts, registry: Registry, row: SandboxRow, store: GitStore): Promise<ChangeSet> {
+async function movedSince(parts: PlanParts["parts"], registry: Registry, row: SandboxRow, store: GitStore): Promise<ChangeSet> {
   const backend = parts.backends.of(row);
   const view = await openProject(parts.store, row.project, parts.state);
   return withFreshBase(parts, registry, view, backend, async (today) =>

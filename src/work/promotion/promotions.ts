@@ -32,7 +32,7 @@ import { Undoing } from "./undoing.ts";
 import { Writing } from "./writing.ts";
 
 export interface PromotionParts {
-  readonly parts: Parts;
+  readonly parts: Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "locks" | "reach">;
   readonly audit: Audit;
   readonly registry: Registry;
   readonly sandboxes: Sandboxes;

@@ -10,6 +10,8 @@ import type { Recorded, Records } from "./record.ts";
 import type { EarlierFiles, LateEdit, Transactions } from "./transaction.ts";
 import { mergeBack, reversed } from "./undo.ts";
 
+type WritingParts = Pick<Parts, "store">;
+
 interface WayBack {
   readonly changes: readonly MergedChange[];
   readonly conflicts: readonly PlanConflict[];
@@ -22,12 +24,12 @@ interface Written {
 }
 
 export class Writing {
-  readonly #parts: Parts;
+  readonly #parts: WritingParts;
   readonly #transactions: Transactions;
   readonly #records: Records;
   readonly #temporary: string;
 
-  constructor(parts: Parts, transactions: Transactions, records: Records, temporary: string) {
+  constructor(parts: WritingParts, transactions: Transactions, records: Records, temporary: string) {
     this.#parts = parts;
     this.#transactions = transactions;
     this.#records = records;

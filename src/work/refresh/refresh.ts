@@ -23,6 +23,8 @@ import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { requireLive } from "../../sandbox/shared/state.ts";
 import { withFreshBase } from "../../sandbox/projects/fresh-base.ts";
 
+type RefreshingParts = Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "locks" | "live" | "reach">;
+
 const MOST_TOLD = 1000;
 
 /** A refresh under way. */
@@ -46,7 +48,7 @@ export type CommonGround = (store: GitStore, row: SandboxRow, snapshot: string, 
 
 /** What a refresh works with. */
 export interface RefreshParts {
-  readonly parts: Parts;
+  readonly parts: RefreshingParts;
   readonly registry: Registry;
   readonly sandboxes: Pick<Sandboxes, "find" | "locked" | "snapshots">;
   /** Promotions know what a sandbox brought into reality before. */
@@ -55,7 +57,7 @@ export interface RefreshParts {
 }
 
 export class Refreshing {
-  readonly #parts: Parts;
+  readonly #parts: RefreshingParts;
   readonly #registry: Registry;
   readonly #sandboxes: RefreshParts["sandboxes"];
   readonly #common: CommonGround;
