@@ -211,7 +211,7 @@ async function isForeign(walls: Walls): Promise<string | undefined> {
   try {
     await walls.greet();
   } catch (error) {
-    // Anything else is told by the first request that needs an answer.
+    // The first request that needs an answer reports anything else.
     if (error instanceof VivError && error.code === "cell_incompatible") return error.message;
   }
   return undefined;

@@ -119,7 +119,7 @@ export class Sandboxes {
     const backend = this.#parts.backends.of(row);
     const live = this.#parts.live.get(row.id);
     const use = await live?.walls.usage();
-    // Storage that is being mended knows nothing for a moment.
+    // Storage that is being opened again can't answer for a moment.
     const diskBytes = row.state === "completed" ? null : await backend.volumes.usage(row.id).catch(() => null);
     const masked = await backend.driver.masked({ home: row.home, project: row.project, mask: row.masked, expose: row.exposed });
     return {

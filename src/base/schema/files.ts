@@ -146,7 +146,7 @@ export const SandboxStatus = Staleness.extend({
   id: z.string().describe("Id of the sandbox."),
   name: z.string().describe("Its name."),
   state: z.string().describe("Its state."),
-  commits: z.number().int().nullable().describe("Commits made in reality since; null where that can't be told."),
+  commits: z.number().int().nullable().describe("Commits made in reality since; null where that is not known."),
   changes: z
     .array(
       z.object({

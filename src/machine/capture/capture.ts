@@ -31,7 +31,7 @@ export interface CaptureRequest {
 
 /** Folders of a base that are shared live with reality. */
 export interface SharedFolders {
-  /** Whether one moved since the last call, or since they are watched; undefined where that can't be told. */
+  /** Whether one moved since the last call, or since they are watched; undefined where that is not known. */
   moved(): Promise<boolean | undefined>;
   close(): Promise<void>;
 }

@@ -94,7 +94,7 @@ export const shadow = (text: string): string =>
     .map((fields) => fields.join(":"))
     .join("\n");
 
-/** Another machine's, but the same one in every sandbox: who is told it knows nothing of this one. */
+/** Another machine's, but the same one in every sandbox: a program that reads it learns nothing about this machine. */
 export const machineId = (text: string): string => `${createHash("sha256").update(`vivarium ${text.trim()}`).digest("hex").slice(0, 32)}\n`;
 
 const only =

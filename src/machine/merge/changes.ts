@@ -10,7 +10,7 @@ function isHeld(side: GatheredSide | null): boolean {
   return side === null || side.mode === "40000" || side.mode === "other" || side.mark > 0;
 }
 
-/** Whether a change is told by git; folders, special files and what is too large are not. */
+/** Whether git shows a change; folders, special files and what is too large are not. */
 export function isShownByGit(change: GatheredChange): boolean {
   const isContent = (side: GatheredSide | null): boolean => side !== null && side.mark > 0;
   return (isContent(change.old) || isContent(change.new)) && isHeld(change.old) && isHeld(change.new);

@@ -1,4 +1,4 @@
-/** What changed in a captured folder, with its contents taken out for git, told without following anything a sandbox wrote. */
+/** What changed in a captured folder, with its contents taken out for git, found without following a link that a sandbox wrote. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CellHost } from "../../base/host/cell-host.ts";
@@ -14,7 +14,7 @@ export interface GatheredSide {
   readonly mode: GitMode;
   /** Number of its content in the blobs; 0 for a folder, and for what is too large or can't be read. */
   readonly mark: number;
-  /** Setuid or setgid; told of the new side alone. */
+  /** Setuid or setgid; known for the new side alone. */
   readonly privileged?: boolean;
 }
 
@@ -98,7 +98,7 @@ function readList(list: Buffer): Pick<Gathered, "changes" | "kept"> {
   return { changes: [...changes.values()], kept };
 }
 
-/** A folder that was replaced is told as everything deleted and everything added: the same path then comes twice. */
+/** A replaced folder is reported as everything deleted and everything added: the same path then comes twice. */
 function add(changes: Map<string, GatheredChange>, change: GatheredChange): void {
   const key = change.path.toString("latin1");
   const known = changes.get(key);

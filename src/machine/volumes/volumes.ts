@@ -133,7 +133,7 @@ export interface Volumes {
   snapshot(volume: string, snapshot: string): Promise<void>;
   /** What tells a snapshot as it is now from anything else. Kept by the caller, and given back to verify(). */
   seal(snapshot: string): Promise<string>;
-  /** Throws `snapshot_damaged` when a snapshot is gone, or is not what was sealed; without a seal, as far as it can be told. */
+  /** Throws `snapshot_damaged` when a snapshot is gone, or is not what was sealed; without a seal, as far as can be checked. */
   verify(snapshot: string, seal: string | undefined): Promise<void>;
   /** Replaces the volume's content by the snapshot's, or brings back one that was removed. Nothing may be mounted from it. */
   rollback(volume: string, snapshot: string): Promise<void>;

@@ -46,7 +46,7 @@ export class HostJudge implements Judge {
     try {
       return await this.#judged(session, question, ruling, signal);
     } catch (error) {
-      return deny("policy", `The policy can't be asked: ${describe(error)}`, "What can't be judged is refused; try again.");
+      return deny("policy", `The policy can't be asked: ${describe(error)}`, "The connection is refused. Try again.");
     }
   }
 

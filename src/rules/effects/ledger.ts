@@ -58,7 +58,11 @@ export class Ledger implements EffectRecords {
     try {
       return session.rules.effects === "hold" ? await this.#hold(entry, request, signal) : await this.#sent(entry);
     } catch (error) {
-      return deny("not_recorded", `The request could not be recorded: ${describe(error)}`, "What can't be recorded is not sent.");
+      return deny(
+        "not_recorded",
+        `The request could not be recorded: ${describe(error)}`,
+        "The request was not sent. Free space on the host, then try again.",
+      );
     }
   }
 

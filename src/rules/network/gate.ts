@@ -205,7 +205,7 @@ export class Gate {
       return deny(
         "not_recorded",
         `The request could not be recorded: ${describe(error)}`,
-        "Free space on the host; what can't be recorded is refused.",
+        "Free space on the host: a request that can't be recorded is refused.",
       );
     }
   }

@@ -181,7 +181,7 @@ export class HttpProxy implements HttpTaker {
       return deny(
         "not_recorded",
         `The use of ${used.join(", ")} could not be recorded: ${describe(error)}`,
-        "What can't be recorded is not sent.",
+        "The request was not sent. Free space on the host, then try again.",
       );
     }
   }
@@ -248,8 +248,8 @@ async function permitted(
   } catch (error) {
     return deny(
       "secret_held",
-      `Whether its secret may be used can't be told: ${describe(error)}`,
-      "What can't be told is not sent; try again.",
+      `The server could not check whether the secret may be used: ${describe(error)}`,
+      "The request was not sent. Try again.",
     );
   }
 }

@@ -1,4 +1,4 @@
-/** Commits that frozen copies of a project are on, told from their files without asking git. */
+/** Commits that frozen copies of a project are on, read from their files without running git. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../../base/schema/errors.ts";
@@ -33,7 +33,7 @@ export class CommitReader {
     return "";
   }
 
-  /** The commit that HEAD is in a repository's folder; null where that can't be told. */
+  /** The commit that HEAD is in a repository's folder; null where that is not known. */
   async commit(layers: readonly string[], repository: string): Promise<string | null> {
     const head = await this.read(layers, `${repository}/HEAD`);
     const branch = head.startsWith("ref: ") ? head.slice(5) : "";

@@ -36,7 +36,7 @@ export async function sandboxStatus(parts: StatusParts, row: SandboxRow, tempora
   };
 }
 
-/** Commits that the project's HEAD has and the base's had not; null where that can't be told. */
+/** Commits that the project's HEAD has and the base's had not; null where that is not known. */
 async function commitsSince(backend: Backend, row: SandboxRow, temporary: string): Promise<number | null> {
   const { old, before } = await sidesOf(backend, row);
   const head = await withCommitReader(backend, temporary, (heads) => heads.commit(before?.base ?? old, ".git"));

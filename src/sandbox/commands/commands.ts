@@ -250,7 +250,7 @@ export class Commands {
       if (row === undefined || volumes?.capabilities.quota !== "hard") return false;
       return (await volumes.usage(row.id)) + DISK_MARGIN_BYTES >= row.limits.diskBytes;
     } catch (error) {
-      // The sandbox may be on its way out: how the command ended is still to be told.
+      // The sandbox may be on its way out: the end of the command still has to be reported.
       this.#parts.log.info("disk use of a sandbox not known", { sandbox, error: describe(error) });
       return false;
     }

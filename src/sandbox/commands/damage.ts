@@ -13,7 +13,7 @@ const REASON =
 
 export class Damage {
   readonly #parts: DamageParts;
-  /** The storage of each driver, and how many of its errors were told already. */
+  /** The storage of each driver, and how many of its errors were reported already. */
   readonly #storages = new Map<Driver, { readonly volumes: Volumes; told: number }>();
 
   constructor(parts: DamageParts) {

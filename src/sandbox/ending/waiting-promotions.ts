@@ -1,4 +1,4 @@
-/** Promotions that wait for a person's answer, and how they end without a yes. */
+/** Promotions that wait for a person's answer, and how they end without an approval. */
 import type { Change } from "../../base/store/store.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";
 

@@ -5,7 +5,7 @@ import type { Change, Read } from "../../base/store/store.ts";
 import type { SandboxRow, SnapshotRow } from "../../base/store/rows.ts";
 import type { Registry } from "../shared/registry.ts";
 
-/** The base that a sandbox's changes are told against. */
+/** The base that a sandbox's files are compared with. */
 export function comparedBase(row: Pick<SandboxRow, "base" | "refreshedTo">): string {
   return row.refreshedTo ?? row.base;
 }

@@ -1,4 +1,4 @@
-/** A bounded number of one thing at a time: the next one is told so, instead of waiting for something that may never end. */
+/** A bounded number of one thing at a time: the next one is refused, instead of waiting for something that may never end. */
 import { VivError } from "../../base/schema/errors.ts";
 
 export class ConcurrencyLimit {

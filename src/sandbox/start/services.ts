@@ -29,7 +29,7 @@ export class Services {
     this.#commands = commands;
   }
 
-  /** Resolves when they answer, and never rejects. One that can't be had is told by an event: the sandbox is of use without it. */
+  /** Resolves when they answer, and never rejects. An event reports a service that does not start: the sandbox is useful without it. */
   async start(row: SandboxRow): Promise<void> {
     if (row.untrusted.length > 0 || !row.walled) return;
     // Those of the config the sandbox was made with: the project may have changed or be gone by now.

@@ -74,7 +74,7 @@ export class Spares {
   async hidingAsNow(driver: Driver, hiding: MaskRequest): Promise<string | undefined> {
     const spare = await this.#byProject.get(hiding.project)?.spare;
     if (spare === undefined) return undefined;
-    // Where that can't be told, a launch says why.
+    // Where that is not known, a launch says why.
     const same = await driver.hidesAsNow(spare.id, hiding).catch(() => false);
     return same ? spare.id : undefined;
   }

@@ -212,7 +212,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // An answer that is no JSON, such as a proxy's page, is told by its status alone.
+    // An answer that is no JSON, such as a proxy's page, is reported by its status alone.
     return null;
   }
 }

@@ -162,7 +162,7 @@ export class Refreshing {
     return applyInside(live.walls.files, row.project, user, changes, contents, since);
   }
 
-  /** From now on its changes are told against today's reality. */
+  /** From now on its changes are compared with today's reality. */
   async #finish({ row, today, backend }: Work, now: SandboxRow, files: number, late: number): Promise<void> {
     const unused = await this.#parts.store.change(async (change) => {
       await change.bases.put(today);

@@ -174,7 +174,7 @@ export class CellCommand implements RunningCommand {
     this.#wake?.();
   }
 
-  /** Ends with the command, or quietly after detach(); a lost sandbox is told by `exit`. */
+  /** Ends with the command, or quietly after detach(); `exit` rejects if the sandbox is lost. */
   async *#chunks(): AsyncGenerator<OutputChunk, void, void> {
     for (;;) {
       const chunk = this.#waiting.shift();

@@ -68,7 +68,7 @@ async function send(socket: Socket, subject: Subject, following: AsyncIterable<B
   const frames = framesOf(socket, subject);
   const ready = await frames.next();
   if (ready.done === true) throw lost(subject);
-  const answer = frames.next(); // a full disk is told while the content is still on its way
+  const answer = frames.next(); // the cell reports a full disk while the content is still on its way
   try {
     await upload(socket, following, answer);
   } catch (error) {

@@ -202,7 +202,7 @@ export class NativeDriver implements Driver {
     }
   }
 
-  /** For a helper that was started anew: it watches every sandbox, and those that ended meanwhile are told. */
+  /** For a helper that was started anew: it watches every sandbox, and reports those that ended meanwhile. */
   async rejoin(): Promise<void> {
     for (const [sandbox, process1] of this.#launched) if (!(await this.#isWatched(sandbox, process1))) this.exited(sandbox);
   }

@@ -1,4 +1,4 @@
-/** What a sandbox changed in its copy of the project, told without the native helper and without following a link. */
+/** What a sandbox changed in its copy of the project, found without the native helper and without following a link. */
 import { constants, type Stats } from "node:fs";
 import { open, readdir, readlink, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
