@@ -6,12 +6,12 @@ import type { Capture } from "./capture/capture.ts";
 import type { Driver } from "./drivers/drivers.ts";
 import type { Gather } from "./volumes/gather.ts";
 import type { CopyFilesOut } from "./volumes/copy-files-out.ts";
-import type { Volumes } from "./volumes/volumes.ts";
+import type { Storage } from "./volumes/volumes.ts";
 
 /** A driver with the storage and the capture it works with. */
 export interface Backend {
   readonly driver: Driver;
-  readonly volumes: Volumes;
+  readonly storage: Storage;
   readonly capture: Capture;
   /** Compares a captured folder with what a sandbox made of it, and takes contents out where asked. */
   readonly gather: Gather;

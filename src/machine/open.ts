@@ -14,9 +14,9 @@ import { FolderDriver } from "./drivers/folder/folder.ts";
 import { NativeDriver } from "./drivers/native/native.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
 import { takeOutOfCopy } from "./volumes/folder/copy-files-out.ts";
-import { FolderVolumes } from "./volumes/folder/volumes.ts";
+import { openFolder } from "./volumes/folder/storage.ts";
 import { gatherWith } from "./volumes/gather.ts";
-import { openVolumes } from "./volumes/open.ts";
+import { openStorage } from "./volumes/open.ts";
 import { takeOutWith } from "./volumes/copy-files-out.ts";
 
 export interface MachineOptions {
@@ -65,9 +65,9 @@ async function openNative(
   });
   enter(host);
   const mode = machine.mode === "root" ? "root" : "user";
-  const volumes = await openVolumes(host, machine, paths.home, state.user);
-  closers.add(() => volumes.close(options.isIdle()));
-  const capture = new ProjectCapture(host, volumes);
+  const storage = await openStorage(host, machine, paths.home, state.user);
+  closers.add(() => storage.close(options.isIdle()));
+  const capture = new ProjectCapture(host, storage);
   closers.add(() => capture.close());
   const own = [paths.home, paths.config];
   const folder = join(paths.home, "masks");
@@ -75,19 +75,19 @@ async function openNative(
   const masks = await MaskLayers.open({ host, folder, mounts: machine.mounts, mountName: groupName(owner), own, mode, standIns });
   closers.add(() => masks.close(options.isIdle()));
   driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, owner, cgroups, masks });
-  const native = { driver, volumes, capture, gather: gatherWith(host), takeOut: takeOutWith(host), tool: toolWith(host) };
+  const native = { driver, storage, capture, gather: gatherWith(host), takeOut: takeOutWith(host), tool: toolWith(host) };
   return { native, host };
 }
 
 /** No walls: copies of a folder, for machines where nothing else can be had and callers who accept it. */
 async function openUnwalled(home: string, closers: Closers): Promise<Backend> {
-  const volumes = await FolderVolumes.open({ home });
-  closers.add(() => volumes.close());
-  const capture = new FolderCapture(volumes);
+  const storage = await openFolder({ home });
+  closers.add(() => storage.close(true));
+  const capture = new FolderCapture(storage.bases);
   closers.add(() => capture.close());
   const driver = new FolderDriver({ home });
   closers.add(() => driver.close());
-  return { driver, volumes, capture, gather: gatherCopies, takeOut: takeOutOfCopy };
+  return { driver, storage, capture, gather: gatherCopies, takeOut: takeOutOfCopy };
 }
 
 /** What the driver hears of the cell host. */

@@ -56,14 +56,14 @@ export class Reaper {
     const worked = (use.cpuMs ?? 0) - live.cpuMs > interval * WORK_SHARE;
     live.cpuMs = use.cpuMs ?? 0;
     if (worked || live.uses.any) live.activeAt = performance.now();
-    if (this.#parts.backends.of(row).volumes.capabilities.quota === "watched") await this.#watchDisk(row);
+    if (this.#parts.backends.of(row).storage.capabilities.quota === "watched") await this.#watchDisk(row);
     const endsAt = Math.max(live.activeAt + row.idleMs, live.keepUntil);
     if (row.idleMs === 0 || performance.now() < endsAt || this.#parts.locks.busy(row.id)) return;
     await this.#sandboxes.stop(row.id, { outcome: "timeout", reason: `Nothing happened for ${inWords(row.idleMs)}.` });
   }
 
   async #watchDisk(row: SandboxRow): Promise<void> {
-    const used = await this.#parts.backends.of(row).volumes.usage(row.id);
+    const used = await this.#parts.backends.of(row).storage.disks.usage(row.id);
     if (used <= row.limits.diskBytes) return;
     await this.#parts.locks.run(row.id, async () => {
       const now = await this.#parts.store.sandboxes.get(row.id);

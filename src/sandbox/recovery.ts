@@ -180,8 +180,8 @@ export class Recovery {
         ...this.#parts.live.entries().map(([id]) => id),
       ]);
     const removed: string[] = [];
-    for (const { volumes, driver } of backends.all())
-      removed.push(...(await volumes.reconcile(kept)), ...(await driver.reconcile(sandboxes)));
+    for (const { storage, driver } of backends.all())
+      removed.push(...(await storage.health.reconcile(kept)), ...(await driver.reconcile(sandboxes)));
     if (removed.length > 0) {
       log.info("leftovers removed", { removed });
       await store.change((change) => change.event("reconciled", null, { removed: removed.slice(0, 100) }));

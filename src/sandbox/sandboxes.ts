@@ -120,7 +120,7 @@ export class Sandboxes {
     const live = this.#parts.live.get(row.id);
     const use = await live?.walls.usage();
     // Storage that is being opened again can't answer for a moment.
-    const diskBytes = row.state === "completed" ? null : await backend.volumes.usage(row.id).catch(() => null);
+    const diskBytes = row.state === "completed" ? null : await backend.storage.disks.usage(row.id).catch(() => null);
     const masked = await backend.driver.masked({ home: row.home, project: row.project, mask: row.masked, expose: row.exposed });
     return {
       ...this.#shownNow(row),

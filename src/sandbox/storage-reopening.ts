@@ -2,6 +2,7 @@
 import { describe } from "../base/host/log.ts";
 import type { Parts } from "./shared/parts.ts";
 import type { Backend } from "../machine/backends.ts";
+import type { Repair } from "../machine/volumes/health.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
 type StorageReopeningParts = Pick<Parts, "store" | "backends" | "log" | "locks" | "live">;
@@ -22,12 +23,13 @@ export class StorageReopening {
   async look(): Promise<void> {
     await this.#sandboxes.damage.tell();
     for (const backend of this.#parts.backends.all()) {
-      if (backend.volumes.repair?.due() === true) await this.#mend(backend, backend.volumes.repair);
+      const { repair } = backend.storage.health;
+      if (repair?.due() === true) await this.#mend(backend, repair);
     }
   }
 
   /** Sandboxes whose disk takes no writes any more are over: they end, and their storage is opened again. */
-  async #mend(backend: Backend, repair: NonNullable<Backend["volumes"]["repair"]>): Promise<void> {
+  async #mend(backend: Backend, repair: Repair): Promise<void> {
     const { backends, live, locks, log, store } = this.#parts;
     log.warn("the storage was stopped by a full or failing disk and is opened again", { driver: backend.driver.name });
     for (const [id] of live.entries()) {

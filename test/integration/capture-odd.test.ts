@@ -162,7 +162,7 @@ const suite = (storage: "btrfs" | "plain"): void => {
     const request = requestFor(project);
     await lab.capture.base(request);
     await lab.capture.close();
-    const tip = await lab.storage.volumes.openTip(request.project, false);
+    const tip = await lab.storage.bases.openTip(request.project, false);
     writeFileSync(`${tip.manifests}0.dirty`, "");
     mkdirSync(join(tip.folder, "roots/0"), { recursive: true });
     writeFileSync(join(tip.folder, "roots/0/stray"), "left by a crash");
@@ -177,7 +177,7 @@ const suite = (storage: "btrfs" | "plain"): void => {
     const request = requestFor(project);
     await lab.capture.base(request);
     writeFileSync(join(project, "sub/a"), "changed");
-    const failing = vi.spyOn(lab.storage.volumes, "freeze").mockRejectedValueOnce(new Error("killed here"));
+    const failing = vi.spyOn(lab.storage.bases, "freeze").mockRejectedValueOnce(new Error("killed here"));
     await expect(lab.capture.base(request)).rejects.toThrow("killed here");
     failing.mockRestore();
     await lab.view(await lab.capture.base(request), 0, (root) => expect(readFileSync(join(root, "sub/a"), "utf8")).toBe("changed"));
@@ -194,13 +194,13 @@ const suite = (storage: "btrfs" | "plain"): void => {
     await lab.capture.forget(first.id);
     writeFileSync(join(project, "a"), "2");
     await lab.capture.base(request);
-    await lab.storage.volumes.reconcile({
+    await lab.storage.health.reconcile({
       volumes: new Set(),
       snapshots: new Set(),
       bases: new Set(),
       projects: new Set([request.project]),
     });
-    expect(existsSync(lab.storage.volumes.manifests(first.id))).toBe(lab.storage.volumes.capabilities.roots === "overlay");
+    expect(existsSync(lab.storage.bases.manifests(first.id))).toBe(lab.storage.capabilities.roots === "overlay");
   });
 
   test("a project that vanished is not found", async () => {

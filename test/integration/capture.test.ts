@@ -132,7 +132,7 @@ const suite = (storage: "btrfs" | "plain"): void => {
     writeFileSync(join(project, "a"), "1");
     const request = requestFor(project);
     const first = await lab.capture.base(request);
-    const second = new ProjectCapture(lab.storage.host, lab.storage.volumes);
+    const second = new ProjectCapture(lab.host, lab.storage);
     await lab.capture.close();
     writeFileSync(join(project, "a"), "22");
     writeFileSync(join(project, "b"), "new");

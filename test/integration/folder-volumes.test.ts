@@ -18,7 +18,7 @@ import { diffInFull, diffNames } from "../../src/machine/merge/diff.ts";
 import { newId } from "../../src/base/schema/ids.ts";
 import { takeOutOfCopy } from "../../src/machine/volumes/folder/copy-files-out.ts";
 import { gatherCopies } from "../../src/machine/volumes/folder/gather.ts";
-import { FolderVolumes } from "../../src/machine/volumes/folder/volumes.ts";
+import { openFolder } from "../../src/machine/volumes/folder/storage.ts";
 import { type Box, execRequest, hear, makeUnwalled, type Unwalled } from "../support/unwalled.ts";
 
 const FILES = { "a.txt": "one\ntwo\n", "src/main.js": "console.log(1);\n", "node_modules/dep/index.js": "module.exports = 1;\n" };
@@ -69,7 +69,7 @@ describe("volumes of unwalled sandboxes", () => {
   afterAll(async () => own?.remove());
   const diff = async (of: Box, lines = false) => {
     const workplace = { gather: gatherCopies, temporary: own.home };
-    const sides = await own.volumes.sides({ volume: of.id }, of.base.id, 0);
+    const sides = await own.storage.comparison.sides({ volume: of.id }, of.base.id);
     const outer = async () => ({ prefix: "", above: [], excludes: Buffer.alloc(0) });
     const sorting = { takeOut: takeOutOfCopy, sides, outer, tracked: async () => new Set<string>(), include: [] };
     return (await (lines ? diffInFull(workplace, sorting) : diffNames(workplace, sides))).entries;
@@ -79,13 +79,13 @@ describe("volumes of unwalled sandboxes", () => {
     const made = await own.create();
     writeFileSync(join(made.copy, "mine"), "1");
     const snapshot = newId("snapshot");
-    await own.volumes.snapshot(made.id, snapshot);
+    await own.storage.snapshots.take(made.id, snapshot);
     writeFileSync(join(made.copy, "mine"), "2");
     rmSync(join(made.copy, "src"), { recursive: true });
     for (let times = 0; times < 2; times += 1) {
       await made.walls.stop(0);
-      await own.volumes.rollback(made.id, snapshot);
-      const again = await own.launch(made.id, made.base, await own.volumes.paths(made.id));
+      await own.storage.snapshots.restore(made.id, snapshot);
+      const again = await own.launch(made.id, made.base, await own.storage.disks.paths(made.id));
       expect((await hear(await again.walls.exec(execRequest(own.project, "cat mine src/main.js")))).stdout).toBe("1console.log(1);\n");
     }
   });
@@ -94,11 +94,11 @@ describe("volumes of unwalled sandboxes", () => {
     const made = await own.create();
     writeFileSync(join(made.copy, "shared"), "origin");
     const snapshot = newId("snapshot");
-    await own.volumes.snapshot(made.id, snapshot);
-    const forks = await Promise.all([1, 2].map(async () => own.volumes.create(newId("sandbox"), { snapshot })));
+    await own.storage.snapshots.take(made.id, snapshot);
+    const forks = await Promise.all([1, 2].map(async () => own.storage.disks.create(newId("sandbox"), { snapshot }, 1024 ** 2)));
     for (const [index, { folder }] of forks.entries()) writeFileSync(join(folder, "roots/0/own"), String(index));
-    await own.volumes.remove("volume", made.id);
-    await own.volumes.remove("snapshot", snapshot);
+    await own.storage.disks.remove(made.id);
+    await own.storage.snapshots.remove(snapshot);
     for (const [index, { folder }] of forks.entries()) {
       expect(readFileSync(join(folder, "roots/0/own"), "utf8")).toBe(String(index));
       expect(readFileSync(join(folder, "roots/0/shared"), "utf8")).toBe("origin");
@@ -145,10 +145,10 @@ describe("volumes of unwalled sandboxes", () => {
     expect(Math.abs(statSync(join(made.copy, "a.txt")).mtimeMs - statSync(join(own.project, "a.txt")).mtimeMs)).toBeLessThan(2);
     expect((await diff(made)).map(({ path, status }) => `${status} ${path}`)).toEqual(["changed a.txt", "changed src/main.js"]);
     const snapshot = newId("snapshot");
-    await own.volumes.snapshot(made.id, snapshot);
+    await own.storage.snapshots.take(made.id, snapshot);
     const { entries } = await diffNames(
       { gather: gatherCopies, temporary: own.home },
-      await own.volumes.sides({ snapshot }, made.base.id, 0),
+      await own.storage.comparison.sides({ snapshot }, made.base.id),
     );
     expect(entries.map(({ path }) => path)).toEqual(["a.txt", "src/main.js"]);
   });
@@ -185,19 +185,19 @@ describe("volumes of unwalled sandboxes", () => {
 
   test("what a sandbox wrote is charged to it, and what it got is not", async () => {
     const made = await own.create();
-    expect(await own.volumes.usage(made.id)).toBe(0);
+    expect(await own.storage.disks.usage(made.id)).toBe(0);
     writeFileSync(join(made.copy, "large"), Buffer.alloc(1024 ** 2, 1));
-    await expect.poll(async () => own.volumes.usage(made.id)).toBeGreaterThanOrEqual(1024 ** 2);
-    await own.volumes.snapshot(made.id, newId("snapshot"));
-    await expect.poll(async () => own.volumes.usage(made.id)).toBeGreaterThanOrEqual(2 * 1024 ** 2);
+    await expect.poll(async () => own.storage.disks.usage(made.id)).toBeGreaterThanOrEqual(1024 ** 2);
+    await own.storage.snapshots.take(made.id, newId("snapshot"));
+    await expect.poll(async () => own.storage.disks.usage(made.id)).toBeGreaterThanOrEqual(2 * 1024 ** 2);
   });
 
   test("a project over the capture limit is refused and nothing of it stays", async () => {
     await expect(own.capture.base({ ...own.request, project: newId("project"), limitBytes: 10 })).rejects.toMatchObject({
       code: "invalid_input",
     });
-    const reopened = await FolderVolumes.open({ home: own.home });
-    await reopened.close();
+    const reopened = await openFolder({ home: own.home });
+    await reopened.close(true);
     expect(readdirSync(join(own.home, "folders/tips"))).toEqual([]);
   });
 
@@ -206,7 +206,7 @@ describe("volumes of unwalled sandboxes", () => {
     try {
       const made = await fresh.create();
       const snapshot = newId("snapshot");
-      await fresh.volumes.snapshot(made.id, snapshot);
+      await fresh.storage.snapshots.take(made.id, snapshot);
       chmodSync(join(made.copy, "src"), 0o555);
       await hear(
         await made.walls.exec(
@@ -216,18 +216,18 @@ describe("volumes of unwalled sandboxes", () => {
       const left = await fresh.create();
       await made.walls.stop(0);
       await fresh.driver.clear(made.id, "remove");
-      await fresh.volumes.remove("snapshot", snapshot);
-      await fresh.volumes.remove("volume", made.id);
-      await fresh.volumes.close();
+      await fresh.storage.snapshots.remove(snapshot);
+      await fresh.storage.disks.remove(made.id);
+      await fresh.storage.close(true);
       mkdirSync(join(fresh.home, "folders/volumes/.making-0123456789abcdef"));
-      const later = await FolderVolumes.open({ home: fresh.home });
+      const later = await openFolder({ home: fresh.home });
       const none = { volumes: new Set<string>(), snapshots: new Set<string>(), bases: new Set<string>(), projects: new Set<string>() };
-      expect(await later.reconcile({ ...none, volumes: new Set([left.id]), bases: new Set([left.base.id]) })).toEqual([
+      expect(await later.health.reconcile({ ...none, volumes: new Set([left.id]), bases: new Set([left.base.id]) })).toEqual([
         "volume .making-0123456789abcdef",
       ]);
-      expect(await later.reconcile(none)).toHaveLength(2);
+      expect(await later.health.reconcile(none)).toHaveLength(2);
       expect(await fresh.driver.reconcile(async () => new Set())).toHaveLength(1);
-      await later.close();
+      await later.close(true);
       const files = execFileSync("find", [join(fresh.home, "folders"), "-mindepth", "2"], { encoding: "utf8" });
       expect(files).toBe("");
     } finally {

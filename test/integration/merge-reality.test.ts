@@ -38,14 +38,14 @@ function modes({ changes }: ChangeSet): string[] {
   return [...changes.values()].map(({ path, old, new: now }) => `${path.toString()} ${old?.mode ?? "-"} ${now?.mode ?? "-"}`).toSorted();
 }
 
-for (const storage of ["btrfs", "plain"] as const) {
-  describe(`PROM-2 a merge with reality on ${storage}`, storage === "btrfs" ? needs("root", "btrfs") : needs("root"), () => {
+for (const storageName of ["btrfs", "plain"] as const) {
+  describe(`PROM-2 a merge with reality on ${storageName}`, storageName === "btrfs" ? needs("root", "btrfs") : needs("root"), () => {
     let lab: CaptureLab;
     let store: GitStore;
     let temporary: string;
 
     beforeAll(async () => {
-      lab = await CaptureLab.open(storage);
+      lab = await CaptureLab.open(storageName);
       temporary = mkdtempSync(join(tmpdir(), "viv-merge-"));
     });
     beforeEach(async () => {
@@ -57,7 +57,7 @@ for (const storage of ["btrfs", "plain"] as const) {
     });
 
     test("what lies between two bases is exact in both directions, however many lie between them", async () => {
-      const { volumes, host } = lab.storage;
+      const { storage, host } = lab;
       const project = lab.folder();
       const request = requestFor(project);
       for (const name of ["a", "b", "c"]) writeFileSync(join(project, name), `${name}\n`);
@@ -82,18 +82,26 @@ for (const storage of ["btrfs", "plain"] as const) {
         step();
         const now = await lab.capture.base(request);
         const after = pathsOf(project);
-        const forth = await changesBetween(gatherWith(host), await GitStore.open(temporary), await volumes.between(first.id, now.id, 0));
+        const forth = await changesBetween(
+          gatherWith(host),
+          await GitStore.open(temporary),
+          await storage.comparison.between(first.id, now.id),
+        );
         const expected = [...new Set([...before.keys(), ...after.keys()])]
           .filter((path) => before.get(path) !== after.get(path) || (path === "a" && readFileSync(join(project, path), "utf8") !== "a\n"))
           .map((path) => `${path} ${before.get(path) ?? "-"} ${after.get(path) ?? "-"}`);
         expect(modes(forth)).toEqual(expected.toSorted());
-        const back = await changesBetween(gatherWith(host), await GitStore.open(temporary), await volumes.between(now.id, first.id, 0));
+        const back = await changesBetween(
+          gatherWith(host),
+          await GitStore.open(temporary),
+          await storage.comparison.between(now.id, first.id),
+        );
         expect(modes(back)).toEqual(expected.map((row) => row.replace(/(\S+) (\S+)$/, "$2 $1")).toSorted());
       }
     });
 
     test("both sides' changes come together, and where they meet there is a conflict", async () => {
-      const { volumes, host } = lab.storage;
+      const { storage, host } = lab;
       const project = lab.folder();
       const lines = Array.from({ length: 20 }, (_, index) => `line ${index}\n`);
       mkdirSync(join(project, "src"));
@@ -101,8 +109,8 @@ for (const storage of ["btrfs", "plain"] as const) {
       const base = await lab.capture.base(requestFor(project));
       const request = requestFor(project, { project: base.project });
       const volume = newId("sandbox");
-      const { folder } = await volumes.create(volume, { base: base.id, project: base.project }, 64 * 1024 ** 2);
-      const inside = storage === "btrfs" ? join(folder, "roots/0") : join(folder, "roots/0/upper");
+      const { folder } = await storage.disks.create(volume, { base: base.id, project: base.project }, 64 * 1024 ** 2);
+      const inside = storage.capabilities.roots === "direct" ? join(folder, "roots/0") : join(folder, "roots/0/upper");
       writeFileSync(join(inside, "both"), ["inside\n", ...lines].join(""));
       writeFileSync(join(inside, "clash"), "inside\n");
       writeFileSync(join(inside, "added"), "inside\n");
@@ -112,9 +120,9 @@ for (const storage of ["btrfs", "plain"] as const) {
       rmSync(join(project, "gone"));
       const now = await lab.capture.base(request);
       const gather = gatherWith(host);
-      const sides = await volumes.sides({ volume }, base.id, 0);
+      const sides = await storage.comparison.sides({ volume }, base.id);
       const ours = { label: "sandbox", changes: changeSetOf(await gatherInto(store, gather, sides, "sandbox")) };
-      const theirs = { label: "reality", changes: await changesBetween(gather, store, await volumes.between(base.id, now.id, 0)) };
+      const theirs = { label: "reality", changes: await changesBetween(gather, store, await storage.comparison.between(base.id, now.id)) };
       const { changes, conflicts } = await mergeSides(store, ours, theirs);
       const text = async (path: string): Promise<string> => {
         const id = changes.find((change) => change.path.toString() === path)?.new?.id;
@@ -125,7 +133,7 @@ for (const storage of ["btrfs", "plain"] as const) {
       expect(await text("clash")).toBe("<<<<<<< sandbox\ninside\n=======\noutside\n>>>>>>> reality\n");
       expect(await text("gone")).toBe("gone");
       expect(conflicts.map(({ kind, paths }) => `${kind} ${paths.join()}`)).toEqual(["content clash"]);
-      await volumes.remove("volume", volume);
+      await storage.disks.remove(volume);
     });
   });
 }

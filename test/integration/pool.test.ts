@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CellHost } from "../../src/base/host/cell-host.ts";
 import { newId } from "../../src/base/schema/ids.ts";
-import { BtrfsVolumes } from "../../src/machine/volumes/btrfs/volumes.ts";
+import { openBtrfs } from "../../src/machine/volumes/btrfs/storage.ts";
+import type { Storage } from "../../src/machine/volumes/volumes.ts";
 import { needs } from "../support/skip.ts";
 import { CELL } from "../support/storage.ts";
 
@@ -17,14 +18,14 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   const project = newId("project");
   const base = newId("base");
   let host: CellHost;
-  let volumes: BtrfsVolumes;
+  let storage: Storage;
   const resize = (mib: number): Buffer => execFileSync("mount", ["-o", `remount,size=${mib}m`, home]);
   beforeAll(() => {
     host = new CellHost({ program: CELL });
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=1100m", "tmpfs", home]);
   });
   afterAll(async () => {
-    await volumes?.close(true);
+    await storage?.close(true);
     await host.close();
     // The loop device lets go of its file a moment after the pool is unmounted.
     await vi.waitFor(() => execFileSync("umount", [home], { stdio: "ignore" }), { timeout: 60_000 });
@@ -32,7 +33,7 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   });
 
   test("F-17 no pool is made where the host would be left without space", async () => {
-    await expect(BtrfsVolumes.open(host, { home, shared: "joined" })).rejects.toMatchObject({ code: "disk_full" });
+    await expect(openBtrfs(host, { home, shared: "joined" })).rejects.toMatchObject({ code: "disk_full" });
     expect(existsSync(join(home, "pool.img"))).toBe(false);
     expect(existsSync(join(home, "pool.img.making"))).toBe(false);
   });
@@ -40,23 +41,23 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   test("a pool is no larger than the space the host can spare, and half-made ones are made anew", async () => {
     resize(1400);
     execFileSync("sh", ["-c", "echo half > pool.img.making"], { cwd: home });
-    volumes = await BtrfsVolumes.open(host, { home, shared: "joined", limitBytes: 600 * MIB });
+    storage = await openBtrfs(host, { home, shared: "joined", limitBytes: 600 * MIB });
     const { size } = statSync(join(home, "pool.img"));
     expect(size).toBeGreaterThan(300 * MIB);
     expect(size).toBeLessThan(400 * MIB);
-    const tip = await volumes.openTip(project, false);
+    const tip = await storage.bases.openTip(project, false);
     mkdirSync(join(tip.folder, "roots/0"));
-    await volumes.freeze(project, base);
+    await storage.bases.freeze(project, base);
   });
 
   test("the pool grows while it is in use, up to its limit", async () => {
-    const { totalBytes } = await volumes.free();
-    const { folder } = await volumes.create(newId("sandbox"), { base, project }, 1024 * MIB);
+    const { totalBytes } = await storage.health.free();
+    const { folder } = await storage.disks.create(newId("sandbox"), { base, project }, 1024 * MIB);
     execFileSync("dd", ["if=/dev/urandom", `of=${join(folder, "system/upper/data")}`, "bs=1M", "count=310", "conv=fsync"], {
       stdio: "pipe",
     });
     resize(2400);
-    const grown = await volumes.free();
+    const grown = await storage.health.free();
     expect(grown.totalBytes).toBeGreaterThan(totalBytes + 100 * MIB);
     expect(grown.totalBytes).toBeLessThanOrEqual(600 * MIB);
     expect(grown.freeBytes).toBeGreaterThan(100 * MIB);
@@ -65,25 +66,25 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
   test("F-17 nothing is made when the host's disk runs low, and everything is again when it does not", async () => {
     const id = newId("sandbox");
     resize(1200);
-    for (const attempt of [() => volumes.create(id, { base, project }, MIB), () => volumes.openTip(project, false)]) {
+    for (const attempt of [() => storage.disks.create(id, { base, project }, MIB), () => storage.bases.openTip(project, false)]) {
       await expect(attempt()).rejects.toMatchObject({ code: "disk_full" });
     }
-    await expect(volumes.paths(id)).rejects.toMatchObject({ code: "not_found" });
+    await expect(storage.disks.paths(id)).rejects.toMatchObject({ code: "not_found" });
     resize(2400);
-    await volumes.create(id, { base, project }, MIB);
+    await storage.disks.create(id, { base, project }, MIB);
   });
 
   test("the host gets back what removals leave, soon after they are written, and all of it before the pool is closed", async () => {
     const heldMib = (): number => (statSync(join(home, "pool.img")).blocks * 512) / MIB;
     const fill = async (): Promise<void> => {
-      const { folder } = await volumes.create(newId("sandbox"), { base, project }, 1024 * MIB);
+      const { folder } = await storage.disks.create(newId("sandbox"), { base, project }, 1024 * MIB);
       execFileSync("dd", ["if=/dev/urandom", `of=${join(folder, "system/upper/data")}`, "bs=1M", "count=100", "conv=fsync"], {
         stdio: "pipe",
       });
     };
     const keep = { volumes: new Set<string>(), snapshots: new Set<string>(), bases: new Set([base]), projects: new Set([project]) };
     const removeAll = async (): Promise<void> => {
-      for (const id of readdirSync(join(home, "pool/volumes"))) await volumes.remove("volume", id);
+      for (const id of readdirSync(join(home, "pool/volumes"))) await storage.disks.remove(id);
     };
     await fill();
     expect(heldMib()).toBeGreaterThan(400);
@@ -92,14 +93,14 @@ describe("the pool file on a small disk", needs("root", "btrfs"), () => {
       async () => {
         // The kernel does this by itself every half a minute.
         execFileSync("btrfs", ["filesystem", "sync", join(home, "pool")], { stdio: "ignore" });
-        await volumes.reconcile(keep);
+        await storage.health.reconcile(keep);
         expect(heldMib()).toBeLessThan(60);
       },
       { timeout: 40_000, interval: 300 },
     );
     await fill();
     await removeAll();
-    await volumes.close(true);
+    await storage.close(true);
     expect(heldMib()).toBeLessThan(60);
   }, 60_000);
 });

@@ -4,7 +4,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CommandLog } from "../../src/machine/drivers/drivers.ts";
-import { readLog } from "../../src/machine/drivers/native/log-reader.ts";
+import { readLog } from "../../src/machine/drivers/log-reader.ts";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 

@@ -8,7 +8,9 @@ import type { Base } from "../../src/base/store/rows.ts";
 import { ProjectCapture } from "../../src/machine/capture/projects.ts";
 import { newId } from "../../src/base/schema/ids.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
-import { makeStorage, type Storage } from "./storage.ts";
+import type { CellHost } from "../../src/base/host/cell-host.ts";
+import type { Storage } from "../../src/machine/volumes/volumes.ts";
+import { makeStorage, type StorageLab } from "./storage.ts";
 
 /** A text that must not be found inside. */
 export const CANARY = `canary-${newId("project")}`;
@@ -40,13 +42,17 @@ export function requestFor(path: string, more: Partial<CaptureRequest> = {}): Ca
 }
 
 export class CaptureLab {
+  readonly host: CellHost;
   readonly storage: Storage;
   readonly capture: ProjectCapture;
+  readonly #lab: StorageLab;
   readonly #folders: string[] = [];
 
-  private constructor(storage: Storage) {
-    this.storage = storage;
-    this.capture = new ProjectCapture(storage.host, storage.volumes);
+  private constructor(lab: StorageLab) {
+    this.#lab = lab;
+    this.host = lab.host;
+    this.storage = lab.storage;
+    this.capture = new ProjectCapture(lab.host, lab.storage);
   }
 
   static async open(name: "btrfs" | "plain"): Promise<CaptureLab> {
@@ -61,9 +67,9 @@ export class CaptureLab {
 
   /** The base as a sandbox would see it: a mounted overlay on plain storage, the folder itself on btrfs. */
   async view<T>(base: Base, slot: number, look: (root: string) => T): Promise<T> {
-    const { volumes } = this.storage;
+    const { disks } = this.storage;
     const id = newId("sandbox");
-    const { folder, layers } = await volumes.create(id, { base: base.id, project: base.project }, 64 * 1024 ** 2);
+    const { folder, layers } = await disks.create(id, { base: base.id, project: base.project }, 64 * 1024 ** 2);
     const root = join(folder, "roots", String(slot));
     try {
       if (layers.length === 0) return look(root);
@@ -84,13 +90,13 @@ export class CaptureLab {
         execFileSync("umount", ["--lazy", at]);
       }
     } finally {
-      await volumes.remove("volume", id);
+      await disks.remove(id);
     }
   }
 
   async close(): Promise<void> {
     await this.capture.close();
-    await this.storage.remove();
+    await this.#lab.remove();
     for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -3,33 +3,33 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CellHost } from "../../src/base/host/cell-host.ts";
-import { BtrfsVolumes } from "../../src/machine/volumes/btrfs/volumes.ts";
-import { PlainVolumes } from "../../src/machine/volumes/plain/volumes.ts";
-import type { Volumes } from "../../src/machine/volumes/volumes.ts";
+import { openBtrfs } from "../../src/machine/volumes/btrfs/storage.ts";
+import { openPlain } from "../../src/machine/volumes/plain/storage.ts";
+import type { Storage } from "../../src/machine/volumes/volumes.ts";
 
 export const CELL = process.env["VIV_CELL"] ?? join(import.meta.dirname, "../../build/cell");
 
-export interface Storage {
+export interface StorageLab {
   readonly home: string;
   readonly host: CellHost;
-  readonly volumes: Volumes;
+  readonly storage: Storage;
   /** A second server on the same folder, as after a crash of the first. */
-  reopen(): Promise<Volumes>;
+  reopen(): Promise<Storage>;
   remove(): Promise<void>;
 }
 
-export async function makeStorage(name: "btrfs" | "plain", limitBytes = 2 * 1024 ** 3): Promise<Storage> {
+export async function makeStorage(name: "btrfs" | "plain", limitBytes = 2 * 1024 ** 3): Promise<StorageLab> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "viv-storage-")));
   const host = new CellHost({ program: CELL });
   await host.request("measure", [["path", home]]);
-  const open = async (): Promise<Volumes> =>
-    name === "btrfs" ? BtrfsVolumes.open(host, { home, shared: "joined", limitBytes }) : PlainVolumes.open(host, { home });
-  const volumes = await open();
-  const opened = [volumes];
+  const open = async (): Promise<Storage> =>
+    name === "btrfs" ? openBtrfs(host, { home, shared: "joined", limitBytes }) : openPlain(host, { home });
+  const storage = await open();
+  const opened = [storage];
   return {
     home,
     host,
-    volumes,
+    storage,
     async reopen() {
       const next = await open();
       opened.push(next);
@@ -37,7 +37,7 @@ export async function makeStorage(name: "btrfs" | "plain", limitBytes = 2 * 1024
     },
     async remove() {
       for (const each of opened) await each.close(false);
-      if (volumes instanceof BtrfsVolumes) await volumes.pool.unmount();
+      if (name === "btrfs") await storage.close(true);
       else await host.request("remove", [["path", join(home, "volumes")]]);
       await host.close();
       rmSync(home, { recursive: true, force: true });

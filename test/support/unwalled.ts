@@ -9,8 +9,8 @@ import type { ExecRequest, RawExit, RunningCommand, Walls } from "../../src/mach
 import { FolderDriver } from "../../src/machine/drivers/folder/folder.ts";
 import { newId } from "../../src/base/schema/ids.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
-import { FolderVolumes } from "../../src/machine/volumes/folder/volumes.ts";
-import type { VolumePaths } from "../../src/machine/volumes/volumes.ts";
+import { type FolderStorage, openFolder } from "../../src/machine/volumes/folder/storage.ts";
+import type { VolumePaths } from "../../src/machine/volumes/disks.ts";
 
 export const USER = String(userInfo().uid);
 
@@ -27,7 +27,7 @@ export interface Unwalled {
   readonly project: string;
   readonly request: CaptureRequest;
   readonly driver: FolderDriver;
-  readonly volumes: FolderVolumes;
+  readonly storage: FolderStorage;
   readonly capture: FolderCapture;
   /** Writes a file of the real project. */
   put(name: string, text: string): void;
@@ -40,8 +40,8 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-unwalled-")));
   const home = join(folder, "home");
   const project = join(folder, "project");
-  const volumes = await FolderVolumes.open({ home });
-  const capture = new FolderCapture(volumes);
+  const storage = await openFolder({ home });
+  const capture = new FolderCapture(storage.bases);
   const driver = new FolderDriver({ home });
   const request = {
     project: newId("project"),
@@ -77,16 +77,16 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
   const create = async (): Promise<Box> => {
     const base = await capture.base(request);
     const id = newId("sandbox");
-    return launch(id, base, await volumes.create(id, { base: base.id, project: request.project }));
+    return launch(id, base, await storage.disks.create(id, { base: base.id, project: request.project }, limits.diskBytes));
   };
   const remove = async (): Promise<void> => {
     await driver.close();
     await capture.close();
-    await volumes.close();
+    await storage.close(true);
     rmSync(folder, { recursive: true, force: true });
   };
   for (const [name, text] of Object.entries(files)) put(name, text);
-  return { home, project, request, driver, volumes, capture, put, create, launch, remove };
+  return { home, project, request, driver, storage, capture, put, create, launch, remove };
 }
 
 export function execRequest(project: string, line: string, more: Partial<ExecRequest> = {}): ExecRequest {

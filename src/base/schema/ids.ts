@@ -32,6 +32,11 @@ export function newId(kind: IdKind): string {
   return `${PREFIXES[kind]}${random128()}`;
 }
 
+/** Whether a name on the disk may be an id of this kind. What bears another name was not made by this program. */
+export function hasIdPrefix(kind: IdKind, name: string): boolean {
+  return name.startsWith(PREFIXES[kind]);
+}
+
 const pattern = (kind: IdKind): RegExp => new RegExp(`^${PREFIXES[kind]}[${ALPHABET}]{26}$`);
 
 const SANDBOX_ID = pattern("sandbox");

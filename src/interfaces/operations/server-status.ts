@@ -25,7 +25,7 @@ export class ServerView {
     const { paths, machine, store } = this.#state;
     const sandboxes: Record<string, number> = {};
     for (const row of await store.sandboxes.list()) sandboxes[row.state] = (sandboxes[row.state] ?? 0) + 1;
-    const { volumes } = this.#backends.best;
+    const { storage } = this.#backends.best;
     const port = this.#port();
     return {
       version: readVersion(),
@@ -36,11 +36,11 @@ export class ServerView {
       listen: port === null ? null : `http://127.0.0.1:${port}`,
       driver: this.#backends.walled()?.driver.name ?? "none",
       mode: machine.mode,
-      storage: volumes.name,
+      storage: storage.name,
       limitsHeld: this.#limitsHeld,
       sandboxes,
       memory: freeMemory(),
-      disk: await volumes.free(),
+      disk: await storage.health.free(),
       newestEvent: (await store.events.range()).newest,
     };
   }
@@ -49,7 +49,7 @@ export class ServerView {
     const { cell, paths, owner, restoration } = this.#state;
     return diagnose({
       machine: await examineMachine(cell, paths.home),
-      storage: this.#backends.best.volumes.name,
+      storage: this.#backends.best.storage.name,
       limits: this.#limitsHeld,
       cell,
       restored: restoration.read(),

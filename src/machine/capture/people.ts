@@ -1,6 +1,7 @@
 /** The people of this machine and their home folders. */
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { namesIn } from "../../base/host/names-in.ts";
 
 export interface Person {
   readonly name: string;
@@ -35,7 +36,7 @@ export function homeFolders(people: readonly Person[], given: readonly string[] 
     const isPerson = person.uid === 0 || (person.uid >= FIRST_PERSON && person.uid !== NOBODY_UID);
     if (isPerson && person.home !== "/") homes.add(person.home);
   }
-  for (const name of listOrNone("/home")) homes.add(join("/home", name));
+  for (const name of namesIn("/home")) homes.add(join("/home", name));
   for (const home of homes) {
     const real = resolved(home);
     if (real !== undefined) homes.add(real);
@@ -52,15 +53,6 @@ export function callersHome(claimed: string | undefined, own: string): string {
 /** Folders around homes. They hold more homes than /etc/passwd knows of: people may come from a directory service. */
 export function foldersOfHomes(homes: readonly string[]): string[] {
   return [...new Set(homes.map((home) => dirname(home)))].filter((folder) => NAMES_OF_HOMES.has(basename(folder)));
-}
-
-function listOrNone(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
 }
 
 function resolved(path: string): string | undefined {

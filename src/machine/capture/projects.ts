@@ -12,7 +12,8 @@ import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { LiveFolder } from "../../base/schema/sandbox.ts";
 import { type SharedList, writeShared } from "../volumes/shared.ts";
-import type { Tip, Volumes } from "../volumes/volumes.ts";
+import type { Tip } from "../volumes/bases.ts";
+import type { Storage } from "../volumes/volumes.ts";
 import type { Capture, CaptureRequest, SharedFolders } from "./capture.ts";
 import type { Base } from "../../base/store/rows.ts";
 import { likeReality } from "./gitconfig.ts";
@@ -43,17 +44,20 @@ interface Followed {
 /** So many changed folders are a sign of an install or a checkout: what is live is decided anew. */
 const MANY_FOLDERS = 200;
 
+/** The ports of a storage that capture writes to. */
+type CaptureStorage = Pick<Storage, "bases" | "health" | "capabilities">;
+
 export class ProjectCapture implements Capture {
   readonly #host: CellHost;
-  readonly #volumes: Volumes;
+  readonly #storage: CaptureStorage;
   readonly #locks = new KeyedLocks();
   readonly #followed = new Map<string, Followed>();
   /** Bases that no sandbox uses, kept for the next clone of a project that has not changed since. */
   readonly #forgotten = new Set<string>();
 
-  constructor(host: CellHost, volumes: Volumes) {
+  constructor(host: CellHost, storage: CaptureStorage) {
     this.#host = host;
-    this.#volumes = volumes;
+    this.#storage = storage;
   }
 
   async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
@@ -84,7 +88,7 @@ export class ProjectCapture implements Capture {
   /** Carries over what changed. Where that fails, everything is compared: what was drained is not told again. */
   async #follow(request: CaptureRequest, followed: Followed, dirty: readonly ChangedPaths[]): Promise<Base> {
     try {
-      const tip = await this.#volumes.openTip(request.project, false);
+      const tip = await this.#storage.bases.openTip(request.project, false);
       const now = await this.#sync(request, tip, followed, dirty);
       const synced = now.map((found, index) => withKnown(found, followed.synced[index])).filter((found) => found !== undefined);
       if (needsNewChoice(request, now, synced)) return await this.#begin(request);
@@ -104,7 +108,7 @@ export class ProjectCapture implements Capture {
   /** From a comparison of everything. */
   async #begin(request: CaptureRequest): Promise<Base> {
     await this.#stop(request.project);
-    await this.#volumes.free(); // makes the storage grow before it is needed
+    await this.#storage.health.free(); // makes the storage grow before it is needed
     if (!isFolder(request.path)) throw new VivError("project_not_found", `The project ${request.path} does not exist any more.`);
     const found = await findRoots(request.path, request.data);
     const { live, notes } = await chooseLive(this.#host, request.path, {
@@ -127,7 +131,7 @@ export class ProjectCapture implements Capture {
   async #syncAll(request: CaptureRequest, parts: Pick<Followed, "roots" | "live">): Promise<Synced[]> {
     const everything = parts.roots.roots.map((): ChangedPaths => "all");
     const attempt = async (fresh: boolean): Promise<Synced[]> => {
-      const tip = await this.#volumes.openTip(request.project, fresh);
+      const tip = await this.#storage.bases.openTip(request.project, fresh);
       if (!fresh && (await lacksRoots(tip, parts.roots))) return attempt(true);
       return (await this.#sync(request, tip, parts, everything)).filter((found) => found !== undefined);
     };
@@ -141,7 +145,7 @@ export class ProjectCapture implements Capture {
 
   /** A layer can't take a file away that a layer below it holds and reality still has. */
   #hasStaleFiles(request: CaptureRequest): boolean {
-    const layered = this.#volumes.capabilities.roots === "overlay";
+    const layered = this.#storage.capabilities.roots === "overlay";
     const hidden = request.hidden.filter((path) => request.data.some((folder) => isWithin(path, folder.path)));
     const left = [...request.exclude.map((path) => join(request.path, path)), ...hidden];
     return layered && left.some((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === true);
@@ -162,7 +166,7 @@ export class ProjectCapture implements Capture {
       else synced.push(await this.#untouched(tip, root));
     }
     const joined = this.#joined(request, parts.live);
-    if (this.#volumes.capabilities.shared === "joined") writeShared(tip.folder, joined);
+    if (this.#storage.capabilities.shared === "joined") writeShared(tip.folder, joined);
     for (const [slot, folder] of parts.live.entries()) {
       if (joined.folders.includes(relative(request.path, folder.path))) continue;
       const upper = join(tip.folder, `live/${slot}/upper`);
@@ -174,7 +178,7 @@ export class ProjectCapture implements Capture {
 
   /** A layer of an overlay ends where another file system is mounted: a folder there can't be part of the project's. */
   #joined(request: CaptureRequest, live: readonly LiveFolder[]): SharedList {
-    if (this.#volumes.capabilities.shared === "apart") return { root: request.path, folders: [], hidden: [] };
+    if (this.#storage.capabilities.shared === "apart") return { root: request.path, folders: [], hidden: [] };
     const mounts = readMounts();
     const place = mountOf(request.path, mounts)?.target;
     const inside = live.filter(({ path }) => isWithin(path, request.path) && mountOf(path, mounts)?.target === place);
@@ -197,7 +201,7 @@ export class ProjectCapture implements Capture {
   ): Promise<Base> {
     const id = newId("base");
     const takenAt = new Date().toISOString();
-    await this.#volumes.freeze(request.project, id);
+    await this.#storage.bases.freeze(request.project, id);
     const report = makeReport(request.path, parts, now, before?.readOnly ?? []);
     const roots = parts.roots.roots.map(({ path, slot, kind }) => ({ path, slot, ...(kind === "taken" ? { taken: true as const } : {}) }));
     return {
@@ -213,12 +217,16 @@ export class ProjectCapture implements Capture {
   }
 
   async #supersede(base: Base): Promise<void> {
-    if (this.#forgotten.delete(base.id)) await this.#volumes.remove("base", base.id);
+    if (this.#forgotten.delete(base.id)) await this.#storage.bases.remove(base.id);
   }
 
   async staleness(base: Base, request: CaptureRequest): Promise<Staleness> {
-    return compareWithReality(this.#host, base, this.#volumes.manifests(base.id), await findRoots(request.path, request.data), (root) =>
-      skipped(request, root, base.live),
+    return compareWithReality(
+      this.#host,
+      base,
+      this.#storage.bases.manifests(base.id),
+      await findRoots(request.path, request.data),
+      (root) => skipped(request, root, base.live),
     );
   }
 
@@ -234,7 +242,7 @@ export class ProjectCapture implements Capture {
   async forget(base: string): Promise<void> {
     const current = [...this.#followed.values()].some((followed) => followed.base.id === base);
     if (current) this.#forgotten.add(base);
-    else await this.#volumes.remove("base", base);
+    else await this.#storage.bases.remove(base);
   }
 
   async #stop(project: string): Promise<void> {

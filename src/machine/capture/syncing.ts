@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { CellHost } from "../../base/host/cell-host.ts";
 import { type Fields, splitParts } from "../../base/host/frames.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { Tip } from "../volumes/volumes.ts";
+import type { Tip } from "../volumes/bases.ts";
 import type { LargeIds } from "../../base/store/rows.ts";
 import { likeReality, writeGitConfig } from "./gitconfig.ts";
 import { gitFolderConfigs } from "./gitfolder.ts";

@@ -4,7 +4,7 @@ import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Launched } from "../../base/store/rows.ts";
 import type { Base, LargeIds } from "../../base/store/rows.ts";
-import type { VolumePaths } from "../volumes/volumes.ts";
+import type { VolumePaths } from "../volumes/disks.ts";
 
 export interface DriverCapabilities {
   readonly walled: boolean;

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { BLOBS, type Gather, type Gathered, type GatheredChange } from "../volumes/gather.ts";
-import type { BaseSteps, FolderSides } from "../volumes/volumes.ts";
+import type { BaseSteps, FolderSides } from "../volumes/comparison.ts";
 import { requireWhole } from "./changes.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 

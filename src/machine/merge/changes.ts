@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { VivError } from "../../base/schema/errors.ts";
 import { BLOBS, type ContentLimits, type Gather, type Gathered, type GatheredChange, type GatheredSide } from "../volumes/gather.ts";
-import type { FolderSides } from "../volumes/volumes.ts";
+import type { FolderSides } from "../volumes/comparison.ts";
 import type { GitStore, TreeEntry } from "./store.ts";
 
 /** Whether git can hold this side of a change: a file or a link whose content was taken out. */

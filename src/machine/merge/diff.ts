@@ -7,7 +7,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import { BLOBS, type ContentLimits, type Gather, type Gathered, type GatheredChange, type GitMode } from "../volumes/gather.ts";
 import type { Tool } from "../../base/host/tool.ts";
-import type { FolderSides } from "../volumes/volumes.ts";
+import type { FolderSides } from "../volumes/comparison.ts";
 import { EVERYTHING } from "./change-set.ts";
 import { isShownByGit, requireWhole, sideEntries, storeSides, type StoredSides } from "./changes.ts";
 import { foldersAbove } from "./folders.ts";

@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CopyFilesOut } from "../volumes/copy-files-out.ts";
 import type { GatheredChange } from "../volumes/gather.ts";
-import type { FolderSides } from "../volumes/volumes.ts";
+import type { FolderSides } from "../volumes/comparison.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { GitStore } from "./store.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import { BLOBS, type Gather, type Gathered, type GatheredChange } from "../volumes/gather.ts";
 import type { CopyFilesOut } from "../volumes/copy-files-out.ts";
-import type { FolderSides } from "../volumes/volumes.ts";
+import type { FolderSides } from "../volumes/comparison.ts";
 import { changeSetOf, EVERYTHING, type ChangeSet } from "./change-set.ts";
 import { sideEntries } from "./changes.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";

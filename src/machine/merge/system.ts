@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DiffEntry, PackageChange, SystemDiff } from "../../base/schema/files.ts";
 import type { CopyFilesOut } from "../volumes/copy-files-out.ts";
-import type { FolderSides, SystemPart } from "../volumes/volumes.ts";
+import type { FolderSides, SystemPart } from "../volumes/comparison.ts";
 import { diffNames, type GitWorkspace } from "./diff.ts";
 
 type Package = SystemDiff["packages"][number];

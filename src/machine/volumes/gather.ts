@@ -5,7 +5,7 @@ import type { CellHost } from "../../base/host/cell-host.ts";
 import { splitParts } from "../../base/host/frames.ts";
 import type { FileType } from "../../base/schema/files.ts";
 import { chained } from "./chained.ts";
-import type { FolderSides } from "./volumes.ts";
+import type { FolderSides } from "./comparison.ts";
 
 /** Modes as git knows them; `none` is not there, `other` what git has no word for. */
 export type GitMode = "100644" | "100755" | "120000" | "40000" | "other";

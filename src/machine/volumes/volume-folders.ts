@@ -3,14 +3,16 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../../base/schema/errors.ts";
+import { hasIdPrefix } from "../../base/schema/ids.ts";
 import { asideName, checkedId, MAKING, parseSnapshotName, REPLACING, snapshotName, TRASH } from "./names.ts";
-import type { VolumeKeep, VolumeOrSnapshot } from "./volumes.ts";
+import type { VolumeOrSnapshot } from "./comparison.ts";
+import type { VolumeKeep } from "./health.ts";
 
 const FOLDERS = { volume: "volumes", snapshot: "snapshots", base: "bases", tip: "tips" } as const;
 export type Kind = keyof typeof FOLDERS;
 const KINDS = Object.keys(FOLDERS) as Kind[];
-/** What ids of each kind begin with: anything else in these folders was put there by a person. */
-const PREFIXES = { volume: "sbx", snapshot: "snp", base: "bas", tip: "prj" } as const satisfies Record<Kind, string>;
+/** Whose id each kind has: anything else in these folders was put there by a person. */
+const ID_KINDS = { volume: "sandbox", snapshot: "snapshot", base: "base", tip: "project" } as const satisfies Record<Kind, string>;
 const ASIDE = [MAKING, TRASH, REPLACING];
 
 export class VolumeFolders {
@@ -54,6 +56,26 @@ export class VolumeFolders {
     return join(this.folder, FOLDERS[kind], this.#name(kind, id));
   }
 
+  /** The folder of a volume that must be there. */
+  volume(id: string): string {
+    const folder = this.path("volume", id);
+    if (!existsSync(folder)) throw new VivError("not_found", `The volume of ${id} is gone.`);
+    return folder;
+  }
+
+  /** The folder for a volume that is not there yet, and that no reconcile touches from now on. */
+  newVolume(id: string): string {
+    const folder = this.path("volume", id);
+    if (existsSync(folder)) throw new VivError("exists", `There is a volume of ${id} already.`);
+    this.add(id);
+    return folder;
+  }
+
+  /** A new volume from what `work` makes. */
+  async makeVolume(id: string, work: (aside: string) => Promise<void>): Promise<void> {
+    await this.make("volume", this.newVolume(id), work);
+  }
+
   #name(kind: Kind, id: string): string {
     if (kind !== "snapshot") return checkedId(id);
     const owner = this.#owners.get(id);
@@ -77,8 +99,10 @@ export class VolumeFolders {
     this.#made.delete(id);
   }
 
-  snapshotsOf(volume: string): string[] {
-    return [...this.#owners].filter(([, owner]) => owner === volume).map(([snapshot]) => snapshot);
+  /** Folders that are there and are charged to a volume: its own, and those of its snapshots. */
+  chargedTo(volume: string): string[] {
+    const snapshots = [...this.#owners].filter(([, owner]) => owner === volume).map(([snapshot]) => this.path("snapshot", snapshot));
+    return [this.path("volume", volume), ...snapshots].filter((folder) => existsSync(folder));
   }
 
   /** Every volume that is there or has snapshots. */
@@ -165,7 +189,7 @@ export class VolumeFolders {
     }
     const id = kind === "snapshot" ? parseSnapshotName(name)?.snapshot : name;
     const kept = { volume: keep.volumes, snapshot: keep.snapshots, base: keep.bases, tip: keep.projects }[kind];
-    if (id === undefined || !id.startsWith(PREFIXES[kind]) || kept.has(id) || this.#made.has(id)) return false;
+    if (id === undefined || !hasIdPrefix(ID_KINDS[kind], id) || kept.has(id) || this.#made.has(id)) return false;
     await this.remove(kind, id);
     return true;
   }

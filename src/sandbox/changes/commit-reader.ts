@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { VivError } from "../../base/schema/errors.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
 import { comparedBase } from "../projects/bases.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
@@ -73,9 +72,9 @@ export async function repositoryState(
   temporary: string,
 ): Promise<RepositoryState> {
   const backend = parts.backends.of(row);
-  const compared = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
+  const compared = await backend.storage.comparison.sides({ snapshot }, comparedBase(row));
   // A refresh leaves the repository inside as it was: it is compared with the one it came from.
-  const made = await backend.volumes.sides({ snapshot }, row.base, PROJECT_SLOT);
+  const made = await backend.storage.comparison.sides({ snapshot }, row.base);
   const now = made.overlay ? [made.new, ...made.old] : [made.new];
   return withCommitReader(backend, temporary, async (reader) => {
     const differs = async (repository: string): Promise<boolean> =>

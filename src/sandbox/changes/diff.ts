@@ -1,17 +1,17 @@
 /** Which folders are compared to tell what a sandbox changed. */
 import { VivError } from "../../base/schema/errors.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { PROJECT_SLOT, type FolderSides, type SystemPart, type VolumeOrSnapshot } from "../../machine/volumes/volumes.ts";
+import type { FolderSides, SystemPart, VolumeOrSnapshot } from "../../machine/volumes/comparison.ts";
 import { comparedBase } from "../projects/bases.ts";
 import type { Backend } from "../../machine/backends.ts";
 
 export async function sidesOf(backend: Backend, row: SandboxRow): Promise<FolderSides> {
-  return backend.volumes.sides(keptOf(row), comparedBase(row), PROJECT_SLOT);
+  return backend.storage.comparison.sides(keptOf(row), comparedBase(row));
 }
 
 /** What is compared for the rest of the system. */
 export function systemOf(backend: Backend, row: SandboxRow): SystemPart[] {
-  return backend.volumes.system(keptOf(row));
+  return backend.storage.comparison.system(keptOf(row));
 }
 
 /** Of a stopped sandbox only its last snapshot is left. */

@@ -3,9 +3,8 @@ import { existsSync } from "node:fs";
 import { git } from "../../machine/capture/git.ts";
 import { promotable, type Promotable, type PromotableRequest, type PromotableOptions } from "../../machine/merge/promotable.ts";
 import type { GitStore } from "../../machine/merge/store.ts";
-import type { FolderSides } from "../../machine/volumes/volumes.ts";
+import type { FolderSides } from "../../machine/volumes/comparison.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
 import { comparedBase } from "../projects/bases.ts";
 import type { Parts } from "../shared/parts.ts";
 import { outerRules } from "./outer-ignore-rules.ts";
@@ -17,8 +16,8 @@ export async function promotableOf(
   store: GitStore,
   options: Pick<PromotableRequest, "include" | "only" | "protects" | "onTouched">,
 ): Promise<Promotable> {
-  const { volumes, gather } = parts.backends.of(row);
-  const sides = await volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
+  const { storage, gather } = parts.backends.of(row);
+  const sides = await storage.comparison.sides({ snapshot }, comparedBase(row));
   return promotable(store, { gather, ...sortingOf(parts, row, sides), ...options });
 }
 

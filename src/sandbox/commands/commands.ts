@@ -246,9 +246,9 @@ export class Commands {
   async #isDiskFull(sandbox: string): Promise<boolean> {
     try {
       const row = await this.#parts.store.sandboxes.get(sandbox);
-      const volumes = row === undefined ? undefined : this.#parts.backends.of(row).volumes;
-      if (row === undefined || volumes?.capabilities.quota !== "hard") return false;
-      return (await volumes.usage(row.id)) + DISK_MARGIN_BYTES >= row.limits.diskBytes;
+      const storage = row === undefined ? undefined : this.#parts.backends.of(row).storage;
+      if (row === undefined || storage?.capabilities.quota !== "hard") return false;
+      return (await storage.disks.usage(row.id)) + DISK_MARGIN_BYTES >= row.limits.diskBytes;
     } catch (error) {
       // The sandbox may be on its way out: the end of the command still has to be reported.
       this.#parts.log.info("disk use of a sandbox not known", { sandbox, error: describe(error) });

@@ -2,7 +2,7 @@
 import type { Driver, FileOperations } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Volumes } from "../../machine/volumes/volumes.ts";
+import type { StorageHealth } from "../../machine/volumes/health.ts";
 import type { Parts } from "../shared/parts.ts";
 import { isFinal } from "../shared/state.ts";
 
@@ -14,17 +14,18 @@ const REASON =
 export class Damage {
   readonly #parts: DamageParts;
   /** The storage of each driver, and how many of its errors were reported already. */
-  readonly #storages = new Map<Driver, { readonly volumes: Volumes; told: number }>();
+  readonly #storages = new Map<Driver, { readonly health: StorageHealth; told: number }>();
 
   constructor(parts: DamageParts) {
     this.#parts = parts;
-    for (const { driver, volumes } of parts.backends.all()) this.#storages.set(driver, { volumes, told: volumes.errors() ?? 0 });
+    for (const { driver, storage } of parts.backends.all())
+      this.#storages.set(driver, { health: storage.health, told: storage.health.errors() ?? 0 });
   }
 
   /** How many errors the storage of a driver has met since this was last asked. */
   since(driver: Driver): number {
     const storage = this.#storages.get(driver);
-    const now = storage?.volumes.errors();
+    const now = storage?.health.errors();
     if (storage === undefined || now === undefined) return 0;
     const before = storage.told;
     storage.told = now;

@@ -50,7 +50,7 @@ export class Ending {
     const kept = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
     const completed = nextState(kept, "completed", new Date(), end);
     await this.#save(completed, "sandbox.completed");
-    await this.#parts.backends.of(row).volumes.remove("volume", row.id);
+    await this.#parts.backends.of(row).storage.disks.remove(row.id);
     return completed;
   }
 
@@ -76,7 +76,7 @@ export class Ending {
   async backTo(row: SandboxRow, reason: string): Promise<void> {
     await this.endProcesses(row, 0, "lost");
     // A stopped one has its files in its snapshot.
-    if (row.state === "completed") await this.#parts.backends.of(row).volumes.remove("volume", row.id);
+    if (row.state === "completed") await this.#parts.backends.of(row).storage.disks.remove(row.id);
     await this.#save({ ...row, reason }, row.state === "completed" ? "sandbox.completed" : "sandbox.failed");
   }
 
@@ -87,7 +87,7 @@ export class Ending {
 
   async #remove(row: SandboxRow): Promise<{ projectInUse: boolean }> {
     const { store, reach } = this.#parts;
-    const { volumes, capture } = this.#parts.backends.of(row);
+    const { storage, capture } = this.#parts.backends.of(row);
     const removing = { ...row, removing: true };
     this.unfinished.add(row.id);
     await store.change((change) => change.sandboxes.put(removing));
@@ -95,8 +95,8 @@ export class Ending {
     await this.endProcesses(removing, 0, "cancelled");
     reach("remove.stopped");
     for (const snapshot of await store.snapshots.list({ sandbox: row.id }))
-      await this.#orLater(row, () => volumes.remove("snapshot", snapshot.id));
-    await this.#orLater(row, () => volumes.remove("volume", row.id));
+      await this.#orLater(row, () => storage.snapshots.remove(snapshot.id));
+    await this.#orLater(row, () => storage.disks.remove(row.id));
     reach("remove.volume");
     const { unused, projectInUse } = await store.change(async (change) => {
       const snapshots = await change.snapshots.list({ sandbox: row.id });

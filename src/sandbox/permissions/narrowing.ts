@@ -15,7 +15,6 @@ import { narrowedNetwork } from "./network-narrowing.ts";
 import type { Parts } from "../shared/parts.ts";
 import { hiddenPaths, maskedInside, shownPaths } from "../projects/projects.ts";
 
-const PROJECT_SLOT = 0;
 const INSTEAD = { remedy: "Make a new sandbox with `viv create`, and bring the changes over with `viv diff --patch`." };
 
 type Widths = Pick<
@@ -57,9 +56,9 @@ function statusOf(path: string): Stats | undefined {
 
 /** Of paths in the project, the first that its base has. */
 async function firstCaptured(parts: Pick<Parts, "backends">, row: SandboxRow, paths: readonly string[]): Promise<string | undefined> {
-  const { volumes } = parts.backends.of(row);
+  const { comparison } = parts.backends.of(row).storage;
   const of = row.state === "completed" && row.currentSnapshot !== null ? { snapshot: row.currentSnapshot } : { volume: row.id };
-  const { old, before } = await volumes.sides(of, comparedBase(row), PROJECT_SLOT);
+  const { old, before } = await comparison.sides(of, comparedBase(row));
   const folders = before?.base ?? old;
   return paths.find((path) => {
     const found = folders.map((folder) => statusOf(join(folder, relative(row.project, path)))).find(Boolean);

@@ -61,7 +61,7 @@ export class Restarting {
 
   async #hasVolume(row: SandboxRow): Promise<boolean> {
     try {
-      await this.#parts.backends.of(row).volumes.paths(row.id);
+      await this.#parts.backends.of(row).storage.disks.paths(row.id);
       return true;
     } catch (error) {
       if (error instanceof VivError && error.code === "not_found") return false;

@@ -43,7 +43,7 @@ export class Snapshots {
   /** Called with the sandbox's lock held. */
   async take(row: SandboxRow, options: { name?: string | undefined; expiresAt?: string | null }): Promise<Snapshot> {
     const { store, reach } = this.#parts;
-    const { volumes } = this.#parts.backends.of(row);
+    const { snapshots } = this.#parts.backends.of(row).storage;
     const existing = await store.snapshots.list({ sandbox: row.id });
     if (options.name !== undefined && existing.some((snapshot) => snapshot.name === options.name)) {
       throw new VivError("name_taken", `Sandbox ${row.name} has a snapshot called ${options.name} already.`, {
@@ -51,7 +51,7 @@ export class Snapshots {
       });
     }
     const id = newId("snapshot");
-    const frozenMs = await this.#freezeAround(row, () => volumes.snapshot(row.id, id));
+    const frozenMs = await this.#freezeAround(row, () => snapshots.take(row.id, id));
     reach("snapshot.volume");
     const snapshot = {
       id,
@@ -64,7 +64,7 @@ export class Snapshots {
       frozenMs,
     };
     try {
-      const seal = await volumes.seal(id);
+      const seal = await snapshots.seal(id);
       await store.change(async (change) => {
         const now = (await change.sandboxes.get(row.id)) ?? row;
         await change.snapshots.put({ ...snapshot, seal, refreshedTo: now.refreshedTo });
@@ -73,7 +73,7 @@ export class Snapshots {
       });
     } catch (error) {
       // Without a row no caller could find it, and the sandbox would be charged for it.
-      await volumes.remove("snapshot", id);
+      await snapshots.remove(id);
       throw error;
     }
     return snapshot;
@@ -99,7 +99,7 @@ export class Snapshots {
     const snapshot = await this.find(row, reference);
     const seal = (await store.snapshots.get(snapshot.id))?.seal;
     try {
-      await backends.of(row).volumes.verify(snapshot.id, seal);
+      await backends.of(row).storage.snapshots.verify(snapshot.id, seal);
     } catch (error) {
       const isDamaged = error instanceof VivError && error.code === "snapshot_damaged";
       const reason = describe(error);
@@ -125,8 +125,8 @@ export class Snapshots {
       await change.event("snapshot.removed", row.id, { id: snapshot.id });
       return dropUnused(change, this.#registry, bases);
     });
-    const { volumes, capture } = this.#parts.backends.of(row);
-    await volumes.remove("snapshot", snapshot.id);
+    const { storage, capture } = this.#parts.backends.of(row);
+    await storage.snapshots.remove(snapshot.id);
     for (const base of unused) await capture.forget(base);
   }
 
@@ -154,15 +154,15 @@ export class Snapshots {
   async finishRollback(before: SandboxRow, snapshot: string): Promise<Started> {
     const row = await narrowed(this.#parts, before);
     const { store, live, reach } = this.#parts;
-    const { volumes } = this.#parts.backends.of(row);
+    const { storage } = this.#parts.backends.of(row);
     const running = live.get(row.id);
     await this.#ending.endProcesses(row, 0, "cancelled");
     reach("rollback.stopped");
-    await volumes.rollback(row.id, snapshot);
+    await storage.snapshots.restore(row.id, snapshot);
     reach("rollback.volume");
     const base = await openBase(store, row, row.base);
     const record = (launched: Launched): Promise<SandboxRow> => this.#recordRestored({ ...row, launched }, snapshot);
-    return this.#starting.start({ row, on: { base, volume: volumes.paths(row.id) }, before: running, record });
+    return this.#starting.start({ row, on: { base, volume: storage.disks.paths(row.id) }, before: running, record });
   }
 
   async #recordRestored(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
@@ -188,13 +188,13 @@ export class Snapshots {
 
   /** Through a snapshot that only lives as long as this takes. */
   async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<Started[]> {
-    const { volumes } = this.#parts.backends.of(row);
+    const { snapshots } = this.#parts.backends.of(row).storage;
     const passing = newId("snapshot");
-    await this.#freezeAround(row, () => volumes.snapshot(row.id, passing));
+    await this.#freezeAround(row, () => snapshots.take(row.id, passing));
     try {
       return await this.#forkFrom(row, passing, count, names);
     } finally {
-      await volumes.remove("snapshot", passing);
+      await snapshots.remove(passing);
     }
   }
 
@@ -222,7 +222,7 @@ export class Snapshots {
       return 0;
     }
     // Dirty data is written back first: the time of a snapshot follows what is still unwritten, and processes inside would wait for it.
-    if (!live.walls.isIdle()) await this.#parts.backends.of(row).volumes.writeBack(row.id);
+    if (!live.walls.isIdle()) await this.#parts.backends.of(row).storage.disks.writeBack(row.id);
     const began = performance.now();
     await live.walls.freeze();
     try {

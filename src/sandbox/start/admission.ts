@@ -7,7 +7,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import type { Volumes } from "../../machine/volumes/volumes.ts";
+import type { StorageHealth } from "../../machine/volumes/health.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** Free space and memory change slowly against the time a create takes. */
@@ -37,9 +37,9 @@ export class Admission {
   }
 
   /** Throws when memory or disk leave no room for one more. */
-  async admit(volumes: Volumes): Promise<void> {
+  async admit(health: StorageHealth): Promise<void> {
     if (performance.now() - this.#looked > LOOK_AGAIN_MS) {
-      this.#disk = await volumes.free();
+      this.#disk = await health.free();
       this.#memory = freeMemory();
       this.#looked = performance.now();
     }

@@ -10,7 +10,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { networkRules } from "../../base/schema/network.ts";
 import type { Change } from "../../base/store/store.ts";
 import type { Base, Launched, SandboxRow } from "../../base/store/rows.ts";
-import type { VolumeSource } from "../../machine/volumes/volumes.ts";
+import type { VolumeSource } from "../../machine/volumes/disks.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { chosenLimits } from "../permissions/limiting.ts";
 import { changedAutonomy } from "../permissions/autonomy.ts";
@@ -86,12 +86,12 @@ export class Creation {
 
   /** Throws when the machine has no room for the processes of a sandbox that is there already. */
   async admit(row: SandboxRow): Promise<void> {
-    await this.#admission.admit(this.#parts.backends.of(row).volumes);
+    await this.#admission.admit(this.#parts.backends.of(row).storage.health);
   }
 
   /** A place among the sandboxes of this machine; spares have theirs outside. */
-  async #reserve({ volumes }: Backend, name: string | undefined): Promise<Reservation> {
-    await this.#admission.admit(volumes);
+  async #reserve({ storage }: Backend, name: string | undefined): Promise<Reservation> {
+    await this.#admission.admit(storage.health);
     this.#admission.refuseAbove(this.#registry.count - this.spares.ids().size);
     return this.#registry.reserve(name);
   }
@@ -118,7 +118,7 @@ export class Creation {
   }
 
   #compose(input: CreateInput, view: ProjectView, backend: Backend, base: Base, { limits, environment, hiding }: Asked): Unnamed {
-    const { driver, volumes } = backend;
+    const { driver, storage } = backend;
     const { env, leftOut } = environment;
     const { home } = hiding;
     const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
@@ -132,8 +132,8 @@ export class Creation {
       limits,
       givenLimits: chosenLimits(input.limits),
       limitsHeld:
-        driver.capabilities.limits === "hard" && volumes.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
-      storage: volumes.name,
+        driver.capabilities.limits === "hard" && storage.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
+      storage: storage.name,
       idleMs,
       labels: input.labels ?? {},
       autonomy: changedAutonomy(undefined, input),
@@ -202,9 +202,9 @@ export class Creation {
 
   async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<Started> {
     const { store, reach, backends } = this.#parts;
-    const { volumes } = backends.of(row);
+    const { storage } = backends.of(row);
     // Under way while the row is written: a volume without a row is removed by the reconciler.
-    const volume = volumes.create(row.id, source, row.limits.diskBytes);
+    const volume = storage.disks.create(row.id, source, row.limits.diskBytes);
     volume.catch(() => undefined);
     try {
       await store.change((change) => recordCreating(change, row, base));
@@ -232,7 +232,7 @@ export class Creation {
     const { store, backends, log } = this.#parts;
     try {
       await this.#ending.endProcesses({ ...row, removing: true }, 0, "cancelled");
-      await backends.of(row).volumes.remove("volume", row.id);
+      await backends.of(row).storage.disks.remove(row.id);
       await store.change(async (change) => {
         if ((await change.sandboxes.get(row.id)) === undefined) return;
         await change.sandboxes.remove(row.id);

@@ -116,14 +116,14 @@ export class Spares {
   }
 
   async #start(spare: Reservation & Kind, base: Base): Promise<Walls> {
-    const { volumes } = this.#parts.backends.of(spare);
-    const volume = volumes.create(spare.id, { base: base.id, project: base.project }, spare.limits.diskBytes);
+    const { disks } = this.#parts.backends.of(spare).storage;
+    const volume = disks.create(spare.id, { base: base.id, project: base.project }, spare.limits.diskBytes);
     volume.catch(() => undefined);
     try {
       return await this.#starting.startAhead(spare, { base, volume });
     } catch (error) {
       await volume.catch(() => undefined);
-      await volumes.remove("volume", spare.id);
+      await disks.remove(spare.id);
       throw error;
     }
   }
@@ -152,12 +152,12 @@ export class Spares {
     const work = waiting.spare
       .then(async (spare) => {
         if (spare === undefined) return;
-        const { driver, volumes } = this.#parts.backends.of(kind);
+        const { driver, storage } = this.#parts.backends.of(kind);
         try {
           await spare.walls.stop(0);
           this.#starting.closeAhead(spare.id);
           await driver.clear(spare.id, "remove");
-          await volumes.remove("volume", spare.id);
+          await storage.disks.remove(spare.id);
         } catch (error) {
           // No longer kept, and its range not given away: its processes may still be there.
           this.#ids.delete(spare.id);

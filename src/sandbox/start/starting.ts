@@ -10,7 +10,7 @@
 import { describe } from "../../base/host/log.ts";
 import type { Base, Launched, SandboxRow } from "../../base/store/rows.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
-import type { VolumePaths } from "../../machine/volumes/volumes.ts";
+import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import type { Networks } from "../permissions/networks.ts";
 import type { LiveSandbox } from "../shared/live.ts";
 import type { Parts } from "../shared/parts.ts";

@@ -18,14 +18,14 @@ export async function sideChanges(
   snapshot: string,
   temporary: string,
 ): Promise<string[]> {
-  const { driver, volumes, gather, takeOut } = parts.backends.of(row);
+  const { driver, storage, gather, takeOut } = parts.backends.of(row);
   if (!driver.capabilities.walled) return [];
-  const system = volumes.system({ snapshot });
+  const system = storage.comparison.system({ snapshot });
   const { packages, etc, folders } = await diffSystem({ gather, temporary }, takeOut, system);
   const base = await parts.store.bases.get(row.base);
   const lines: string[] = [];
   for (const { path, slot } of base?.live ?? []) {
-    const { entries } = await diffNames({ gather, temporary }, volumes.live({ snapshot }, { path, slot }));
+    const { entries } = await diffNames({ gather, temporary }, storage.comparison.live({ snapshot }, { path, slot }));
     const files = entries.filter(({ type }) => type !== "dir").length;
     if (files > 0) lines.push(`${path.slice(row.project.length + 1)}/ (${count(files, "file")})`);
   }

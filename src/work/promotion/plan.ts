@@ -20,7 +20,6 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { PlanConflict, PlannedChange, PromotionPlan, Risk } from "../../base/schema/promotion.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
 import { sinceEarlierPromotion } from "./earlier-promotions.ts";
 import type { Records } from "./record.ts";
 import { findRisks } from "./risk.ts";
@@ -103,7 +102,7 @@ async function movedSince(parts: PlanParts["parts"], registry: Registry, row: Sa
   const backend = parts.backends.of(row);
   const view = await openProject(parts.store, row.project, parts.state);
   return withFreshBase(parts, registry, view, backend, async (today) =>
-    changesBetween(backend.gather, store, await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT)),
+    changesBetween(backend.gather, store, await backend.storage.comparison.between(comparedBase(row), today.id)),
   );
 }
 

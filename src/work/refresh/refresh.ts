@@ -11,7 +11,6 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { RefreshConflict, RefreshReport } from "../../base/schema/files.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { PROJECT_SLOT } from "../../machine/volumes/volumes.ts";
 import { applyInside, FOLDER } from "../../sandbox/files/apply-inside.ts";
 import { basesOf, comparedBase, dropUnused, openBase } from "../../sandbox/projects/bases.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
@@ -84,7 +83,7 @@ export class Refreshing {
       requireSameFolders(await openBase(this.#parts.store, row, row.base), today);
       const store = await GitStore.open(this.#temporary, backend);
       try {
-        const way = await backend.volumes.between(comparedBase(row), today.id, PROJECT_SLOT);
+        const way = await backend.storage.comparison.between(comparedBase(row), today.id);
         return await this.#onto({ row, backend, today, store, reality: await changesBetween(backend.gather, store, way) });
       } finally {
         await store.close();
@@ -120,7 +119,7 @@ export class Refreshing {
 
   /** Merges the frozen snapshot, so that processes inside can go on. */
   async #merge({ row, backend, store, reality }: Work, snapshot: string): ReturnType<typeof mergeSettled> {
-    const sides = await backend.volumes.sides({ snapshot }, comparedBase(row), PROJECT_SLOT);
+    const sides = await backend.storage.comparison.sides({ snapshot }, comparedBase(row));
     const own = changeSetOf(await gatherInto(store, backend.gather, sides, "sandbox"));
     return mergeSettled(store, await this.#common(store, row, snapshot, { own, reality }));
   }

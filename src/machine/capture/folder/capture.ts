@@ -8,8 +8,8 @@ import type { Staleness } from "../../../base/schema/files.ts";
 import { newId } from "../../../base/schema/ids.ts";
 import { compareTrees } from "../../volumes/folder/compare.ts";
 import { copyTree } from "../../volumes/folder/trees.ts";
-import type { FolderVolumes } from "../../volumes/folder/volumes.ts";
-import { PROJECT_SLOT } from "../../volumes/volumes.ts";
+import type { FolderBases } from "../../volumes/folder/bases.ts";
+import { PROJECT_SLOT, projectIn } from "../../volumes/volumes.ts";
 import type { Capture, CaptureRequest } from "../capture.ts";
 import type { Base } from "../../../base/store/rows.ts";
 import { makeReport } from "./report.ts";
@@ -27,14 +27,14 @@ interface Last {
 }
 
 export class FolderCapture implements Capture {
-  readonly #volumes: FolderVolumes;
+  readonly #bases: FolderBases;
   readonly #locks = new KeyedLocks();
   readonly #last = new Map<string, Last>();
   /** Bases that no sandbox uses, kept for the next clone of a project that has not changed since. */
   readonly #forgotten = new Set<string>();
 
-  constructor(volumes: FolderVolumes) {
-    this.#volumes = volumes;
+  constructor(bases: FolderBases) {
+    this.#bases = bases;
   }
 
   async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
@@ -51,22 +51,22 @@ export class FolderCapture implements Capture {
 
   #usable(request: CaptureRequest): Last | undefined {
     const last = this.#last.get(request.project);
-    return last?.key === JSON.stringify(request) && this.#volumes.frozen(last.base.id, PROJECT_SLOT) !== undefined ? last : undefined;
+    return last?.key === JSON.stringify(request) && this.#bases.frozen(last.base.id) !== undefined ? last : undefined;
   }
 
   async #unchanged(request: CaptureRequest, last: Last): Promise<boolean> {
-    const frozen = this.#volumes.frozen(last.base.id, PROJECT_SLOT);
+    const frozen = this.#bases.frozen(last.base.id);
     if (frozen === undefined) return false;
     return (await compareTrees(frozen, request.path, { leaveOut: (path) => last.skip.has(path.toString()) })).length === 0;
   }
 
   async #take(request: CaptureRequest, last: Last | undefined): Promise<Base> {
-    const reuse = last === undefined ? undefined : this.#volumes.frozen(last.base.id, PROJECT_SLOT);
+    const reuse = last === undefined ? undefined : this.#bases.frozen(last.base.id);
     const id = newId("base");
     const takenAt = new Date().toISOString();
     const left = skipped(request);
-    const tip = await this.#volumes.openTip(request.project);
-    const copied = await copyTree(request.path, join(tip.folder, "roots", String(PROJECT_SLOT)), {
+    const tip = await this.#bases.openTip(request.project);
+    const copied = await copyTree(request.path, projectIn(tip.folder), {
       skip: left,
       tolerant: true,
       mostBytes: request.limitBytes,
@@ -74,7 +74,7 @@ export class FolderCapture implements Capture {
     });
     const skip = new Set([...left, ...copied.unreadable]);
     await writeFile(`${tip.manifests}${PROJECT_SLOT}`, JSON.stringify({ skip: [...skip] }), { mode: 0o600 });
-    await this.#volumes.freeze(request.project, id);
+    await this.#bases.freeze(request.project, id);
     const report = makeReport(request, copied);
     const base: Base = {
       id,
@@ -92,11 +92,11 @@ export class FolderCapture implements Capture {
   }
 
   async #supersede(base: string): Promise<void> {
-    if (this.#forgotten.delete(base)) await this.#volumes.remove("base", base);
+    if (this.#forgotten.delete(base)) await this.#bases.remove(base);
   }
 
   async staleness(base: Base, request: CaptureRequest): Promise<Staleness> {
-    const frozen = this.#volumes.frozen(base.id, PROJECT_SLOT);
+    const frozen = this.#bases.frozen(base.id);
     if (frozen === undefined) throw new VivError("not_found", `The base ${base.id} is gone.`);
     const skip = await this.#skipOf(base.id);
     const found = await compareTrees(frozen, request.path, { leaveOut: (path) => skip.has(path.toString()) });
@@ -117,7 +117,7 @@ export class FolderCapture implements Capture {
   }
 
   async #skipOf(base: string): Promise<ReadonlySet<string>> {
-    const kept: unknown = JSON.parse(await readFile(`${this.#volumes.manifests(base)}${PROJECT_SLOT}`, "utf8"));
+    const kept: unknown = JSON.parse(await readFile(`${this.#bases.manifests(base)}${PROJECT_SLOT}`, "utf8"));
     const list: unknown = typeof kept === "object" && kept !== null && "skip" in kept ? kept.skip : [];
     return new Set(Array.isArray(list) ? list.filter((path) => typeof path === "string") : []);
   }
@@ -130,7 +130,7 @@ export class FolderCapture implements Capture {
   async forget(base: string): Promise<void> {
     const current = [...this.#last.values()].some((last) => last.base.id === base);
     if (current) this.#forgotten.add(base);
-    else await this.#volumes.remove("base", base);
+    else await this.#bases.remove(base);
   }
 
   async close(): Promise<void> {

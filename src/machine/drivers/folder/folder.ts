@@ -3,14 +3,17 @@
  * server's own rights and no isolation at all. Never chosen by itself. Needs Node alone.
  */
 import { existsSync, realpathSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { namesIn } from "../../../base/host/names-in.ts";
 import { signalGroup, startOf } from "../../../base/host/process-group.ts";
 import { trimFolder } from "../../../base/host/trim.ts";
+import { hasIdPrefix } from "../../../base/schema/ids.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { CommandLog, Driver, DriverCapabilities, LaunchRequest, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
-import { readCommandLog } from "./log.ts";
+import { projectIn } from "../../volumes/volumes.ts";
+import { readLog } from "../log-reader.ts";
 import { FolderWalls, RUNNING } from "./walls.ts";
 
 const SIGKILL = 9;
@@ -31,7 +34,7 @@ export class FolderDriver implements Driver {
     const records = this.#records(request.sandbox);
     const { folder } = await request.volume;
     await mkdir(records, { recursive: true, mode: 0o700 });
-    const place = { root: realpathSync(join(folder, "roots/0")), project: request.project };
+    const place = { root: realpathSync(projectIn(folder)), project: request.project };
     await writeFile(join(records, PLACE), JSON.stringify(place), { mode: 0o600 });
     return this.#open(request.sandbox, place);
   }
@@ -60,7 +63,7 @@ export class FolderDriver implements Driver {
   /** Ends commands that run without their server, told from later processes with the same id by when they started. */
   async #endLeftovers(sandbox: string): Promise<void> {
     const records = this.#records(sandbox);
-    for (const name of (await list(records)).filter((file) => file.endsWith(RUNNING))) {
+    for (const name of namesIn(records).filter((file) => file.endsWith(RUNNING))) {
       const { group, start } = await readJson(join(records, name));
       if (typeof group === "number" && typeof start === "string" && (await startOf(group)) === start) signalGroup(group, SIGKILL);
       await rm(join(records, name), { force: true });
@@ -68,7 +71,7 @@ export class FolderDriver implements Driver {
   }
 
   async log(sandbox: string, command: string): Promise<CommandLog> {
-    return readCommandLog(this.#records(sandbox), command);
+    return readLog(this.#records(sandbox), command);
   }
 
   trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number> {
@@ -83,11 +86,11 @@ export class FolderDriver implements Driver {
   }
 
   async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
-    const seen = await list(this.#folder);
+    const seen = namesIn(this.#folder);
     const kept = await keep();
     const removed: string[] = [];
     for (const sandbox of seen) {
-      if (kept.has(sandbox) || !sandbox.startsWith("sbx")) continue;
+      if (kept.has(sandbox) || !hasIdPrefix("sandbox", sandbox)) continue;
       await this.clear(sandbox, "remove");
       removed.push(`commands and logs of ${sandbox}`);
     }
@@ -129,15 +132,6 @@ async function readJson(file: string): Promise<Record<string, unknown>> {
     return typeof found === "object" && found !== null ? { ...found } : {};
   } catch (error) {
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw error;
-  }
-}
-
-async function list(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;
   }
 }

@@ -1,21 +1,11 @@
 /**
  * The log of a command: `<command>.log.1`, then `<command>.log`, each a recording of frames after a head that says how
- * much output lies before it. Written and read in one go each, so that a reader in this process never sees it torn.
+ * much output lies before it (log-reader.ts reads both). Each frame is written in one go.
  */
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import {
-  encodeFields,
-  encodeFrame,
-  type FieldList,
-  Fields,
-  FrameDecoder,
-  FrameError,
-  KIND,
-  type Frame,
-  type Kind,
-} from "../../../base/host/frames.ts";
-import type { CommandLog, OutputChunk, RawExit } from "../drivers.ts";
+import { encodeFields, encodeFrame, type FieldList, KIND, type Kind } from "../../../base/host/frames.ts";
+import type { RawExit } from "../drivers.ts";
 
 export class CommandLogWriter {
   readonly #file: string;
@@ -107,47 +97,4 @@ export class CommandLogWriter {
     for (let at = 0; at < frame.length;) at += writeSync(this.#descriptor, frame, at);
     this.#size += frame.length;
   }
-}
-
-/** What is logged of a command; empty when there is no log. */
-export function readCommandLog(folder: string, command: string): CommandLog {
-  const files = [`${command}.log.1`, `${command}.log`].map((name) => framesOf(join(folder, name))).filter((frames) => frames.length > 0);
-  const head = files[0]?.[0];
-  const frames = files.flat();
-  const exit = frames.findLast((frame) => frame.kind === KIND.exit);
-  return {
-    chunks: frames.map(chunkOf).filter((chunk) => chunk !== undefined),
-    offset: head === undefined ? 0 : (new Fields(head.payload).number("offset") ?? 0),
-    exit: exit === undefined ? null : exitOf(new Fields(exit.payload)),
-  };
-}
-
-/** The frames that are whole: a server that was killed, or a full disk, may have torn the last. */
-function framesOf(path: string): Frame[] {
-  const decoder = new FrameDecoder();
-  const frames: Frame[] = [];
-  try {
-    decoder.feed(readFileSync(path));
-    for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) frames.push(frame);
-  } catch (error) {
-    if (!(error instanceof FrameError) && (error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
-  return frames;
-}
-
-function chunkOf({ kind, payload }: Frame): OutputChunk | undefined {
-  if (kind === KIND.stdout) return { stream: "stdout", data: payload };
-  return kind === KIND.stderr ? { stream: "stderr", data: payload } : undefined;
-}
-
-function exitOf(fields: Fields): RawExit {
-  return {
-    code: fields.number("code") ?? null,
-    signal: fields.number("signal") ?? null,
-    timedOut: fields.flag("timeout"),
-    outputBytes: fields.number("bytes") ?? 0,
-    droppedBytes: fields.number("dropped") ?? 0,
-    cpuMs: 0,
-    wallMs: fields.number("wall_ms") ?? 0,
-  };
 }

@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import { chunkMaxBytes, encodeFields, encodeFrame, Fields, type Frame, FrameDecoder, KIND } from "../../../base/host/frames.ts";
 import { VivError } from "../../../base/schema/errors.ts";
+import { exitOf, outputOf } from "../command-frames.ts";
 import type { OutputChunk, RawExit, RunningCommand } from "../drivers.ts";
 import { errorOf, lost, type Subject } from "./cell-connection.ts";
 
@@ -11,25 +12,6 @@ const waitingMaxBytes = 256 * 1024;
 const chunkCostBytes = 256;
 
 const costOf = (chunk: OutputChunk): number => chunkCostBytes + (chunk.stream === "gap" ? 0 : chunk.data.length);
-
-export function exitOf(fields: Fields): RawExit {
-  return {
-    code: fields.number("code") ?? null,
-    signal: fields.number("signal") ?? null,
-    timedOut: fields.flag("timeout"),
-    outputBytes: fields.number("bytes") ?? 0,
-    droppedBytes: fields.number("dropped") ?? 0,
-    cpuMs: (fields.number("cpu_us") ?? 0) / 1000,
-    wallMs: fields.number("wall_ms") ?? 0,
-  };
-}
-
-export function outputOf(frame: Frame): OutputChunk | undefined {
-  if (frame.kind === KIND.stdout) return { stream: "stdout", data: frame.payload };
-  if (frame.kind === KIND.stderr) return { stream: "stderr", data: frame.payload };
-  if (frame.kind === KIND.gap) return { stream: "gap", bytes: new Fields(frame.payload).number("bytes") ?? 0 };
-  return undefined;
-}
 
 export class CellCommand implements RunningCommand {
   readonly #socket: Socket;

@@ -1,13 +1,15 @@
 /** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CellHost } from "../../../base/host/cell-host.ts";
 import { CellError } from "../../../base/host/helper.ts";
 import type { Cgroups } from "../../../base/host/cgroups.ts";
+import { namesIn } from "../../../base/host/names-in.ts";
 import { readMounts } from "../../../base/host/mounts.ts";
 import { firstProcessesHolding } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
+import { hasIdPrefix } from "../../../base/schema/ids.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import { GATEWAY_PORT, GATEWAY_SOCKET } from "../../../base/schema/gateway.ts";
 import { PROXY_PORT, PROXY_SOCKET } from "../../../base/schema/network.ts";
@@ -16,14 +18,15 @@ import type { CommandLog, Driver, DriverCapabilities, MaskRequest, LaunchRequest
 import type { Launched } from "../../../base/store/rows.ts";
 import { withTimeout } from "../../../base/host/with-timeout.ts";
 import { CellClient } from "./cell-client.ts";
-import { readLog } from "./log-reader.ts";
+import { readLog } from "../log-reader.ts";
 import { trimFolder } from "../../../base/host/trim.ts";
 import { readProcess1, type Process1 } from "./process1.ts";
 import { rootPlan, userModeFolders, userPlan, type Field, type SharedFoldersLayer } from "./plan.ts";
 import { userFolders } from "./user-folders.ts";
 import type { Layer } from "../../capture/masks.ts";
 import { readShared, type SharedList } from "../../volumes/shared.ts";
-import { PROJECT_SLOT, type VolumePaths } from "../../volumes/volumes.ts";
+import { PROJECT_SLOT } from "../../volumes/volumes.ts";
+import type { VolumePaths } from "../../volumes/disks.ts";
 import { visibleLimits } from "./visible-limits.ts";
 import { NativeWalls } from "./walls.ts";
 
@@ -237,7 +240,7 @@ export class NativeDriver implements Driver {
   }
 
   async log(sandbox: string, command: string): Promise<CommandLog> {
-    return (await readLog(this.#logFolder(sandbox), command)) ?? { chunks: [], offset: 0, exit: null };
+    return readLog(this.#logFolder(sandbox), command);
   }
 
   trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number> {
@@ -269,14 +272,14 @@ export class NativeDriver implements Driver {
   async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
     const seen = new Set([
       ...(this.#options.cgroups?.names() ?? []),
-      ...(await list(join(this.#options.home, "run"))),
-      ...(await list(join(this.#options.home, "logs"))),
+      ...namesIn(join(this.#options.home, "run")),
+      ...namesIn(join(this.#options.home, "logs")),
     ]);
     const kept = await keep();
     const removed: string[] = [];
     const failures: unknown[] = [];
     for (const sandbox of seen) {
-      if (kept.has(sandbox) || !sandbox.startsWith("sbx")) continue;
+      if (kept.has(sandbox) || !hasIdPrefix("sandbox", sandbox)) continue;
       try {
         await this.#endLeftover(sandbox);
         await this.clear(sandbox, "remove");
@@ -293,8 +296,7 @@ export class NativeDriver implements Driver {
 
   /** Every sandbox says which layer it has mounted; if one does not, none is removed. */
   async #sweepMasks(): Promise<void> {
-    const run = join(this.#options.home, "run");
-    const sandboxes = existsSync(run) ? readdirSync(run).filter((name) => name.startsWith("sbx")) : [];
+    const sandboxes = namesIn(join(this.#options.home, "run")).filter((name) => hasIdPrefix("sandbox", name));
     if (!sandboxes.every((sandbox) => existsSync(this.#maskFile(sandbox)))) return;
     await this.#options.masks.sweep(new Set(sandboxes.map((sandbox) => readFileSync(this.#maskFile(sandbox), "utf8"))));
   }
@@ -373,14 +375,5 @@ function makeFolders(parent: string, names: readonly string[]): void {
       if (there === undefined) mkdirSync(folder, { mode: 0o755 });
       else if (!there.isDirectory()) break;
     }
-  }
-}
-
-async function list(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
   }
 }

@@ -1,10 +1,10 @@
-/** The log that process 1 keeps of a command: `<exec>.log.1`, then `<exec>.log`, each a recording of frames. */
+/** The log of a command, as process 1 or the server keeps it: `<exec>.log.1`, then `<exec>.log`, each a recording of frames. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { Fields, type Frame, FrameDecoder, FrameError, KIND } from "../../../base/host/frames.ts";
-import type { CommandLog, OutputChunk, RawExit } from "../drivers.ts";
-import { exitOf, outputOf } from "./cell-command.ts";
+import { Fields, type Frame, FrameDecoder, FrameError, KIND } from "../../base/host/frames.ts";
+import type { CommandLog, OutputChunk, RawExit } from "./drivers.ts";
+import { exitOf, outputOf } from "./command-frames.ts";
 
 interface LogFile {
   /** Bytes of output before this file. */

@@ -1,0 +1,44 @@
+import type { Disks, VolumePaths, VolumeSource } from "../disks.ts";
+import type { Subvolumes } from "./subvolumes.ts";
+
+export class BtrfsDisks implements Disks {
+  readonly #subvolumes: Subvolumes;
+
+  constructor(subvolumes: Subvolumes) {
+    this.#subvolumes = subvolumes;
+  }
+
+  async create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths> {
+    const { pool, folders, quotas, creating } = this.#subvolumes;
+    await pool.requireSpace();
+    const from = "base" in source ? folders.path("base", source.base) : folders.path("snapshot", source.snapshot);
+    const folder = folders.newVolume(volume);
+    creating.add(volume);
+    // Sent together and carried out in order: one round trip.
+    const steps = await Promise.allSettled([
+      quotas.create(volume, diskBytes),
+      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume }),
+    ]);
+    creating.delete(volume);
+    const failed = steps.find((step) => step.status === "rejected");
+    if (failed === undefined) return { folder, layers: [] };
+    await this.remove(volume);
+    throw failed.reason;
+  }
+
+  async paths(volume: string): Promise<VolumePaths> {
+    return { folder: this.#subvolumes.folders.volume(volume), layers: [] };
+  }
+
+  async remove(volume: string): Promise<void> {
+    await this.#subvolumes.folders.remove("volume", volume);
+  }
+
+  async usage(volume: string): Promise<number> {
+    return this.#subvolumes.quotas.usage(volume);
+  }
+
+  async writeBack(volume: string): Promise<void> {
+    await this.#subvolumes.host.request("btrfs.sync", [["path", this.#subvolumes.folders.path("volume", volume)]]);
+  }
+}

@@ -1,0 +1,69 @@
+/** The pool, its folders and its quotas, which all ports of this storage share, and the one ioctl that makes everything. */
+import { chmod } from "node:fs/promises";
+import type { CellHost } from "../../../base/host/cell-host.ts";
+import { CellError } from "../../../base/host/helper.ts";
+import { VivError } from "../../../base/schema/errors.ts";
+import { VolumeFolders } from "../volume-folders.ts";
+import type { Pool } from "./pool.ts";
+import { Quotas } from "./quota.ts";
+
+interface CopyOptions {
+  readonly readOnly: boolean;
+  /** The volume that the copy's space is charged to. */
+  readonly charged?: string;
+  /** What has nothing to write back takes a moment; the rest must not keep others waiting. */
+  readonly mayWriteBack?: boolean;
+}
+
+export class Subvolumes {
+  readonly host: CellHost;
+  readonly pool: Pool;
+  readonly quotas: Quotas;
+  readonly folders: VolumeFolders;
+  /** Volumes whose quota group may be there before they are. */
+  readonly creating = new Set<string>();
+
+  constructor(host: CellHost, pool: Pool) {
+    this.host = host;
+    this.pool = pool;
+    this.quotas = new Quotas(host, pool.path);
+    this.folders = new VolumeFolders(pool.path, (path) => this.#destroy(path));
+  }
+
+  async prepare(): Promise<void> {
+    await chmod(this.pool.path, 0o700);
+    await this.quotas.enable();
+    await this.folders.open();
+  }
+
+  /** A subvolume as a copy of another; complete or absent. */
+  async copy(source: string, path: string, { readOnly, charged, mayWriteBack = false }: CopyOptions): Promise<void> {
+    const fields = [
+      ["source", source],
+      ["path", path],
+      ["readonly", readOnly ? "1" : "0"],
+      ["apart", mayWriteBack ? "1" : "0"],
+      ...(charged === undefined ? [] : [["qgroup", this.quotas.group(charged)] as const]),
+    ] as const;
+    await this.host.request("btrfs.snapshot", fields).catch((error: unknown) => {
+      throw explain(error);
+    });
+  }
+
+  async #destroy(path: string): Promise<void> {
+    try {
+      await this.host.request("btrfs.delete", [["path", path]]);
+    } catch (error) {
+      // Another program made this folder: it is no subvolume.
+      if (!(error instanceof CellError) || error.code !== "bad-request") throw error;
+      await this.host.request("remove", [["path", path]]);
+    }
+  }
+}
+
+function explain(error: unknown): unknown {
+  if (!(error instanceof CellError)) return error;
+  if (error.code === "no-space") return new VivError("disk_full", "There is no room for another volume in the pool.", { cause: error });
+  if (error.code === "not-found") return new VivError("not_found", "What the volume was to be made from is gone.", { cause: error });
+  return error;
+}
