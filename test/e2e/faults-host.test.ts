@@ -1,6 +1,18 @@
 /** F of the threat list about the host: out of inodes or memory, without cgroups, a stopped storage, another version. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { closeSync, existsSync, globSync, mkdtempSync, openSync, readdirSync, readFileSync, readSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -44,6 +56,18 @@ describe.each(STORAGES)("a disk without inodes under %s", needs("root"), (storag
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
     expect((await server.sh(sandboxes[0]?.id ?? "", "cat kept")).stdout).toBe("precious\nmore\n");
     for (const { id } of [box, ...sandboxes]) await server.client.call("removeSandbox", { sandbox: id });
+  });
+
+  test("F-16: with enough for a clone, but not for what it is to hide, it says so", async () => {
+    const { server } = disk;
+    disk.fillFiles(300);
+    const mask = ["/usr/share/doc", ...Array.from({ length: 600 }, (_, index) => `/usr/share/hidden-${index}`)];
+    writeFileSync(join(server.project, "vivarium.json"), JSON.stringify({ mask }));
+    await expect(server.create()).rejects.toMatchObject({ code: "disk_full" });
+    disk.free();
+    const box = await server.create();
+    expect((await server.sh(box.id, "ls /usr/share")).stdout.split("\n")).not.toContain("doc");
+    await server.client.call("removeSandbox", { sandbox: box.id });
   });
 });
 

@@ -102,7 +102,11 @@ export class NativeDriver implements Driver {
     } catch (error) {
       await this.clear(request.sandbox, "remove");
       if (!(error instanceof CellError)) throw error;
-      throw new VivError("cell_failed", `The sandbox could not be launched: ${error.step}: ${error.message}.`, { cause: error });
+      throw new VivError(
+        error.code === "no-space" ? "disk_full" : "cell_failed",
+        `The sandbox could not be launched: ${error.step}: ${error.message}.`,
+        { cause: error },
+      );
     }
   }
 
