@@ -143,6 +143,9 @@ export class Recovery {
     const foreign = await isForeign(live.walls);
     if (foreign !== undefined) log.warn("a sandbox was launched by another version", { sandbox: row.id, name: row.name, why: foreign });
     else await this.#survive("commands of a sandbox not listened to", () => this.#adoptCommands(row, live));
+    // No caller waits for its services: the server answers before they do.
+    if (foreign === undefined && row.state === "running" && row.restoring === null)
+      void this.#survive("services of a sandbox not started", () => this.#sandboxes.starting.finish(row));
     await store.change(async (change) => {
       const known = row.reason === FOREIGN ? null : row.reason;
       await change.sandboxes.put({ ...row, reason: foreign === undefined ? known : FOREIGN });

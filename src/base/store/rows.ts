@@ -22,6 +22,8 @@ export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes">
   readonly refreshedTo?: string | undefined;
   readonly range: number;
   readonly launched: Launched | null;
+  /** The commands that its services are, by their names. They are chosen before they start; rows of earlier versions have none. */
+  readonly serviceCommands?: Readonly<Record<string, string>> | undefined;
   readonly user: string;
   readonly env: Record<string, string>;
   readonly environmentLeftOut: string[];

@@ -21,6 +21,8 @@ import type { CommandStream } from "./stream.ts";
 export interface StartOptions extends CommandSpec {
   readonly terminal?: TerminalSize | undefined;
   readonly stdin?: boolean | undefined;
+  /** An id from newId(); one is made where this is left out. */
+  readonly id?: string | undefined;
   /** Name of the service that it belongs to. A command without one was asked for, and keeps the sandbox from being idle. */
   readonly service?: string | undefined;
   readonly onDisconnect?: "kill" | "keep";
@@ -381,7 +383,7 @@ function execRequest(row: SandboxRow, options: StartOptions, { models, user: con
   if (envBytes > LIMITS.maxEnvironmentBytes)
     throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);
   return {
-    id: newId("command"),
+    id: options.id ?? newId("command"),
     command: options.command,
     env,
     cwd: options.cwd?.startsWith("/") === true ? options.cwd : resolve(row.project, options.cwd ?? ""),

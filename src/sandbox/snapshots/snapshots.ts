@@ -4,10 +4,10 @@ import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { Snapshot } from "../../base/schema/sandbox.ts";
-import type { Launched, SandboxRow } from "../../base/store/rows.ts";
+import type { SandboxRow } from "../../base/store/rows.ts";
 import { basesOf, dropUnused, openBase } from "../projects/bases.ts";
 import type { Creation } from "../start/creation.ts";
-import type { Started, Starting } from "../start/starting.ts";
+import type { Processes, Started, Starting } from "../start/starting.ts";
 import type { Ending } from "../ending/ending.ts";
 import { narrowed } from "../permissions/narrowing.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -161,7 +161,7 @@ export class Snapshots {
     await storage.snapshots.restore(row.id, snapshot);
     reach("rollback.volume");
     const base = await openBase(store, row, row.base);
-    const record = (launched: Launched): Promise<SandboxRow> => this.#recordRestored({ ...row, launched }, snapshot);
+    const record = (processes: Processes): Promise<SandboxRow> => this.#recordRestored({ ...row, ...processes }, snapshot);
     return this.#starting.start({ row, on: { base, volume: storage.disks.paths(row.id) }, before: running, record });
   }
 

@@ -9,7 +9,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { networkRules } from "../../base/schema/network.ts";
 import type { Change } from "../../base/store/store.ts";
-import type { Base, Launched, SandboxRow } from "../../base/store/rows.ts";
+import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { VolumeSource } from "../../machine/volumes/disks.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { chosenLimits } from "../permissions/limiting.ts";
@@ -25,7 +25,7 @@ import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../proje
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { captureBase } from "../projects/service-data.ts";
 import { Spares, type Spare } from "./spares.ts";
-import type { Started, Starting } from "./starting.ts";
+import type { Processes, Started, Starting } from "./starting.ts";
 import type { Ending } from "../ending/ending.ts";
 import { nextState } from "../shared/state.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
@@ -179,10 +179,10 @@ export class Creation {
   /** A spare becomes a sandbox by getting a row. */
   async #claim(row: Unnamed, base: Base, { id, name, range, walls }: Spare): Promise<Started> {
     const created: SandboxRow = { ...row, id, name, range };
-    const record = (launched: Launched): Promise<SandboxRow> =>
+    const record = (processes: Processes): Promise<SandboxRow> =>
       this.#parts.store.change(async (change) => {
         await recordCreating(change, created, base);
-        return recordRunning(change, created, launched);
+        return recordRunning(change, created, processes);
       });
     try {
       const started = await this.#starting.start({ row: created, on: walls, record });
@@ -212,9 +212,9 @@ export class Creation {
       const made = volume.finally(() => reach("create.volume"));
       // The launch may look at it late or never; a rejection without a handler would end the server.
       made.catch(() => undefined);
-      const record = (launched: Launched): Promise<SandboxRow> => {
+      const record = (processes: Processes): Promise<SandboxRow> => {
         reach("create.launch");
-        return store.change((change) => recordRunning(change, row, launched));
+        return store.change((change) => recordRunning(change, row, processes));
       };
       const started = await this.#starting.start({ row, on: { base, volume: made }, record });
       reach("create.running");
@@ -284,8 +284,8 @@ async function recordCreating(change: Change, row: SandboxRow, base: Base): Prom
   await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
 }
 
-async function recordRunning(change: Change, created: SandboxRow, launched: Launched): Promise<SandboxRow> {
-  const row: SandboxRow = { ...nextState(created, "running", new Date()), launched };
+async function recordRunning(change: Change, created: SandboxRow, processes: Processes): Promise<SandboxRow> {
+  const row: SandboxRow = { ...nextState(created, "running", new Date()), ...processes };
   await change.sandboxes.put(row);
   await change.event("sandbox.running", row.id, { name: row.name });
   return row;

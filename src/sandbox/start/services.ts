@@ -7,6 +7,7 @@ import { describe } from "../../base/host/log.ts";
 import type { CommandResult } from "../../base/schema/command.ts";
 import type { Service } from "../../base/schema/config.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Commands, StartOptions } from "../commands/commands.ts";
@@ -31,13 +32,38 @@ export class Services {
 
   /** Resolves when they answer, and never rejects. An event reports a service that does not start: the sandbox is useful without it. */
   async start(row: SandboxRow): Promise<void> {
-    if (row.untrusted.length > 0 || !row.walled) return;
-    // Those of the config the sandbox was made with: the project may have changed or be gone by now.
-    await Promise.all(Object.entries(row.services).map(([name, service]) => this.#startOne(row, name, service)));
+    await Promise.all(Object.keys(row.serviceCommands ?? {}).map((name) => this.#startOne(row, name)));
   }
 
-  async #startOne(row: SandboxRow, name: string, service: Service): Promise<void> {
+  /** The commands that the services of a sandbox will be, by their names. A kill leaves each of them started or not, and its id says which. */
+  commandsOf(row: SandboxRow): Record<string, string> {
+    if (row.untrusted.length > 0 || !row.walled) return {};
+    // Those of the config the sandbox was made with: the project may have changed or be gone by now.
+    return Object.fromEntries(Object.keys(row.services).map((name) => [name, newId("command")]));
+  }
+
+  /** As start(), of those that the server before this one did not come to. */
+  async startMissing(row: SandboxRow): Promise<void> {
+    // What a sandbox with so many commands began with is not known any more.
+    if ((await this.#parts.store.commands.count({ sandbox: row.id })) >= LIMITS.keptCommands) return;
+    const all = Object.entries(row.serviceCommands ?? {});
+    const known = await Promise.all(all.map(([, command]) => this.#wasStarted(row, command)));
+    await Promise.all(all.filter((_, index) => known[index] === false).map(([name]) => this.#startOne(row, name)));
+  }
+
+  /** One that runs has a record, or was started so shortly before the server was killed that process 1 alone knows it. */
+  async #wasStarted(row: SandboxRow, command: string): Promise<boolean> {
+    const { store, backends, live } = this.#parts;
+    if ((await store.commands.get(command)) !== undefined) return true;
+    const running = await live.require(row).walls.attach(command, false);
+    running?.detach();
+    return running !== undefined || (await backends.of(row).driver.log(row.id, command)).exit !== null;
+  }
+
+  async #startOne(row: SandboxRow, name: string): Promise<void> {
     const { store, log } = this.#parts;
+    const service = row.services[name];
+    if (service === undefined) return;
     try {
       await new ServiceStart(this.#parts, this.#commands, row, name, service).start();
     } catch (failure) {
@@ -53,6 +79,7 @@ class ServiceStart {
   readonly #parts: ServiceParts;
   readonly #commands: Commands;
   readonly #row: SandboxRow;
+  readonly #id: string | undefined;
   readonly #service: Service;
   /** User inside that may do everything that can be done. */
   readonly #owner: string;
@@ -63,6 +90,7 @@ class ServiceStart {
     this.#parts = parts;
     this.#commands = commands;
     this.#row = row;
+    this.#id = row.serviceCommands?.[name];
     this.#service = service;
     this.#owner = parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user;
     this.#how = {
@@ -76,7 +104,7 @@ class ServiceStart {
   async start(): Promise<void> {
     const { command } = this.#service;
     const line = typeof command === "string" ? ["/bin/sh", "-c", command] : command;
-    const stream = await this.#commands.start(this.#row, { ...this.#how, command: line });
+    const stream = await this.#commands.start(this.#row, { ...this.#how, id: this.#id, command: line });
     stream.close();
     const over = new AbortController();
     try {

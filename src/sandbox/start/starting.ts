@@ -8,7 +8,7 @@
  * 4. The services of the project.
  */
 import { describe } from "../../base/host/log.ts";
-import type { Base, Launched, SandboxRow } from "../../base/store/rows.ts";
+import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
 import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import type { Networks } from "../permissions/networks.ts";
@@ -17,6 +17,9 @@ import type { Parts } from "../shared/parts.ts";
 import type { Reservation } from "../shared/registry.ts";
 import { mappedIds } from "./owners.ts";
 import type { Services } from "./services.ts";
+
+/** What a row says of its processes: enough for a later server to find them, and to start the services that were not started. */
+export type Processes = Pick<SandboxRow, "launched" | "serviceCommands">;
 
 /** What processes are launched from. */
 export interface Disk {
@@ -32,7 +35,7 @@ export interface Start {
   /** What the sandbox was until its processes ended a moment ago. */
   readonly before?: LiveSandbox | undefined;
   /** Writes the row down with its processes. */
-  readonly record: (launched: Launched) => Promise<SandboxRow>;
+  readonly record: (processes: Processes) => Promise<SandboxRow>;
 }
 
 export interface Started {
@@ -45,11 +48,11 @@ export interface Started {
 export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
 
 export class Starting {
-  readonly #parts: Pick<Parts, "backends" | "live" | "log">;
+  readonly #parts: Pick<Parts, "backends" | "live" | "log" | "reach">;
   readonly #networks: Networks;
   readonly #services: Services;
 
-  constructor(parts: Pick<Parts, "backends" | "live" | "log">, networks: Networks, services: Services) {
+  constructor(parts: Pick<Parts, "backends" | "live" | "log" | "reach">, networks: Networks, services: Services) {
     this.#parts = parts;
     this.#networks = networks;
     this.#services = services;
@@ -60,7 +63,9 @@ export class Starting {
     const { driver } = this.#parts.backends.of(row);
     const walls = "launched" in on ? on : await this.#launch(row, on);
     this.#parts.live.add(row.id, walls, driver, before);
-    const running = await this.#openDuring(row, () => record(walls.launched));
+    const processes = { launched: walls.launched, serviceCommands: this.#services.commandsOf(row) };
+    const running = await this.#openDuring(row, () => record(processes));
+    this.#parts.reach("start.recorded");
     return { row: running, services: this.#services.start(running) };
   }
 
@@ -81,7 +86,7 @@ export class Starting {
     this.#networks.close(spare);
   }
 
-  /** Processes that an earlier server started, services included; undefined when they are gone. */
+  /** Processes that an earlier server started; undefined when they are gone. */
   async adopt(row: SandboxRow): Promise<LiveSandbox | undefined> {
     if (row.launched === null) return undefined;
     const { driver } = this.#parts.backends.of(row);
@@ -90,6 +95,11 @@ export class Starting {
     const live = this.#parts.live.add(row.id, walls, driver);
     await this.#networks.open(row);
     return live;
+  }
+
+  /** The services that the earlier server did not come to start. The sandbox runs, and its commands were adopted. */
+  finish(adopted: SandboxRow): Promise<void> {
+    return this.#services.startMissing(adopted);
   }
 
   #launch(row: Reservation & Kind, { base, volume }: Disk): Promise<Walls> {
