@@ -1,17 +1,19 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { listen } from "../../src/interfaces/api/listen.ts";
+import { openApiDocument } from "../../src/interfaces/api/openapi.ts";
 import { Client } from "../../src/interfaces/client/client.ts";
 import { CONTRACTS } from "../../src/base/schema/contracts.ts";
 import { VivError } from "../../src/base/schema/errors.ts";
 import type { VivEvent } from "../../src/base/schema/event.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
+import { STREAMS } from "../../src/base/schema/routes.ts";
 import { STREAM_ROUTES } from "../../src/base/schema/stream-routes.ts";
 import { startApi, TOKEN, type ApiServer } from "../support/api-server.ts";
 import { all, END, SANDBOX } from "../support/scripted-engine.ts";
@@ -95,6 +97,28 @@ describe("documentation (API-1)", () => {
     const referenced = [...JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)].map((match) => match[1] ?? "");
     for (const name of referenced) expect(Object.keys(document.components.schemas)).toContain(name);
     expect(JSON.stringify(document)).not.toContain("$defs");
+  });
+
+  it("shows every stream: WebSockets with the schemas of their messages, event streams with that of their events", () => {
+    const { paths, components } = openApiDocument("0");
+    const schemas = (one: object): string[] => [...JSON.stringify(one).matchAll(/schemas\/(\w+)/g)].map((match) => match[1] ?? "");
+    for (const { path, method, output } of Object.values(STREAM_ROUTES)) {
+      const operation = paths[path]?.[method === "put" ? "put" : "get"];
+      expect(Object.keys(operation?.responses ?? {}), path).toContain("messages" in output ? "101" : "200");
+      expect(operation?.["x-websocket"] !== undefined, path).toBe("messages" in output);
+      expect(operation?.responses["200"]?.content?.["text/event-stream"] !== undefined, path).toBe("events" in output);
+    }
+    expect(schemas(paths[STREAMS.exec.path]?.["get"]?.["x-websocket"] ?? {})).toEqual(["ExecOpen", "ClientMessage", "ServerMessage"]);
+    expect(schemas(paths[STREAMS.events.path]?.["get"]?.responses["200"] ?? {})).toEqual(["Event"]);
+    expect(Object.keys(components.schemas)).toEqual(
+      expect.arrayContaining(["ExecOpen", "ClientMessage", "ServerMessage", "TunnelMessage"]),
+    );
+  });
+
+  it("puts every route into a group, and has no empty one", () => {
+    const { paths, tags } = openApiDocument("0");
+    const used = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((operation) => operation.tags));
+    expect(new Set(used)).toEqual(new Set(tags.map(({ name }) => name)));
   });
 
   it("is a page that needs nothing from outside", async () => {
@@ -221,6 +245,27 @@ describe("commands over a WebSocket (API-1)", () => {
     expect(socket.bufferedAmount).toBeGreaterThan(4 * 1024 ** 2);
     socket.terminate();
     await vi.waitFor(() => expect(api.engine.commands[0]?.closed).toBe(true), { timeout: 10_000 });
+  });
+
+  it("take what a caller sends right behind the first message, and are told of in messages that the stream declares", async () => {
+    const socket = new WebSocket("ws://localhost/sandboxes/one/exec", { createConnection: () => connect(api.socketPath) });
+    const texts: string[] = [];
+    socket.on("message", (data, binary) => !binary && texts.push(String(data)));
+    await once(socket, "open");
+    socket.send(JSON.stringify({ command: ["echo"], stdin: true }));
+    socket.send(JSON.stringify({ type: "stdin-end" }));
+    await once(socket, "close");
+    const { server } = STREAM_ROUTES.exec.output.messages;
+    const messages = texts.map((text): unknown => JSON.parse(text));
+    expect(messages).toEqual([expect.objectContaining({ type: "started" }), { type: "gap", bytes: 3 }, { type: "exit", end: END }]);
+    expect(messages.map((message) => server.parse(message))).toEqual(messages);
+  });
+
+  it("are refused where the path is no text", async () => {
+    const socket = new WebSocket("ws://localhost/sandboxes/%ff/exec", { createConnection: () => connect(api.socketPath) });
+    socket.on("error", () => undefined);
+    const [, answer] = (await once(socket, "unexpected-response")) as [unknown, IncomingMessage];
+    expect(answer.statusCode).toBe(400);
   });
 
   it("end as they were opened when the caller goes away (F-47)", async () => {

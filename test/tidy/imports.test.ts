@@ -38,7 +38,7 @@ const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     policy: ["schema"],
     schema: [],
     store: ["schema"],
-    wire: [],
+    wire: ["schema"],
   },
 };
 

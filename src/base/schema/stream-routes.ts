@@ -1,13 +1,14 @@
 /** Routes that carry bytes, events or a conversation instead of one JSON value. API, OpenAPI and client derive from it. */
 import { z } from "zod";
-import { count } from "./contract.ts";
+import { count, flag } from "./contract.ts";
 import { CONTRACTS } from "./contracts.ts";
-import { STREAMS, type Stream } from "./routes.ts";
-import { FileEntry, SandboxPath } from "./files.ts";
+import { CHANNEL, STREAMS, type Stream } from "./routes.ts";
+import { VivEvent } from "./event.ts";
+import { FileChange, FileEntry, SandboxPath } from "./files.ts";
 import { CommandId, SandboxRef } from "./ids.ts";
+import { ClientMessage, ExecOpen, ServerMessage, TunnelMessage } from "./streams.ts";
 
 const user = CONTRACTS.statFile.input.shape.user;
-const flag = z.enum(["true", "false", "1", "0"]).transform((text) => text === "true" || text === "1");
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 const ofFile = ofSandbox.extend({ path: SandboxPath, user });
 
@@ -16,15 +17,43 @@ const Port = count(1, 65_535).describe("Port inside the sandbox.");
 
 const ofPort = ofSandbox.extend({ port: Port });
 
-interface StreamRoute extends Stream {
+/** What travels over a WebSocket. Text messages are JSON. */
+export interface SocketMessages {
+  /** First text message of the caller, before any other. */
+  readonly opening?: z.ZodType;
+  /** Text messages of the caller. */
+  readonly client: z.ZodType;
+  /** Text messages of the server. */
+  readonly server: z.ZodType;
+  /** What binary messages are, for documentation. */
+  readonly binary: string;
+}
+
+/** What a stream answers with. */
+export type StreamOutput =
+  | { readonly json: z.ZodType }
+  /** Content type of the bytes. */
+  | { readonly bytes: string }
+  /** Data of each server-sent event. */
+  | { readonly events: z.ZodType }
+  | { readonly messages: SocketMessages };
+
+export interface StreamRoute extends Stream {
   readonly summary: string;
   /** Fields in the path, then those of the query. */
   readonly input: z.ZodObject;
-  /** What the request's body is, for documentation. */
+  /** Content type of the request's body. */
   readonly body?: string;
-  /** What the answer's body is: a schema for JSON, a content type otherwise. */
-  readonly output: z.ZodType | string;
+  readonly output: StreamOutput;
 }
+
+const OF_COMMAND = {
+  client: ClientMessage,
+  server: ServerMessage,
+  binary: `One byte for the channel (${Object.entries(CHANNEL)
+    .map(([name, byte]) => `${byte} ${name}`)
+    .join(", ")}), then its bytes`,
+} as const satisfies SocketMessages;
 
 export const UnpackReport = z
   .object({ files: z.number().int().describe("Files written."), bytes: z.number().int().describe("Bytes written.") })
@@ -40,13 +69,13 @@ export const STREAM_ROUTES = {
       uses: SandboxRef.optional().describe("A sandbox that is in use while the stream is open, whatever events it carries."),
       as: z.string().min(1).max(200).default("a listener").describe("What that use is called where the sandbox is shown."),
     }),
-    output: "text/event-stream",
+    output: { events: VivEvent },
   },
   readFile: {
     ...STREAMS.readFile,
     summary: "Content of a file; the viv-entry header says what it is",
     input: ofFile,
-    output: "application/octet-stream",
+    output: { bytes: "application/octet-stream" },
   },
   writeFile: {
     ...STREAMS.writeFile,
@@ -61,58 +90,72 @@ export const STREAM_ROUTES = {
       parents: flag.optional().describe("Make missing folders."),
     }),
     body: "application/octet-stream",
-    output: FileEntry,
+    output: { json: FileEntry },
   },
   patch: {
     ...STREAMS.patch,
     summary: "What changed in the project since the base, as a patch that git apply takes",
     input: ofSandbox.extend({ promotable: flag.default(false).describe("Only what a promotion would take.") }),
-    output: "text/x-diff",
+    output: { bytes: "text/x-diff" },
   },
   packFiles: {
     ...STREAMS.packFiles,
     summary: "A file or folder as a tar archive",
     input: ofFile,
-    output: "application/x-tar",
+    output: { bytes: "application/x-tar" },
   },
   unpackFiles: {
     ...STREAMS.unpackFiles,
     summary: "Unpack a tar archive into a folder",
     input: ofFile,
     body: "application/x-tar",
-    output: UnpackReport,
+    output: { json: UnpackReport },
   },
   watchFiles: {
     ...STREAMS.watchFiles,
     summary: "Changes below a path as they happen, as server-sent events",
     input: ofFile.extend({ recursive: flag.optional().describe("Also in folders below.") }),
-    output: "text/event-stream",
+    output: { events: FileChange },
   },
   exec: {
     ...STREAMS.exec,
     summary: "Run a command and talk to it; the first message says what to run",
     input: ofSandbox,
-    output: "websocket",
+    output: { messages: { opening: ExecOpen, ...OF_COMMAND } },
   },
   attach: {
     ...STREAMS.attach,
     summary: "Listen to a command that runs, and talk to it",
     input: ofSandbox.extend({ command: CommandId, stdin: flag.optional().describe("Whether standard input follows.") }),
-    output: "websocket",
+    output: { messages: OF_COMMAND },
   },
   tunnel: {
     ...STREAMS.tunnel,
-    summary: "One TCP connection to a port inside; binary messages are its bytes",
+    summary: "One TCP connection to a port inside",
     input: ofPort,
-    output: "websocket",
+    output: { messages: { client: TunnelMessage, server: TunnelMessage, binary: "Bytes of the connection" } },
   },
   proxy: {
     ...STREAMS.proxy,
     summary: "HTTP to a port inside; also WebSocket",
-    input: ofPort,
-    output: "*/*",
+    input: ofPort.extend({ rest: z.string().default("").describe("Path inside, slashes allowed.") }),
+    output: { bytes: "*/*" },
   },
 } as const satisfies Record<string, StreamRoute>;
 
-export type StreamName = keyof typeof STREAM_ROUTES;
-export type StreamParsedOf<Name extends StreamName> = z.output<(typeof STREAM_ROUTES)[Name]["input"]>;
+type Routes = typeof STREAM_ROUTES;
+export type StreamName = keyof Routes;
+/** What a caller passes. */
+export type StreamInputOf<Name extends StreamName> = z.input<Routes[Name]["input"]>;
+/** What a handler gets, after parsing. */
+export type StreamParsedOf<Name extends StreamName> = z.output<Routes[Name]["input"]>;
+
+type StreamsWith<Output> = { [Name in StreamName]: Routes[Name]["output"] extends Output ? Name : never }[StreamName];
+/** Names of streams that are WebSockets. */
+export type SocketName = StreamsWith<{ readonly messages: SocketMessages }>;
+/** Names of streams of server-sent events. */
+export type EventStreamName = StreamsWith<{ readonly events: z.ZodType }>;
+export type StreamEventOf<Name extends EventStreamName> = z.output<Routes[Name]["output"]["events"]>;
+export type StreamJsonOf<Name extends StreamsWith<{ readonly json: z.ZodType }>> = z.output<Routes[Name]["output"]["json"]>;
+/** What a caller or the server may say over a WebSocket. */
+export type SocketMessageOf<Name extends SocketName, Side extends "client" | "server"> = z.output<Routes[Name]["output"]["messages"][Side]>;

@@ -1,4 +1,4 @@
-/** What travels over WebSockets: text frames are these JSON messages, binary frames start with a channel byte. */
+/** What travels over WebSockets: text messages are this JSON. */
 import { z } from "zod";
 import { Command, CommandEnd, CommandSpec, TerminalSize } from "./command.ts";
 
@@ -7,20 +7,30 @@ export const ExecOpen = CommandSpec.extend({
   terminal: TerminalSize.optional().describe("Give it a terminal of this size."),
   stdin: z.boolean().default(false).describe("Whether standard input follows."),
   onDisconnect: z.enum(["kill", "keep"]).default("kill").describe("What happens to the command when the caller goes away."),
-});
+}).meta({ id: "ExecOpen" });
 export type ExecOpen = z.infer<typeof ExecOpen>;
 
-export const ClientMessage = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("resize"), ...TerminalSize.shape }),
-  z.strictObject({ type: z.literal("signal"), signal: z.string().max(16) }),
-  z.strictObject({ type: z.literal("stdin-end") }),
-]);
+/** What a caller says to its command. */
+export const ClientMessage = z
+  .discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("resize"), ...TerminalSize.shape }),
+    z.strictObject({ type: z.literal("signal"), signal: z.string().max(16) }),
+    z.strictObject({ type: z.literal("stdin-end") }),
+  ])
+  .meta({ id: "ClientMessage" });
 export type ClientMessage = z.infer<typeof ClientMessage>;
 
-export const ServerMessage = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("started"), command: Command }),
-  z.object({ type: z.literal("gap"), bytes: z.number().int() }),
-  z.object({ type: z.literal("exit"), end: CommandEnd }),
-  z.object({ type: z.literal("error"), error: z.object({ code: z.string(), message: z.string(), remedy: z.string() }) }),
-]);
+/** What the server says of a command. */
+export const ServerMessage = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("started"), command: Command }),
+    z.object({ type: z.literal("gap"), bytes: z.number().int() }),
+    z.object({ type: z.literal("exit"), end: CommandEnd }),
+    z.object({ type: z.literal("error"), error: z.object({ code: z.string(), message: z.string(), remedy: z.string() }) }),
+  ])
+  .meta({ id: "ServerMessage" });
 export type ServerMessage = z.infer<typeof ServerMessage>;
+
+/** Of a tunnel: this side sends no more, and still listens. */
+export const TunnelMessage = z.strictObject({ type: z.literal("end") }).meta({ id: "TunnelMessage" });
+export type TunnelMessage = z.infer<typeof TunnelMessage>;

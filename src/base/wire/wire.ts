@@ -1,14 +1,14 @@
 /** What both ends of a WebSocket share: flow control, and a TCP connection as messages. */
 import { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
+import type { TunnelMessage } from "../schema/streams.ts";
 
 /** Bytes that may wait to be sent before a sender waits. */
 const SEND_WINDOW_BYTES = 256 * 1024;
 /** Bytes of one message at most; receivers refuse larger ones. */
 const MESSAGE_BYTES = 256 * 1024;
 const PAUSED_PING_MS = 2_000;
-/** Text message of a tunnel: this side sends no more, and still listens. */
-const END_OF_STREAM = '{"type":"end"}';
+const END_OF_STREAM: TunnelMessage = { type: "end" };
 
 export function toBuffer(data: RawData): Buffer {
   if (Buffer.isBuffer(data)) return data;
@@ -97,7 +97,7 @@ export class SocketStream extends Duplex {
   }
 
   override _final(done: (error?: Error | null) => void): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(END_OF_STREAM);
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(END_OF_STREAM));
     done();
   }
 

@@ -2,7 +2,14 @@
 import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import type { AppEnv } from "./env.ts";
-import { openApiDocument, type JsonSchema, type OpenApiDocument, type OpenApiOperation } from "./openapi.ts";
+import {
+  openApiDocument,
+  type Content,
+  type JsonSchema,
+  type OpenApiDocument,
+  type OpenApiOperation,
+  type OpenApiSocket,
+} from "./openapi.ts";
 import { SCRIPT, STYLE } from "./docs-assets.ts";
 
 const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -40,10 +47,20 @@ function fields(schema: JsonSchema): string {
   return rows.length === 0 ? "" : `<table>${rows.join("")}</table>`;
 }
 
-function content(body: { content?: Record<string, { schema?: JsonSchema }> }): string {
+/** What a named schema is made of: its fields, or those of each of its choices. */
+function inside(schema: JsonSchema): string {
+  const own = fields(schema);
+  if (own !== "") return own;
+  const choices = (schema.anyOf ?? schema.oneOf ?? []).map((choice) => fields(choice)).filter(Boolean);
+  return choices.length === 0 ? `<p>${typeName(schema)}</p>` : choices.join("<p>or</p>");
+}
+
+function content(body: { content?: Content }): string {
   const [type, media] = Object.entries(body.content ?? {})[0] ?? [];
   if (type === undefined) return "";
-  const schema = media?.schema;
+  const { schema, "x-event-data": data } = media ?? {};
+  if (data !== undefined)
+    return `<p><code>${escape(type)}</code>, the data of each event:</p>${data.properties === undefined ? `<p>${typeName(data)}</p>` : fields(data)}`;
   if (schema === undefined) return `<p><code>${escape(type)}</code></p>`;
   return schema.properties === undefined ? `<p>${typeName(schema)}</p>` : fields(schema);
 }
@@ -57,18 +74,28 @@ function parameters(operation: OpenApiOperation): string {
   return `<h4>Parameters</h4><table>${rows.join("")}</table>`;
 }
 
+function messages({ opening, client, server, binary }: OpenApiSocket): string {
+  const rows = [
+    ["first", opening],
+    ["then from the caller", client],
+    ["from the server", server],
+  ] as const;
+  const texts = rows.flatMap(([who, schema]) => (schema === undefined ? [] : [`<tr><td>${who}</td><td>${typeName(schema)}</td></tr>`]));
+  return `<p>A WebSocket. Text messages are JSON:</p><table>${texts.join("")}</table><p>Binary messages: ${escape(binary)}.</p>`;
+}
+
 function operationHtml(method: string, path: string, operation: OpenApiOperation): string {
-  const socket = operation.responses["101"] !== undefined;
-  const verb = socket ? "ws" : method;
+  const socket = operation["x-websocket"];
+  const verb = socket === undefined ? method : "ws";
   const answer = Object.entries(operation.responses).find(([status]) => status !== "default");
   return `<details class="operation" id="${escape(operation.operationId)}" data-text="${escape(`${verb} ${path} ${operation.summary} ${operation.operationId}`.toLowerCase())}">
 <summary><span class="verb ${verb}">${verb.toUpperCase()}</span><code class="path">${escape(path)}</code><span class="about">${escape(operation.summary)}</span></summary>
 <div class="inside">${parameters(operation)}${operation.requestBody === undefined ? "" : `<h4>Body</h4>${content(operation.requestBody)}`}
-${answer === undefined ? "" : `<h4>Answer ${escape(answer[0])}</h4>${socket ? "<p>A WebSocket: text messages are JSON, binary ones are bytes.</p>" : content(answer[1])}`}</div></details>`;
+${answer === undefined ? "" : `<h4>Answer ${escape(answer[0])}</h4>${socket === undefined ? content(answer[1]) : messages(socket)}`}</div></details>`;
 }
 
 function groups(document: OpenApiDocument): Map<string, string[]> {
-  const byTag = new Map<string, string[]>();
+  const byTag = new Map<string, string[]>(document.tags.map(({ name }) => [name, []]));
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       if (operation.operationId.startsWith("proxy-") && method !== "get") continue;
@@ -95,7 +122,7 @@ function page(document: OpenApiDocument): string {
     .sort(([one], [other]) => one.localeCompare(other))
     .map(
       ([name, schema]) =>
-        `<details class="operation" id="schema-${escape(name)}" data-text="${escape(name.toLowerCase())}"><summary><code class="path">${escape(name)}</code><span class="about">${escape(schema.description ?? "")}</span></summary><div class="inside">${fields(schema) || `<p>${typeName(schema)}</p>`}</div></details>`,
+        `<details class="operation" id="schema-${escape(name)}" data-text="${escape(name.toLowerCase())}"><summary><code class="path">${escape(name)}</code><span class="about">${escape(schema.description ?? "")}</span></summary><div class="inside">${inside(schema)}</div></details>`,
     );
   const links = [...byTag.keys(), "schemas"].map((tag) => `<a href="#group-${tag}">${tag}</a>`).join("");
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Vivarium API</title><style>${STYLE}</style></head>

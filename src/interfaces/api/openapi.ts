@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { CONTRACTS } from "../../base/schema/contracts.ts";
 import { ERRORS } from "../../base/schema/errors.ts";
-import { STREAM_ROUTES } from "../../base/schema/stream-routes.ts";
+import { TAGS } from "../../base/schema/routes.ts";
+import { STREAM_ROUTES, type SocketMessages, type StreamOutput, type StreamRoute } from "../../base/schema/stream-routes.ts";
 
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 
@@ -14,8 +15,17 @@ interface Parameter {
   schema: JsonSchema;
 }
 
-interface Content {
-  [type: string]: { schema?: JsonSchema };
+export interface Content {
+  /** An event stream has the schema of its events' data instead. */
+  [type: string]: { schema?: JsonSchema; "x-event-data"?: JsonSchema };
+}
+
+/** Schemas of the text messages of a WebSocket, and what its binary ones are. */
+export interface OpenApiSocket {
+  opening?: JsonSchema;
+  client: JsonSchema;
+  server: JsonSchema;
+  binary: string;
 }
 
 export interface OpenApiOperation {
@@ -25,11 +35,13 @@ export interface OpenApiOperation {
   parameters: Parameter[];
   requestBody?: { required: boolean; content: Content };
   responses: Record<string, { description: string; content?: Content }>;
+  "x-websocket"?: OpenApiSocket;
 }
 
 export interface OpenApiDocument {
   openapi: string;
   info: { title: string; version: string; description: string };
+  tags: { name: string }[];
   paths: Record<string, Record<string, OpenApiOperation>>;
   components: { schemas: Record<string, JsonSchema>; securitySchemes: object };
   security: object[];
@@ -83,20 +95,6 @@ const failure = {
   content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
 };
 
-function tagOf(path: string): string {
-  const parts = path.split("/").filter((part) => part !== "" && !part.startsWith("{"));
-  if (parts[0] !== "sandboxes") return parts[0] === "events" ? "events" : "server";
-  const known: Record<string, string> = {
-    files: "files",
-    snapshots: "snapshots",
-    ports: "ports",
-    run: "commands",
-    commands: "commands",
-    exec: "commands",
-  };
-  return known[parts[1] ?? ""] ?? "sandboxes";
-}
-
 function operation(builder: Builder, name: keyof typeof CONTRACTS): OpenApiOperation {
   const contract = CONTRACTS[name];
   const input: z.ZodObject = contract.input;
@@ -105,7 +103,7 @@ function operation(builder: Builder, name: keyof typeof CONTRACTS): OpenApiOpera
   return {
     operationId: name,
     summary: contract.summary,
-    tags: [tagOf(contract.path)],
+    tags: [contract.tag],
     parameters: [...builder.parameters(contract.path, input, true), ...(inBody ? [] : builder.parameters(contract.path, input, false))],
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: {
@@ -116,26 +114,36 @@ function operation(builder: Builder, name: keyof typeof CONTRACTS): OpenApiOpera
 }
 
 function streamOperation(builder: Builder, name: keyof typeof STREAM_ROUTES): OpenApiOperation {
-  const route: { path: string; summary: string; input: z.ZodObject; body?: string; output: z.ZodType | string; method: string } =
-    STREAM_ROUTES[name];
+  const route: StreamRoute = STREAM_ROUTES[name];
   const { output } = route;
-  const socket = route.method === "websocket";
-  const content: Content =
-    typeof output === "string" ? { [output]: {} } : { "application/json": { schema: builder.schema(output, "output") } };
-  const rest: Parameter[] =
-    name === "proxy"
-      ? [{ name: "rest", in: "path", required: true, description: "Path inside, slashes allowed.", schema: { type: "string" } }]
-      : [];
   return {
     operationId: name,
     summary: route.summary,
-    tags: [tagOf(route.path)],
-    parameters: [...builder.parameters(route.path, route.input, true), ...rest, ...builder.parameters(route.path, route.input, false)],
+    tags: [route.tag],
+    parameters: [...builder.parameters(route.path, route.input, true), ...builder.parameters(route.path, route.input, false)],
     ...(route.body === undefined ? {} : { requestBody: { required: true, content: { [route.body]: {} } } }),
     responses: {
-      ...(socket ? { "101": { description: "A WebSocket." } } : { "200": { description: "Done.", content } }),
+      ...("messages" in output
+        ? { "101": { description: "A WebSocket; x-websocket says what travels over it." } }
+        : { "200": { description: "Done.", content: streamContent(builder, output) } }),
       default: failure,
     },
+    ...("messages" in output ? { "x-websocket": socketMessages(builder, output.messages) } : {}),
+  };
+}
+
+function streamContent(builder: Builder, output: Exclude<StreamOutput, { messages: SocketMessages }>): Content {
+  if ("json" in output) return { "application/json": { schema: builder.schema(output.json, "output") } };
+  if ("bytes" in output) return { [output.bytes]: {} };
+  return { "text/event-stream": { "x-event-data": builder.schema(output.events, "output") } };
+}
+
+function socketMessages(builder: Builder, { opening, client, server, binary }: SocketMessages): OpenApiSocket {
+  return {
+    ...(opening === undefined ? {} : { opening: builder.schema(opening, "input") }),
+    client: builder.schema(client, "input"),
+    server: builder.schema(server, "output"),
+    binary,
   };
 }
 
@@ -159,6 +167,7 @@ export function openApiDocument(version: string): OpenApiDocument {
   return {
     openapi: "3.1.0",
     info: { title: "Vivarium", version, description: "Instant, disposable clones of the real machine for AI coding agents." },
+    tags: TAGS.map((name) => ({ name })),
     paths,
     components: { schemas: builder.schemas, securitySchemes: { token: { type: "http", scheme: "bearer" } } },
     security: [{ token: [] }],

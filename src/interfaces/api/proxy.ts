@@ -50,12 +50,18 @@ interface Target {
   readonly prefix: string;
 }
 
+/** The declared path, where what stands behind it goes inside as it is. */
+const PATH = new RegExp(
+  `^(?<prefix>${STREAM_ROUTES.proxy.path.replace("/{rest}", "").replaceAll(/\{(\w+)\}/g, "(?<$1>[^/?]*)")})(?=[/?]|$)(?<rest>.*)$`,
+  "s",
+);
+
 /** The target a request's address names, if it is one of a port inside. */
 export function proxyTarget(url: string): Target | undefined {
-  const match = /^(\/sandboxes\/([^/?]*)\/ports\/([^/?]*)\/http)(?=[/?]|$)(.*)$/s.exec(url);
-  if (match === null) return undefined;
-  const [, prefix = "", sandbox, port, rest = ""] = match;
-  return { ...parse(STREAM_ROUTES.proxy.input, { sandbox, port }), prefix, path: rest.startsWith("/") ? rest : `/${rest}` };
+  const { prefix = "", ...fields } = PATH.exec(url)?.groups ?? {};
+  if (prefix === "") return undefined;
+  const { sandbox, port, rest } = parse(STREAM_ROUTES.proxy.input, fields);
+  return { sandbox, port, prefix, path: rest.startsWith("/") ? rest : `/${rest}` };
 }
 
 /** Headers named by Connection are hop-by-hop, too. */

@@ -2,19 +2,27 @@
 import { pipeline, Readable } from "node:stream";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Hono } from "hono";
-import type { Engine } from "../operations/operations.ts";
+import type { Engine, Streams } from "../operations/operations.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { wholeNumber } from "../../base/schema/numbers.ts";
 import { ENTRY_HEADER } from "../../base/schema/routes.ts";
-import { STREAM_ROUTES, type StreamName, type StreamParsedOf } from "../../base/schema/stream-routes.ts";
+import {
+  STREAM_ROUTES,
+  type EventStreamName,
+  type SocketName,
+  type StreamEventOf,
+  type StreamName,
+  type StreamParsedOf,
+} from "../../base/schema/stream-routes.ts";
 import { chunksOf, merge, parse, readQuery } from "./input.ts";
-import { sseResponse, type Message } from "./sse.ts";
+import { sseResponse } from "./sse.ts";
 import { routerPath, type AppEnv } from "./env.ts";
 
-function inputOf<Name extends StreamName>(name: Name, context: Context<AppEnv>): StreamParsedOf<Name> {
-  return parse(STREAM_ROUTES[name].input, merge(context.req.param(), readQuery(context.req.url))) as StreamParsedOf<Name>;
-}
+/** Streams over plain HTTP; the preview of ports is no route of the app. */
+type HttpStreamName = Exclude<StreamName, SocketName | "proxy">;
+type Handler<Name extends HttpStreamName> = (input: StreamParsedOf<Name>, context: Context<AppEnv>) => Promise<Response>;
+type Handlers = { readonly [Name in HttpStreamName]: Handler<Name> };
 
 /** Aborts when the client has gone or the server stops. */
 function streamSignal(context: Context<AppEnv>): AbortController {
@@ -56,8 +64,16 @@ async function* limited(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, voi
 
 const withUser = (user: string | undefined): { user?: string } => (user === undefined ? {} : { user });
 
-async function* map<In>(items: AsyncIterable<In>, make: (item: In) => Message): AsyncGenerator<Message, void, void> {
-  for await (const item of items) yield make(item);
+/** The events of a stream as it declares them; `idOf` lets a reader go on from the last one it saw. */
+function sendEvents<Name extends EventStreamName>(
+  events: AsyncIterable<StreamEventOf<Name>>,
+  stop: AbortController,
+  idOf?: (event: StreamEventOf<Name>) => number,
+): Response {
+  const messages = async function* () {
+    for await (const data of events) yield { data, ...(idOf === undefined ? {} : { id: idOf(data) }) };
+  };
+  return sseResponse(messages(), () => stop.abort());
 }
 
 function startingPoint(context: Context<AppEnv>, after: number | undefined): number {
@@ -68,50 +84,49 @@ function startingPoint(context: Context<AppEnv>, after: number | undefined): num
   return sequence;
 }
 
+function handlersOf(streams: Streams): Handlers {
+  const body = (context: Context<AppEnv>): AsyncIterable<Buffer> => limited(chunksOf(context.env.incoming));
+  return {
+    events: async ({ after, sandbox, uses, as }, context) => {
+      const from = startingPoint(context, after);
+      const stop = streamSignal(context);
+      const use = uses === undefined ? {} : { use: { sandbox: uses, as } };
+      const events = await streams.events(from, { signal: stop.signal, sandbox, ...use });
+      return sendEvents<"events">(events, stop, ({ sequence }) => sequence);
+    },
+    watchFiles: async ({ sandbox, path, user, recursive }, context) => {
+      const stop = streamSignal(context);
+      const options = { ...withUser(user), recursive: recursive ?? false, signal: stop.signal };
+      return sendEvents<"watchFiles">(await streams.watchFiles(sandbox, path, options), stop);
+    },
+    readFile: async ({ sandbox, path, user }, context) => {
+      const { entry, body: content } = await streams.readFile(sandbox, path, user);
+      return sendOctets(context, content, STREAM_ROUTES.readFile.output.bytes, { [ENTRY_HEADER]: asciiJson(entry) });
+    },
+    writeFile: async ({ sandbox, path, user, mode, parents }, context) => {
+      const options = { ...withUser(user), ...(mode === undefined ? {} : { mode }), ...(parents === undefined ? {} : { parents }) };
+      const entry = await streams.writeFile(sandbox, path, body(context), options);
+      return context.json(STREAM_ROUTES.writeFile.output.json.parse(entry));
+    },
+    patch: async ({ sandbox, promotable }, context) =>
+      sendOctets(context, await streams.patch(sandbox, { promotable }), STREAM_ROUTES.patch.output.bytes),
+    packFiles: async ({ sandbox, path, user }, context) =>
+      sendOctets(context, await streams.packFiles(sandbox, path, user), STREAM_ROUTES.packFiles.output.bytes),
+    unpackFiles: async ({ sandbox, path, user }, context) => {
+      const report = await streams.unpackFiles(sandbox, path, Readable.from(body(context)), user);
+      return context.json(STREAM_ROUTES.unpackFiles.output.json.parse(report));
+    },
+  };
+}
+
+function addStream<Name extends HttpStreamName>(app: Hono<AppEnv>, handlers: Handlers, name: Name): void {
+  const { method, path, input } = STREAM_ROUTES[name];
+  app.on(method.toUpperCase(), routerPath(path), (context) =>
+    handlers[name](parse(input, merge(context.req.param(), readQuery(context.req.url))) as StreamParsedOf<Name>, context),
+  );
+}
+
 export function addStreamRoutes(app: Hono<AppEnv>, { streams }: Engine): void {
-  app.get(STREAM_ROUTES.events.path, async (context) => {
-    const { after, sandbox, uses, as } = inputOf("events", context);
-    const from = startingPoint(context, after);
-    const stop = streamSignal(context);
-    const events = await streams.events(from, {
-      signal: stop.signal,
-      sandbox,
-      ...(uses === undefined ? {} : { use: { sandbox: uses, as } }),
-    });
-    return sseResponse(
-      map(events, (event) => ({ id: event.sequence, data: event })),
-      () => stop.abort(),
-    );
-  });
-  app.get(routerPath(STREAM_ROUTES.watchFiles.path), async (context) => {
-    const { sandbox, path, user, recursive } = inputOf("watchFiles", context);
-    const stop = streamSignal(context);
-    const changes = await streams.watchFiles(sandbox, path, { ...withUser(user), recursive: recursive ?? false, signal: stop.signal });
-    return sseResponse(
-      map(changes, (change) => ({ data: change })),
-      () => stop.abort(),
-    );
-  });
-  app.get(routerPath(STREAM_ROUTES.readFile.path), async (context) => {
-    const { sandbox, path, user } = inputOf("readFile", context);
-    const { entry, body } = await streams.readFile(sandbox, path, user);
-    return sendOctets(context, body, "application/octet-stream", { [ENTRY_HEADER]: asciiJson(entry) });
-  });
-  app.put(routerPath(STREAM_ROUTES.writeFile.path), async (context) => {
-    const { sandbox, path, user, mode, parents } = inputOf("writeFile", context);
-    const options = { ...withUser(user), ...(mode === undefined ? {} : { mode }), ...(parents === undefined ? {} : { parents }) };
-    return context.json(await streams.writeFile(sandbox, path, limited(chunksOf(context.env.incoming)), options));
-  });
-  app.get(routerPath(STREAM_ROUTES.patch.path), async (context) => {
-    const { sandbox, promotable } = inputOf("patch", context);
-    return sendOctets(context, await streams.patch(sandbox, { promotable }), "text/x-diff");
-  });
-  app.get(routerPath(STREAM_ROUTES.packFiles.path), async (context) => {
-    const { sandbox, path, user } = inputOf("packFiles", context);
-    return sendOctets(context, await streams.packFiles(sandbox, path, user), "application/x-tar");
-  });
-  app.put(routerPath(STREAM_ROUTES.unpackFiles.path), async (context) => {
-    const { sandbox, path, user } = inputOf("unpackFiles", context);
-    return context.json(await streams.unpackFiles(sandbox, path, Readable.from(limited(chunksOf(context.env.incoming))), user));
-  });
+  const handlers = handlersOf(streams);
+  for (const name of Object.keys(handlers) as HttpStreamName[]) addStream(app, handlers, name);
 }

@@ -4,11 +4,10 @@ import type { Duplex, Readable } from "node:stream";
 import type { z } from "zod";
 import type { InputOf, OperationName, OutputOf } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { VivEvent } from "../../base/schema/event.ts";
-import type { FileChange, FileEntry } from "../../base/schema/files.ts";
+import type { FileEntry } from "../../base/schema/files.ts";
 import { encodePath } from "../../base/schema/path-bytes.ts";
 import { ENTRY_HEADER, ROUTES, STREAMS } from "../../base/schema/routes.ts";
-import type { UnpackReport } from "../../base/schema/stream-routes.ts";
+import type { EventStreamName, StreamEventOf, StreamInputOf, StreamJsonOf, StreamName } from "../../base/schema/stream-routes.ts";
 import type { ExecOpen } from "../../base/schema/streams.ts";
 import { SocketStream } from "../../base/wire/wire.ts";
 import { CommandStream } from "./command-stream.ts";
@@ -40,6 +39,10 @@ function address(template: string, input: Fields): string {
   const { path, rest } = route(template, input);
   const query = Object.entries(rest).map(([name, value]) => `${name}=${encodeField(text(value))}`);
   return query.length === 0 ? path : `${path}?${query.join("&")}`;
+}
+
+function streamAddress<Name extends StreamName>(name: Name, input: StreamInputOf<Name>): string {
+  return address(STREAMS[name].path, input);
 }
 
 /** Names of files are bytes: what is no UTF-8 goes as the byte it stands for. */
@@ -83,22 +86,22 @@ export class Client {
   }
 
   async exec(sandbox: string, open: z.input<typeof ExecOpen>): Promise<CommandStream> {
-    const socket = await this.#transport.webSocket(address(STREAMS.exec.path, { sandbox }));
+    const socket = await this.#transport.webSocket(streamAddress("exec", { sandbox }));
     return CommandStream.over(socket, JSON.stringify(open));
   }
 
   async attach(sandbox: string, command: string, options: { stdin?: boolean } = {}): Promise<CommandStream> {
-    const socket = await this.#transport.webSocket(address(STREAMS.attach.path, { sandbox, command, stdin: options.stdin }));
+    const socket = await this.#transport.webSocket(streamAddress("attach", { sandbox, command, stdin: options.stdin }));
     return CommandStream.over(socket);
   }
 
   /** One TCP connection to a port inside. */
   async dial(sandbox: string, port: number): Promise<Duplex> {
-    return new SocketStream(await this.#transport.webSocket(address(STREAMS.tunnel.path, { sandbox, port })));
+    return new SocketStream(await this.#transport.webSocket(streamAddress("tunnel", { sandbox, port })));
   }
 
   async readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }> {
-    const body = await this.#transport.request({ method: "GET", path: address(STREAMS.readFile.path, { sandbox, path, user }) });
+    const body = await this.#transport.request({ method: "GET", path: streamAddress("readFile", { sandbox, path, user }) });
     return { entry: JSON.parse(String(body.headers[ENTRY_HEADER])) as FileEntry, body };
   }
 
@@ -107,9 +110,9 @@ export class Client {
     path: string,
     body: AsyncIterable<Uint8Array>,
     options: { user?: string; mode?: number; parents?: boolean } = {},
-  ): Promise<FileEntry> {
+  ): Promise<StreamJsonOf<"writeFile">> {
     const { mode, ...rest } = options;
-    const target = address(STREAMS.writeFile.path, {
+    const target = streamAddress("writeFile", {
       sandbox,
       path,
       ...rest,
@@ -120,12 +123,12 @@ export class Client {
 
   /** What a sandbox changed in the project, for `git apply`. */
   async patch(sandbox: string, options: { readonly promotable?: boolean } = {}): Promise<Readable> {
-    return this.#transport.request({ method: "GET", path: address(STREAMS.patch.path, { sandbox, ...options }) });
+    return this.#transport.request({ method: "GET", path: streamAddress("patch", { sandbox, ...options }) });
   }
 
   /** A file or folder as a tar archive. */
   async packFiles(sandbox: string, path: string, user?: string): Promise<Readable> {
-    return this.#transport.request({ method: "GET", path: address(STREAMS.packFiles.path, { sandbox, path, user }) });
+    return this.#transport.request({ method: "GET", path: streamAddress("packFiles", { sandbox, path, user }) });
   }
 
   /** Unpacks a tar archive into a folder inside. */
@@ -134,10 +137,10 @@ export class Client {
     path: string,
     archive: AsyncIterable<Uint8Array>,
     user?: string,
-  ): Promise<z.output<typeof UnpackReport>> {
+  ): Promise<StreamJsonOf<"unpackFiles">> {
     return this.#transport.json({
       method: "PUT",
-      path: address(STREAMS.unpackFiles.path, { sandbox, path, user }),
+      path: streamAddress("unpackFiles", { sandbox, path, user }),
       body: archive,
       contentType: "application/x-tar",
     });
@@ -147,21 +150,25 @@ export class Client {
     sandbox: string,
     path: string,
     options: { user?: string; recursive?: boolean; signal: AbortSignal },
-  ): AsyncIterable<FileChange> {
+  ): AsyncIterable<StreamEventOf<"watchFiles">> {
     const { signal, ...rest } = options;
-    return this.#listen(address(STREAMS.watchFiles.path, { sandbox, path, ...rest }), signal);
+    return this.#listen("watchFiles", { sandbox, path, ...rest }, signal);
   }
 
   /** Events after a sequence number, then live ones, until the signal; `uses` names a sandbox that is in use meanwhile. */
-  events(after: number, options: { sandbox?: string; uses?: string; as?: string; signal: AbortSignal }): AsyncIterable<VivEvent> {
+  events(
+    after: number,
+    options: { sandbox?: string; uses?: string; as?: string; signal: AbortSignal },
+  ): AsyncIterable<StreamEventOf<"events">> {
     const { signal, ...about } = options;
-    return this.#listen(address(STREAMS.events.path, { after, ...about }), signal);
+    return this.#listen("events", { after, ...about }, signal);
   }
 
-  #listen<Data>(path: string, signal: AbortSignal): AsyncIterable<Data> {
+  #listen<Name extends EventStreamName>(name: Name, input: StreamInputOf<Name>, signal: AbortSignal): AsyncIterable<StreamEventOf<Name>> {
     const transport = this.#transport;
+    const path = streamAddress(name, input);
     return until(signal, async function* () {
-      yield* readEvents<Data>(broken(await transport.request({ method: "GET", path, signal })));
+      yield* readEvents<StreamEventOf<Name>>(broken(await transport.request({ method: "GET", path, signal })));
     });
   }
 

@@ -3,7 +3,7 @@ import type { WebSocket } from "ws";
 import type { Command, CommandEnd } from "../../base/schema/command.ts";
 import { VivError, type ErrorBody } from "../../base/schema/errors.ts";
 import { CHANNEL } from "../../base/schema/routes.ts";
-import type { ClientMessage, ServerMessage } from "../../base/schema/streams.ts";
+import type { SocketMessageOf } from "../../base/schema/stream-routes.ts";
 import { Intake, sendBytes, toBuffer } from "../../base/wire/wire.ts";
 
 /** Output that may wait for its reader before the server is made to wait. */
@@ -81,7 +81,7 @@ export class CommandStream {
     else this.#socket.close(1000);
   }
 
-  #send(message: ClientMessage): void {
+  #send(message: SocketMessageOf<"exec" | "attach", "client">): void {
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 
@@ -90,7 +90,7 @@ export class CommandStream {
   }
 
   #message(text: Buffer): void {
-    const message = JSON.parse(text.toString("utf8")) as ServerMessage;
+    const message = JSON.parse(text.toString("utf8")) as SocketMessageOf<"exec" | "attach", "server">;
     if (message.type === "started") this.#started.resolve(message.command);
     else if (message.type === "gap") this.#put({ stream: "gap", bytes: message.bytes }, 0);
     else if (message.type === "error") this.#finish(VivError.fromBody({ error: message.error } as ErrorBody));

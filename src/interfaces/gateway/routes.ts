@@ -16,6 +16,7 @@ import {
   type GatewayRequestName,
   type Rate,
 } from "../../base/schema/gateway-contracts.ts";
+import { pathFields } from "../../base/schema/path-template.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { about } from "./about.ts";
 import { asTool, decideInside } from "./actions.ts";
@@ -43,10 +44,7 @@ interface Match {
   readonly path: Readonly<Record<string, string>>;
 }
 
-const PATHS = (Object.keys(GATEWAY_CONTRACTS) as GatewayRequestName[]).map((name) => {
-  const { method, path } = GATEWAY_CONTRACTS[name];
-  return { name, method: method.toUpperCase(), parts: path.split("/").slice(1) };
-});
+const NAMES = Object.keys(GATEWAY_CONTRACTS) as GatewayRequestName[];
 
 /** Status of an answer that a person has to give first. */
 const NOT_YET = 202;
@@ -141,24 +139,13 @@ export class GatewayRoutes implements Routes {
   }
 }
 
-function find({ method, path }: Request): Match | undefined {
-  for (const { name, method: wanted, parts } of PATHS) {
-    const named = wanted === method ? fields(parts, path) : undefined;
-    if (named !== undefined) return { name, path: named };
+function find(request: Request): Match | undefined {
+  for (const name of NAMES) {
+    const { method, path } = GATEWAY_CONTRACTS[name];
+    const fields = method.toUpperCase() === request.method ? pathFields(path, request.path) : undefined;
+    if (fields !== undefined) return { name, path: fields };
   }
   return undefined;
-}
-
-/** What a path has in the places of the names of a contract's path; undefined where it does not fit. */
-function fields(parts: readonly string[], path: readonly string[]): Record<string, string> | undefined {
-  if (parts.length !== path.length) return undefined;
-  const named: Record<string, string> = {};
-  for (const [index, part] of parts.entries()) {
-    const given = path[index] ?? "";
-    if (part.startsWith("{")) named[part.slice(1, -1)] = given;
-    else if (part !== given) return undefined;
-  }
-  return named;
 }
 
 /** Routes without it name another sandbox on purpose. */
