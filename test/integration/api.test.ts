@@ -15,6 +15,7 @@ import type { VivEvent } from "../../src/base/schema/event.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { STREAMS } from "../../src/base/schema/routes.ts";
 import { STREAM_ROUTES } from "../../src/base/schema/stream-routes.ts";
+import { toBuffer } from "../../src/base/wire/wire.ts";
 import { startApi, TOKEN, type ApiServer } from "../support/api-server.ts";
 import { all, END, SANDBOX } from "../support/scripted-engine.ts";
 import { workMs } from "../support/work.ts";
@@ -250,7 +251,7 @@ describe("commands over a WebSocket (API-1)", () => {
   it("take what a caller sends right behind the first message, and are told of in messages that the stream declares", async () => {
     const socket = new WebSocket("ws://localhost/sandboxes/one/exec", { createConnection: () => connect(api.socketPath) });
     const texts: string[] = [];
-    socket.on("message", (data, binary) => !binary && texts.push(String(data)));
+    socket.on("message", (data, binary) => !binary && texts.push(toBuffer(data).toString()));
     await once(socket, "open");
     socket.send(JSON.stringify({ command: ["echo"], stdin: true }));
     socket.send(JSON.stringify({ type: "stdin-end" }));
