@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { readVersion } from "./base/config/machine.ts";
 import { Closers } from "./base/host/closers.ts";
 import { openState, type State, type StateOptions } from "./base/open.ts";
-import type { Listening, ListenOptions } from "./interfaces/api/listen.ts";
+import type { HttpListener, ListenOptions } from "./interfaces/api/listen.ts";
 import { Gateway } from "./interfaces/gateway/gateway.ts";
 import { openInterfaces } from "./interfaces/open.ts";
 import { openMachine } from "./machine/open.ts";
@@ -25,7 +25,7 @@ export class Server {
   readonly #options: ServerOptions;
   readonly #closers: Closers;
   #state: State | undefined;
-  #listening: Listening | undefined;
+  #listening: HttpListener | undefined;
 
   private constructor(options: ServerOptions) {
     this.#options = options;

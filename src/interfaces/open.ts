@@ -7,7 +7,7 @@ import type { State } from "../base/open.ts";
 import type { Rules } from "../rules/open.ts";
 import type { SandboxFloor } from "../sandbox/open.ts";
 import type { Work } from "../work/open.ts";
-import { listen, type Listening, type ListenOptions } from "./api/listen.ts";
+import { listen, type HttpListener, type ListenOptions } from "./api/listen.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { GatewayRoutes } from "./gateway/routes.ts";
 import { createEngine } from "./operations/engine.ts";
@@ -25,7 +25,7 @@ export interface InterfaceOptions {
   readonly shutdown: () => void;
 }
 
-export async function openInterfaces(options: InterfaceOptions, closers: Closers): Promise<Listening> {
+export async function openInterfaces(options: InterfaceOptions, closers: Closers): Promise<HttpListener> {
   const { state, rules, floor, work, gateway, tcp, shutdown } = options;
   const { log, paths, store } = state;
   const events = new EventFeed(store);
@@ -34,7 +34,7 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
   closers.add(() => routes.close());
   await routes.resume();
   gateway.serve(routes);
-  let listening: Listening | undefined;
+  let listening: HttpListener | undefined;
   const view = new ServerView(state, floor.parts.backends, () => listening?.port ?? null);
   const engine = createEngine({ ...floor, ...rules, ...work, events, view, shutdown, temporary: state.temporary });
   listening = await listen(engine, {

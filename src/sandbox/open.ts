@@ -13,7 +13,7 @@ import type { Rules } from "../rules/open.ts";
 import type { Live } from "./shared/live.ts";
 import { StorageReopening } from "./storage-reopening.ts";
 import type { GatewaySockets, Parts } from "./shared/parts.ts";
-import { Reaper } from "./reaper.ts";
+import { IdleWatch } from "./idle-watch.ts";
 import { Recovery } from "./recovery.ts";
 import { Registry } from "./shared/registry.ts";
 import { Sandboxes } from "./sandboxes.ts";
@@ -95,14 +95,14 @@ async function lookAfter(
   closers: Closers,
 ): Promise<void> {
   await reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
-  const reaper = new Reaper(parts, sandboxes);
+  const idleWatch = new IdleWatch(parts, sandboxes);
   const mending = new StorageReopening(parts, sandboxes);
   const tasks = new RepeatedTasks(log);
   closers.add(() => tasks.close());
   tasks.every(
-    "reaper",
-    () => reaper.restMs,
-    () => reaper.look(),
+    "idle watch",
+    () => idleWatch.restMs,
+    () => idleWatch.look(),
   );
   tasks.every(
     "finishing what broke off",

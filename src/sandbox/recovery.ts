@@ -40,7 +40,7 @@ export class Recovery {
       } catch (error) {
         this.#parts.log.warn("sandbox could not be recovered", { sandbox: row.id, error: describe(error) });
         await this.#survive("sandbox not declared lost", () =>
-          this.#sandboxes.ending.fail(row, { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` }),
+          this.#sandboxes.sandboxEnd.fail(row, { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` }),
         );
       }
     }
@@ -57,7 +57,7 @@ export class Recovery {
   }
 
   async #recoverOne(row: SandboxRow): Promise<void> {
-    const { ending } = this.#sandboxes;
+    const { sandboxEnd } = this.#sandboxes;
     if (!this.#parts.backends.has(row)) {
       // Nothing can be told about it until a server comes that has its driver: it is left to run.
       this.#parts.log.warn("the driver of a sandbox is not available", { sandbox: row.id, driver: row.driver });
@@ -66,25 +66,25 @@ export class Recovery {
     // The caller of one that is held was connected to a server that is no more.
     if (row.removing || row.state === "creating" || row.state === "pending" || row.held === true) {
       await this.#adopt(row);
-      await ending.remove(row);
+      await sandboxEnd.remove(row);
       return;
     }
     if (isFinal(row.state)) return;
     const adopted = await this.#adopt(row);
     if (row.restoring !== null || row.state === "completing") await this.#finish(row);
     else if (!adopted)
-      await ending.fail(row, { outcome: "lost", reason: "Its processes were gone when the server started again; its files are kept." });
+      await sandboxEnd.fail(row, { outcome: "lost", reason: "Its processes were gone when the server started again; its files are kept." });
   }
 
   /** What was begun with a sandbox, to its end. */
   async #finish(row: SandboxRow): Promise<void> {
-    const { ending } = this.#sandboxes;
-    if (row.removing || row.state === "creating") await ending.remove(row);
+    const { sandboxEnd } = this.#sandboxes;
+    if (row.removing || row.state === "creating") await sandboxEnd.remove(row);
     else if (isFinal(row.state)) return;
     // No caller waits for its services: the server answers before they do.
     else if (row.restoring !== null) await this.#sandboxes.snapshots.finishRollback(row, row.restoring);
     else if (row.state === "completing") {
-      await ending.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), {
+      await sandboxEnd.finishStop(row, (kept, expiresAt) => this.#sandboxes.keep(kept, expiresAt), {
         outcome: row.outcome ?? "done",
         reason: row.reason,
       });
@@ -112,7 +112,7 @@ export class Recovery {
 
   /** Finishes what broke off while this server ran, as when another process held a group. */
   async retry(): Promise<void> {
-    const { unfinished } = this.#sandboxes.ending;
+    const { unfinished } = this.#sandboxes.sandboxEnd;
     const waiting = [...unfinished].filter((id) => !this.#parts.locks.busy(id));
     if (waiting.length > 0) await this.#finishBroken();
     this.#retryMs = waiting.some((id) => unfinished.has(id)) ? Math.min(this.#retryMs * 2, LIMITS.reconcileEveryMs) : LIMITS.retryEveryMs;
@@ -120,7 +120,7 @@ export class Recovery {
 
   /** Takes a sandbox over whose processes still run. */
   async #adopt(row: SandboxRow): Promise<boolean> {
-    const live = await this.#sandboxes.starting.adopt(row);
+    const live = await this.#sandboxes.sandboxStart.adopt(row);
     if (live === undefined) return false;
     await this.#restoreMotion(row, live);
     const use = await live.walls.usage();
@@ -145,7 +145,7 @@ export class Recovery {
     else await this.#survive("commands of a sandbox not listened to", () => this.#adoptCommands(row, live));
     // No caller waits for its services: the server answers before they do.
     if (foreign === undefined && row.state === "running" && row.restoring === null)
-      void this.#survive("services of a sandbox not started", () => this.#sandboxes.starting.finish(row));
+      void this.#survive("services of a sandbox not started", () => this.#sandboxes.sandboxStart.finish(row));
     await store.change(async (change) => {
       const known = row.reason === FOREIGN ? null : row.reason;
       await change.sandboxes.put({ ...row, reason: foreign === undefined ? known : FOREIGN });

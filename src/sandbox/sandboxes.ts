@@ -14,14 +14,14 @@ import { comparedBase } from "./projects/bases.ts";
 import { Commands } from "./commands/commands.ts";
 import { Damage } from "./commands/damage.ts";
 import { Creation } from "./start/creation.ts";
-import { Ending } from "./ending/ending.ts";
+import { SandboxEnd } from "./ending/sandbox-end.ts";
 import { CallerSandboxes } from "./ending/caller-sandboxes.ts";
-import { Limiting, type LimitChange } from "./permissions/limiting.ts";
+import { LimitChanges, type LimitChange } from "./permissions/limit-changes.ts";
 import { Networks, type NetworkChange } from "./permissions/networks.ts";
 import type { Parts } from "./shared/parts.ts";
-import { Restarting } from "./snapshots/restarting.ts";
+import { SandboxRestart } from "./snapshots/sandbox-restart.ts";
 import { Services } from "./start/services.ts";
-import { Starting } from "./start/starting.ts";
+import { SandboxStart } from "./start/sandbox-start.ts";
 import type { Registry } from "./shared/registry.ts";
 import { Snapshots } from "./snapshots/snapshots.ts";
 import { nextState, isFinal, notRunning, requireTransition } from "./shared/state.ts";
@@ -32,12 +32,12 @@ export class Sandboxes {
   readonly commands: Commands;
   readonly holds: CallerSandboxes;
   readonly networks: Networks;
-  readonly limiting: Limiting;
-  readonly ending: Ending;
-  readonly starting: Starting;
+  readonly limitChanges: LimitChanges;
+  readonly sandboxEnd: SandboxEnd;
+  readonly sandboxStart: SandboxStart;
   readonly creation: Creation;
   readonly snapshots: Snapshots;
-  readonly restarting: Restarting;
+  readonly sandboxRestart: SandboxRestart;
 
   constructor(parts: Parts, registry: Registry) {
     this.#parts = parts;
@@ -45,12 +45,12 @@ export class Sandboxes {
     this.commands = new Commands(parts, this.damage);
     this.holds = new CallerSandboxes(parts.log, (id) => this.remove(id));
     this.networks = new Networks(parts);
-    this.limiting = new Limiting(parts);
-    this.ending = new Ending(parts, registry, this.commands, this.networks);
-    this.starting = new Starting(parts, this.networks, new Services(parts, this.commands));
-    this.creation = new Creation(parts, registry, this.starting, this.ending);
-    this.snapshots = new Snapshots(parts, registry, this.creation, this.starting, this.ending);
-    this.restarting = new Restarting(parts, this.creation, this.snapshots, this.ending);
+    this.limitChanges = new LimitChanges(parts);
+    this.sandboxEnd = new SandboxEnd(parts, registry, this.commands, this.networks);
+    this.sandboxStart = new SandboxStart(parts, this.networks, new Services(parts, this.commands));
+    this.creation = new Creation(parts, registry, this.sandboxStart, this.sandboxEnd);
+    this.snapshots = new Snapshots(parts, registry, this.creation, this.sandboxStart, this.sandboxEnd);
+    this.sandboxRestart = new SandboxRestart(parts, this.creation, this.snapshots, this.sandboxEnd);
   }
 
   /** The row of an id or a name. */
@@ -136,7 +136,7 @@ export class Sandboxes {
 
   async remove(reference: string): Promise<void> {
     const row = await this.find(reference);
-    const { projectInUse } = await this.locked(row, (now) => this.ending.remove(now));
+    const { projectInUse } = await this.locked(row, (now) => this.sandboxEnd.remove(now));
     if (!projectInUse) this.creation.spares.desert(row.project);
   }
 
@@ -145,9 +145,9 @@ export class Sandboxes {
     return this.locked(row, async (now) => {
       const keep = (kept: SandboxRow, expiresAt: string): Promise<Snapshot> => this.keep(kept, expiresAt);
       // No other operation is at work while the lock is held: an earlier stop was cut short, and this one goes on from there.
-      if (now.state === "completing") return shown(await this.ending.finishStop(now, keep, end));
+      if (now.state === "completing") return shown(await this.sandboxEnd.finishStop(now, keep, end));
       requireTransition(now, "completing");
-      return shown(await this.ending.stop(now, keep, end));
+      return shown(await this.sandboxEnd.stop(now, keep, end));
     });
   }
 
@@ -161,7 +161,7 @@ export class Sandboxes {
     const row = await this.find(reference);
     return this.locked(row, async (now) => {
       if (now.state === "running") return this.#shownNow(now);
-      return this.#shownNow(await this.restarting.start(now));
+      return this.#shownNow(await this.sandboxRestart.start(now));
     });
   }
 
@@ -228,7 +228,7 @@ export class Sandboxes {
   /** A person's limits. The kernel holds them from now on. */
   async limit(reference: string, change: LimitChange): Promise<Sandbox> {
     const row = await this.find(reference);
-    return this.locked(row, async (now) => this.#shownNow(await this.limiting.change(now, change, "person")));
+    return this.locked(row, async (now) => this.#shownNow(await this.limitChanges.change(now, change, "person")));
   }
 
   /** What a sandbox asked for; whether it may have it was decided by its row as it is given here. */
@@ -236,7 +236,7 @@ export class Sandboxes {
     return this.locked(row, async (now) => {
       if (!isDeepStrictEqual(now.givenLimits, row.givenLimits))
         throw new VivError("busy", `The limits of sandbox ${row.name} were changed meanwhile.`, { remedy: "Ask again." });
-      return this.#shownNow(await this.limiting.change(now, change, "sandbox"));
+      return this.#shownNow(await this.limitChanges.change(now, change, "sandbox"));
     });
   }
 
@@ -291,7 +291,7 @@ export class Sandboxes {
       if (row === undefined || live === undefined) return;
       // A rollback that came first has launched another one.
       if (await live.walls.isAlive()) return;
-      await this.ending.fail(row, { outcome: "failed", reason: "Process 1 of the sandbox ended unexpectedly." });
+      await this.sandboxEnd.fail(row, { outcome: "failed", reason: "Process 1 of the sandbox ended unexpectedly." });
     });
   }
 

@@ -21,7 +21,7 @@ export class StorageReopening {
 
   /** One look; the server calls it every few seconds. */
   async look(): Promise<void> {
-    await this.#sandboxes.damage.tell();
+    await this.#sandboxes.damage.report();
     for (const backend of this.#parts.backends.all()) {
       const { repair } = backend.storage.health;
       if (repair?.due() === true) await this.#mend(backend, repair);
@@ -35,7 +35,8 @@ export class StorageReopening {
     for (const [id] of live.entries()) {
       await locks.run(id, async () => {
         const row = await store.sandboxes.get(id);
-        if (row !== undefined && backends.of(row) === backend) await this.#sandboxes.ending.fail(row, { outcome: "lost", reason: REASON });
+        if (row !== undefined && backends.of(row) === backend)
+          await this.#sandboxes.sandboxEnd.fail(row, { outcome: "lost", reason: REASON });
       });
     }
     await this.#sandboxes.creation.spares.clear();

@@ -13,13 +13,13 @@ import { Verification } from "./checks/verification.ts";
 import { Experiments } from "./experiments/experiments.ts";
 import { Promotions, type PromotionParts } from "./promotion/promotions.ts";
 import { Transactions } from "./promotion/transaction.ts";
-import { Refreshing, type CommonGround } from "./refresh/refresh.ts";
+import { SandboxRefresh, type CommonGround } from "./refresh/refresh.ts";
 
 export interface Work {
   readonly experiments: Experiments;
   /** Absent where there is no cell. */
   readonly promotions: Promotions | undefined;
-  readonly refreshing: Refreshing;
+  readonly refresh: SandboxRefresh;
 }
 
 export async function openWork(
@@ -39,9 +39,9 @@ export async function openWork(
   });
   closers.add(() => experiments.close());
   const common: CommonGround = promotions?.common ?? (async (_store, _row, _snapshot, sides) => sides);
-  const refreshing = new Refreshing({ parts, registry, sandboxes, common, temporary });
+  const refresh = new SandboxRefresh({ parts, registry, sandboxes, common, temporary });
   await experiments.resume();
-  return { experiments, promotions, refreshing };
+  return { experiments, promotions, refresh };
 }
 
 /** Writing to real projects takes the cell, walls or not. */

@@ -71,7 +71,7 @@ describe("the lifetime of a sandbox", needs("root"), () => {
     );
     const ended = await Promise.all(["quiet", "noisy", "served"].map((name) => eventually(() => look(name), isOver, 15_000)));
     for (const end of ended) expect(end).toMatchObject({ outcome: "timeout", reason: "Nothing happened for 2 seconds.", uses: [] });
-    // They lived through the same looks of the reaper.
+    // They lived through the same looks of the idle watch.
     for (const name of ["busy", "waited", "background", "listened", "never"])
       expect(await look(name)).toMatchObject({ name, state: "running" });
     expect(boxes.never.expiresAt).toBeNull();

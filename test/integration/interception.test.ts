@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { Audit } from "../../src/rules/audit/audit.ts";
 import type { AuditRecord } from "../../src/base/schema/audit.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
-import { Sealing } from "../../src/rules/secrets/sealing.ts";
+import { SealingKey } from "../../src/rules/secrets/sealing-key.ts";
 import { Secrets } from "../../src/rules/secrets/secrets.ts";
 import { BoundHost } from "../support/bound-host.ts";
 import { eventually } from "../support/server.ts";
@@ -250,7 +250,7 @@ describe("TLS to a host with a secret", needs("openssl"), () => {
       const { placeholder: own } = await lost.keep("key", VALUE, { hosts: ["bound.test"], methods: [], path: null, header: null });
       writeFileSync(join(lost.place, "secrets-key"), `${"0".repeat(64)}\n`);
       const audit = new Audit(lost.store, join(lost.place, "anchor"), () => undefined);
-      const secrets = await Secrets.open(lost.store, audit, new Sealing(join(lost.place, "secrets-key")));
+      const secrets = await Secrets.open(lost.store, audit, new SealingKey(join(lost.place, "secrets-key")));
       lost.lab.interceptor = new SecretInterceptor(secrets, lost.place);
       const answer = await lost.ask("GET /x", [`Authorization: Bearer ${own}`]);
       expect(answer).toMatch(/^HTTP\/1.1 502 .*can't be opened/s);

@@ -10,7 +10,7 @@ import { Audit } from "../../src/rules/audit/audit.ts";
 import { Models } from "../../src/rules/models/models.ts";
 import type { BudgetsConfig } from "../../src/base/schema/model.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
-import { Sealing } from "../../src/rules/secrets/sealing.ts";
+import { SealingKey } from "../../src/rules/secrets/sealing-key.ts";
 import { Secrets } from "../../src/rules/secrets/secrets.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/base/store/store.ts";
@@ -61,7 +61,7 @@ describe("budgets of models", () => {
   async function up(budgets: BudgetsConfig): Promise<void> {
     store = await openSqliteStore(join(place, "vivarium.db"));
     const audit = new Audit(store, join(place, "anchor"), () => undefined);
-    const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { reserved: new Set(["key"]) });
+    const secrets = await Secrets.open(store, audit, new SealingKey(join(place, "secrets-key")), { reserved: new Set(["key"]) });
     await secrets.set("key", "the-key-of-the-api", { hosts: [new URL(api.url).host], methods: [], path: null, header: null }, null);
     await store.change(async (change) => {
       for (const row of Object.values(BOXES)) await change.sandboxes.put(row);

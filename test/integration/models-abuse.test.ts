@@ -11,7 +11,7 @@ import { Audit } from "../../src/rules/audit/audit.ts";
 import { Models } from "../../src/rules/models/models.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
-import { Sealing } from "../../src/rules/secrets/sealing.ts";
+import { SealingKey } from "../../src/rules/secrets/sealing-key.ts";
 import { Secrets } from "../../src/rules/secrets/secrets.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/base/store/store.ts";
@@ -50,7 +50,7 @@ describe("the model gateway under attack", () => {
     );
     store = await openSqliteStore(join(place, "vivarium.db"));
     audit = new Audit(store, join(place, "anchor"), () => undefined);
-    const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { reserved: new Set(["key"]) });
+    const secrets = await Secrets.open(store, audit, new SealingKey(join(place, "secrets-key")), { reserved: new Set(["key"]) });
     await secrets.set("key", "the-key-of-the-api", { hosts: [`127.0.0.1:${api}`], methods: [], path: null, header: null }, null);
     await store.change((change) => change.sandboxes.put(ROW));
     const models = new Models({

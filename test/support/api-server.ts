@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { listen, type Listening } from "../../src/interfaces/api/listen.ts";
+import { listen, type HttpListener } from "../../src/interfaces/api/listen.ts";
 import { Client } from "../../src/interfaces/client/client.ts";
 import type { VivError } from "../../src/base/schema/errors.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
@@ -14,7 +14,7 @@ export const TOKEN = "a-token-of-this-test";
 export interface ApiServer {
   readonly engine: ScriptedEngine;
   readonly store: Store;
-  readonly listening: Listening;
+  readonly listening: HttpListener;
   readonly socketPath: string;
   readonly port: number;
   readonly client: Client;

@@ -14,7 +14,7 @@ import { Approvals } from "../../src/rules/approvals/approvals.ts";
 import { Audit } from "../../src/rules/audit/audit.ts";
 import type { EffectRecords } from "../../src/rules/network/effects.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
-import { Sealing } from "../../src/rules/secrets/sealing.ts";
+import { SealingKey } from "../../src/rules/secrets/sealing-key.ts";
 import type { Secret, SecretBinding } from "../../src/base/schema/secret.ts";
 import { Secrets } from "../../src/rules/secrets/secrets.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
@@ -73,7 +73,7 @@ export class BoundHost {
     const place = mkdtempSync(join(tmpdir(), "viv-bound-"));
     const store = await openSqliteStore(join(place, "vivarium.db"));
     const audit = new Audit(store, join(place, "anchor"), () => undefined);
-    const secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")));
+    const secrets = await Secrets.open(store, audit, new SealingKey(join(place, "secrets-key")));
     const host = new BoundHost(place, { store, audit, secrets }, effects);
     const { key, cert } = host.certificate("good", ["bound.test", "other.test"]);
     // Node's own list, which the proxy goes by.

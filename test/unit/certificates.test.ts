@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { makeAuthority, makeLeaf, type Certified } from "../../src/rules/secrets/certificates.ts";
+import { makeAuthority, makeLeaf, type IssuedCertificate } from "../../src/rules/secrets/certificates.ts";
 import { needs } from "../support/skip.ts";
 
 const HOST = "api.example.com";
@@ -25,7 +25,7 @@ function openssl(...words: string[]): string {
 }
 
 /** What openssl says about a leaf, by the strictest rules it has, at a moment in seconds since 1970. */
-function verdict(authority: Certified, leaf: Certified, at = Math.floor(Date.now() / 1000)): string {
+function verdict(authority: IssuedCertificate, leaf: IssuedCertificate, at = Math.floor(Date.now() / 1000)): string {
   writeFileSync(join(place, "authority.pem"), authority.cert);
   writeFileSync(join(place, "leaf.pem"), leaf.cert);
   const rules = ["-x509_strict", "-purpose", "sslserver", "-verify_hostname", HOST, "-attime", String(at)];
@@ -33,7 +33,7 @@ function verdict(authority: Certified, leaf: Certified, at = Math.floor(Date.now
 }
 
 /** An authority that another program made, with names in other types of text than ours. */
-function foreignAuthority(): Certified {
+function foreignAuthority(): IssuedCertificate {
   const extensions = ["basicConstraints=critical,CA:TRUE,pathlen:0", "keyUsage=critical,keyCertSign"];
   const words = extensions.flatMap((each) => ["-addext", each]);
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "key.pem"];

@@ -1,7 +1,7 @@
 /** Which operations leave a record, and how. */
 import { describe, expect, test } from "vitest";
 import { RECORDED_OPERATIONS, RECORDED_STREAMS } from "../../src/interfaces/operations/recorded.ts";
-import { Recording } from "../../src/interfaces/operations/recording.ts";
+import { OperationAudit } from "../../src/interfaces/operations/operation-audit.ts";
 import type { Engine } from "../../src/interfaces/operations/operations.ts";
 import { CONTRACTS } from "../../src/base/schema/contracts.ts";
 import { VivError } from "../../src/base/schema/errors.ts";
@@ -27,7 +27,9 @@ describe("the table of what is recorded", () => {
 
   test("an operation without a row in the table is refused when the server starts", () => {
     const engine = { operations: { unheardOf: async () => 1 }, streams: {} } as unknown as Engine;
-    expect(() => new Recording({} as Audit, async () => ({ id: "", name: "", currentSnapshot: null })).engine(engine)).toThrow("unheardOf");
+    expect(() => new OperationAudit({} as Audit, async () => ({ id: "", name: "", currentSnapshot: null })).engine(engine)).toThrow(
+      "unheardOf",
+    );
   });
 });
 
@@ -55,7 +57,7 @@ describe("what people do", () => {
       done.push(name);
       return { id: "sbx2", name: "new", sandboxes: [] };
     };
-  const engine = new Recording(audit, find).engine({
+  const engine = new OperationAudit(audit, find).engine({
     operations: Object.fromEntries(Object.keys(CONTRACTS).map((name) => [name, work(name)])),
     streams: {},
   } as unknown as Engine);

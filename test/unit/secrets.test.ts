@@ -10,7 +10,7 @@ import { Audit } from "../../src/rules/audit/audit.ts";
 import type { Approval } from "../../src/base/schema/approval.ts";
 import { SecretBinding, type Secret } from "../../src/base/schema/secret.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
-import { Sealing } from "../../src/rules/secrets/sealing.ts";
+import { SealingKey } from "../../src/rules/secrets/sealing-key.ts";
 import { isBound, Secrets, type Destination } from "../../src/rules/secrets/secrets.ts";
 import { MIGRATIONS } from "../../src/base/store/migrations.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
@@ -29,7 +29,7 @@ let secrets: Secrets;
 async function open(): Promise<void> {
   store = await openSqliteStore(join(place, "vivarium.db"));
   const audit = new Audit(store, join(place, "anchor"), () => undefined);
-  secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")));
+  secrets = await Secrets.open(store, audit, new SealingKey(join(place, "secrets-key")));
 }
 
 beforeEach(async () => {
@@ -185,7 +185,7 @@ describe("the projects of a secret", () => {
   beforeEach(async () => {
     const audit = new Audit(store, join(place, "anchor"), () => undefined);
     approvals = new Approvals(store, audit, join(place, "token"));
-    secrets = await Secrets.open(store, audit, new Sealing(join(place, "secrets-key")), { approvals, holdMs: 20_000 });
+    secrets = await Secrets.open(store, audit, new SealingKey(join(place, "secrets-key")), { approvals, holdMs: 20_000 });
     for (const [id, project] of [
       ["in-a", "/srv/a"],
       ["also-in-a", "/srv/a"],

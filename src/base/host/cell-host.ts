@@ -64,7 +64,7 @@ export class CellHost {
       return await asked.request(operation, fields);
     } catch (error) {
       if (!(error instanceof HelperLost)) throw error;
-      if (asked === this.#helper || !ASKED_AGAIN.has(operation)) throw this.#told(error);
+      if (asked === this.#helper || !ASKED_AGAIN.has(operation)) throw this.#explain(error);
       return this.request(operation, fields);
     }
   }
@@ -93,7 +93,7 @@ export class CellHost {
     this.#options.onRestart?.(reason, this);
   }
 
-  #told(reason: HelperLost): VivError {
+  #explain(reason: HelperLost): VivError {
     const message = `The native helper ${reason.message} while it worked on this.`;
     if (this.#closing) return new VivError("cell_failed", message, { cause: reason, remedy: "Try again: the server was about to end." });
     if (this.#isLost) return new VivError("cell_failed", message, { cause: reason });
@@ -101,7 +101,7 @@ export class CellHost {
   }
 }
 
-/** A program that is not there is told by its start. */
+/** The start of a program reports that the program is missing. */
 function openProgram(program: string): number | undefined {
   try {
     return openSync(program, "r");

@@ -32,7 +32,7 @@ export class HelperLost extends Error {
   override readonly name = "HelperLost";
 }
 
-interface Waiting {
+interface WaitingCall {
   resolve(fields: Fields): void;
   reject(reason: Error): void;
 }
@@ -55,7 +55,7 @@ export class Helper {
   readonly #child: ChildProcess;
   readonly #channel: Socket;
   readonly #decoder = new FrameDecoder();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, WaitingCall>();
   readonly #onEvent: CellEvent | undefined;
   readonly #onLost: (reason: HelperLost) => void;
   readonly #ended: Promise<void>;

@@ -67,7 +67,7 @@ export async function run(program: string, args: readonly string[], options: Run
   return promise;
 }
 
-interface Started {
+interface StartedChild {
   readonly child: ChildProcess;
   /** Rejected when the input itself failed. */
   readonly fed: Promise<void>;
@@ -75,7 +75,7 @@ interface Started {
   readonly stderr: Readable;
 }
 
-function start(program: string, args: readonly string[], options: RunOptions): Started {
+function start(program: string, args: readonly string[], options: RunOptions): StartedChild {
   const settings = {
     env: options.env ?? { PATH: TOOL_PATH, LC_ALL: "C" },
     timeout: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,

@@ -3,12 +3,12 @@ import { VivError } from "../schema/errors.ts";
 import { PolicyConfig, PolicyRule, type Verdict } from "../schema/policy.ts";
 import { compareSpecificity, compile, mayMatch, type Specificity, UNKNOWN } from "./pattern.ts";
 
-interface Imported {
+interface ImportedPolicy {
   policy: PolicyConfig;
   warnings: string[];
 }
 
-export function importOpenCode(file: unknown): Imported {
+export function importOpenCode(file: unknown): ImportedPolicy {
   const permission = isRecord(file) ? file["permission"] : undefined;
   if (permission === undefined) throw new VivError("invalid_input", "The file has no permission block.");
   const warnings: string[] = [];

@@ -9,7 +9,7 @@ import type { Tables } from "./tables.ts";
 type Columns = Readonly<Record<string, ColumnValue>>;
 
 /** A part of a query's text depends on these; what is looked for is a parameter. */
-interface Asked {
+interface QueryFilter {
   /** The database's names of the columns. */
   readonly columns: readonly string[];
   readonly values: readonly Stored[];
@@ -47,7 +47,7 @@ class Table<Row> {
   }
 
   /** The names of columns become part of the query's text, so they come from the declaration alone. */
-  asked(where: Readonly<Record<string, unknown>>): Asked {
+  asked(where: Readonly<Record<string, unknown>>): QueryFilter {
     const columns: string[] = [];
     const values: Stored[] = [];
     for (const [name, value] of Object.entries(where)) {

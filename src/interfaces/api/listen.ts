@@ -31,7 +31,7 @@ export interface ListenOptions {
   readonly onError: ErrorListener;
 }
 
-export interface Listening {
+export interface HttpListener {
   /** Port on 127.0.0.1. */
   readonly port: number | null;
   /** Stops accepting, ends streams, waits for running requests up to a limit. */
@@ -200,7 +200,7 @@ async function closeServers(servers: readonly Server[], sockets: Sockets, closin
   patience.abort();
 }
 
-export async function listen(engine: Engine, options: ListenOptions): Promise<Listening> {
+export async function listen(engine: Engine, options: ListenOptions): Promise<HttpListener> {
   const closing = new AbortController();
   const front = new Front(engine, options, closing.signal);
   const local = makeServer(front, () => undefined);

@@ -12,7 +12,7 @@ import { paintVerdict } from "./policy-options.ts";
 import { riskText } from "./promotion-view.ts";
 import { shortId } from "./references.ts";
 import type { Screen } from "./screen.ts";
-import type { Watching } from "./watch-experiment.ts";
+import type { WatchContext } from "./watch-experiment.ts";
 import { clean, cleanPath, until } from "./text.ts";
 
 type Answer = InputOf<"answerApproval">["answer"];
@@ -22,7 +22,7 @@ export const UNREAD_MS = 300;
 const LOOK_AGAIN_MS = 1000;
 
 /** Until the person quits. */
-export async function answerAsTheyCome(around: Watching, approver: string): Promise<void> {
+export async function answerAsTheyCome(around: WatchContext, approver: string): Promise<void> {
   const { client, screen } = around;
   const quitting = new AbortController();
   const { signal } = quitting;
@@ -47,7 +47,7 @@ export async function answerAsTheyCome(around: Watching, approver: string): Prom
 }
 
 async function answerOne(
-  around: Watching,
+  around: WatchContext,
   keys: Keys,
   question: Question,
   { approver, signal }: { readonly approver: string; readonly signal: AbortSignal },
@@ -123,7 +123,13 @@ export async function explain(
     say(`  ${paintVerdict(screen, verdict.padEnd(5), verdict)}  ${clean(command)}  (${clean(decided)}) ${clean(why)}`);
 }
 
-export async function send({ client, env }: Watching, { id, kind }: Question, answer: Answer, approver: string, say: Say): Promise<void> {
+export async function send(
+  { client, env }: WatchContext,
+  { id, kind }: Question,
+  answer: Answer,
+  approver: string,
+  say: Say,
+): Promise<void> {
   try {
     // A promotion goes on with it, and its checks run in the environment of who says so.
     const own = kind === "promotion" ? { env: definedOnly(env) } : {};

@@ -14,7 +14,7 @@ const COLOURS: Readonly<Record<AuditRecord["label"], Colour>> = {
   RECORDED: "dim",
 };
 
-interface Named {
+interface NamedSandbox {
   readonly id: string;
   readonly name: string;
 }
@@ -24,7 +24,7 @@ export class AuditStory {
   readonly #names: Map<string, string>;
   #day = "";
 
-  constructor(screen: Screen, sandboxes: readonly Named[]) {
+  constructor(screen: Screen, sandboxes: readonly NamedSandbox[]) {
     this.#screen = screen;
     this.#names = new Map(sandboxes.map(({ id, name }) => [id, name]));
   }

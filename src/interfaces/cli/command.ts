@@ -18,14 +18,14 @@ export interface ValueOption extends OptionBase {
   /** How the value is called in help. */
   readonly value: string;
   /** What completion offers, where the name of the value does not say it. */
-  readonly completes?: Offered | readonly string[];
+  readonly completes?: CompletionKind | readonly string[];
 }
 
 export interface ListOption extends OptionBase {
   /** May be given several times. */
   readonly type: "list";
   readonly value: string;
-  readonly completes?: Offered | readonly string[];
+  readonly completes?: CompletionKind | readonly string[];
 }
 
 export type OptionDeclaration = FlagOption | ValueOption | ListOption;
@@ -35,7 +35,7 @@ export type OptionDeclarations = Readonly<Record<string, OptionDeclaration>>;
  * Paths of this machine, commands of viv, or what a server that runs knows. A source is anything that can be promoted, `copy` either end of
  * a copy; commands and snapshots are those of the sandbox named first, attempts those of the experiment.
  */
-export type Offered =
+export type CompletionKind =
   | "path"
   | "viv-command"
   | "sandbox"
@@ -61,7 +61,7 @@ export interface PositionalDeclaration {
   /** Said where it is left out: what was perhaps meant. */
   readonly without?: string;
   /** What completion offers. */
-  readonly completes?: Offered | readonly string[];
+  readonly completes?: CompletionKind | readonly string[];
 }
 
 type ValueOf<Option extends OptionDeclaration> = Option extends FlagOption

@@ -9,7 +9,7 @@ import type { Stage } from "./held-output.ts";
 import { QuestionPage } from "./question-page.ts";
 import { shortId } from "./references.ts";
 import { clean, cleanPath, cut } from "./text.ts";
-import type { Watching } from "./watch-experiment.ts";
+import type { WatchContext } from "./watch-experiment.ts";
 
 const PREFIX = 0x1d;
 const ESCAPE = 0x1b;
@@ -21,10 +21,10 @@ const NOTHING = Buffer.alloc(0);
 export type QuestionSource = string | (() => Promise<ReadonlySet<string>>);
 
 /** `say` writes a line where it does not disturb what is shown. */
-export type Asking = Watching & { readonly say: (line: string) => void; readonly stage: Stage };
+export type QuestionContext = WatchContext & { readonly say: (line: string) => void; readonly stage: Stage };
 
 export class InlineQuestions {
-  readonly #around: Asking;
+  readonly #around: QuestionContext;
   readonly #askers: QuestionSource;
   readonly #approver: string;
   readonly #page: QuestionPage;
@@ -37,7 +37,7 @@ export class InlineQuestions {
   /** The one that is on the screen, from the moment when it was called for. */
   #shown: Question | undefined;
 
-  constructor(around: Asking, askers: QuestionSource, approver: string) {
+  constructor(around: QuestionContext, askers: QuestionSource, approver: string) {
     this.#around = around;
     this.#askers = askers;
     this.#approver = approver;

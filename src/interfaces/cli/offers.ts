@@ -1,5 +1,11 @@
 /** What could come next on a command line, told by the declarations. Names that a server knows are left to the caller. */
-import { COMMON_OPTIONS, type CommandDeclaration, type Offered, type OptionDeclaration, type OptionDeclarations } from "./command.ts";
+import {
+  COMMON_OPTIONS,
+  type CommandDeclaration,
+  type CompletionKind,
+  type OptionDeclaration,
+  type OptionDeclarations,
+} from "./command.ts";
 import { optionWithValue } from "./parse.ts";
 
 interface Candidate {
@@ -14,7 +20,7 @@ export interface Offer {
   /** Programs fit, too. */
   readonly programs?: boolean;
   /** Names of this kind do; `before` are the words in front of it that are no options. */
-  readonly known?: { readonly what: Exclude<Offered, "path" | "viv-command">; readonly before: readonly string[] };
+  readonly known?: { readonly what: Exclude<CompletionKind, "path" | "viv-command">; readonly before: readonly string[] };
   /** What each candidate is to be written behind. */
   readonly prefix?: string;
 }
@@ -86,7 +92,7 @@ async function inCommand(declaration: CommandDeclaration, words: readonly string
   return { ...offer, candidates: offer.candidates.filter(({ word }) => !typed.positionals.includes(word)) };
 }
 
-interface Typed {
+interface TypedWords {
   readonly positionals: readonly string[];
   readonly given: ReadonlySet<string>;
   /** The option whose value comes next. */
@@ -96,7 +102,7 @@ interface Typed {
   readonly line: number | undefined;
 }
 
-function readTyped(declaration: CommandDeclaration, options: OptionDeclarations, words: readonly string[]): Typed {
+function readTyped(declaration: CommandDeclaration, options: OptionDeclarations, words: readonly string[]): TypedWords {
   const hasLine = declaration.positionals.at(-1)?.rest === "command-line";
   const beforeLine = declaration.positionals.length - 1;
   const positionals: string[] = [];
@@ -126,7 +132,7 @@ function namesIn(options: OptionDeclarations, word: string): string[] {
 }
 
 /** `--pi`, or `--pick=a`. What may be given once is not offered twice. */
-function optionsOrValues(options: OptionDeclarations, current: string, { given, positionals }: Typed): Offer {
+function optionsOrValues(options: OptionDeclarations, current: string, { given, positionals }: TypedWords): Offer {
   const [, name = ""] = /^--([^=]+)=/.exec(current) ?? [];
   const option = Object.hasOwn(options, name) ? options[name] : undefined;
   if (current.includes("=")) return option === undefined ? NOTHING : { prefix: `--${name}=`, ...valuesOf(option, positionals) };
@@ -140,14 +146,14 @@ function optionsOrValues(options: OptionDeclarations, current: string, { given, 
 }
 
 /** The name of a value in the help says what to offer for it. */
-const BY_NAME: Readonly<Record<string, Offered>> = { PATH: "path", FILE: "path", SANDBOX: "sandbox", SNAPSHOT: "snapshot" };
+const BY_NAME: Readonly<Record<string, CompletionKind>> = { PATH: "path", FILE: "path", SANDBOX: "sandbox", SNAPSHOT: "snapshot" };
 
 function valuesOf(option: OptionDeclaration, positionals: readonly string[]): Offer {
   if (option.type === "flag") return NOTHING;
   return fitting(option.completes ?? BY_NAME[option.value], positionals);
 }
 
-function fitting(completes: Offered | readonly string[] | undefined, before: readonly string[]): Offer {
+function fitting(completes: CompletionKind | readonly string[] | undefined, before: readonly string[]): Offer {
   if (completes === undefined || completes === "viv-command") return NOTHING;
   if (completes === "path") return { candidates: [], files: true };
   if (typeof completes !== "string") return { candidates: completes.map((word) => ({ word })) };

@@ -31,10 +31,10 @@ export const POLICY_OPTIONS = {
 } as const satisfies OptionDeclarations;
 
 type Autonomy = Pick<InputOf<"createSandbox">, "level" | "yolo" | "role">;
-type Asked = InputOf<"agentInstructions">;
+type PolicyInput = InputOf<"agentInstructions">;
 
 /** The four options above as the API takes them. */
-export function asked({ sandbox, project, ...given }: OptionValues<typeof POLICY_OPTIONS>, cwd: string): Asked {
+export function asked({ sandbox, project, ...given }: OptionValues<typeof POLICY_OPTIONS>, cwd: string): PolicyInput {
   const chosen = autonomy(given);
   if (sandbox === undefined) return { project: resolve(cwd, project ?? "."), ...chosen };
   if (project !== undefined || Object.keys(chosen).length > 0)

@@ -7,7 +7,7 @@ import { clean, duration, plural } from "./text.ts";
 
 const ENDED: ReadonlySet<Attempt["state"]> = new Set(["done", "failed", "cancelled"]);
 /** Steps that a log without a terminal tells; the others take no time worth a line. */
-const TOLD: ReadonlySet<Attempt["state"]> = new Set(["running", "checking", "verifying", "done", "failed", "cancelled"]);
+const REPORTED: ReadonlySet<Attempt["state"]> = new Set(["running", "checking", "verifying", "done", "failed", "cancelled"]);
 
 /** "2/2, 14 tests" or "1/2, 3 of 14 tests fail"; empty without checks. */
 export function verdictText(verdict: Verdict | null): string {
@@ -95,7 +95,7 @@ function baselineLine({ baseline }: Experiment, frame: string): Line {
 export class Progress {
   readonly #screen: Screen;
   readonly #lines: LiveLines;
-  readonly #told = new Map<number | "baseline", string>();
+  readonly #reported = new Map<number | "baseline", string>();
   #experiment: Experiment | undefined;
 
   constructor(screen: Screen) {
@@ -105,7 +105,7 @@ export class Progress {
 
   update(experiment: Experiment): void {
     this.#experiment = experiment;
-    if (this.#screen.canvas === undefined) this.#tell(experiment);
+    if (this.#screen.canvas === undefined) this.#report(experiment);
     else this.#lines.redraw();
   }
 
@@ -147,16 +147,16 @@ export class Progress {
     return lines;
   }
 
-  #tell(experiment: Experiment): void {
+  #report(experiment: Experiment): void {
     for (const attempt of experiment.attempts) {
-      if (!TOLD.has(attempt.state) || this.#told.get(attempt.index) === attempt.state) continue;
-      this.#told.set(attempt.index, attempt.state);
+      if (!REPORTED.has(attempt.state) || this.#reported.get(attempt.index) === attempt.state) continue;
+      this.#reported.set(attempt.index, attempt.state);
       const { cells } = attemptLine(attempt, "");
       const details = ENDED.has(attempt.state) ? cells.slice(2).filter((cell) => cell !== "") : [];
       this.#screen.say(clean([`${attempt.name}: ${attempt.state}`, ...details].join(", ")));
     }
-    if (experiment.baseline === null || this.#told.has("baseline") || experiment.checks.length === 0) return;
-    this.#told.set("baseline", "told");
+    if (experiment.baseline === null || this.#reported.has("baseline") || experiment.checks.length === 0) return;
+    this.#reported.set("baseline", "reported");
     this.#screen.say(`baseline: ${experiment.baseline.passed ? "passes" : "fails"}, ${verdictText(experiment.baseline)}`);
   }
 }

@@ -5,7 +5,7 @@ import { follow } from "./follow.ts";
 import { LiveLines } from "./live-lines.ts";
 import { STAGE_MARKS, stageText } from "./promotion-view.ts";
 import type { Screen } from "./screen.ts";
-import type { Watching } from "./watch-experiment.ts";
+import type { WatchContext } from "./watch-experiment.ts";
 
 const FAILED = 1;
 const CONFLICT = 3;
@@ -72,7 +72,7 @@ function idIn(event: VivEvent): string | undefined {
 
 /** Runs a call that answers with a promotion, shows what happens meanwhile, and waits until it has settled. */
 export async function runPromotion(
-  around: Watching,
+  around: WatchContext,
   call: () => Promise<Promotion>,
   isOurs: (promotion: Promotion) => boolean,
 ): Promise<Promotion> {
@@ -90,7 +90,7 @@ export async function runPromotion(
 }
 
 /** Waits until a promotion that was begun elsewhere has settled. */
-export async function waitForPromotion(around: Watching, id: string): Promise<Promotion> {
+export async function waitForPromotion(around: WatchContext, id: string): Promise<Promotion> {
   const progress = new StageProgress(around.screen);
   try {
     return await follows(around, await around.client.call("inspectPromotion", { promotion: id }), progress);
@@ -101,7 +101,7 @@ export async function waitForPromotion(around: Watching, id: string): Promise<Pr
 
 /** The call may last as long as the promotion: its stages are seen through events. Without them only the picture is missing. */
 async function showMeanwhile(
-  { client }: Watching,
+  { client }: WatchContext,
   after: number,
   isOurs: (promotion: Promotion) => boolean,
   progress: StageProgress,
@@ -119,7 +119,7 @@ async function showMeanwhile(
   }
 }
 
-async function follows(around: Watching, first: Promotion, progress: StageProgress): Promise<Promotion> {
+async function follows(around: WatchContext, first: Promotion, progress: StageProgress): Promise<Promotion> {
   let last = first;
   progress.update(first);
   if (!UNDER_WAY.has(first.state)) return first;

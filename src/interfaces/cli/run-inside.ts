@@ -6,13 +6,13 @@ import type { CommandSpec, TerminalSize } from "../../base/schema/command.ts";
 import type { Sandbox } from "../../base/schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
 import { approverIfAny } from "./approver.ts";
-import type { QuestionSource, Asking, InlineQuestions } from "./inline-questions.ts";
+import type { QuestionSource, QuestionContext, InlineQuestions } from "./inline-questions.ts";
 import { HeldOutput } from "./held-output.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
 import { clean } from "./text.ts";
 import { isWithin } from "./within.ts";
 import { parsePairs } from "./values.ts";
-import type { Watching } from "./watch-experiment.ts";
+import type { WatchContext } from "./watch-experiment.ts";
 
 const REDRAW_MS = 50;
 
@@ -117,7 +117,7 @@ export async function runInside(
 }
 
 /** Questions over a command that has the terminal: its output waits while one is on the screen. */
-async function askOver(stream: CommandStream, around: Watching, sandbox: string) {
+async function askOver(stream: CommandStream, around: WatchContext, sandbox: string) {
   const redraw = (): void => {
     const { rows, columns } = process.stdout;
     // Programs draw again when the size has changed, and some look whether it has.
@@ -131,7 +131,7 @@ async function askOver(stream: CommandStream, around: Watching, sandbox: string)
 }
 
 /** A person at a terminal is asked there. A caller that may not answer is not asked. */
-export async function askInline(around: Asking, askers: QuestionSource): Promise<InlineQuestions | undefined> {
+export async function askInline(around: QuestionContext, askers: QuestionSource): Promise<InlineQuestions | undefined> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
   const approver = approverIfAny(around.env);
   if (approver === undefined) return undefined;

@@ -9,13 +9,13 @@ export const PROJECT_OPTIONS = {
   "all-projects": { type: "flag", summary: "Sandboxes of every project use it" },
 } as const satisfies OptionDeclarations;
 
-interface Given {
+interface ProjectOptions {
   readonly project: readonly string[];
   readonly "all-projects": boolean;
 }
 
 /** As options say it; undefined if they don't. Null stands for all. */
-export function givenProjects({ project, "all-projects": all }: Given, cwd: string): string[] | null | undefined {
+export function givenProjects({ project, "all-projects": all }: ProjectOptions, cwd: string): string[] | null | undefined {
   if (all && project.length > 0) throw usageError("--project and --all-projects exclude each other.");
   if (all) return null;
   return project.length === 0 ? undefined : project.map((path) => resolve(cwd, path));

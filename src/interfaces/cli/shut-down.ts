@@ -6,14 +6,14 @@ import { isRunning } from "../../base/host/processes.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
-export interface Stopped {
+export interface StoppedServer {
   /** Null where it could not be told any more, as with a damaged database. */
   readonly pid: number | null;
   /** Whether sandboxes outlive it. */
   readonly leaves: boolean;
 }
 
-export async function shutDown(client: Client, socket: string): Promise<Stopped> {
+export async function shutDown(client: Client, socket: string): Promise<StoppedServer> {
   const status = await client.call("status", {}).catch(() => undefined);
   const pid = status?.pid ?? null;
   await client.call("shutdown", {});

@@ -86,7 +86,7 @@ export async function tryInput(options: Options, lines: readonly string[], calle
     attempts,
     ...folder(options, caller, project, given),
     env: definedOnly(caller.env),
-    ...judging(options),
+    ...checkInput(options),
     ...running(options),
   };
 }
@@ -105,7 +105,7 @@ function namedAttempt(text: string): Attempts[number] {
   return { name: text.slice(0, equals), command: text.slice(equals + 1) };
 }
 
-function judging(options: Options): Partial<Input> {
+function checkInput(options: Options): Partial<Input> {
   const pick = oneOf("--pick", PICKS, options.pick);
   const rank = options.rank?.split(",").map((rule) => oneOf("--rank", RULES, rule.trim()));
   return {

@@ -18,7 +18,7 @@ const INTERRUPT = 0x03;
 /** For a program, an experiment that waits for a person is over: nothing more happens by itself. */
 const OVER: ReadonlySet<Experiment["state"]> = new Set(["choosing", "done", "failed", "cancelled"]);
 
-export interface Watching {
+export interface WatchContext {
   readonly client: Client;
   readonly screen: Screen;
   readonly env: Invocation["env"];
@@ -56,7 +56,12 @@ function isAbout(id: string): (event: VivEvent) => boolean {
 }
 
 /** Its last state. A signal ends the watching, not the experiment. */
-export async function watchExperiment(around: Watching, first: Experiment, progress: Progress, signal?: AbortSignal): Promise<Experiment> {
+export async function watchExperiment(
+  around: WatchContext,
+  first: Experiment,
+  progress: Progress,
+  signal?: AbortSignal,
+): Promise<Experiment> {
   let last = first;
   progress.update(first);
   const states = follow(
@@ -81,7 +86,7 @@ export async function watchExperiment(around: Watching, first: Experiment, progr
 }
 
 /** Follows to the end; interrupts cancel the experiment, and what was done is kept. */
-export async function runToEnd(around: Watching, interrupts: Interrupts, first: Experiment): Promise<Experiment> {
+export async function runToEnd(around: WatchContext, interrupts: Interrupts, first: Experiment): Promise<Experiment> {
   const progress = new Progress(around.screen);
   interrupts.act((count) => {
     if (count > 2) {
@@ -105,7 +110,7 @@ export async function runToEnd(around: Watching, interrupts: Interrupts, first: 
 }
 
 /** Questions of its attempts are answered where it is watched. Keys go to the questions alone; an interrupt stays one. */
-async function answerMeanwhile(around: Watching, experiment: string, progress: Progress): Promise<() => void> {
+async function answerMeanwhile(around: WatchContext, experiment: string, progress: Progress): Promise<() => void> {
   const { client } = around;
   const attempts = async (): Promise<ReadonlySet<string>> => {
     const { sandboxes } = await client.call("listSandboxes", {});
@@ -160,20 +165,20 @@ export async function askWinner(experiment: Experiment): Promise<number | undefi
 }
 
 /** The comparison, and what to do next. */
-export async function report(around: Watching, experiment: Experiment): Promise<void> {
+export async function report(around: WatchContext, experiment: Experiment): Promise<void> {
   const names = namesOf(around);
   printTable(around.screen, experiment);
   await reportChoice(around, experiment, names);
 }
 
 /** Of sandboxes, by id. */
-async function namesOf({ client }: Pick<Watching, "client">): Promise<ReadonlyMap<string, string>> {
+async function namesOf({ client }: Pick<WatchContext, "client">): Promise<ReadonlyMap<string, string>> {
   const { sandboxes } = await client.call("listSandboxes", {});
   return new Map(sandboxes.map(({ id, name }) => [id, name]));
 }
 
 /** The choice alone, and what to do next. */
-export async function reportChoice({ screen, client }: Watching, experiment: Experiment, names = namesOf({ client })): Promise<void> {
+export async function reportChoice({ screen, client }: WatchContext, experiment: Experiment, names = namesOf({ client })): Promise<void> {
   names.catch(() => undefined);
   printChoice(screen, experiment);
   if (experiment.state === "choosing") return;

@@ -43,7 +43,7 @@ export class Resources {
   /** The limits as they are now, or the question that a person has to answer first. */
   async #ask(row: SandboxRow, { cpus, memoryBytes, reason }: ResourcesInput): Promise<{ limits: Limits } | { approval: Approval }> {
     const wish: Wish = { cpus: cpus ?? row.limits.cpus, memoryBytes: memoryBytes ?? row.limits.memoryBytes };
-    this.#sandboxes.limiting.refuse(row, wish);
+    this.#sandboxes.limitChanges.refuse(row, wish);
     const { config } = await openProject(this.#parts.store, row.project, this.#parts.state);
     const most = grantedWithoutAsking(row, config, this.#parts.user);
     if (wish.cpus <= most.cpus && wish.memoryBytes <= most.memoryBytes) return { limits: await this.#grant(row, wish, "ceiling") };

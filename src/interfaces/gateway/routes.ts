@@ -23,7 +23,7 @@ import { asTool, decideInside } from "./actions.ts";
 import type { Call, Handlers } from "./call.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
-import { Dropped } from "./dropped.ts";
+import { DroppedRequests } from "./dropped-requests.ts";
 import type { Routes } from "./gateway.ts";
 import { parse, type Reply, type Request } from "./http.ts";
 import { Questions } from "./questions.ts";
@@ -53,13 +53,13 @@ export class GatewayRoutes implements Routes {
   readonly #parts: GatewayParts;
   readonly #handlers: Handlers;
   readonly #rates = new Rates(GATEWAY_RATES);
-  readonly #dropped: Dropped;
+  readonly #dropped: DroppedRequests;
   readonly #conversations: Conversations;
   readonly #resources: Resources;
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
-    this.#dropped = new Dropped(parts.audit);
+    this.#dropped = new DroppedRequests(parts.audit);
     this.#conversations = new Conversations(parts);
     this.#resources = new Resources(parts);
     this.#handlers = this.#table();
@@ -99,7 +99,7 @@ export class GatewayRoutes implements Routes {
 
   forget(sandbox: string): void {
     this.#conversations.forget(sandbox);
-    this.#dropped.tell(sandbox);
+    this.#dropped.record(sandbox);
     this.#rates.forget(sandbox);
   }
 

@@ -26,7 +26,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Experiments } from "../../work/experiments/experiments.ts";
-import type { Refreshing } from "../../work/refresh/refresh.ts";
+import type { SandboxRefresh } from "../../work/refresh/refresh.ts";
 import { actionHandlers } from "./actions.ts";
 import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
@@ -39,7 +39,7 @@ import { policyHandlers } from "./policy.ts";
 import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
 import type { ServerView } from "./server-status.ts";
-import { Recording } from "./recording.ts";
+import { OperationAudit } from "./operation-audit.ts";
 import type { Engine, EventOptions, Handlers, Streams, Use } from "./operations.ts";
 
 export interface EngineParts {
@@ -51,7 +51,7 @@ export interface EngineParts {
   readonly actions: Actions;
   readonly secrets: Secrets;
   readonly experiments: Experiments;
-  readonly refreshing: Refreshing;
+  readonly refresh: SandboxRefresh;
   /** Absent where there is no cell. */
   readonly promotions: Promotions | undefined;
   readonly events: EventFeed;
@@ -66,8 +66,8 @@ const OK = { ok: true } as const;
 
 export function createEngine(engine: EngineParts): Engine {
   const inside = new Inside(engine);
-  const recording = new Recording(engine.audit, (reference) => engine.sandboxes.find(reference));
-  return recording.engine({ operations: handlers(engine, inside), streams: streams(engine, inside) });
+  const operationAudit = new OperationAudit(engine.audit, (reference) => engine.sandboxes.find(reference));
+  return operationAudit.engine({ operations: handlers(engine, inside), streams: streams(engine, inside) });
 }
 
 /** Finds a sandbox's files and resolves paths and users as its caller means them. */
@@ -124,7 +124,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       return diffSystem(workplace, backend.takeOut, systemOf(backend, row));
     },
     sandboxStatus: async ({ sandbox }) => sandboxStatus(parts, await sandboxes.find(sandbox), engine.temporary),
-    refreshSandbox: ({ sandbox }) => engine.refreshing.refresh(sandbox),
+    refreshSandbox: ({ sandbox }) => engine.refresh.refresh(sandbox),
     staleness: async ({ sandbox }) => staleness(parts, await sandboxes.find(sandbox)),
 
     runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {

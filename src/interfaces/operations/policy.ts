@@ -11,7 +11,7 @@ import type { Handlers } from "./operations.ts";
 
 type Own = "explainPolicy" | "testPolicy" | "triageAction" | "agentInstructions" | "importPolicy";
 
-interface Asked {
+interface PolicyScope {
   readonly sandbox?: string | undefined;
   readonly project?: string | undefined;
   readonly level?: AutonomyLevel | undefined;
@@ -27,7 +27,7 @@ export interface PolicySources {
 }
 
 export function policyHandlers({ open, ofSandbox, always }: PolicySources): Pick<Handlers, Own> {
-  const policyOf = async ({ project, sandbox, ...chosen }: Asked): Promise<EffectivePolicy> => {
+  const policyOf = async ({ project, sandbox, ...chosen }: PolicyScope): Promise<EffectivePolicy> => {
     if (sandbox !== undefined) return ofSandbox(sandbox);
     if (project === undefined) return effectivePolicy(chosen);
     const view = await open(project);

@@ -24,11 +24,11 @@ import { findRoots, type Root, type Roots } from "./roots.ts";
 import { WatchedFolders } from "./shared.ts";
 import { compareWithReality } from "./staleness.ts";
 import { allIds } from "./large-ids.ts";
-import { type Synced, syncRoot } from "./syncing.ts";
+import { type SyncReport, syncRoot } from "./syncing.ts";
 import { type ChangedPaths, ProjectWatcher } from "./project-watcher.ts";
 
 /** A project that is being followed. */
-interface Followed {
+interface FollowedProject {
   /** The request it was captured for; another one starts over. */
   readonly key: string;
   readonly roots: Roots;
@@ -37,7 +37,7 @@ interface Followed {
   /** Which folders the roots' paths led to: a watch stays with a folder that was moved away. */
   readonly identity: string;
   /** What the last sync of each root found. */
-  readonly synced: Synced[];
+  readonly synced: SyncReport[];
   readonly base: Base;
 }
 
@@ -51,7 +51,7 @@ export class ProjectCapture implements Capture {
   readonly #host: CellHost;
   readonly #storage: CaptureStorage;
   readonly #locks = new KeyedLocks();
-  readonly #followed = new Map<string, Followed>();
+  readonly #followed = new Map<string, FollowedProject>();
   /** Bases that no sandbox uses, kept for the next clone of a project that has not changed since. */
   readonly #forgotten = new Set<string>();
 
@@ -86,7 +86,7 @@ export class ProjectCapture implements Capture {
   }
 
   /** Carries over what changed. Where that fails, everything is compared: what was drained is not told again. */
-  async #follow(request: CaptureRequest, followed: Followed, dirty: readonly ChangedPaths[]): Promise<Base> {
+  async #follow(request: CaptureRequest, followed: FollowedProject, dirty: readonly ChangedPaths[]): Promise<Base> {
     try {
       const tip = await this.#storage.bases.openTip(request.project, false);
       const now = await this.#sync(request, tip, followed, dirty);
@@ -128,9 +128,9 @@ export class ProjectCapture implements Capture {
   }
 
   /** A tip that was left half-written by a crash is made anew. */
-  async #syncAll(request: CaptureRequest, parts: Pick<Followed, "roots" | "live">): Promise<Synced[]> {
+  async #syncAll(request: CaptureRequest, parts: Pick<FollowedProject, "roots" | "live">): Promise<SyncReport[]> {
     const everything = parts.roots.roots.map((): ChangedPaths => "all");
-    const attempt = async (fresh: boolean): Promise<Synced[]> => {
+    const attempt = async (fresh: boolean): Promise<SyncReport[]> => {
       const tip = await this.#storage.bases.openTip(request.project, fresh);
       if (!fresh && (await lacksRoots(tip, parts.roots))) return attempt(true);
       return (await this.#sync(request, tip, parts, everything)).filter((found) => found !== undefined);
@@ -155,10 +155,10 @@ export class ProjectCapture implements Capture {
   async #sync(
     request: CaptureRequest,
     tip: Tip,
-    parts: Pick<Followed, "roots" | "live">,
+    parts: Pick<FollowedProject, "roots" | "live">,
     dirty: readonly ChangedPaths[],
-  ): Promise<(Synced | undefined)[]> {
-    const synced: (Synced | undefined)[] = [];
+  ): Promise<(SyncReport | undefined)[]> {
+    const synced: (SyncReport | undefined)[] = [];
     for (const [index, root] of parts.roots.roots.entries()) {
       const folders = dirty[index] ?? "all";
       const skip = skipped(request, root, parts.live);
@@ -195,8 +195,8 @@ export class ProjectCapture implements Capture {
 
   async #freeze(
     request: CaptureRequest,
-    parts: Omit<Followed, "base">,
-    now: readonly (Synced | undefined)[],
+    parts: Omit<FollowedProject, "base">,
+    now: readonly (SyncReport | undefined)[],
     before?: Base,
   ): Promise<Base> {
     const id = newId("base");
@@ -259,7 +259,7 @@ export class ProjectCapture implements Capture {
 }
 
 /** A sync of some folders tells of the owners in those alone; the others are the ones from before. */
-function withKnown(found: Synced | undefined, before: Synced | undefined): Synced | undefined {
+function withKnown(found: SyncReport | undefined, before: SyncReport | undefined): SyncReport | undefined {
   if (found === undefined || before === undefined) return found ?? before;
   return { ...found, owners: allIds([found.owners, before.owners]) };
 }
@@ -288,7 +288,7 @@ function skipped(request: CaptureRequest, root: Pick<Root, "path" | "slot">, liv
 }
 
 /** Whether what is live must be decided anew. */
-function needsNewChoice(request: CaptureRequest, now: readonly (Synced | undefined)[], last: readonly Synced[]): boolean {
+function needsNewChoice(request: CaptureRequest, now: readonly (SyncReport | undefined)[], last: readonly SyncReport[]): boolean {
   const [project] = now;
   if (project?.ignoreChanged === true) return true;
   if ((project?.copiedBytes ?? 0) > LIMITS.liveFolderBytes || (project?.changed ?? 0) > LIMITS.liveFolderEntries) return true;

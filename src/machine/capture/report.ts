@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { CaptureReport, LiveFolder } from "../../base/schema/sandbox.ts";
 import type { Roots } from "./roots.ts";
-import type { Synced } from "./syncing.ts";
+import type { SyncReport } from "./syncing.ts";
 
 interface Parts {
   readonly roots: Roots;
   readonly live: readonly LiveFolder[];
   /** What the last sync of each root found. */
-  readonly synced: readonly Synced[];
+  readonly synced: readonly SyncReport[];
 }
 
 const SECRET_FILE =
@@ -20,10 +20,10 @@ const EXAMPLE = /\.(example|sample|template|dist|defaults?)$/;
 export function makeReport(
   project: string,
   parts: Parts,
-  now: readonly (Synced | undefined)[],
+  now: readonly (SyncReport | undefined)[],
   readOnlyBefore: readonly string[],
 ): CaptureReport {
-  const sum = (of: (found: Synced) => number): number => parts.synced.reduce((total, found) => total + of(found), 0);
+  const sum = (of: (found: SyncReport) => number): number => parts.synced.reduce((total, found) => total + of(found), 0);
   const fresh = now.filter((found) => found !== undefined);
   const torn = now.flatMap((found, index) => (found?.torn ?? []).map((path) => join(parts.roots.roots[index]?.path ?? "", path)));
   return {
@@ -39,7 +39,7 @@ export function makeReport(
 }
 
 /** A sync of some folders names the large files in those alone; the others are the ones from before that are still there. */
-function largeFiles(roots: Roots, now: readonly (Synced | undefined)[], before: readonly string[]): string[] {
+function largeFiles(roots: Roots, now: readonly (SyncReport | undefined)[], before: readonly string[]): string[] {
   const found = now.flatMap((synced, index) => (synced?.big ?? []).map((path) => join(roots.roots[index]?.path ?? "", path)));
   const still = before.filter((path) => (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) > LIMITS.maxCapturedFileBytes);
   return [...new Set([...still, ...found])].toSorted();

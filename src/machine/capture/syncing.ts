@@ -13,7 +13,7 @@ import type { Root } from "./roots.ts";
 import type { ChangedPaths } from "./project-watcher.ts";
 
 /** What a sync found, as far as a base reports it. Paths are relative to the root. */
-export interface Synced {
+export interface SyncReport {
   readonly files: number;
   readonly totalBytes: number;
   readonly changed: number;
@@ -42,7 +42,7 @@ export interface SyncRequest {
 /** Data of a service is consistent when a whole pass saw no change. */
 const MOST_PASSES = 5;
 
-export async function syncRoot(host: CellHost, request: SyncRequest): Promise<Synced> {
+export async function syncRoot(host: CellHost, request: SyncRequest): Promise<SyncReport> {
   const { tip, root } = request;
   const target = join(tip.folder, "roots", String(root.slot));
   await mkdir(target, { recursive: true, mode: 0o755 });
@@ -76,7 +76,7 @@ async function sync(host: CellHost, { tip, root, skip, dirty }: SyncRequest, tar
   return reply;
 }
 
-async function syncUntilStill(host: CellHost, request: SyncRequest, target: string): Promise<Synced> {
+async function syncUntilStill(host: CellHost, request: SyncRequest, target: string): Promise<SyncReport> {
   const manifest = `${request.tip.manifests}${request.root.slot}`;
   const before = `${manifest}.before`;
   if (existsSync(manifest)) await copyFile(manifest, before);
@@ -116,7 +116,7 @@ async function leaveOutFile(target: string, path: string): Promise<void> {
   if (found !== undefined && !found.isDirectory()) await unlink(file);
 }
 
-function summary(reply: Fields, restless: boolean): Synced {
+function summary(reply: Fields, restless: boolean): SyncReport {
   return {
     files: reply.number("files") ?? 0,
     totalBytes: reply.number("total_bytes") ?? 0,

@@ -54,10 +54,10 @@ export async function diffInFull({ gather, temporary, tool }: GitWorkspace, sort
   const store = await GitStore.open(temporary, { tool });
   try {
     const { gathered, trees, sorted } = await storeSorted(store, gather, sorting, COUNTED);
-    const told = (await Promise.all(trees.map((each) => diffTrees(store, each)))).flat();
-    const untold = gathered.changes.filter((change) => !isShownByGit(change)).map(bareEntry);
+    const shownByGit = (await Promise.all(trees.map((each) => diffTrees(store, each)))).flat();
+    const others = gathered.changes.filter((change) => !isShownByGit(change)).map(bareEntry);
     const why = whyLeftOut(gathered, sorted);
-    return { entries: [...withFolders(told, gathered.changes), ...untold].map(why).toSorted(byPath), more: gathered.more };
+    return { entries: [...withFolders(shownByGit, gathered.changes), ...others].map(why).toSorted(byPath), more: gathered.more };
   } finally {
     store.discard();
   }

@@ -25,13 +25,13 @@ export interface OuterRules {
 }
 
 /** Paths as latin1. */
-export interface Ignored {
+export interface IgnoredPaths {
   readonly byBase: ReadonlySet<string>;
   /** Not in the base, and ignored by the rules as they are inside, but not by the base's. */
   readonly byInside: ReadonlySet<string>;
 }
 
-const NOTHING: Ignored = { byBase: new Set(), byInside: new Set() };
+const NOTHING: IgnoredPaths = { byBase: new Set(), byInside: new Set() };
 
 /** The changed files that rules ignore. */
 export async function ignoredPaths(
@@ -40,7 +40,7 @@ export async function ignoredPaths(
   sides: FolderSides,
   files: readonly GatheredChange[],
   outer: OuterRules,
-): Promise<Ignored> {
+): Promise<IgnoredPaths> {
   if (files.length === 0) return NOTHING;
   const paths = files.map(({ path }) => path);
   const rules = new Rules(await store.place("rules"), takeOut, sides.before?.base ?? sides.old, outer);

@@ -33,7 +33,7 @@ export interface Conflict {
   readonly theirs: StoredFile | null;
 }
 
-export interface Merged {
+export interface MergeResult {
   /** The merged tree; where there are conflicts, with markers in the files. */
   readonly tree: string;
   readonly conflicts: readonly Conflict[];
@@ -68,7 +68,7 @@ const KINDS: Readonly<Record<string, ConflictKind>> = {
 };
 
 /** Merges two commits of the store that come from the same third one. Their names are the labels in conflict markers. */
-export async function mergeTrees(store: GitStore, ours: string, theirs: string): Promise<Merged> {
+export async function mergeTrees(store: GitStore, ours: string, theirs: string): Promise<MergeResult> {
   const { code, stdout, stderr } = await store.ask(["merge-tree", "--write-tree", "-z", "--messages", ours, theirs]);
   if (code !== 0 && code !== 1) throw new VivError("internal", `git merge-tree ended with ${code}: ${stderr}`);
   const parts = new Parts(stdout);
@@ -151,8 +151,8 @@ function kindOf(type: string, { ours, theirs }: Stages): ConflictKind {
 
 /** A path that both sides gave another mode, and nothing else, has no message of its own. */
 function fromStages(messages: readonly Message[], stages: ReadonlyMap<string, Stages>): Conflict[] {
-  const told = new Set(messages.flatMap(({ paths }) => paths.map((path) => path.toString("latin1"))));
+  const withMessage = new Set(messages.flatMap(({ paths }) => paths.map((path) => path.toString("latin1"))));
   return [...stages]
-    .filter(([path]) => !told.has(path))
+    .filter(([path]) => !withMessage.has(path))
     .map(([path, sides]) => ({ kind: "mode", paths: [Buffer.from(path, "latin1")], message: "Both sides changed its mode.", ...sides }));
 }

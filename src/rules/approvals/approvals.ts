@@ -31,9 +31,9 @@ export interface SandboxQuestion extends Question {
   readonly sandbox: string;
 }
 
-type Ended = Exclude<Approval["state"], "waiting">;
+type FinalState = Exclude<Approval["state"], "waiting">;
 /** The fields of an answer's record that the question does not hold. */
-type Answered = Pick<AuditEntry, "actor" | "label" | "reason"> & Partial<AuditEntry>;
+type AnswerFields = Pick<AuditEntry, "actor" | "label" | "reason"> & Partial<AuditEntry>;
 
 const SHOWN_IN_EVENTS = 1_024;
 const LOOK_AGAIN_MS = 60_000;
@@ -247,7 +247,7 @@ export class Approvals {
     }
   }
 
-  async #end(id: string, state: Ended, more: Partial<Approval>, record: Answered): Promise<Approval> {
+  async #end(id: string, state: FinalState, more: Partial<Approval>, record: AnswerFields): Promise<Approval> {
     const ended = await this.#audit.recordWith(async (change: Change) => {
       const now = await change.approvals.get(id);
       if (now === undefined || now.state !== "waiting") throw new VivError("illegal_transition", `${id} was answered meanwhile.`);

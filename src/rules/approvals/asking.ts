@@ -12,14 +12,14 @@ export type PersonsAnswer =
 export async function askPerson(
   approvals: Approvals,
   question: SandboxQuestion,
-  { patience, signal, asked: told }: { readonly patience: AbortSignal; readonly signal?: AbortSignal | undefined; asked?: () => void },
+  { patience, signal, asked: whenAsked }: { readonly patience: AbortSignal; readonly signal?: AbortSignal | undefined; asked?: () => void },
 ): Promise<PersonsAnswer> {
   const no = await approvals.denial(question);
   if (no !== undefined) return { answer: "no", approval: no.id };
   const waiting = await approvals.tooMany(question.sandbox, ({ kind, target }) => kind === question.kind && target === question.target);
   if (waiting !== undefined) return { answer: "too many", waiting };
   const { id: approval } = await approvals.ask(question);
-  told?.();
+  whenAsked?.();
   const { state } = await approvals.wait(approval, patience);
   // The request has ended: the approval stays for the next one.
   if (signal?.aborted !== true && (await approvals.use(question))) return { answer: "yes", approval };

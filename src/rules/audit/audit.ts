@@ -13,7 +13,7 @@ import { lostEntry } from "./own-entries.ts";
 import { DeferredEntries, type DeferredEntry } from "./deferred-entries.ts";
 import { RecordChain, type DatedEntry } from "./record-chain.ts";
 
-interface Waiting {
+interface QueuedEntry {
   readonly entry: DatedEntry;
   /** Settled for the caller that waits for the record. */
   readonly done?: PromiseWithResolvers<AuditRecord>;
@@ -22,7 +22,7 @@ interface Waiting {
 }
 
 /** What a change of rows comes to, and the record of it; none where nothing was decided. */
-export interface Recorded<Result> {
+export interface AuditedResult<Result> {
   readonly entry?: AuditEntry | undefined;
   readonly result: Result;
 }
@@ -38,9 +38,9 @@ export class Audit {
   readonly #trail: RecordChain;
   readonly #onTrouble: (error: unknown, lost: number) => void;
   readonly #now: () => Date;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: QueuedEntry[] = [];
   /** Reports that could not be written yet, older than all that wait. */
-  readonly #held: Waiting[] = [];
+  readonly #held: QueuedEntry[] = [];
   #writing: Promise<void> | undefined;
   #lost = 0;
   readonly #soon: DeferredEntries;
@@ -71,7 +71,7 @@ export class Audit {
   }
 
   /** A decision and its record in one transaction: neither is there without the other. Resolves once both are durable. */
-  async recordWith<Result>(work: (change: Change) => Promise<Recorded<Result>>): Promise<Result> {
+  async recordWith<Result>(work: (change: Change) => Promise<AuditedResult<Result>>): Promise<Result> {
     if (this.#soon.isBusy) await this.#soon.flush();
     // Records that wait already are written first.
     if (this.#waiting.length > 0) await immediate();
@@ -117,7 +117,7 @@ export class Audit {
     return { ...cleaned(entry), at: this.#now().toISOString() };
   }
 
-  #enter(waiting: Waiting): void {
+  #enter(waiting: QueuedEntry): void {
     this.#waiting.push(waiting);
     this.#begin();
   }
@@ -151,7 +151,7 @@ export class Audit {
     this.#writing = undefined;
   }
 
-  async #append(batch: readonly Waiting[], lost: number): Promise<void> {
+  async #append(batch: readonly QueuedEntry[], lost: number): Promise<void> {
     const own = lost === 0 ? [] : [this.#dated(lostEntry(lost))];
     const made = await this.#trail.change((_, extend) => extend([...batch.map(({ entry }) => entry), ...own]));
     for (const { tried } of batch) tried?.();
@@ -164,7 +164,7 @@ export class Audit {
     }
   }
 
-  #failed(batch: readonly Waiting[], error: unknown): void {
+  #failed(batch: readonly QueuedEntry[], error: unknown): void {
     const reason = unavailable(error);
     for (const { done, tried } of batch) {
       done?.reject(reason);

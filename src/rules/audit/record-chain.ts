@@ -11,9 +11,9 @@ import { missedBy, verifyTrail } from "./verification.ts";
 export type DatedEntry = AuditEntry & { readonly at: string };
 /** Makes the chain longer, in the transaction it is given. */
 export type AppendRecords = (entries: readonly DatedEntry[]) => Promise<AuditRecord[]>;
-type Tip = Anchor & { readonly at: string };
+type ChainEnd = Anchor & { readonly at: string };
 
-const START: Tip = { sequence: 0, hash: BEGINNING, at: "" };
+const START: ChainEnd = { sequence: 0, hash: BEGINNING, at: "" };
 
 export interface RecordChainOptions {
   readonly reach: (point: string) => void;
@@ -30,7 +30,7 @@ export class RecordChain {
    * The end of the chain, also of a transaction under way. Only this server writes: if records are removed from the end, the next record
    * finds that they are missing.
    */
-  #tip: Tip | undefined;
+  #tip: ChainEnd | undefined;
   #committed = START;
   #noted = 0;
 
@@ -43,7 +43,7 @@ export class RecordChain {
   /** A transaction that may make the chain longer. They are one after the other, so that each finds the end of the last. */
   async change<Result>(work: (change: Change, extend: AppendRecords) => Promise<Result>): Promise<Result> {
     const { reach } = this.#options;
-    let made: Tip | undefined;
+    let made: ChainEnd | undefined;
     try {
       reach("audit.begin");
       const result = await this.#store.change((change) =>
@@ -76,7 +76,7 @@ export class RecordChain {
   }
 
   /** The end of the chain as the store has it. If that is not what was noted, the next record says so, for good. */
-  async #resume(store: Read, own: DatedEntry[]): Promise<Tip> {
+  async #resume(store: Read, own: DatedEntry[]): Promise<ChainEnd> {
     const newest = await store.audit.newest();
     const noted = this.#anchor.read();
     const tip = newest ?? START;
@@ -114,7 +114,7 @@ export class RecordChain {
   }
 }
 
-function following(entry: DatedEntry, last: Tip): AuditRecord {
+function following(entry: DatedEntry, last: ChainEnd): AuditRecord {
   const rest = { ...entry, sequence: last.sequence + 1, clockBack: entry.at < last.at, previous: last.hash };
   return { ...rest, hash: hashOf(rest) };
 }

@@ -129,8 +129,8 @@ export class HostJudge implements Judge {
   /** The question whose yes is used, or the refusal; nothing where another connection has used the yes and it is to be asked anew. */
   async #ask(asking: Asking, patience: AbortSignal, signal: AbortSignal | undefined): Promise<string | Denied | undefined> {
     const approvals = this.#approvals;
-    const told = { patience, signal, asked: () => this.#reach("network.asked") };
-    const asked = await askPerson(approvals, asking, told);
+    const options = { patience, signal, asked: () => this.#reach("network.asked") };
+    const asked = await askPerson(approvals, asking, options);
     if (asked.answer === "again") return undefined;
     if (asked.answer === "too many")
       return deny("host_held", `${asked.waiting} questions of this sandbox wait already.`, "Wait until some are answered.");

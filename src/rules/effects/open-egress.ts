@@ -43,7 +43,7 @@ export function openEgress({ store, log, audit, approvals, privateHosts, interce
     listens: (port) => listeningPorts().has(port),
     reach,
     record: async (record) => {
-      events.tell(record);
+      events.report(record);
       if (record.ended === undefined) await audit.record(auditEntry(record));
       else audit.note(auditEntry(record));
     },

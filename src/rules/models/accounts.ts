@@ -13,7 +13,7 @@ export interface BookedCost {
   settle(tokens: Tokens): Promise<void>;
 }
 
-interface Pending {
+interface PendingCost {
   readonly scopes: Readonly<Record<keyof BudgetsConfig, string | null>>;
   readonly microDollars: number;
 }
@@ -27,7 +27,7 @@ export class Accounts {
   readonly #budgets: BudgetsConfig;
   readonly #prices: PricesConfig;
   /** Answers under way: what of the sums they hold. */
-  readonly #pending = new Set<Pending>();
+  readonly #pending = new Set<PendingCost>();
 
   constructor(store: Store, budgets: BudgetsConfig, prices: PricesConfig) {
     this.#store = store;
@@ -46,7 +46,7 @@ export class Accounts {
     const price = { ...priceOf(asked.model, this.#prices), factor: asked.factor };
     const estimate: Tokens = { ...NO_TOKENS, input: asked.inputTokens };
     const most = costOf({ ...estimate, output: asked.outputTokens }, price);
-    const pending: Pending = { scopes, microDollars: most };
+    const pending: PendingCost = { scopes, microDollars: most };
     const add = (requests: number, tokens: Tokens, microDollars: number) => ({
       sandbox: payer.id,
       name: payer.name,
@@ -85,7 +85,7 @@ export class Accounts {
     };
   }
 
-  async #refuse({ usage }: Pick<Read, "usage">, scope: keyof BudgetsConfig, scopes: Pending["scopes"]): Promise<void> {
+  async #refuse({ usage }: Pick<Read, "usage">, scope: keyof BudgetsConfig, scopes: PendingCost["scopes"]): Promise<void> {
     const budget = this.#budgets[scope];
     const value = scopes[scope];
     if (budget === undefined || value === null) return;

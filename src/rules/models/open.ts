@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Approvals } from "../approvals/approvals.ts";
 import { SecretInterceptor } from "../secrets/interceptor.ts";
-import { Sealing } from "../secrets/sealing.ts";
+import { SealingKey } from "../secrets/sealing-key.ts";
 import { Secrets } from "../secrets/secrets.ts";
 import { Models, type ModelParts } from "./models.ts";
 
@@ -12,7 +12,7 @@ export async function openModels(
 ): Promise<{ secrets: Secrets; models: Models }> {
   // Their use is counted here: no other way may send them.
   const reserved = new Set(Object.values(parts.user.models).map(({ secret }) => secret));
-  const secrets = await Secrets.open(parts.store, parts.audit, new Sealing(join(home, "secrets-key")), {
+  const secrets = await Secrets.open(parts.store, parts.audit, new SealingKey(join(home, "secrets-key")), {
     reserved,
     approvals: parts.approvals,
   });

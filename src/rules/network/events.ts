@@ -4,39 +4,39 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { NetworkRecord } from "./gate.ts";
 
-interface Teller {
+interface RecentEvents {
   since: number;
-  readonly told: Set<string>;
+  readonly keys: Set<string>;
 }
 
 export class NetworkEvents {
   readonly #store: Store;
   readonly #log: Logger;
-  readonly #tellers = new Map<string, Teller>();
+  readonly #recent = new Map<string, RecentEvents>();
 
   constructor(store: Store, log: Logger) {
     this.#store = store;
     this.#log = log;
   }
 
-  tell(record: NetworkRecord): void {
-    // What a name was asked for, its connection tells.
+  report(record: NetworkRecord): void {
+    // The connection that follows a look-up has its own event.
     if (record.ended !== undefined || record.protocol === "dns") return;
-    const teller = this.#teller(record.sandbox);
+    const recent = this.#recentOf(record.sandbox);
     const key = `${record.verdict} ${record.code ?? ""} ${record.host}:${record.port}`;
-    if (teller.told.has(key) || teller.told.size >= LIMITS.networkEvents) return;
-    teller.told.add(key);
+    if (recent.keys.has(key) || recent.keys.size >= LIMITS.networkEvents) return;
+    recent.keys.add(key);
     this.#write(record);
   }
 
   /** Forgets events of earlier minutes, and sandboxes without events since. */
-  #teller(sandbox: string): Teller {
-    const known = this.#tellers.get(sandbox);
+  #recentOf(sandbox: string): RecentEvents {
+    const known = this.#recent.get(sandbox);
     if (known !== undefined && performance.now() - known.since < LIMITS.networkEventsMs) return known;
-    for (const [id, { since }] of this.#tellers) if (performance.now() - since >= LIMITS.networkEventsMs) this.#tellers.delete(id);
-    const teller: Teller = { since: performance.now(), told: new Set() };
-    this.#tellers.set(sandbox, teller);
-    return teller;
+    for (const [id, { since }] of this.#recent) if (performance.now() - since >= LIMITS.networkEventsMs) this.#recent.delete(id);
+    const recent: RecentEvents = { since: performance.now(), keys: new Set() };
+    this.#recent.set(sandbox, recent);
+    return recent;
   }
 
   #write({ sandbox, verdict, host, port, protocol, code, rule, reason, address }: NetworkRecord): void {

@@ -77,7 +77,7 @@ export interface GateOptions {
 const OPENED_BY_PEOPLE: ReadonlySet<string> = new Set(["private_address", "port_closed"]);
 const TOO_MANY = deny("too_many_requests", "Too many requests came from this sandbox in a short time.", "Wait a few seconds.");
 
-export interface Dialled {
+export interface DialledHost {
   readonly ruling: Allowed;
   readonly outside: OutsideConnection;
 }
@@ -99,7 +99,7 @@ export class Gate {
   }
 
   /** The connection of a request that was permitted, to a checked address; or why there is none. */
-  async connect(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<Dialled | Denied> {
+  async connect(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<DialledHost | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);
     let ruling = permitted;

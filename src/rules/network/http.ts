@@ -11,7 +11,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
 import { endToEnd, exchange, headerPairs, type OutsideStream } from "./exchange.ts";
-import type { Dialled, Gate, Question } from "./gate.ts";
+import type { DialledHost, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
 import { isEchoing, secure, type HeadersWithSecrets, type InterceptedRequest, type Interceptor } from "./interception.ts";
 import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
@@ -286,7 +286,7 @@ function unfitToOpen({ method = "", headers: { upgrade } }: IncomingMessage): De
 }
 
 /** To a host that a secret belongs to, TLS of our own: without it there is no way. */
-async function verified({ outside }: Dialled, host: string): Promise<OutsideStream | Denied> {
+async function verified({ outside }: DialledHost, host: string): Promise<OutsideStream | Denied> {
   const secured = await secure(outside.socket, host);
   if (typeof secured !== "string") return secured;
   outside.socket.destroy();

@@ -35,7 +35,7 @@ import {
   Version,
 } from "@peculiar/asn1-x509";
 
-export interface Certified {
+export interface IssuedCertificate {
   readonly key: string;
   readonly cert: string;
 }
@@ -47,7 +47,7 @@ const COMMON_NAME = "2.5.4.3";
 const MOST_NAME_CHARACTERS = 64;
 const ECDSA_WITH_SHA256 = "1.2.840.10045.4.3.2";
 
-export function makeAuthority(): Certified {
+export function makeAuthority(): IssuedCertificate {
   const { publicKey, privateKey } = keyPair();
   const name = nameOf(AUTHORITY);
   const extensions = [
@@ -61,7 +61,7 @@ export function makeAuthority(): Certified {
 }
 
 /** For one host, by its name alone. */
-export function makeLeaf(authority: Certified, host: string): Certified {
+export function makeLeaf(authority: IssuedCertificate, host: string): IssuedCertificate {
   const { publicKey, privateKey } = keyPair();
   const issuer = issuerOf(authority);
   const extensions = [
@@ -76,7 +76,7 @@ export function makeLeaf(authority: Certified, host: string): Certified {
 }
 
 /** As the authority's own certificate writes them: verifiers compare the bytes. */
-function issuerOf({ cert }: Certified): { name: Name; keyIdentifier: KeyIdentifier } {
+function issuerOf({ cert }: IssuedCertificate): { name: Name; keyIdentifier: KeyIdentifier } {
   const { raw, publicKey } = new X509Certificate(cert);
   const { subject, extensions } = AsnConvert.parse(raw, Certificate).tbsCertificate;
   const own = extensions?.find(({ extnID }) => extnID === id_ce_subjectKeyIdentifier);

@@ -12,13 +12,13 @@ interface GivenFile {
   readonly text: string;
 }
 
-interface Importing {
+interface ImportOptions {
   readonly dryRun: boolean;
   /** Projects of new secrets. */
   readonly projects?: Secret["projects"] | undefined;
 }
 
-export async function importLogins(secrets: Secrets, files: readonly GivenFile[], how: Importing): Promise<ImportedLogin[]> {
+export async function importLogins(secrets: Secrets, files: readonly GivenFile[], how: ImportOptions): Promise<ImportedLogin[]> {
   const result: ImportedLogin[] = [];
   for (const { path, text } of files) {
     const format = formatOf(path);
@@ -35,7 +35,7 @@ export async function importLogins(secrets: Secrets, files: readonly GivenFile[]
   return result;
 }
 
-async function keep(secrets: Secrets, file: string, login: NamedLogin, { dryRun, projects }: Importing): Promise<ImportedLogin> {
+async function keep(secrets: Secrets, file: string, login: NamedLogin, { dryRun, projects }: ImportOptions): Promise<ImportedLogin> {
   const { name, host, what, value } = login;
   const reason = obstacle(login);
   if (reason !== undefined) return { file, what, secret: null, host: null, state: "left out", reason };

@@ -8,7 +8,7 @@ import { isAbsolute, join } from "node:path";
 import type { HeadersWithSecrets, InterceptedRequest, Interceptor } from "../network/interception.ts";
 import type { Denied } from "../network/rules.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Certified } from "./certificates.ts";
+import type { IssuedCertificate } from "./certificates.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Where programs inside find the authority; not in a volume, so in no diff and no snapshot. */
@@ -42,8 +42,8 @@ const RENEW_MS = 90 * DAY_MS;
 export class SecretInterceptor implements Interceptor {
   readonly #secrets: Secrets;
   readonly #folder: string;
-  #authority: Certified | undefined;
-  readonly #leaves = new Map<string, Certified & { readonly until: number }>();
+  #authority: IssuedCertificate | undefined;
+  readonly #leaves = new Map<string, IssuedCertificate & { readonly until: number }>();
 
   constructor(secrets: Secrets, folder: string) {
     this.#secrets = secrets;
@@ -54,7 +54,7 @@ export class SecretInterceptor implements Interceptor {
     return this.#secrets.isInjected({ protocol: "https", host, port });
   }
 
-  async credentials(host: string): Promise<Certified> {
+  async credentials(host: string): Promise<IssuedCertificate> {
     const known = this.#knownLeaf(host);
     if (known !== undefined) return known;
     const authority = await this.#own();
@@ -105,7 +105,7 @@ export class SecretInterceptor implements Interceptor {
   }
 
   /** Key and certificate in one file, so that they are there together or not at all. */
-  async #own(): Promise<Certified> {
+  async #own(): Promise<IssuedCertificate> {
     if (this.#authority === undefined || ends(this.#authority) - Date.now() < RENEW_MS) this.#authority = this.#kept();
     if (this.#authority !== undefined) return this.#authority;
     const { makeAuthority } = await certificates();
@@ -114,12 +114,12 @@ export class SecretInterceptor implements Interceptor {
     return this.#authority;
   }
 
-  #knownLeaf(host: string): Certified | undefined {
+  #knownLeaf(host: string): IssuedCertificate | undefined {
     const known = this.#leaves.get(host);
     return known !== undefined && known.until > Date.now() ? known : undefined;
   }
 
-  #keepLeaf(host: string, leaf: Certified): Certified {
+  #keepLeaf(host: string, leaf: IssuedCertificate): IssuedCertificate {
     // A pattern stands for more names than are in use at once.
     const [oldest] = this.#leaves.keys();
     if (oldest !== undefined && this.#leaves.size >= MOST_LEAVES) this.#leaves.delete(oldest);
@@ -128,7 +128,7 @@ export class SecretInterceptor implements Interceptor {
     return kept;
   }
 
-  #kept(): Certified | undefined {
+  #kept(): IssuedCertificate | undefined {
     const path = join(this.#folder, AUTHORITY_KEY);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return undefined;
@@ -140,7 +140,7 @@ export class SecretInterceptor implements Interceptor {
     return kept !== undefined && ends(kept) - Date.now() >= RENEW_MS ? kept : undefined;
   }
 
-  #keep(made: Certified): Certified {
+  #keep(made: IssuedCertificate): IssuedCertificate {
     const path = join(this.#folder, AUTHORITY_KEY);
     rmSync(`${path}.new`, { force: true });
     const file = openSync(`${path}.new`, "wx", 0o600);
@@ -172,14 +172,14 @@ function certificatesIn(path: string): string {
   }
 }
 
-function ends({ cert }: Certified): number {
+function ends({ cert }: IssuedCertificate): number {
   return Date.parse(new X509Certificate(cert).validTo);
 }
 
 /** Undefined for what is no authority: one that a crash left half is made anew. */
-function readCertified(text: string): Certified | undefined {
+function readCertified(text: string): IssuedCertificate | undefined {
   try {
-    const { key, cert } = JSON.parse(text) as Partial<Certified>;
+    const { key, cert } = JSON.parse(text) as Partial<IssuedCertificate>;
     if (key === undefined || cert === undefined || !new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return undefined;
     return { key, cert };
   } catch {

@@ -13,7 +13,7 @@ import { boundHost, type Secret, type SecretBinding } from "../../base/schema/se
 import type { Store } from "../../base/store/store.ts";
 import type { SecretRow } from "../../base/store/rows.ts";
 import { SecretScope } from "./scope.ts";
-import type { Sealing } from "./sealing.ts";
+import type { SealingKey } from "./sealing-key.ts";
 
 /** Where a request goes, as the one who sends it knows. */
 export interface Destination {
@@ -39,7 +39,7 @@ const PLACEHOLDER_BYTES = 18;
 export class Secrets {
   readonly #store: Store;
   readonly #audit: Audit;
-  readonly #sealing: Sealing;
+  readonly #key: SealingKey;
   /** All rows; this server is the only one that writes them. */
   readonly #rows = new Map<string, SecretRow>();
   /** Counts up with every change of them. */
@@ -48,16 +48,16 @@ export class Secrets {
   readonly #reserved: ReadonlySet<string>;
   readonly #scope: SecretScope;
 
-  private constructor(store: Store, audit: Audit, sealing: Sealing, { reserved, approvals, holdMs }: SecretsOptions) {
+  private constructor(store: Store, audit: Audit, key: SealingKey, { reserved, approvals, holdMs }: SecretsOptions) {
     this.#store = store;
     this.#audit = audit;
-    this.#sealing = sealing;
+    this.#key = key;
     this.#reserved = reserved ?? new Set();
     this.#scope = new SecretScope(store, approvals, holdMs);
   }
 
-  static async open(store: Store, audit: Audit, sealing: Sealing, options: SecretsOptions = {}): Promise<Secrets> {
-    const secrets = new Secrets(store, audit, sealing, options);
+  static async open(store: Store, audit: Audit, key: SealingKey, options: SecretsOptions = {}): Promise<Secrets> {
+    const secrets = new Secrets(store, audit, key, options);
     for (const row of await store.secrets.list()) secrets.#rows.set(row.name, row);
     return secrets;
   }
@@ -73,7 +73,7 @@ export class Secrets {
     const now = new Date().toISOString();
     const placeholder = before?.placeholder ?? `viv-secret-${randomBytes(PLACEHOLDER_BYTES).toString("base64url")}`;
     const known: Secret = { name, ...bindingOf(binding), projects, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
-    const row: SecretRow = { ...known, sealed: this.#sealing.seal(value, contextOf(known)) };
+    const row: SecretRow = { ...known, sealed: this.#key.seal(value, contextOf(known)) };
     await this.#audit.record(this.#entry(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts, projects));
     await this.#store.change((change) => change.secrets.put(row));
     this.#rows.set(name, row);
@@ -85,7 +85,7 @@ export class Secrets {
   has(name: string, value: string, binding: SecretBinding): boolean {
     const row = this.#rows.get(name);
     if (row === undefined || JSON.stringify(bindingOf(row)) !== JSON.stringify(bindingOf(binding))) return false;
-    return this.#sealing.open(row.sealed, contextOf(row)) === value;
+    return this.#key.open(row.sealed, contextOf(row)) === value;
   }
 
   get version(): number {
@@ -121,7 +121,7 @@ export class Secrets {
           remedy: "`viv secret ls` shows where it may go; set it again to change that.",
         },
       );
-    return this.#sealing.open(row.sealed, contextOf(row));
+    return this.#key.open(row.sealed, contextOf(row));
   }
 
   /** Whether a secret is put into requests to this host. */
@@ -155,7 +155,7 @@ export class Secrets {
    */
   fill(to: Destination, headers: readonly string[]): HeadersWithSecrets {
     const known = this.#injected().filter((row) => isFor(row, to));
-    const opened = known.map((row) => ({ row, value: this.#sealing.open(row.sealed, contextOf(row)) }));
+    const opened = known.map((row) => ({ row, value: this.#key.open(row.sealed, contextOf(row)) }));
     const bound = new Set(this.#usable(to));
     const usable = opened.filter(({ row }) => bound.has(row));
     const used = new Set<string>();

@@ -39,7 +39,7 @@ export async function sandboxStatus(parts: StatusParts, row: SandboxRow, tempora
 /** Commits that the project's HEAD has and the base's had not; null where that is not known. */
 async function commitsSince(backend: Backend, row: SandboxRow, temporary: string): Promise<number | null> {
   const { old, before } = await sidesOf(backend, row);
-  const head = await withCommitReader(backend, temporary, (heads) => heads.commit(before?.base ?? old, ".git"));
+  const head = await withCommitReader(backend, temporary, (commits) => commits.commit(before?.base ?? old, ".git"));
   if (head === null) return null;
   const { code, stdout } = await git(row.project, ["rev-list", "--count", `${head}..HEAD`, "--"]);
   return code === 0 ? Number(stdout.toString()) : null;

@@ -13,7 +13,7 @@ const SHORT_MS = 20;
 const SMALLEST_LOG_BYTES = 4096;
 
 /** A start (without an end) or an end that is to be written down. */
-interface Waiting {
+interface QueuedRecord {
   readonly command: Command;
   readonly end: CommandEnd | null;
   readonly done: PromiseWithResolvers<void>;
@@ -22,7 +22,7 @@ interface Waiting {
 export class CommandRecords {
   readonly #parts: Pick<Parts, "store" | "live" | "log">;
   /** In the order in which they happened. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: QueuedRecord[] = [];
   #writing: Promise<void> | undefined;
   readonly #closing = new AbortController();
 

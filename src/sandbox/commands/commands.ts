@@ -46,20 +46,20 @@ export class Commands {
   /** Commands that a caller asked to end. */
   readonly #cancelled = new Set<string>();
 
-  readonly #provided: ModelFiles;
+  readonly #modelFiles: ModelFiles;
 
   constructor(parts: Pick<Parts, "store" | "backends" | "user" | "log" | "models" | "live">, damage: Damage) {
     this.#parts = parts;
     this.#damage = damage;
     this.#records = new CommandRecords(parts);
-    this.#provided = new ModelFiles(parts.models);
+    this.#modelFiles = new ModelFiles(parts.models);
   }
 
   async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
     requireLive(row);
     const live = this.#live(row);
     const request = execRequest(row, options, this.#parts);
-    if (row.walled) await this.#provided.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
+    if (row.walled) await this.#modelFiles.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
     const leave = live.concurrency.commands.take();
     const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
     const command: Command = {
@@ -117,9 +117,9 @@ export class Commands {
     const command = await this.find(row, id);
     const live = this.#parts.live.get(row.id);
     if (live === undefined || !command.running) return this.#ended(row, command);
-    const seat = live.concurrency.listeners.take();
+    const leaveSlot = live.concurrency.listeners.take();
     const use = live.uses.begin(`attached to command ${id}`);
-    const leave = (): void => (seat(), use());
+    const leave = (): void => (leaveSlot(), use());
     const running = await orLeave(live.walls.attach(id, stdin), leave);
     if (running === undefined) return this.#ended(row, command);
     running.exit.then(leave, leave);

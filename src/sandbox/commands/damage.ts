@@ -14,12 +14,12 @@ const REASON =
 export class Damage {
   readonly #parts: DamageParts;
   /** The storage of each driver, and how many of its errors were reported already. */
-  readonly #storages = new Map<Driver, { readonly health: StorageHealth; told: number }>();
+  readonly #storages = new Map<Driver, { readonly health: StorageHealth; reported: number }>();
 
   constructor(parts: DamageParts) {
     this.#parts = parts;
     for (const { driver, storage } of parts.backends.all())
-      this.#storages.set(driver, { health: storage.health, told: storage.health.errors() ?? 0 });
+      this.#storages.set(driver, { health: storage.health, reported: storage.health.errors() ?? 0 });
   }
 
   /** How many errors the storage of a driver has met since this was last asked. */
@@ -27,13 +27,13 @@ export class Damage {
     const storage = this.#storages.get(driver);
     const now = storage?.health.errors();
     if (storage === undefined || now === undefined) return 0;
-    const before = storage.told;
-    storage.told = now;
+    const before = storage.reported;
+    storage.reported = now;
     return Math.max(0, now - before);
   }
 
   /** Errors that no command and no request was hurt by, as far as is known. */
-  async tell(): Promise<void> {
+  async report(): Promise<void> {
     for (const driver of this.#storages.keys()) {
       const errors = this.since(driver);
       if (errors > 0) await this.#parts.store.change((change) => change.event("storage.damaged", null, { driver: driver.name, errors }));

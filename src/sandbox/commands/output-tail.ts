@@ -3,7 +3,7 @@ import type { OutputChunk } from "../../machine/drivers/drivers.ts";
 /** Chunks held before they become one: a command may write its output byte by byte. */
 const MOST_CHUNKS = 1024;
 
-interface Held {
+interface StreamTail {
   chunks: Buffer[];
   bytes: number;
 }
@@ -11,7 +11,10 @@ interface Held {
 /** The last bytes of each stream of a command. */
 export class OutputTail {
   readonly #most: number;
-  readonly #held: Readonly<Record<"stdout" | "stderr", Held>> = { stdout: { chunks: [], bytes: 0 }, stderr: { chunks: [], bytes: 0 } };
+  readonly #held: Readonly<Record<"stdout" | "stderr", StreamTail>> = {
+    stdout: { chunks: [], bytes: 0 },
+    stderr: { chunks: [], bytes: 0 },
+  };
   #truncated = false;
 
   constructor(most: number) {
@@ -31,7 +34,7 @@ export class OutputTail {
   }
 
   /** What lies wholly before the last bytes goes as it came, without a copy of what stays. */
-  #dropWhole(held: Held): void {
+  #dropWhole(held: StreamTail): void {
     let [first] = held.chunks;
     while (first !== undefined && held.bytes - first.length >= this.#most) {
       held.chunks.shift();
@@ -42,7 +45,7 @@ export class OutputTail {
   }
 
   /** One chunk of what is wanted, so that neither bytes nor chunks pile up. */
-  #join(held: Held): Buffer {
+  #join(held: StreamTail): Buffer {
     const all = Buffer.concat(held.chunks);
     if (all.length > this.#most) this.#truncated = true;
     const last = all.subarray(Math.max(0, all.length - this.#most));

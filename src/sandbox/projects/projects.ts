@@ -18,7 +18,7 @@ export interface ProjectView extends LoadedConfig {
 }
 
 /** Where a project is, and what its config says. */
-interface Configured extends Pick<LoadedConfig, "config"> {
+interface ConfiguredProject extends Pick<LoadedConfig, "config"> {
   readonly row: Pick<ProjectRow, "path">;
 }
 
@@ -98,12 +98,12 @@ export function maskedInside(project: string, paths: readonly string[]): string[
 }
 
 /** Everything that a config hides, absolute, or with a `~` that stands for the home of the caller that creates the sandbox. */
-export function hiddenPaths({ row, config }: Configured): string[] {
+export function hiddenPaths({ row, config }: ConfiguredProject): string[] {
   return [...config.mask, ...config.capture.exclude.map((path) => `./${path}`)].map((path) => absolute(row.path, path));
 }
 
 /** What it shows outside the project, in the same form. */
-export function shownPaths({ row, config }: Configured): string[] {
+export function shownPaths({ row, config }: ConfiguredProject): string[] {
   return config.expose.map((path) => absolute(row.path, path)).filter((path) => !isWithin(path, row.path));
 }
 

@@ -65,15 +65,15 @@ interface TakeRequest {
 }
 
 async function taken(parts: Pick<Parts, "store">, view: ProjectView, { name, service, own, asked }: TakeRequest): Promise<DataFolder[]> {
-  const take = await copyServiceData(own, view.row.path, service, asked - service.every);
-  const { failure } = take;
+  const copies = await copyServiceData(own, view.row.path, service, asked - service.every);
+  const { failure } = copies;
   if (failure !== undefined) {
     const event = { project: view.row.path, service: name, reason: failure };
     await parts.store.change((change) => change.event("service.failed", null, event));
   }
   const [first, ...others] = service.data;
-  const note = failure === undefined ? {} : { note: explain(name, take, failure) };
-  const shown = first === undefined ? [] : [{ path: first, source: take.folder ?? (await emptyFolder(own, first, service, 0)), ...note }];
+  const note = failure === undefined ? {} : { note: explain(name, copies, failure) };
+  const shown = first === undefined ? [] : [{ path: first, source: copies.folder ?? (await emptyFolder(own, first, service, 0)), ...note }];
   const empty = others.map(async (path, index) => ({ path, source: await emptyFolder(own, path, service, index + 1) }));
   return [...shown, ...(await Promise.all(empty))];
 }

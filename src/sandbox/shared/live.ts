@@ -12,7 +12,7 @@ export interface LiveSandbox {
   activeAt: number;
   /** Earliest monotonic time of its end, when extended. */
   keepUntil: number;
-  /** CPU time at the last look of the reaper. */
+  /** CPU time at the last look of the idle watch. */
   cpuMs: number;
   /** Counters at the last look, to tell what a command ran into. */
   counters: Pick<Usage, "outOfMemory" | "tooManyProcesses">;

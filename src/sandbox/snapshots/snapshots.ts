@@ -7,8 +7,8 @@ import { Snapshot } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { basesOf, dropUnused, openBase } from "../projects/bases.ts";
 import type { Creation } from "../start/creation.ts";
-import type { Processes, Started, Starting } from "../start/starting.ts";
-import type { Ending } from "../ending/ending.ts";
+import type { Processes, StartedSandbox, SandboxStart } from "../start/sandbox-start.ts";
+import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import { narrowed } from "../permissions/narrowing.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry } from "../shared/registry.ts";
@@ -20,15 +20,15 @@ export class Snapshots {
   readonly #parts: SnapshotParts;
   readonly #registry: Registry;
   readonly #creation: Creation;
-  readonly #starting: Starting;
-  readonly #ending: Ending;
+  readonly #sandboxStart: SandboxStart;
+  readonly #sandboxEnd: SandboxEnd;
 
-  constructor(parts: SnapshotParts, registry: Registry, creation: Creation, starting: Starting, ending: Ending) {
+  constructor(parts: SnapshotParts, registry: Registry, creation: Creation, sandboxStart: SandboxStart, sandboxEnd: SandboxEnd) {
     this.#parts = parts;
     this.#registry = registry;
     this.#creation = creation;
-    this.#starting = starting;
-    this.#ending = ending;
+    this.#sandboxStart = sandboxStart;
+    this.#sandboxEnd = sandboxEnd;
   }
 
   /** Snapshots cost the pool and every list of them; without a bound a loop makes them without end. */
@@ -145,24 +145,24 @@ export class Snapshots {
       const reason = `It could not be rolled back (${describe(error)}); its files and snapshots are kept and can be forked.`;
       // The row may tell of the snapshot by now, and then the base of the row before is gone.
       const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
-      await this.#ending.fail({ ...now, restoring: null }, { outcome: "failed", reason });
+      await this.#sandboxEnd.fail({ ...now, restoring: null }, { outcome: "failed", reason });
       throw error;
     }
   }
 
   /** From any point of a rollback to its end; also of a start, for which there is neither a process nor, mostly, a volume. */
-  async finishRollback(before: SandboxRow, snapshot: string): Promise<Started> {
+  async finishRollback(before: SandboxRow, snapshot: string): Promise<StartedSandbox> {
     const row = await narrowed(this.#parts, before);
     const { store, live, reach } = this.#parts;
     const { storage } = this.#parts.backends.of(row);
     const running = live.get(row.id);
-    await this.#ending.endProcesses(row, 0, "cancelled");
+    await this.#sandboxEnd.endProcesses(row, 0, "cancelled");
     reach("rollback.stopped");
     await storage.snapshots.restore(row.id, snapshot);
     reach("rollback.volume");
     const base = await openBase(store, row, row.base);
     const record = (processes: Processes): Promise<SandboxRow> => this.#recordRestored({ ...row, ...processes }, snapshot);
-    return this.#starting.start({ row, on: { base, volume: storage.disks.paths(row.id) }, before: running, record });
+    return this.#sandboxStart.start({ row, on: { base, volume: storage.disks.paths(row.id) }, before: running, record });
   }
 
   async #recordRestored(row: SandboxRow, snapshot: string): Promise<SandboxRow> {
@@ -179,7 +179,7 @@ export class Snapshots {
   }
 
   /** New sandboxes from a snapshot, or from the state as it is now. Called with the sandbox's lock held. */
-  async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<Started[]> {
+  async fork(row: SandboxRow, reference: string | undefined, count: number, names: readonly string[]): Promise<StartedSandbox[]> {
     if (names.length > count) throw new VivError("invalid_input", `${names.length} names for ${count} sandboxes.`);
     if (reference === undefined && isFinal(row.state)) return this.#forkEnded(row, count, names);
     if (reference !== undefined) return this.#forkFrom(row, (await this.findWhole(row, reference)).id, count, names);
@@ -187,7 +187,7 @@ export class Snapshots {
   }
 
   /** Through a snapshot that only lives as long as this takes. */
-  async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<Started[]> {
+  async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<StartedSandbox[]> {
     const { snapshots } = this.#parts.backends.of(row).storage;
     const passing = newId("snapshot");
     await this.#freezeAround(row, () => snapshots.take(row.id, passing));
@@ -199,18 +199,18 @@ export class Snapshots {
   }
 
   /** A stopped sandbox goes on from its last snapshot, a failed one from the volume it left. */
-  async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<Started[]> {
+  async #forkEnded(row: SandboxRow, count: number, names: readonly string[]): Promise<StartedSandbox[]> {
     if (row.currentSnapshot === null || row.state === "failed") return this.#forkNow(row, count, names);
     return this.#forkFrom(row, (await this.findWhole(row, row.currentSnapshot)).id, count, names);
   }
 
-  async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<Started[]> {
+  async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<StartedSandbox[]> {
     const results = await Promise.allSettled(Array.from({ length: count }, (_, index) => this.#creation.fork(row, snapshot, names[index])));
     const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
     const failure = results.find((result) => result.status === "rejected");
     if (failure === undefined) return made;
     // All or none: a caller that asked for ten has no use for seven and an error.
-    for (const { row: fork } of made) await this.#ending.remove(fork);
+    for (const { row: fork } of made) await this.#sandboxEnd.remove(fork);
     throw failure.reason;
   }
 

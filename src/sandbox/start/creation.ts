@@ -12,7 +12,7 @@ import type { Change } from "../../base/store/store.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { VolumeSource } from "../../machine/volumes/disks.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
-import { chosenLimits } from "../permissions/limiting.ts";
+import { chosenLimits } from "../permissions/limit-changes.ts";
 import { changedAutonomy } from "../permissions/autonomy.ts";
 import { openBase } from "../projects/bases.ts";
 import { unmappedNotes } from "./owners.ts";
@@ -25,15 +25,15 @@ import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../proje
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { captureBase } from "../projects/service-data.ts";
 import { Spares, type Spare } from "./spares.ts";
-import type { Processes, Started, Starting } from "./starting.ts";
-import type { Ending } from "../ending/ending.ts";
+import type { Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
+import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import { nextState } from "../shared/state.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
 
-type Unnamed = Omit<SandboxRow, keyof Reservation>;
+type UnnamedRow = Omit<SandboxRow, keyof Reservation>;
 
 /** What a request and the configs come to, before the project is looked at. */
-interface Asked {
+interface CreateSettings {
   readonly limits: SandboxRow["limits"];
   readonly environment: ReturnType<typeof filterEnvironment>;
   readonly hiding: MaskRequest;
@@ -46,19 +46,19 @@ export class Creation {
   readonly #parts: CreationParts;
   readonly #registry: Registry;
   readonly #admission: Admission;
-  readonly #starting: Starting;
-  readonly #ending: Ending;
+  readonly #sandboxStart: SandboxStart;
+  readonly #sandboxEnd: SandboxEnd;
 
-  constructor(parts: CreationParts, registry: Registry, starting: Starting, ending: Ending) {
+  constructor(parts: CreationParts, registry: Registry, sandboxStart: SandboxStart, sandboxEnd: SandboxEnd) {
     this.#parts = parts;
     this.#registry = registry;
-    this.#starting = starting;
-    this.#ending = ending;
+    this.#sandboxStart = sandboxStart;
+    this.#sandboxEnd = sandboxEnd;
     this.#admission = new Admission(parts.user);
-    this.spares = new Spares(parts, registry, starting);
+    this.spares = new Spares(parts, registry, sandboxStart);
   }
 
-  async create(input: CreateInput): Promise<Started> {
+  async create(input: CreateInput): Promise<StartedSandbox> {
     const view = await openProject(this.#parts.store, input.project, this.#parts.state);
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
@@ -96,12 +96,12 @@ export class Creation {
     return this.#registry.reserve(name);
   }
 
-  async #prepare(input: CreateInput, view: ProjectView, backend: Backend, asked: Asked): Promise<{ base: Base; row: Unnamed }> {
+  async #prepare(input: CreateInput, view: ProjectView, backend: Backend, asked: CreateSettings): Promise<{ base: Base; row: UnnamedRow }> {
     const base = await captureBase(this.#parts, view, backend, "fresh");
     return { base, row: this.#compose(input, view, backend, base, asked) };
   }
 
-  #asked(input: CreateInput, view: ProjectView): Asked {
+  #asked(input: CreateInput, view: ProjectView): CreateSettings {
     const { user, home } = this.#parts;
     const environment = filterEnvironment(input.env ?? {}, view.config.env);
     return {
@@ -117,7 +117,13 @@ export class Creation {
     };
   }
 
-  #compose(input: CreateInput, view: ProjectView, backend: Backend, base: Base, { limits, environment, hiding }: Asked): Unnamed {
+  #compose(
+    input: CreateInput,
+    view: ProjectView,
+    backend: Backend,
+    base: Base,
+    { limits, environment, hiding }: CreateSettings,
+  ): UnnamedRow {
     const { driver, storage } = backend;
     const { env, leftOut } = environment;
     const { home } = hiding;
@@ -157,7 +163,7 @@ export class Creation {
   }
 
   /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
-  async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<Started> {
+  async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<StartedSandbox> {
     const base = await openBase(this.#parts.store, from, from.base);
     // A snapshot that only lives as long as the fork takes has no row: it has the state of its sandbox.
     const { refreshedTo } = (await this.#parts.store.snapshots.get(snapshot)) ?? from;
@@ -177,7 +183,7 @@ export class Creation {
   }
 
   /** A spare becomes a sandbox by getting a row. */
-  async #claim(row: Unnamed, base: Base, { id, name, range, walls }: Spare): Promise<Started> {
+  async #claim(row: UnnamedRow, base: Base, { id, name, range, walls }: Spare): Promise<StartedSandbox> {
     const created: SandboxRow = { ...row, id, name, range };
     const record = (processes: Processes): Promise<SandboxRow> =>
       this.#parts.store.change(async (change) => {
@@ -185,7 +191,7 @@ export class Creation {
         return recordRunning(change, created, processes);
       });
     try {
-      const started = await this.#starting.start({ row: created, on: walls, record });
+      const started = await this.#sandboxStart.start({ row: created, on: walls, record });
       this.#parts.reach("create.claimed");
       if (this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
@@ -196,11 +202,11 @@ export class Creation {
   }
 
   /** From a reserved row to a running sandbox. An operation that finds the row before that waits. */
-  #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<Started> {
+  #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<StartedSandbox> {
     return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source));
   }
 
-  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<Started> {
+  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<StartedSandbox> {
     const { store, reach, backends } = this.#parts;
     const { storage } = backends.of(row);
     // Under way while the row is written: a volume without a row is removed by the reconciler.
@@ -216,7 +222,7 @@ export class Creation {
         reach("create.launch");
         return store.change((change) => recordRunning(change, row, processes));
       };
-      const started = await this.#starting.start({ row, on: { base, volume: made }, record });
+      const started = await this.#sandboxStart.start({ row, on: { base, volume: made }, record });
       reach("create.running");
       if ("base" in source && this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
@@ -231,7 +237,7 @@ export class Creation {
   async #undo(row: SandboxRow, error: unknown): Promise<void> {
     const { store, backends, log } = this.#parts;
     try {
-      await this.#ending.endProcesses({ ...row, removing: true }, 0, "cancelled");
+      await this.#sandboxEnd.endProcesses({ ...row, removing: true }, 0, "cancelled");
       await backends.of(row).storage.disks.remove(row.id);
       await store.change(async (change) => {
         if ((await change.sandboxes.get(row.id)) === undefined) return;

@@ -68,8 +68,8 @@ export class Services {
       await new ServiceStart(this.#parts, this.#commands, row, name, service).start();
     } catch (failure) {
       const reason = describe(failure);
-      const told = store.change((change) => change.event("service.failed", row.id, { service: name, reason }));
-      await told.catch((error: unknown) => log.warn("a service failed", { sandbox: row.id, name, reason, error: describe(error) }));
+      const reported = store.change((change) => change.event("service.failed", row.id, { service: name, reason }));
+      await reported.catch((error: unknown) => log.warn("a service failed", { sandbox: row.id, name, reason, error: describe(error) }));
     }
   }
 }

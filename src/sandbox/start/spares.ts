@@ -11,13 +11,13 @@ import { describe } from "../../base/host/log.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
-import type { Kind, Starting } from "./starting.ts";
+import type { LaunchSettings, SandboxStart } from "./sandbox-start.ts";
 
 export interface Spare extends Reservation {
   readonly walls: Walls;
 }
 
-interface Waiting {
+interface WaitingSpare {
   readonly key: string;
   readonly spare: Promise<Spare | undefined>;
   expires: NodeJS.Timeout;
@@ -34,17 +34,17 @@ type SpareParts = Pick<Parts, "backends" | "log">;
 export class Spares {
   readonly #parts: SpareParts;
   readonly #registry: Registry;
-  readonly #starting: Starting;
+  readonly #sandboxStart: SandboxStart;
   /** At most one a project. */
-  readonly #byProject = new Map<string, Waiting>();
+  readonly #byProject = new Map<string, WaitingSpare>();
   readonly #ids = new Set<string>();
   readonly #discards = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(parts: SpareParts, registry: Registry, starting: Starting) {
+  constructor(parts: SpareParts, registry: Registry, sandboxStart: SandboxStart) {
     this.#parts = parts;
     this.#registry = registry;
-    this.#starting = starting;
+    this.#sandboxStart = sandboxStart;
   }
 
   /** Ids of spares, for the reconciler. */
@@ -53,7 +53,7 @@ export class Spares {
   }
 
   /** The spare of this kind, also one that is nearly there; undefined if there is none, or if it is not the one of hidingAsNow(). */
-  async take(kind: Kind, hiding: Promise<string | undefined>): Promise<Spare | undefined> {
+  async take(kind: LaunchSettings, hiding: Promise<string | undefined>): Promise<Spare | undefined> {
     const waiting = this.#byProject.get(kind.project);
     if (waiting === undefined) return undefined;
     this.#take(kind.project, waiting);
@@ -80,7 +80,7 @@ export class Spares {
   }
 
   /** Makes a spare of this kind in a moment, unless there is one. */
-  prepare(kind: Kind, base: Base): void {
+  prepare(kind: LaunchSettings, base: Base): void {
     if (this.#closed || this.#byProject.has(kind.project) || this.#parts.backends.of(kind).driver.capabilities.limits !== "hard") return;
     const release = this.#registry.hold(base.id);
     const spare = new Promise<Spare | undefined>((resolve) => {
@@ -101,7 +101,7 @@ export class Spares {
     return setTimeout(() => this.#expire(project), afterMs).unref();
   }
 
-  async #launch(kind: Kind, base: Base): Promise<Spare | undefined> {
+  async #launch(kind: LaunchSettings, base: Base): Promise<Spare | undefined> {
     if (this.#closed) return undefined;
     let reservation: Reservation | undefined;
     try {
@@ -115,12 +115,12 @@ export class Spares {
     }
   }
 
-  async #start(spare: Reservation & Kind, base: Base): Promise<Walls> {
+  async #start(spare: Reservation & LaunchSettings, base: Base): Promise<Walls> {
     const { disks } = this.#parts.backends.of(spare).storage;
     const volume = disks.create(spare.id, { base: base.id, project: base.project }, spare.limits.diskBytes);
     volume.catch(() => undefined);
     try {
-      return await this.#starting.startAhead(spare, { base, volume });
+      return await this.#sandboxStart.startAhead(spare, { base, volume });
     } catch (error) {
       await volume.catch(() => undefined);
       await disks.remove(spare.id);
@@ -131,7 +131,7 @@ export class Spares {
   /** Process 1 of a spare ended by itself. Returns whether it was one. */
   lost(id: string): boolean {
     if (!this.#ids.delete(id)) return false;
-    this.#starting.closeAhead(id);
+    this.#sandboxStart.closeAhead(id);
     return true;
   }
 
@@ -139,23 +139,23 @@ export class Spares {
     const waiting = this.#byProject.get(project);
     if (waiting === undefined) return;
     this.#take(project, waiting);
-    this.#discard(JSON.parse(waiting.key) as Kind, waiting);
+    this.#discard(JSON.parse(waiting.key) as LaunchSettings, waiting);
   }
 
-  #take(project: string, waiting: Waiting): void {
+  #take(project: string, waiting: WaitingSpare): void {
     clearTimeout(waiting.expires);
     this.#byProject.delete(project);
   }
 
   /** Ends a spare that no create will take, in the background. */
-  #discard(kind: Kind, waiting: Waiting): void {
+  #discard(kind: LaunchSettings, waiting: WaitingSpare): void {
     const work = waiting.spare
       .then(async (spare) => {
         if (spare === undefined) return;
         const { driver, storage } = this.#parts.backends.of(kind);
         try {
           await spare.walls.stop(0);
-          this.#starting.closeAhead(spare.id);
+          this.#sandboxStart.closeAhead(spare.id);
           await driver.clear(spare.id, "remove");
           await storage.disks.remove(spare.id);
         } catch (error) {
@@ -187,13 +187,13 @@ export class Spares {
   async clear(): Promise<void> {
     for (const [project, waiting] of this.#byProject) {
       this.#take(project, waiting);
-      this.#discard(JSON.parse(waiting.key) as Kind, waiting);
+      this.#discard(JSON.parse(waiting.key) as LaunchSettings, waiting);
     }
     await Promise.all(this.#discards);
   }
 }
 
-function keyOf({ driver, project, base, user, home, masked, exposed, sudo, limits }: Kind): string {
+function keyOf({ driver, project, base, user, home, masked, exposed, sudo, limits }: LaunchSettings): string {
   const ordered: Limits = { cpus: limits.cpus, memoryBytes: limits.memoryBytes, diskBytes: limits.diskBytes, processes: limits.processes };
   // Users whose ids every sandbox has share their spares.
   return JSON.stringify({ driver, project, base, ids: idsOfUser(user), home, masked, exposed, sudo, limits: ordered });

@@ -21,7 +21,7 @@ export function foldersOf({ input }: Pick<ExperimentRow, "input">): LineFolders 
   return { checks: checks === undefined ? undefined : cwd, setup: setup === undefined ? undefined : cwd, measure: cwd };
 }
 
-export interface Judging {
+export interface CheckSettings {
   readonly checks: readonly string[];
   /** Prepares a fresh clone before its checks. */
   readonly setup: string | null;
@@ -36,7 +36,7 @@ const OUTPUT_CHARACTERS = 32 * 1024;
 const LEAST_CHARACTERS = 1024;
 
 /** One pass: every check runs, also when one before it failed. */
-export async function judgeOnce(commands: Commands, row: SandboxRow, how: Judging, signal: AbortSignal): Promise<Verdict> {
+export async function judgeOnce(commands: Commands, row: SandboxRow, how: CheckSettings, signal: AbortSignal): Promise<Verdict> {
   const mostCharacters = Math.max(LEAST_CHARACTERS, Math.floor(OUTPUT_CHARACTERS / Math.max(1, how.checks.length)));
   const run = (line: string, cwd: string | undefined): Promise<LineEnd> => runWhole(commands, row, line, cwd, how.checkTimeoutMs, signal);
   const check = async (line: string, cwd: string | undefined): Promise<CheckResult> => resultOf(line, await run(line, cwd), mostCharacters);
@@ -92,10 +92,10 @@ export function combineVerdicts(passes: readonly Verdict[]): Verdict {
 }
 
 function joined(runs: readonly CheckResult[]): CheckResult {
-  const told = runs.find(({ passed }) => !passed) ?? runs[0];
-  if (told === undefined) throw new VivError("internal", "A check has no runs.");
+  const shown = runs.find(({ passed }) => !passed) ?? runs[0];
+  if (shown === undefined) throw new VivError("internal", "A check has no runs.");
   return {
-    ...told,
+    ...shown,
     passed: runs.every(({ passed }) => passed),
     runs: runs.length,
     flaky: runs.some(({ passed }) => passed) && runs.some(({ passed }) => !passed),

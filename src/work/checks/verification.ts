@@ -5,12 +5,12 @@ import { applyInside } from "../../sandbox/files/apply-inside.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { judgeOnce, combineVerdicts, type Judging } from "./checks.ts";
+import { judgeOnce, combineVerdicts, type CheckSettings } from "./checks.ts";
 import type { Clones } from "./clones.ts";
 
 type VerificationParts = Pick<Parts, "live">;
 
-export type { Judging } from "./checks.ts";
+export type { CheckSettings } from "./checks.ts";
 
 /** Today's reality, as a caller sees it. */
 export interface HostProject {
@@ -32,7 +32,7 @@ export class Verification {
   }
 
   /** Setup and checks in a live sandbox, one pass after the other in the same state. */
-  async judge(row: SandboxRow, how: Judging, signal: AbortSignal): Promise<Verdict> {
+  async judge(row: SandboxRow, how: CheckSettings, signal: AbortSignal): Promise<Verdict> {
     const passes: Verdict[] = [];
     for (let pass = 0; pass < how.repeat; pass += 1) passes.push(await judgeOnce(this.#sandboxes.commands, row, how, signal));
     return combineVerdicts(passes);
@@ -43,7 +43,7 @@ export class Verification {
     reality: HostProject,
     changes: readonly MergedChange[],
     contents: string,
-    how: Judging,
+    how: CheckSettings,
     signal: AbortSignal,
   ): Promise<Verdict> {
     const make = async (): Promise<SandboxRow> => {
@@ -57,7 +57,7 @@ export class Verification {
   async passes(
     make: () => Promise<SandboxRow>,
     prepare: (row: SandboxRow) => Promise<void>,
-    how: Judging,
+    how: CheckSettings,
     signal: AbortSignal,
   ): Promise<Verdict> {
     const passes: Verdict[] = [];

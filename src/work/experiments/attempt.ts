@@ -8,13 +8,13 @@ import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { openChange, type OpeningChange } from "./change.ts";
 import type { Clones } from "../checks/clones.ts";
-import { commandTimeoutMs, judging } from "./input.ts";
+import { commandTimeoutMs, checkSettings } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { lastWords, runLine, tailOf, type LineEnd } from "../checks/line.ts";
 import { mayTouchProtected, splitChange } from "../checks/manifest.ts";
 import { isTestConfiguration, protectionOf, steersChecks } from "../checks/protection.ts";
 import { ADDS_CONFIGURATION, ONLY_PROTECTED, STEERS_CHECKS } from "./ranking.ts";
-import type { Shared } from "./shared-folders.ts";
+import type { SharedFolderWatch } from "./shared-folder-watch.ts";
 import { byFolder, shortened, sideChanges } from "./side-changes.ts";
 import type { Verification } from "../checks/verification.ts";
 
@@ -45,10 +45,17 @@ export class AttemptRun {
   readonly #journal: Journal;
   readonly #index: number;
   readonly #ends: ExperimentSignals;
-  readonly #shared: Shared;
+  readonly #shared: SharedFolderWatch;
   readonly #onRunning: () => void;
 
-  constructor(all: ExperimentParts, journal: Journal, index: number, ends: ExperimentSignals, shared: Shared, onRunning: () => void) {
+  constructor(
+    all: ExperimentParts,
+    journal: Journal,
+    index: number,
+    ends: ExperimentSignals,
+    shared: SharedFolderWatch,
+    onRunning: () => void,
+  ) {
     this.#all = all;
     this.#shared = shared;
     this.#onRunning = onRunning;
@@ -169,7 +176,7 @@ export class AttemptRun {
     const signal = AbortSignal.any([kill, cancel, over.signal]);
     const opening = openChange(parts, row, snapshot, experiment, temporary);
     const labels = clones.labels(experiment.id, `checks-${this.#index}`);
-    const how = judging(experiment, "left");
+    const how = checkSettings(experiment, "left");
     const isJudged = how.checks.length > 0 || how.measure !== null;
     try {
       const checked = isJudged

@@ -4,7 +4,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 import type { ExperimentSignals, ExperimentParts } from "./attempt.ts";
 import { openChange } from "./change.ts";
-import { judging } from "./input.ts";
+import { checkSettings } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { splitChange } from "../checks/manifest.ts";
 import { failureOf, obstacle, rank, testsRun, title, whyItWon, type RankingOptions } from "./ranking.ts";
@@ -19,7 +19,7 @@ export interface Choice {
 /** Takes a turn for work that ends an experiment. */
 export type RunInTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
-const MOST_TOLD = 3;
+const MOST_NAMED = 3;
 
 export class Decision {
   readonly #all: ExperimentParts;
@@ -87,9 +87,9 @@ export class Decision {
 
   #noWinner(head: string): Choice {
     const { attempts } = this.#journal.row;
-    const told = attempts.slice(0, MOST_TOLD).map((attempt) => `${title(attempt)}: ${this.#why(attempt)}`);
-    const more = attempts.length > MOST_TOLD ? `; and ${attempts.length - MOST_TOLD} more` : "";
-    return { state: "done", winner: null, reason: `${head}. ${told.join("; ")}${more}.` };
+    const named = attempts.slice(0, MOST_NAMED).map((attempt) => `${title(attempt)}: ${this.#why(attempt)}`);
+    const more = attempts.length > MOST_NAMED ? `; and ${attempts.length - MOST_NAMED} more` : "";
+    return { state: "done", winner: null, reason: `${head}. ${named.join("; ")}${more}.` };
   }
 
   #why(attempt: Attempt): string {
@@ -146,7 +146,7 @@ export class Decision {
           const { free, contents } = await alone;
           await verification.apply(fork, free, contents);
         },
-        judging(this.#journal.row, "fresh"),
+        checkSettings(this.#journal.row, "fresh"),
         signal,
       );
       const { free } = await alone;

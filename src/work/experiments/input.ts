@@ -5,7 +5,7 @@ import { DEFAULT_RULES, type Attempt, type ExperimentInput } from "../../base/sc
 import type { ProjectConfig } from "../../base/schema/config.ts";
 import { folderIn } from "../../sandbox/projects/projects.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
-import { foldersOf, type Judging } from "../checks/checks.ts";
+import { foldersOf, type CheckSettings } from "../checks/checks.ts";
 
 const COMMAND_MS = 10 * 60_000;
 
@@ -81,7 +81,7 @@ export function commandTimeoutMs({ input }: ExperimentRow): number {
 }
 
 /** How a state is judged: a fresh clone is set up first, the state that an attempt left is not. */
-export function judging(row: ExperimentRow, state: "fresh" | "left"): Judging {
+export function checkSettings(row: ExperimentRow, state: "fresh" | "left"): CheckSettings {
   return {
     checks: row.checks,
     setup: state === "fresh" ? row.setup : null,

@@ -11,7 +11,7 @@ export interface QueuedWork {
   readonly groupMost: number;
 }
 
-interface Waiting extends QueuedWork {
+interface WaitingWork extends QueuedWork {
   readonly grant: () => void;
 }
 
@@ -19,7 +19,7 @@ export class Queue {
   readonly most: number;
   #running = 0;
   readonly #groups = new Map<string, number>();
-  #waiting: Waiting[] = [];
+  #waiting: WaitingWork[] = [];
 
   constructor(most: number) {
     this.most = most;
@@ -33,7 +33,7 @@ export class Queue {
         this.#waiting = this.#waiting.filter((other) => other !== waiting);
         reject(new VivError("cancelled", "It was cancelled while it waited."));
       };
-      const waiting: Waiting = {
+      const waiting: WaitingWork = {
         ...turn,
         grant: () => {
           signal.removeEventListener("abort", leave);

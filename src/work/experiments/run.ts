@@ -6,12 +6,12 @@ import type { Promotion } from "../../base/schema/promotion.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 import { AttemptRun, type ExperimentSignals, type ExperimentParts } from "./attempt.ts";
 import { Decision } from "./decision.ts";
-import { judging } from "./input.ts";
+import { checkSettings } from "./input.ts";
 import { Journal } from "./journal.ts";
 import { makeOrigin } from "./origin.ts";
 import type { Queue } from "./queue.ts";
 import { obstacle } from "./ranking.ts";
-import { Shared } from "./shared-folders.ts";
+import { SharedFolderWatch } from "./shared-folder-watch.ts";
 
 /** Work that ends an experiment comes before attempts of others. */
 const FINISHING = 1_000;
@@ -106,14 +106,14 @@ export class Run {
     await this.#settle(winner, reason, state);
   }
 
-  async #openShared(): Promise<Shared> {
+  async #openShared(): Promise<SharedFolderWatch> {
     const { parts, sandboxes } = this.#all;
     const { origin, id } = this.journal.row;
     if (origin === null) throw new VivError("internal", "The experiment has no frozen reality to start from.");
-    return Shared.open(parts, await sandboxes.find(origin.sandbox), id);
+    return SharedFolderWatch.open(parts, await sandboxes.find(origin.sandbox), id);
   }
 
-  async #attempts(shared: Shared): Promise<void> {
+  async #attempts(shared: SharedFolderWatch): Promise<void> {
     const begun = new StartedAttempts();
     const waiting = this.journal.row.attempts.filter(({ state }) => !FINAL.has(state));
     const baseline = begun.all.then(() => this.#baseline());
@@ -145,7 +145,7 @@ export class Run {
     }
   }
 
-  async #attempt(index: number, shared: Shared, begun: StartedAttempts): Promise<void> {
+  async #attempt(index: number, shared: SharedFolderWatch, begun: StartedAttempts): Promise<void> {
     const { priority, maxParallel } = this.journal.row.input;
     try {
       await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => {
@@ -177,7 +177,7 @@ export class Run {
   async #baseline(): Promise<void> {
     const { verification, clones, parts } = this.#all;
     const { row } = this.journal;
-    const how = judging(row, "fresh");
+    const how = checkSettings(row, "fresh");
     const { origin } = row;
     if (row.baseline !== null || origin === null || (how.checks.length === 0 && how.measure === null)) return;
     const signal = this.#cancel.signal;

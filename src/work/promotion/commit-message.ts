@@ -59,11 +59,11 @@ export async function statLines(store: GitStore, from: string, to: string): Prom
     lines.push(words[letter as keyof typeof words] ?? "");
   }
   const counts = parts.slice(lines.length * 2);
-  const told = counts.map((row, index) => {
+  const listed = counts.map((row, index) => {
     const [added = "-", removed = "-", ...path] = row.split("\t");
     const name = oneLine(decodePath(Buffer.from(path.join("\t"), "latin1")).toWellFormed(), 200);
     const what = [lines[index] ?? "", added === "-" ? "binary" : `+${added} -${removed}`].filter((word) => word !== "");
     return `- ${name} (${what.join(", ")})`;
   });
-  return told.length > MOST_LISTED ? [...told.slice(0, MOST_LISTED), `- and ${told.length - MOST_LISTED} more`] : told;
+  return listed.length > MOST_LISTED ? [...listed.slice(0, MOST_LISTED), `- and ${listed.length - MOST_LISTED} more`] : listed;
 }

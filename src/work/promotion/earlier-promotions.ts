@@ -15,9 +15,9 @@ import type { Source } from "./plan.ts";
 import type { Records } from "./record.ts";
 
 /** By path as latin1: what the base has, and what the sandbox had when it was promoted. */
-type Promoted = Map<string, MergedChange>;
+type PromotedChanges = Map<string, MergedChange>;
 
-type Later = Pick<Source, "row" | "snapshot" | "only" | "protect">;
+type NextPromotion = Pick<Source, "row" | "snapshot" | "only" | "protect">;
 
 interface Sources {
   readonly store: Store;
@@ -26,7 +26,12 @@ interface Sources {
 }
 
 /** Both sides as changes since the last promotion, where a path was part of one. */
-export async function sinceEarlierPromotion(all: Sources, source: Later, sides: TwoSides, leftOut: readonly LeftOut[]): Promise<TwoSides> {
+export async function sinceEarlierPromotion(
+  all: Sources,
+  source: NextPromotion,
+  sides: TwoSides,
+  leftOut: readonly LeftOut[],
+): Promise<TwoSides> {
   const promoted = await promotedBefore(all, source);
   if (promoted.size === 0) return sides;
   const left = new Set(leftOut.map(({ path }) => path.toString("latin1")));
@@ -36,14 +41,14 @@ export async function sinceEarlierPromotion(all: Sources, source: Later, sides: 
 }
 
 /** Of promotions that stand, are newer than the base, and whose state this one comes from. */
-async function promotedBefore({ store, records, git }: Sources, { row, snapshot }: Later): Promise<Promoted> {
+async function promotedBefore({ store, records, git }: Sources, { row, snapshot }: NextPromotion): Promise<PromotedChanges> {
   const taken = (await store.bases.get(comparedBase(row)))?.takenAt ?? "";
   const before = await ancestors(store, row.id, snapshot);
   const earlier = (await store.promotions.list({ project: row.project })).filter(
     (one) => one.sandbox === row.id && one.kind === "promotion" && one.createdAt > taken && before.has(one.snapshot ?? ""),
   );
-  const bases: Promoted = new Map();
-  const promoted: Promoted = new Map();
+  const bases: PromotedChanges = new Map();
+  const promoted: PromotedChanges = new Map();
   // The oldest first: it knows what the base has, also where it was undone.
   for (const { id, written, state } of earlier.toReversed()) {
     const recorded = written || state === "undone" ? await records.load(id) : undefined;
@@ -66,7 +71,7 @@ async function ancestors(store: Store, sandbox: string, snapshot: string): Promi
   return found;
 }
 
-function rebased(changes: ChangeSet, promoted: Promoted, isUnasked: (key: string) => boolean): ChangeSet {
+function rebased(changes: ChangeSet, promoted: PromotedChanges, isUnasked: (key: string) => boolean): ChangeSet {
   const next = new Map(changes.changes);
   for (const [key, { path, old, new: then }] of promoted) {
     const change: StoredChange | undefined = next.get(key);

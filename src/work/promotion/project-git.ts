@@ -134,8 +134,8 @@ export class ProjectGit {
   /** Where the repository's objects are, and where in the repository the project is: nothing, or a folder with a slash. */
   async repository(): Promise<ForeignRepository & { readonly prefix: Buffer }> {
     const places = ["objects", "shallow"].flatMap((name) => ["--git-path", name]);
-    const told = await this.#tell(["rev-parse", "--show-object-format", "--show-prefix", ...places]);
-    const [format, prefix = "", objects = "", shallow = "", ...rest] = told.split("\n");
+    const answer = await this.#tell(["rev-parse", "--show-object-format", "--show-prefix", ...places]);
+    const [format, prefix = "", objects = "", shallow = "", ...rest] = answer.split("\n");
     if ((format !== "sha1" && format !== "sha256") || rest.join("") !== "")
       throw new VivError("unsupported", `The git repository of ${this.folder} is of a kind that is not known here.`);
     const at = (path: string): string => resolve(this.folder, Buffer.from(path, "latin1").toString());

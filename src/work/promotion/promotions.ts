@@ -16,20 +16,20 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import type { PromoteInput, Promotion, PromotionPlan } from "../../base/schema/promotion.ts";
 import type { Question } from "../../base/schema/question.ts";
 import type { ExperimentRow, PromotionRow } from "../../base/store/rows.ts";
-import { Branching } from "./branching.ts";
+import { BranchPromotion } from "./branch-promotion.ts";
 import { sinceEarlierPromotion } from "./earlier-promotions.ts";
 import { approvalOf, StageRun, type StageContext } from "./stage-run.ts";
 import { prepare, type PreparedPlan } from "./plan.ts";
 import { requireSettled } from "./project-state.ts";
 import { asQuestion, targetOfQuestion } from "./questions.ts";
 import { Records } from "./record.ts";
-import { Recording } from "./recording.ts";
+import { PromotionAudit } from "./promotion-audit.ts";
 import { originalInput, newRow, shown } from "./rows.ts";
 import { findSource, type Origin } from "./source.ts";
 import { plannedStages, targetOf, type PlannedStage } from "./stages.ts";
 import type { Transactions } from "./transaction.ts";
-import { Undoing } from "./undoing.ts";
-import { Writing } from "./writing.ts";
+import { UndoRun } from "./undo-run.ts";
+import { ProjectWriter } from "./project-writer.ts";
 
 export interface PromotionParts {
   readonly parts: Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "locks" | "reach">;
@@ -50,21 +50,21 @@ type Environment = Readonly<Record<string, string>>;
 export class Promotions {
   readonly #all: PromotionParts;
   readonly #records: Records;
-  readonly #writing: Writing;
+  readonly #writer: ProjectWriter;
   readonly #run: StageRun;
-  readonly #branching: Branching;
-  readonly #undoing: Undoing;
-  readonly #recording: Recording;
+  readonly #branch: BranchPromotion;
+  readonly #undo: UndoRun;
+  readonly #audit: PromotionAudit;
   readonly #stopping = new AbortController();
 
   constructor(all: PromotionParts) {
     this.#all = all;
     this.#records = new Records(all.folder);
-    this.#writing = new Writing(all.parts, all.transactions, this.#records, all.temporary);
-    this.#run = new StageRun(all.verification, this.#writing, this.#stopping.signal);
-    this.#branching = new Branching(all, this.#stopping.signal);
-    this.#recording = new Recording(all.audit);
-    this.#undoing = new Undoing(all, this.#records, this.#writing);
+    this.#writer = new ProjectWriter(all.parts, all.transactions, this.#records, all.temporary);
+    this.#run = new StageRun(all.verification, this.#writer, this.#stopping.signal);
+    this.#branch = new BranchPromotion(all, this.#stopping.signal);
+    this.#audit = new PromotionAudit(all.audit);
+    this.#undo = new UndoRun(all, this.#records, this.#writer);
   }
 
   /** What a refresh of a sandbox starts from. */
@@ -111,7 +111,7 @@ export class Promotions {
   /** Stages of the config, or of a branch that was asked for. */
   #planned(view: ProjectView, input: Omit<PromoteInput, "env">, experiment: ExperimentRow | null): PlannedStage[] {
     const lines = askedLines(view, input, experiment);
-    return input.branch === undefined ? plannedStages(view.config, lines) : this.#branching.stages(input.branch, lines);
+    return input.branch === undefined ? plannedStages(view.config, lines) : this.#branch.stages(input.branch, lines);
   }
 
   /** To a later stage, or on from where it waited. */
@@ -167,7 +167,7 @@ export class Promotions {
       if (row.approved.length > 0)
         await change.event("approval.answered", row.sandbox, { approval: row.id, state: "approved", scope: "once" });
     });
-    await this.#recording.before(row, "promotion.begin", row.approved.length > 0 ? "APPROVED" : "RECORDED");
+    await this.#audit.before(row, "promotion.begin", row.approved.length > 0 ? "APPROVED" : "RECORDED");
     parts.reach("promotion.begun");
     const experiment = source?.experiment ?? null;
     const { checks, only, include } = row.input ?? {};
@@ -190,7 +190,7 @@ export class Promotions {
       },
       distrust: async () => (ofConfig ? this.#distrust(row.project, hash) : undefined),
       takeBack: (failed, reason) => this.#takeBackAfter(failed, reason),
-      branch: (now, prepared, stage) => this.#branching.run(now, required(source), prepared, stage, context),
+      branch: (now, prepared, stage) => this.#branch.run(now, required(source), prepared, stage, context),
       save: (now, event) =>
         parts.store.change(async (change) => {
           await change.promotions.put(now);
@@ -207,15 +207,15 @@ export class Promotions {
     };
     try {
       const ended = await this.#run.go(row, context);
-      this.#recording.after(ended);
+      this.#audit.after(ended);
       return ended;
     } catch (error) {
       const now = (await parts.store.promotions.get(row.id)) ?? row;
       const state = now.written ? "applied" : "failed";
       const ended = { ...now, state, writing: now.writing && !now.written, endedAt: new Date().toISOString() } as const;
-      const told = { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` };
-      await context.save(told, "promotion.failed");
-      this.#recording.after(told);
+      const failed = { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` };
+      await context.save(failed, "promotion.failed");
+      this.#audit.after(failed);
       throw error;
     }
   }
@@ -231,7 +231,7 @@ export class Promotions {
   }
 
   async #takeBackAfter(failed: PromotionRow, reason: string): Promise<{ undone: boolean; said: string }> {
-    const undo = await this.#undoing.take(failed, `Its checks failed: ${reason}`);
+    const undo = await this.#undo.takeBack(failed, `Its checks failed: ${reason}`);
     if (undo.state === "applied") return { undone: true, said: "The folder is as it was before." };
     return { undone: false, said: `The folder could not be brought back: ${undo.reason ?? "unknown"}` };
   }
@@ -243,10 +243,10 @@ export class Promotions {
       const row = await this.#find(meant.id);
       requireUndoable(row);
       await requireSettled(row.project);
-      await this.#recording.before(row, "promotion.undo", "RECORDED");
-      const said = await this.#undoing.stages(row);
-      const undo = await this.#undoing.take(row, said);
-      this.#recording.after(undo);
+      await this.#audit.before(row, "promotion.undo", "RECORDED");
+      const said = await this.#undo.stages(row);
+      const undo = await this.#undo.takeBack(row, said);
+      this.#audit.after(undo);
       return shown(undo);
     });
   }
@@ -292,7 +292,7 @@ export class Promotions {
           });
         return discard(change, row, why);
       });
-      this.#recording.after(ended);
+      this.#audit.after(ended);
       return shown(ended);
     });
   }
@@ -313,8 +313,8 @@ export class Promotions {
     for (const row of await store.promotions.list({ open: true })) {
       if ((isWaiting(row) && !row.writing) || this.#all.parts.locks.busy(`promotion:${row.project}`)) continue;
       try {
-        await this.#alone(row.project, () => this.#undoing.settle(row));
-        this.#recording.after((await store.promotions.get(row.id)) ?? row);
+        await this.#alone(row.project, () => this.#undo.settle(row));
+        this.#audit.after((await store.promotions.get(row.id)) ?? row);
       } catch (error) {
         log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: describe(error) });
       }
@@ -322,7 +322,7 @@ export class Promotions {
     // A transaction that was committed and not cleaned up has no open row any more.
     for (const id of await this.#all.transactions.pending()) {
       const row = await store.promotions.get(id);
-      if (row !== undefined && !row.writing) await this.#alone(row.project, () => this.#writing.recover(row));
+      if (row !== undefined && !row.writing) await this.#alone(row.project, () => this.#writer.recover(row));
     }
     await this.#forgetOld();
   }
@@ -338,7 +338,7 @@ export class Promotions {
   async #forgetOld(): Promise<void> {
     const before = new Date(Date.now() - LIMITS.keptPromotionMs).toISOString();
     for (const row of await this.#all.parts.store.promotions.list())
-      if (row.createdAt < before && !row.writing && row.state !== "waiting") await this.#writing.forget(row.id);
+      if (row.createdAt < before && !row.writing && row.state !== "waiting") await this.#writer.forget(row.id);
   }
 
   /** Two promotions to one project never meet. */

@@ -122,7 +122,7 @@ function sshOf({ user }: TemporaryRepository): Record<string, string> {
   return user.some(({ key }) => key === "core.sshcommand") ? {} : { GIT_SSH_COMMAND: "ssh -o BatchMode=yes" };
 }
 
-interface Refused {
+interface RefusedPush {
   readonly remote: string;
   readonly branch: string;
   /** Git's row about the branch: a flag, the refs, and why. */
@@ -135,7 +135,7 @@ function shown(text: string): string {
   return withoutLogin(text) ?? "what it said may hold a login and is not shown";
 }
 
-function refusal({ remote, branch, row, stderr }: Refused): VivError {
+function refusal({ remote, branch, row, stderr }: RefusedPush): VivError {
   const why = shown(row.split("\t").at(-1) ?? "").trim();
   if (/non-fast-forward|fetch first|stale info/.test(why))
     return new VivError("push_refused", `${remote} has commits on ${branch} that are not in it here, and nothing is forced.`, {

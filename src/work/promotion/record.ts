@@ -4,13 +4,13 @@ import { join } from "node:path";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import type { PreparedPlan } from "./plan.ts";
 
-interface Kept {
+interface RecordedChange {
   readonly path: string;
   readonly old: MergedChange["old"];
   readonly new: MergedChange["new"];
 }
 
-export interface Recorded {
+export interface PromotionRecord {
   readonly changes: readonly MergedChange[];
   readonly own: readonly MergedChange[];
   /** Folder with the contents of both sides. */
@@ -34,17 +34,17 @@ export class Records {
 
   async save(id: string, { changes, own }: Pick<PreparedPlan, "changes" | "own">): Promise<void> {
     const file = join(this.#folder, id, "changes.json");
-    const keep = (change: MergedChange): Kept => ({ path: change.path.toString("base64"), old: change.old, new: change.new });
+    const keep = (change: MergedChange): RecordedChange => ({ path: change.path.toString("base64"), old: change.old, new: change.new });
     await writeFile(`${file}.new`, JSON.stringify({ changes: changes.map(keep), own: own.map(keep) }), { mode: 0o600 });
     await rename(`${file}.new`, file);
   }
 
   /** Undefined where nothing is kept, or no longer. */
-  async load(id: string): Promise<Recorded | undefined> {
+  async load(id: string): Promise<PromotionRecord | undefined> {
     try {
       const text = await readFile(join(this.#folder, id, "changes.json"), "utf8");
-      const { changes, own } = JSON.parse(text) as { changes: Kept[]; own: Kept[] };
-      const back = (kept: Kept): MergedChange => ({ ...kept, path: Buffer.from(kept.path, "base64") });
+      const { changes, own } = JSON.parse(text) as { changes: RecordedChange[]; own: RecordedChange[] };
+      const back = (kept: RecordedChange): MergedChange => ({ ...kept, path: Buffer.from(kept.path, "base64") });
       return { changes: changes.map(back), own: own.map(back), contents: join(this.#folder, id, "contents") };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;

@@ -22,7 +22,7 @@ export function repositoryFiles(changes: readonly MergedChange[], project: strin
     changes.flatMap((change) => (change.new === null ? [] : partsIn(change.path))),
     ({ folder }) => folder,
   );
-  return [...folders].flatMap(([folder, parts]) => (isRepository(folder, parts, project) ? told(parts) : []));
+  return [...folders].flatMap(([folder, parts]) => (isRepository(folder, parts, project) ? pathsOf(parts) : []));
 }
 
 /** Each place in a path that may be the part of a repository. */
@@ -51,7 +51,7 @@ function isThere(project: string, folder: string, name: string): boolean {
   }
 }
 
-function told(parts: readonly Part[]): Buffer[] {
+function pathsOf(parts: readonly Part[]): Buffer[] {
   const settings = parts.filter(({ name }) => !DATA.includes(name));
   return (settings.length > 0 ? settings : parts.slice(0, 1)).map(({ path }) => path);
 }

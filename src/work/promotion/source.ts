@@ -12,10 +12,15 @@ export interface Origin extends Source {
   readonly isOwn: boolean;
 }
 
-type Asked = Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include" | "branch">;
+type SourceInput = Pick<PromoteInput, "sandbox" | "experiment" | "only" | "include" | "branch">;
 
 /** `snapshot` is one taken before, of which a promotion goes on. */
-export async function findSource(parts: Pick<Parts, "store">, sandboxes: Sandboxes, asked: Asked, snapshot?: string): Promise<Origin> {
+export async function findSource(
+  parts: Pick<Parts, "store">,
+  sandboxes: Sandboxes,
+  asked: SourceInput,
+  snapshot?: string,
+): Promise<Origin> {
   if ((asked.sandbox === undefined) === (asked.experiment === undefined))
     throw new VivError("invalid_input", "Name either a sandbox or an experiment.");
   const onto = asked.branch === undefined ? ("reality" as const) : ("base" as const);

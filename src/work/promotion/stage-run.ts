@@ -1,5 +1,5 @@
 /** A promotion on its way: from stage to stage, as far as it was asked to go. The caller holds the project's lock. */
-import type { Judging, Verification } from "../checks/verification.ts";
+import type { CheckSettings, Verification } from "../checks/verification.ts";
 import type { CheckResult } from "../../base/schema/check.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -10,10 +10,10 @@ import { keptSentence } from "./kept-edits.ts";
 import type { PreparedPlan } from "./plan.ts";
 import type { PlannedStage } from "./stages.ts";
 import type { LateEdit } from "./transaction.ts";
-import { lateConflicts, type Writing } from "./writing.ts";
+import { lateConflicts, type ProjectWriter } from "./project-writer.ts";
 
 /** What came of carrying out a stage. */
-interface Applied {
+interface StageOutcome {
   readonly row: PromotionRow;
   readonly checks: CheckResult[];
   readonly failure?: string;
@@ -37,7 +37,7 @@ export interface StageContext {
   readonly plan: () => Promise<PreparedPlan>;
   /** The way back of what was written, as an undo of its own. */
   readonly takeBack: (row: PromotionRow, reason: string) => Promise<{ readonly undone: boolean; readonly said: string }>;
-  readonly branch: (row: PromotionRow, prepared: PreparedPlan, stage: PlannedStage) => Promise<Applied>;
+  readonly branch: (row: PromotionRow, prepared: PreparedPlan, stage: PlannedStage) => Promise<StageOutcome>;
   readonly save: (
     row: PromotionRow,
     event: "promotion.planned" | "promotion.waiting" | "promotion.stage" | "promotion.applied" | "promotion.failed",
@@ -45,7 +45,7 @@ export interface StageContext {
 }
 
 /** Reality moved between plan and write: there is another plan to be made. */
-class Moved extends Error {
+class ProjectMoved extends Error {
   /** The plan that can't be carried out, with what stands in its way. */
   readonly plan: PromotionPlan | null;
   readonly kept: readonly string[];
@@ -65,12 +65,12 @@ class Moved extends Error {
 
 export class StageRun {
   readonly #verification: Verification;
-  readonly #writing: Writing;
+  readonly #writer: ProjectWriter;
   readonly #signal: AbortSignal;
 
-  constructor(verification: Verification, writing: Writing, signal: AbortSignal) {
+  constructor(verification: Verification, writer: ProjectWriter, signal: AbortSignal) {
     this.#verification = verification;
-    this.#writing = writing;
+    this.#writer = writer;
     this.#signal = signal;
   }
 
@@ -80,7 +80,7 @@ export class StageRun {
       try {
         return await this.#attempt(row, context);
       } catch (error) {
-        if (!(error instanceof Moved)) throw error;
+        if (!(error instanceof ProjectMoved)) throw error;
         for (const path of error.kept) kept.add(path);
         if (tries === LIMITS.promotionTries)
           return this.#end({ ...row, plan: error.plan, kept: [...kept] }, context, error.reason([...kept]));
@@ -152,7 +152,7 @@ export class StageRun {
     return [await this.#backFrom(now, index, stage, context, failure), false];
   }
 
-  async #apply(row: PromotionRow, stage: PlannedStage, prepared: PreparedPlan | undefined, context: StageContext): Promise<Applied> {
+  async #apply(row: PromotionRow, stage: PlannedStage, prepared: PreparedPlan | undefined, context: StageContext): Promise<StageOutcome> {
     const { apply } = stage;
     if (apply === null || apply === "none") return { row, checks: [] };
     if (typeof apply === "object" && "run" in apply) {
@@ -164,18 +164,18 @@ export class StageRun {
     if (prepared === undefined) return { row, checks: [] };
     if (apply === "verify") return this.#verify(row, stage, prepared, context);
     if (apply === "folder") {
-      const { late, kept } = await this.#writing.write(row, { ...prepared, changes: prepared.changes });
-      if (late.length > 0) throw new Moved(row.plan, late, kept);
+      const { late, kept } = await this.#writer.write(row, { ...prepared, changes: prepared.changes });
+      if (late.length > 0) throw new ProjectMoved(row.plan, late, kept);
       return { row: { ...row, state: "applying", writing: false, written: true }, checks: [] };
     }
     return context.branch(row, prepared, stage);
   }
 
-  async #verify(row: PromotionRow, stage: PlannedStage, prepared: PreparedPlan, context: StageContext): Promise<Applied> {
+  async #verify(row: PromotionRow, stage: PlannedStage, prepared: PreparedPlan, context: StageContext): Promise<StageOutcome> {
     const verified = { ...row, verified: prepared.plan.hash };
     if (stage.checks.length === 0) return { row: verified, checks: [], note: "There are no checks." };
     if (context.known(prepared)) return { row: verified, checks: [], note: "The experiment verified exactly this." };
-    const how = judgingAt(stage, context);
+    const how = checkSettingsOf(stage, context);
     const place = { project: row.project, env: { ...context.env } };
     const verdict = await this.#verification.verifyOn(place, prepared.changes, prepared.contents, how, this.#signal);
     const failure = verdict.passed ? undefined : "The checks do not pass on today's reality with this change.";
@@ -228,10 +228,10 @@ export class StageRun {
 }
 
 /** How the checks of a stage judge a clone. */
-export function judgingAt(
+export function checkSettingsOf(
   { checks, cwd }: Pick<PlannedStage, "checks" | "cwd">,
   { setup, setupIn }: Pick<StageContext, "setup" | "setupIn">,
-): Judging {
+): CheckSettings {
   return {
     checks,
     setup: setup ?? null,

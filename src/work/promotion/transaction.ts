@@ -119,8 +119,8 @@ export class Transactions {
     }
     const kept = await this.#giveUp(id, begun);
     kept.forEach(heard);
-    const told = new Set(conflicts.map(({ path }) => path.toString("latin1")));
-    return [...conflicts, ...kept.filter(({ path }) => !told.has(path.toString("latin1")))];
+    const listed = new Set(conflicts.map(({ path }) => path.toString("latin1")));
+    return [...conflicts, ...kept.filter(({ path }) => !listed.has(path.toString("latin1")))];
   }
 
   /** Up to the point where everything is in place, durable and verified. */

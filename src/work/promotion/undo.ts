@@ -31,7 +31,7 @@ export async function mergeBack(temporary: string, project: string, written: rea
       ),
     );
     const ids = await blobs.store();
-    const entry = (path: Buffer, held: Held | null): TreeEntry | null => {
+    const entry = (path: Buffer, held: StoredSide | null): TreeEntry | null => {
       const content = held === null ? undefined : ids.get(held.mark);
       return held === null || content === undefined ? null : { path, mode: held.mode, content };
     };
@@ -57,7 +57,7 @@ function changeSet(changes: readonly StoredChange[]): ChangeSet {
   return { changes: new Map(differing.map((change) => [change.path.toString("latin1"), change])), kept: [] };
 }
 
-interface Held {
+interface StoredSide {
   readonly mode: GitMode;
   readonly mark: number;
 }
@@ -71,12 +71,12 @@ class Sides {
     this.#blobs = new Blobs(store);
   }
 
-  addKept(path: Buffer, side: MergedChange["old"], contents: Contents): Held | null {
+  addKept(path: Buffer, side: MergedChange["old"], contents: Contents): StoredSide | null {
     return side === null ? null : this.#add(path, side.mode as GitMode, contents.read(side.id));
   }
 
   /** What lies at a path of the real project now: nothing too where there is a folder, or a link on the way. */
-  async addPresent(project: string, path: Buffer): Promise<Held | null> {
+  async addPresent(project: string, path: Buffer): Promise<StoredSide | null> {
     const full = Buffer.concat([Buffer.from(`${project}/`), path]);
     try {
       const parent = Buffer.from(dirname(full.toString("latin1")), "latin1");
@@ -91,7 +91,7 @@ class Sides {
     }
   }
 
-  #add(path: Buffer, mode: GitMode, content: Buffer): Held {
+  #add(path: Buffer, mode: GitMode, content: Buffer): StoredSide {
     this.#bytes += content.length;
     if (this.#bytes > LIMITS.maxCountedBytes)
       throw new VivError("too_large", `${decodePath(path)} was edited since, and there is too much of that to be merged.`);

@@ -22,9 +22,9 @@ import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { requireLive } from "../../sandbox/shared/state.ts";
 import { withFreshBase } from "../../sandbox/projects/fresh-base.ts";
 
-type RefreshingParts = Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "locks" | "live" | "reach">;
+type SandboxRefreshParts = Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "locks" | "live" | "reach">;
 
-const MOST_TOLD = 1000;
+const MOST_SHOWN = 1000;
 
 /** A refresh under way. */
 interface Work {
@@ -47,7 +47,7 @@ export type CommonGround = (store: GitStore, row: SandboxRow, snapshot: string, 
 
 /** What a refresh works with. */
 export interface RefreshParts {
-  readonly parts: RefreshingParts;
+  readonly parts: SandboxRefreshParts;
   readonly registry: Registry;
   readonly sandboxes: Pick<Sandboxes, "find" | "locked" | "snapshots">;
   /** Promotions know what a sandbox brought into reality before. */
@@ -55,8 +55,8 @@ export interface RefreshParts {
   readonly temporary: string;
 }
 
-export class Refreshing {
-  readonly #parts: RefreshingParts;
+export class SandboxRefresh {
+  readonly #parts: SandboxRefreshParts;
   readonly #registry: Registry;
   readonly #sandboxes: RefreshParts["sandboxes"];
   readonly #common: CommonGround;
@@ -111,7 +111,7 @@ export class Refreshing {
     return {
       ...report,
       snapshot: snapshot.id,
-      changes: brought.slice(0, MOST_TOLD).map(told),
+      changes: brought.slice(0, MOST_SHOWN).map(shownChange),
       files: brought.length,
       conflicts: [...conflicts.filter(({ path }) => !late.has(path)), ...left],
     };
@@ -191,7 +191,7 @@ function folderChanges({ folders = new Map<string, boolean>() }: ChangeSet): Mer
   }));
 }
 
-function told({ path, old, new: now }: MergedChange): RefreshReport["changes"][number] {
+function shownChange({ path, old, new: now }: MergedChange): RefreshReport["changes"][number] {
   return { path: decodePath(path), status: old === null ? "added" : now === null ? "deleted" : "changed" };
 }
 

@@ -11,7 +11,7 @@ const PAGE = 1000;
 const SHOWN = 200;
 const LOOK_AGAIN_MS = 500;
 
-interface Asked {
+interface AuditFilter {
   readonly sandbox?: string;
   readonly since?: string;
 }
@@ -27,7 +27,7 @@ async function verify(client: Client, screen: Screen, json: boolean, noted: stri
 }
 
 /** All that fits, page by page; or the newest `limit` of it. */
-async function read(client: Client, asked: Asked, limit: number | undefined): Promise<AuditRecord[]> {
+async function read(client: Client, asked: AuditFilter, limit: number | undefined): Promise<AuditRecord[]> {
   if (limit !== undefined && limit <= PAGE)
     return limit === 0 ? [] : (await client.call("listAudit", { ...asked, newest: true, limit })).records;
   const records: AuditRecord[] = [];
@@ -75,7 +75,7 @@ export default command({
     const client = await connect();
     if (options.verify) return verify(client, screen, json, options.noted);
     const about = sandbox === undefined ? {} : { sandbox };
-    const asked: Asked = { ...about, ...(options.since === undefined ? {} : { since: sinceOf(options.since) }) };
+    const asked: AuditFilter = { ...about, ...(options.since === undefined ? {} : { since: sinceOf(options.since) }) };
     const limit = options.all || (options.since !== undefined && options.limit === undefined) ? undefined : (options.limit ?? SHOWN);
     const records = await read(client, asked, limit);
     if (json && !options.follow) return screen.json({ records });

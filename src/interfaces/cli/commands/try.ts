@@ -3,7 +3,17 @@ import { command, type Invocation } from "../command.ts";
 import { shortId } from "../references.ts";
 import { TRY_OPTIONS, tryInput } from "../try-input.ts";
 import { usageError } from "../values.ts";
-import { askWinner, CANCELLED, exitCode, heading, Interrupts, report, reportChoice, runToEnd, type Watching } from "../watch-experiment.ts";
+import {
+  askWinner,
+  CANCELLED,
+  exitCode,
+  heading,
+  Interrupts,
+  report,
+  reportChoice,
+  runToEnd,
+  type WatchContext,
+} from "../watch-experiment.ts";
 import { promotionExit, waitForPromotion } from "../promote-run.ts";
 import { printSettled } from "../promotion-view.ts";
 
@@ -47,7 +57,7 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
   }
 }
 
-async function choose(around: Watching, experiment: Experiment): Promise<Experiment> {
+async function choose(around: WatchContext, experiment: Experiment): Promise<Experiment> {
   const attempt = await askWinner(experiment);
   if (attempt === undefined) {
     around.screen.say(`\nNone is chosen. Choose later with: viv experiment ${shortId(experiment.id)} pick NAME`);

@@ -8,7 +8,7 @@ import type { LiveSandbox } from "./shared/live.ts";
 import type { Parts } from "./shared/parts.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
-type ReaperParts = Pick<Parts, "store" | "backends" | "log" | "locks" | "live">;
+type IdleWatchParts = Pick<Parts, "store" | "backends" | "log" | "locks" | "live">;
 
 /** How often to look; more often while a sandbox has a short idle limit. */
 const USUAL_MS = 5_000;
@@ -17,13 +17,13 @@ const SHORTEST_MS = 1_000;
 /** A sandbox is at work while it uses more than this share of one CPU; what is below is noise. */
 const WORK_SHARE = 0.02;
 
-export class Reaper {
-  readonly #parts: ReaperParts;
+export class IdleWatch {
+  readonly #parts: IdleWatchParts;
   readonly #sandboxes: Sandboxes;
   #lookedAt = performance.now();
   #shortestIdle = Number.POSITIVE_INFINITY;
 
-  constructor(parts: ReaperParts, sandboxes: Sandboxes) {
+  constructor(parts: IdleWatchParts, sandboxes: Sandboxes) {
     this.#parts = parts;
     this.#sandboxes = sandboxes;
   }
@@ -44,7 +44,7 @@ export class Reaper {
         const row = await this.#parts.store.sandboxes.get(id);
         if (row !== undefined) await this.#lookAt(row, live, interval);
       } catch (error) {
-        this.#parts.log.warn("reaper could not look at a sandbox", { sandbox: id, error: describe(error) });
+        this.#parts.log.warn("the idle watch could not look at a sandbox", { sandbox: id, error: describe(error) });
       }
     }
   }
@@ -71,7 +71,10 @@ export class Reaper {
       await this.#parts.store.change((change) =>
         change.event("disk.watched", row.id, { usedBytes: used, limitBytes: row.limits.diskBytes }),
       );
-      await this.#sandboxes.ending.fail(now, { outcome: "failed", reason: "disk full: it used more than its disk quota and was stopped." });
+      await this.#sandboxes.sandboxEnd.fail(now, {
+        outcome: "failed",
+        reason: "disk full: it used more than its disk quota and was stopped.",
+      });
     });
   }
 }

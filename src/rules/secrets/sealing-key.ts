@@ -7,7 +7,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-export class Sealing {
+export class SealingKey {
   readonly #path: string;
   #key: Buffer | undefined;
 

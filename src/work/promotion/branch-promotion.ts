@@ -1,6 +1,6 @@
 /** A change as a branch: committed on the HEAD that the clone saw, checked as exactly that commit, pushed, and offered for merging. */
 import { readFile } from "node:fs/promises";
-import type { Judging } from "../checks/verification.ts";
+import type { CheckSettings } from "../checks/verification.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { repositoryState, requireCommit } from "../../sandbox/changes/commit-reader.ts";
 import type { CheckResult } from "../../base/schema/check.ts";
@@ -12,7 +12,7 @@ import { branchName } from "./branch-name.ts";
 import { prepareBranch, removeBranch, type BranchConflict, type BranchRequest } from "./branch.ts";
 import { oneLine } from "./commit-message.ts";
 import { openPullRequest, type Forge } from "./forge.ts";
-import { judgingAt, type StageContext } from "./stage-run.ts";
+import { checkSettingsOf, type StageContext } from "./stage-run.ts";
 import type { RunInside } from "./keep-commits.ts";
 import { describeConflict, type PreparedPlan } from "./plan.ts";
 import type { PromotionParts } from "./promotions.ts";
@@ -32,7 +32,7 @@ export interface BranchOutcome {
 
 const NOTHING_ASKED: BranchInput = { kind: "fix", pullRequest: false, keepCommits: false };
 
-export class Branching {
+export class BranchPromotion {
   readonly #all: PromotionParts;
   readonly #signal: AbortSignal;
 
@@ -59,10 +59,10 @@ export class Branching {
     if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, context.env);
     const { parts, temporary } = this.#all;
     const parent = requireCommit(await repositoryState(parts, source.row, source.snapshot, temporary));
-    return this.#make(row, source, { parent, prepared, judging: judgingAt(stage, context), env: context.env });
+    return this.#make(row, source, { parent, prepared, checkSettings: checkSettingsOf(stage, context), env: context.env });
   }
 
-  async #make(row: PromotionRow, source: Origin, how: Making): Promise<BranchOutcome> {
+  async #make(row: PromotionRow, source: Origin, how: BranchCommitInput): Promise<BranchOutcome> {
     const asked = row.input?.branch ?? NOTHING_ASKED;
     const message = row.message ?? `Change of ${row.sandboxName ?? "a sandbox"}`;
     const { kind, ticket } = asked;
@@ -75,7 +75,7 @@ export class Branching {
       contents: how.prepared.contents,
       branch,
       message,
-      checks: how.judging.checks.map((name) => ({ name, passed: true })),
+      checks: how.checkSettings.checks.map((name) => ({ name, passed: true })),
       variables: how.env,
       ...(asked.coAuthor === undefined ? {} : { coAuthor: asked.coAuthor }),
     };
@@ -88,7 +88,7 @@ export class Branching {
     }
   }
 
-  async #publish(row: PromotionRow, request: BranchRequest, how: Making): Promise<BranchOutcome> {
+  async #publish(row: PromotionRow, request: BranchRequest, how: BranchCommitInput): Promise<BranchOutcome> {
     const prepared = await prepareBranch(request);
     try {
       if (prepared.outcome === "conflict") return await this.#conflict(row, prepared, how);
@@ -107,14 +107,14 @@ export class Branching {
   }
 
   /** In a clone that has the commit checked out and nothing of what the user has not committed. */
-  async #check(row: PromotionRow, commit: string, { judging, env }: Making): Promise<CheckResult[]> {
-    if (judging.checks.length === 0) return [];
+  async #check(row: PromotionRow, commit: string, { checkSettings, env }: BranchCommitInput): Promise<CheckResult[]> {
+    if (checkSettings.checks.length === 0) return [];
     const { sandboxes, verification } = this.#all;
     const { id } = await sandboxes.create({ project: row.project, env: { ...env }, idleMs: 0, labels: { role: "verification" } });
     try {
       const clone = await sandboxes.find(id);
       await runThrough(sandboxes, clone, checkout(commit));
-      const verdict = await verification.judge(clone, judging, this.#signal);
+      const verdict = await verification.judge(clone, checkSettings, this.#signal);
       return [...(verdict.setup === null ? [] : [verdict.setup]), ...verdict.checks];
     } finally {
       await sandboxes.remove(id);
@@ -122,7 +122,11 @@ export class Branching {
   }
 
   /** The merged state, with its conflicts marked, in a sandbox where a person or an agent solves them. */
-  async #conflict(row: PromotionRow, { conflicts, changes, contents }: BranchConflict, { parent, env }: Making): Promise<BranchOutcome> {
+  async #conflict(
+    row: PromotionRow,
+    { conflicts, changes, contents }: BranchConflict,
+    { parent, env }: BranchCommitInput,
+  ): Promise<BranchOutcome> {
     const { sandboxes, verification } = this.#all;
     const { id, name } = await sandboxes.create({ project: row.project, env: { ...env }, labels: { role: "conflict", promotion: row.id } });
     try {
@@ -133,9 +137,9 @@ export class Branching {
       await sandboxes.remove(id);
       throw error;
     }
-    const told = conflicts.map(describeConflict);
-    const plan = row.plan === null ? null : { ...row.plan, conflicts: told };
-    const failure = `${told[0]?.path ?? ""} can't be merged with the commit that the clone saw; sandbox ${name} holds the merged state with its conflicts marked.`;
+    const described = conflicts.map(describeConflict);
+    const plan = row.plan === null ? null : { ...row.plan, conflicts: described };
+    const failure = `${described[0]?.path ?? ""} can't be merged with the commit that the clone saw; sandbox ${name} holds the merged state with its conflicts marked.`;
     return { row: { ...row, plan }, checks: [], failure };
   }
 
@@ -179,10 +183,10 @@ export class Branching {
   }
 }
 
-interface Making {
+interface BranchCommitInput {
   readonly parent: string;
   readonly prepared: PreparedPlan;
-  readonly judging: Judging;
+  readonly checkSettings: CheckSettings;
   readonly env: Environment;
 }
 

@@ -20,7 +20,7 @@ type Work<Input extends readonly unknown[], Output> = (...input: Input) => Promi
 
 const NO_SANDBOX = { id: null, name: "", currentSnapshot: null } as const;
 
-export class Recording {
+export class OperationAudit {
   readonly #audit: Audit;
   readonly #find: (reference: string) => Promise<Subject>;
 
@@ -65,8 +65,8 @@ export class Recording {
     const find = this.#subject(reference, often === true);
     const entry = async (): Promise<AuditEntry | undefined> => {
       const found = await find();
-      const told = found && act(...input);
-      return told && entryOf(told, found);
+      const acted = found && act(...input);
+      return acted && entryOf(acted, found);
     };
     if (often === true) this.#audit.noteLater(entry, "soon");
     else await this.#before(entry, widens?.(...input) ?? false);
@@ -96,16 +96,16 @@ export class Recording {
     else if (first !== undefined) this.#audit.noteLater(entry, "at once");
     const output = await this.#watched(work, input, entry);
     // Once the caller has its answer, the record is in the trail, also if the server is killed.
-    await Promise.all(made(output, ...input).map((told) => this.#audit.noteFirst(entryOf(told, NO_SANDBOX))));
+    await Promise.all(made(output, ...input).map((done) => this.#audit.noteFirst(entryOf(done, NO_SANDBOX))));
     return output;
   }
 
   /** An operation that widens rights waits until its record is durable. Any other waits until a kill of the server would not lose the record, and is done even if the record can't be written. */
   async #before(entry: DeferredEntry, widens: boolean): Promise<void> {
-    const told = await entry();
-    if (told === undefined) return;
-    if (widens) await this.#audit.record(told);
-    else await this.#audit.noteFirst(told);
+    const written = await entry();
+    if (written === undefined) return;
+    if (widens) await this.#audit.record(written);
+    else await this.#audit.noteFirst(written);
   }
 
   /** If the recorded operation fails, a second record says why. */
@@ -115,8 +115,8 @@ export class Recording {
     } catch (error) {
       const { code, message } = VivError.from(error);
       this.#audit.noteLater(async () => {
-        const told = await entry();
-        return told && { ...told, arguments: { failed: code }, reason: `It failed: ${message}` };
+        const written = await entry();
+        return written && { ...written, arguments: { failed: code }, reason: `It failed: ${message}` };
       }, "at once");
       throw error;
     }

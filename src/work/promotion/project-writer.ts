@@ -6,11 +6,11 @@ import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { PlanConflict } from "../../base/schema/promotion.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";
 import { describeConflict } from "./plan.ts";
-import type { Recorded, Records } from "./record.ts";
+import type { PromotionRecord, Records } from "./record.ts";
 import type { EarlierFiles, LateEdit, Transactions } from "./transaction.ts";
 import { mergeBack, reversed } from "./undo.ts";
 
-type WritingParts = Pick<Parts, "store">;
+type ProjectWriterParts = Pick<Parts, "store">;
 
 interface WayBack {
   readonly changes: readonly MergedChange[];
@@ -23,13 +23,13 @@ interface Written {
   readonly kept: readonly string[];
 }
 
-export class Writing {
-  readonly #parts: WritingParts;
+export class ProjectWriter {
+  readonly #parts: ProjectWriterParts;
   readonly #transactions: Transactions;
   readonly #records: Records;
   readonly #temporary: string;
 
-  constructor(parts: WritingParts, transactions: Transactions, records: Records, temporary: string) {
+  constructor(parts: ProjectWriterParts, transactions: Transactions, records: Records, temporary: string) {
     this.#parts = parts;
     this.#transactions = transactions;
     this.#records = records;
@@ -37,7 +37,7 @@ export class Writing {
   }
 
   /** Applied and durable, or the places where reality is not as expected and nothing done; the row names what was edited meanwhile. */
-  async write(row: PromotionRow, { changes, contents }: Recorded, restore?: EarlierFiles): Promise<Written> {
+  async write(row: PromotionRow, { changes, contents }: PromotionRecord, restore?: EarlierFiles): Promise<Written> {
     await this.#mark(row, true);
     const kept: string[] = [];
     const heard = ({ path }: LateEdit): void => void kept.push(decodePath(path));
@@ -75,7 +75,7 @@ export class Writing {
   }
 
   /** Files that were edited since are merged; the others are written back as they were. */
-  async #around(project: string, { changes, contents }: Recorded, touched: ReadonlySet<string>): Promise<WayBack> {
+  async #around(project: string, { changes, contents }: PromotionRecord, touched: ReadonlySet<string>): Promise<WayBack> {
     const isTouched = ({ path }: MergedChange): boolean => touched.has(path.toString("latin1"));
     const merged = await mergeBack(this.#temporary, project, changes.filter(isTouched), contents);
     const rest = reversed(changes.filter((change) => !isTouched(change)));

@@ -5,7 +5,7 @@ import type { PromotionRow } from "../../base/store/rows.ts";
 
 type Step = "promotion.begin" | "promotion.approve" | "promotion.end" | "promotion.undo";
 
-export class Recording {
+export class PromotionAudit {
   readonly #audit: Audit;
 
   constructor(audit: Audit) {

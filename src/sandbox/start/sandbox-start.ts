@@ -28,7 +28,7 @@ export interface Disk {
   readonly volume: Promise<VolumePaths>;
 }
 
-export interface Start {
+export interface StartInput {
   readonly row: SandboxRow;
   /** A disk to launch on, or the walls of a spare, which was launched ahead. */
   readonly on: Disk | Walls;
@@ -38,16 +38,19 @@ export interface Start {
   readonly record: (processes: Processes) => Promise<SandboxRow>;
 }
 
-export interface Started {
+export interface StartedSandbox {
   readonly row: SandboxRow;
   /** Resolves when the services answer, or an event says why one does not; never rejects. */
   readonly services: Promise<void>;
 }
 
 /** What decides how processes are launched; of the network, only how it is likely to be. */
-export type Kind = Pick<SandboxRow, "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network">;
+export type LaunchSettings = Pick<
+  SandboxRow,
+  "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network"
+>;
 
-export class Starting {
+export class SandboxStart {
   readonly #parts: Pick<Parts, "backends" | "live" | "log" | "reach">;
   readonly #networks: Networks;
   readonly #services: Services;
@@ -59,7 +62,7 @@ export class Starting {
   }
 
   /** Whatever fails, processes that were launched are in the live entry: the caller ends them. */
-  async start({ row, on, before, record }: Start): Promise<Started> {
+  async start({ row, on, before, record }: StartInput): Promise<StartedSandbox> {
     const { driver } = this.#parts.backends.of(row);
     const walls = "launched" in on ? on : await this.#launch(row, on);
     this.#parts.live.add(row.id, walls, driver, before);
@@ -70,7 +73,7 @@ export class Starting {
   }
 
   /** Processes of a spare: no row and no live entry until start() gets them. */
-  async startAhead(spare: Reservation & Kind, disk: Disk): Promise<Walls> {
+  async startAhead(spare: Reservation & LaunchSettings, disk: Disk): Promise<Walls> {
     const walls = await this.#launch(spare, disk);
     try {
       await this.#networks.open(spare);
@@ -102,7 +105,7 @@ export class Starting {
     return this.#services.startMissing(adopted);
   }
 
-  #launch(row: Reservation & Kind, { base, volume }: Disk): Promise<Walls> {
+  #launch(row: Reservation & LaunchSettings, { base, volume }: Disk): Promise<Walls> {
     return this.#parts.backends.of(row).driver.launch({
       sandbox: row.id,
       name: row.name,

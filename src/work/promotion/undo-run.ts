@@ -9,17 +9,17 @@ import type { Records } from "./record.ts";
 import { EMPTY_PLAN, newUndo } from "./rows.ts";
 import { plannedStages } from "./stages.ts";
 import { keptSentence } from "./kept-edits.ts";
-import type { Writing } from "./writing.ts";
+import type { ProjectWriter } from "./project-writer.ts";
 
-export class Undoing {
+export class UndoRun {
   readonly #all: PromotionParts;
   readonly #records: Records;
-  readonly #writing: Writing;
+  readonly #writer: ProjectWriter;
 
-  constructor(all: PromotionParts, records: Records, writing: Writing) {
+  constructor(all: PromotionParts, records: Records, writer: ProjectWriter) {
     this.#all = all;
     this.#records = records;
-    this.#writing = writing;
+    this.#writer = writer;
   }
 
   /** Later stages that know how to go back do so first, the last one first. */
@@ -48,13 +48,13 @@ export class Undoing {
   }
 
   /** In the name of a promotion of its own. */
-  async take(written: PromotionRow, reason: string | null): Promise<PromotionRow> {
+  async takeBack(written: PromotionRow, reason: string | null): Promise<PromotionRow> {
     const { parts } = this.#all;
     const row: PromotionRow = { ...newUndo(written), reason };
     await parts.store.change((change) => change.promotions.put(row));
     parts.reach("promotion.undo");
     await this.#records.fresh(row.id);
-    const { changes, conflicts } = await this.#writing.takeBack(row, written);
+    const { changes, conflicts } = await this.#writer.takeBack(row, written);
     const undone = conflicts.length === 0;
     const [first] = conflicts;
     const ended: PromotionRow = {
@@ -83,7 +83,7 @@ export class Undoing {
     const row = await this.#all.parts.store.promotions.get(found.id);
     // The undo of a promotion is newer, comes first, and may have ended it.
     if (row === undefined || row.state === "undone") return;
-    const { end, kept } = row.writing ? await this.#writing.recover(row) : { end: "before" as const, kept: [] };
+    const { end, kept } = row.writing ? await this.#writer.recover(row) : { end: "before" as const, kept: [] };
     const endedAt = new Date().toISOString();
     const open = row.stages.findIndex(({ state }) => state === "running");
     const interrupted = "The server ended while it was under way";

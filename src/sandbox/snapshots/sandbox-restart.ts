@@ -4,22 +4,22 @@ import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Creation } from "../start/creation.ts";
-import type { Ending } from "../ending/ending.ts";
+import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Snapshots } from "./snapshots.ts";
 import { nextState, isFinal } from "../shared/state.ts";
 
-export class Restarting {
+export class SandboxRestart {
   readonly #parts: Pick<Parts, "store" | "backends" | "reach">;
   readonly #creation: Creation;
   readonly #snapshots: Snapshots;
-  readonly #ending: Ending;
+  readonly #sandboxEnd: SandboxEnd;
 
-  constructor(parts: Pick<Parts, "store" | "backends" | "reach">, creation: Creation, snapshots: Snapshots, ending: Ending) {
+  constructor(parts: Pick<Parts, "store" | "backends" | "reach">, creation: Creation, snapshots: Snapshots, sandboxEnd: SandboxEnd) {
     this.#parts = parts;
     this.#creation = creation;
     this.#snapshots = snapshots;
-    this.#ending = ending;
+    this.#sandboxEnd = sandboxEnd;
   }
 
   /** Called with the sandbox's lock held. */
@@ -44,7 +44,7 @@ export class Restarting {
       await started.services;
       return started.row;
     } catch (error) {
-      await this.#ending.backTo(current, `It could not be started again (${describe(error)}); its files are kept.`);
+      await this.#sandboxEnd.backTo(current, `It could not be started again (${describe(error)}); its files are kept.`);
       throw error;
     }
   }

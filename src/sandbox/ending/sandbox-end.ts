@@ -14,17 +14,17 @@ import { discardWith } from "./waiting-promotions.ts";
 /** Takes a snapshot of a sandbox; given by the part that has the snapshots. */
 type Keep = (row: SandboxRow, expiresAt: string) => Promise<unknown>;
 
-type EndingParts = Pick<Parts, "store" | "backends" | "live" | "log" | "reserve" | "reach">;
+type SandboxEndParts = Pick<Parts, "store" | "backends" | "live" | "log" | "reserve" | "reach">;
 
-export class Ending {
+export class SandboxEnd {
   /** Ends that were begun; one that stays here while no operation works on it was cut short. */
   readonly unfinished = new Set<string>();
-  readonly #parts: EndingParts;
+  readonly #parts: SandboxEndParts;
   readonly #registry: Registry;
   readonly #commands: Commands;
   readonly #networks: Networks;
 
-  constructor(parts: EndingParts, registry: Registry, commands: Commands, networks: Networks) {
+  constructor(parts: SandboxEndParts, registry: Registry, commands: Commands, networks: Networks) {
     this.#parts = parts;
     this.#registry = registry;
     this.#commands = commands;

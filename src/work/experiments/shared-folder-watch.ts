@@ -12,7 +12,7 @@ import type { SandboxRow } from "../../base/store/rows.ts";
 const DEPTH = 2;
 const MOST_ENTRIES = 10_000;
 
-export class Shared {
+export class SharedFolderWatch {
   readonly #base: Base;
   readonly #folders: SharedFolders | null;
   #generation = 0;
@@ -23,10 +23,10 @@ export class Shared {
   }
 
   /** Those that the forks of a sandbox share; `key` is the experiment. */
-  static async open(parts: Pick<Parts, "store" | "backends">, origin: SandboxRow, key: string): Promise<Shared> {
+  static async open(parts: Pick<Parts, "store" | "backends">, origin: SandboxRow, key: string): Promise<SharedFolderWatch> {
     const base = await parts.store.bases.get(origin.base);
     if (base === undefined) throw new VivError("internal", `The base of ${origin.name} is gone.`);
-    return new Shared(base, await parts.backends.of(origin).capture.shared(base, key));
+    return new SharedFolderWatch(base, await parts.backends.of(origin).capture.shared(base, key));
   }
 
   /** Two marks differ if something moved between them. */

@@ -6,7 +6,7 @@ import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Parts } from "../shared/parts.ts";
 import { notRunning } from "../shared/state.ts";
 
-type LimitingParts = Pick<Parts, "store" | "backends" | "user" | "live">;
+type LimitChangesParts = Pick<Parts, "store" | "backends" | "user" | "live">;
 
 export type LimitChange = { readonly [Key in "cpus" | "memoryBytes" | "processes"]?: Limits[Key] | undefined };
 
@@ -15,10 +15,10 @@ export function chosenLimits({ cpus, memoryBytes }: LimitChange = {}): NonNullab
   return { ...(cpus === undefined ? {} : { cpus }), ...(memoryBytes === undefined ? {} : { memoryBytes }) };
 }
 
-export class Limiting {
-  readonly #parts: LimitingParts;
+export class LimitChanges {
+  readonly #parts: LimitChangesParts;
 
-  constructor(parts: LimitingParts) {
+  constructor(parts: LimitChangesParts) {
     this.#parts = parts;
   }
 

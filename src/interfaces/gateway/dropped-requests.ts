@@ -8,7 +8,7 @@ interface Count {
   readonly timer: NodeJS.Timeout;
 }
 
-export class Dropped {
+export class DroppedRequests {
   readonly #audit: Audit;
   readonly #counts = new Map<string, Count>();
 
@@ -19,13 +19,13 @@ export class Dropped {
   count(sandbox: string, kind: string): void {
     let count = this.#counts.get(sandbox);
     if (count === undefined) {
-      const timer = setTimeout(() => this.tell(sandbox), LIMITS.droppedEveryMs).unref();
+      const timer = setTimeout(() => this.record(sandbox), LIMITS.droppedEveryMs).unref();
       this.#counts.set(sandbox, (count = { since: new Date().toISOString(), kinds: new Map(), timer }));
     }
     count.kinds.set(kind, (count.kinds.get(kind) ?? 0) + 1);
   }
 
-  tell(sandbox: string): void {
+  record(sandbox: string): void {
     const count = this.#counts.get(sandbox);
     if (count === undefined) return;
     this.#counts.delete(sandbox);
@@ -44,6 +44,6 @@ export class Dropped {
   }
 
   close(): void {
-    for (const sandbox of this.#counts.keys()) this.tell(sandbox);
+    for (const sandbox of this.#counts.keys()) this.record(sandbox);
   }
 }
