@@ -86,7 +86,9 @@ describe("volumes of unwalled sandboxes", () => {
       await made.walls.stop(0);
       await own.storage.snapshots.restore(made.id, snapshot);
       const again = await own.launch(made.id, made.base, await own.storage.disks.paths(made.id));
-      expect((await hear(await again.walls.exec(execRequest(own.project, "cat mine src/main.js")))).stdout).toBe("1console.log(1);\n");
+      expect((await hear(await again.walls.commands.exec(execRequest(own.project, "cat mine src/main.js")))).stdout).toBe(
+        "1console.log(1);\n",
+      );
     }
   });
 
@@ -110,7 +112,7 @@ describe("volumes of unwalled sandboxes", () => {
     expect(await diff(made)).toEqual([]);
     const script =
       "echo three >> a.txt; rm src/main.js; mkdir new; printf 'x\\ny\\n' > new/file; ln -s /etc/passwd new/link; touch node_modules/dep/index.js; mkdir -p .git; echo x > .git/HEAD; printf '\\0\\1' > blob; mkfifo fifo";
-    expect((await hear(await made.walls.exec(execRequest(own.project, script)))).exit.code).toBe(0);
+    expect((await hear(await made.walls.commands.exec(execRequest(own.project, script)))).exit.code).toBe(0);
     const none = { from: null, added: null, removed: null, leftOut: null };
     const names = [
       { path: "a.txt", status: "changed", type: "file", oldMode: "100644", newMode: "100644", ...none },
@@ -134,7 +136,7 @@ describe("volumes of unwalled sandboxes", () => {
   test("a diff finds a change that keeps size and time, also in a snapshot, and modes that matter", async () => {
     const made = await own.create();
     await hear(
-      await made.walls.exec(
+      await made.walls.commands.exec(
         execRequest(
           own.project,
           "touch -r a.txt /tmp/$$; printf 'ONE\\nTWO\\n' > a.txt; touch -r /tmp/$$ a.txt; rm /tmp/$$; chmod +x src/main.js",
@@ -155,7 +157,7 @@ describe("volumes of unwalled sandboxes", () => {
 
   test("a diff follows no link that took a folder's place", async () => {
     const made = await own.create();
-    await hear(await made.walls.exec(execRequest(own.project, "rm -r src; ln -s /etc src")));
+    await hear(await made.walls.commands.exec(execRequest(own.project, "rm -r src; ln -s /etc src")));
     expect((await diff(made, true)).map(({ path, status, type }) => `${status} ${type} ${path}`)).toEqual([
       "changed link src",
       "deleted file src/main.js",
@@ -209,7 +211,7 @@ describe("volumes of unwalled sandboxes", () => {
       await fresh.storage.snapshots.take(made.id, snapshot);
       chmodSync(join(made.copy, "src"), 0o555);
       await hear(
-        await made.walls.exec(
+        await made.walls.commands.exec(
           execRequest(fresh.project, "i=0; while [ $i -lt 600 ]; do mkdir deep-folder && cd -P deep-folder || exit; i=$((i+1)); done"),
         ),
       );

@@ -25,7 +25,7 @@ async function gone(pid: number): Promise<void> {
 let unwalled: Unwalled;
 let box: Box;
 const run = async (line: string, more: Parameters<typeof execRequest>[2] = {}) =>
-  hear(await box.walls.exec(execRequest(unwalled.project, line, more)));
+  hear(await box.walls.commands.exec(execRequest(unwalled.project, line, more)));
 
 beforeAll(async () => {
   unwalled = await makeUnwalled(FILES);
@@ -71,7 +71,7 @@ describe("commands of an unwalled sandbox", () => {
   });
 
   test("read what is written to them until it ends", async () => {
-    const running = await box.walls.exec(execRequest(unwalled.project, "cat", { stdin: true }));
+    const running = await box.walls.commands.exec(execRequest(unwalled.project, "cat", { stdin: true }));
     const heard = hear(running);
     const large = Buffer.alloc(1_000_000, "z");
     await running.write(large);
@@ -100,19 +100,19 @@ describe("commands of an unwalled sandbox", () => {
     const own = await makeUnwalled(FILES);
     try {
       const made = await own.create();
-      const { stdout, exit } = await hear(await made.walls.exec(execRequest(own.project, "sleep 100 & echo $!")));
+      const { stdout, exit } = await hear(await made.walls.commands.exec(execRequest(own.project, "sleep 100 & echo $!")));
       expect(exit.code).toBe(0);
       expect(alive(Number(stdout))).toBe(true);
       await made.walls.stop(0);
       await gone(Number(stdout));
-      await expect(made.walls.exec(execRequest(own.project, "true"))).rejects.toMatchObject({ code: "not_running" });
+      await expect(made.walls.commands.exec(execRequest(own.project, "true"))).rejects.toMatchObject({ code: "not_running" });
     } finally {
       await own.remove();
     }
   });
 
   test("wait while their output has no reader, and none of it is lost", async () => {
-    const running = await box.walls.exec(execRequest(unwalled.project, "head -c 3000000 /dev/zero; touch finished"));
+    const running = await box.walls.commands.exec(execRequest(unwalled.project, "head -c 3000000 /dev/zero; touch finished"));
     await expect.poll(() => lstatSync(join(unwalled.home, "folders/commands", box.id)).isDirectory()).toBe(true);
     expect(existsSync(join(box.copy, "finished"))).toBe(false);
     const { stdout, exit } = await hear(running);
@@ -123,38 +123,36 @@ describe("commands of an unwalled sandbox", () => {
 
   test("can be attached to, signalled, and left alone", async () => {
     const request = execRequest(unwalled.project, "echo early; read line; echo late $line", { stdin: true });
-    const running = await box.walls.exec(request);
+    const running = await box.walls.commands.exec(request);
     const first = running.output[Symbol.asyncIterator]();
     expect((await first.next()).value).toMatchObject({ data: Buffer.from("early\n") });
     running.detach();
-    expect(await box.walls.running()).toContain(request.id);
-    const attached = await box.walls.attach(request.id, true);
+    const attached = await box.walls.commands.attach(request.id, true);
     expect(attached?.offset).toBe(6);
     await attached?.write(Buffer.from("hello\n"));
     expect(attached === undefined ? undefined : (await hear(attached)).stdout).toBe("late hello\n");
-    expect(await box.walls.attach(request.id, false)).toBeUndefined();
-    expect(await box.walls.running()).not.toContain(request.id);
+    expect(await box.walls.commands.attach(request.id, false)).toBeUndefined();
   });
 
   test("leave a log with their output and their end", async () => {
     const request = execRequest(unwalled.project, "echo one; echo two >&2; exit 5");
-    await hear(await box.walls.exec(request));
-    const log = await unwalled.driver.log(box.id, request.id);
+    await hear(await box.walls.commands.exec(request));
+    const log = await unwalled.driver.logs.read(box.id, request.id);
     expect(log.chunks.map((chunk) => (chunk.stream === "gap" ? "" : `${chunk.stream} ${chunk.data.toString()}`)).toSorted()).toEqual([
       "stderr two\n",
       "stdout one\n",
     ]);
     expect(log).toMatchObject({ offset: 0, exit: { code: 5, outputBytes: 8, droppedBytes: 0 } });
-    expect(await unwalled.driver.log(box.id, newId("command"))).toEqual({ chunks: [], offset: 0, exit: null });
+    expect(await unwalled.driver.logs.read(box.id, newId("command"))).toEqual({ chunks: [], offset: 0, exit: null });
   });
 
   test("keep the newest part of an output that is larger than the log", async () => {
     const request = execRequest(unwalled.project, `head -c ${LIMITS.commandLogBytes * 2} /dev/zero; echo the end`);
-    const running = await box.walls.exec(request);
+    const running = await box.walls.commands.exec(request);
     let heard = 0;
     for await (const chunk of running.output) heard += chunk.stream === "gap" ? 0 : chunk.data.length;
     expect(heard).toBe(LIMITS.commandLogBytes * 2 + 8);
-    const log = await unwalled.driver.log(box.id, request.id);
+    const log = await unwalled.driver.logs.read(box.id, request.id);
     const kept = log.chunks.reduce((sum, chunk) => sum + (chunk.stream === "gap" ? 0 : chunk.data.length), 0);
     expect(kept).toBeLessThanOrEqual(LIMITS.commandLogBytes);
     expect(log.offset + kept).toBe(heard);
@@ -165,11 +163,11 @@ describe("commands of an unwalled sandbox", () => {
 
   test("of an earlier server are ended when a later one takes the sandbox over", async () => {
     const request = execRequest(unwalled.project, "exec sleep 100");
-    const running = await box.walls.exec(request);
+    const running = await box.walls.commands.exec(request);
     const later = new FolderDriver({ home: unwalled.home });
     const walls = await later.adopt(box.id, box.walls.launched);
     expect((await running.exit).signal).toBe(9);
-    expect(walls === undefined ? undefined : (await hear(await walls.exec(execRequest(unwalled.project, "pwd")))).stdout).toBe(
+    expect(walls === undefined ? undefined : (await hear(await walls.commands.exec(execRequest(unwalled.project, "pwd")))).stdout).toBe(
       `${box.copy}\n`,
     );
     expect(await later.adopt(newId("sandbox"), box.walls.launched)).toBeUndefined();

@@ -1,4 +1,15 @@
-/** A way to isolate. Every driver passes one contract suite; differences are capability data. */
+/**
+ * A way to isolate. Every driver passes one contract suite; differences are capability data.
+ *
+ * What holds for all drivers:
+ * - Callers choose the ids of sandboxes and commands, and do one thing at a time with a sandbox's life: launch, adopt, stop, clear.
+ *   Commands, files and ports are used side by side.
+ * - A sandbox's processes end with stop(), with their own end, or with the machine. A walled driver's outlive the server, and
+ *   the next server finds them by adopt(); the commands of a driver without walls end with the server.
+ * - A command's output and its end are in its log, whether or not a caller listens.
+ * - clear() and reconcile() end what still runs, and may be called again after a crash.
+ * - What a driver lacks is refused as `unsupported`; its capabilities say so beforehand.
+ */
 import type { Duplex, Readable } from "node:stream";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
@@ -87,6 +98,24 @@ export interface CommandLog {
   readonly exit: RawExit | null;
 }
 
+/** Logs of commands outlive their sandbox, until the driver clears it. */
+export interface CommandLogs {
+  /** The logged output of a command; empty when there is no log. */
+  read(sandbox: string, command: string): Promise<CommandLog>;
+  /** Removes the oldest logs of commands that have ended until at most so many bytes are left; says how many are. */
+  trim(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number>;
+}
+
+export interface CommandOperations {
+  /**
+   * Resolves when the program runs; its id is the caller's. Refused as `command_not_found`, `command_not_runnable`,
+   * `file_not_found` (the folder), `not_running` (the sandbox), `unsupported` (a user or a terminal that is not to be had here).
+   */
+  exec(request: ExecRequest): Promise<RunningCommand>;
+  /** Listens to a command that runs already; undefined when it has ended. */
+  attach(command: string, stdin: boolean): Promise<RunningCommand | undefined>;
+}
+
 export interface Usage {
   readonly memoryBytes: number | null;
   /** The most it ever was; absent where the kernel does not keep it. */
@@ -137,12 +166,8 @@ export interface Walls {
   isAlive(): Promise<boolean>;
   /** Throws `cell_incompatible` when another version launched it, whose processes this one can't speak with. */
   greet(): Promise<void>;
-  exec(request: ExecRequest): Promise<RunningCommand>;
-  /** Listens to a command that runs already; undefined when it has ended. */
-  attach(command: string, stdin: boolean): Promise<RunningCommand | undefined>;
-  /** Ids of the commands that run. */
-  running(): Promise<string[]>;
   dial(port: number): Promise<Duplex>;
+  readonly commands: CommandOperations;
   readonly files: FileOperations;
   usage(): Promise<Usage>;
   /** Whether nothing runs inside but what waits for commands. */
@@ -160,13 +185,10 @@ export type MaskRequest = Pick<LaunchRequest, "home" | "project" | "mask" | "exp
 export interface Driver {
   readonly name: "native" | "folder";
   readonly capabilities: DriverCapabilities;
+  readonly logs: CommandLogs;
   launch(request: LaunchRequest): Promise<Walls>;
   /** Finds a launched sandbox again; undefined when it is gone. */
   adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined>;
-  /** The logged output of a command, also when its sandbox has ended. */
-  log(sandbox: string, command: string): Promise<CommandLog>;
-  /** Removes the oldest logs of commands that have ended until at most so many bytes are left; says how many are. */
-  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number>;
   /** Removes what an ended sandbox left on the host outside its volume; its logs too when it is thrown away. Absent is fine. */
   clear(sandbox: string, logs: "keep" | "remove"): Promise<void>;
   /** Clears everything of this driver that belongs to no sandbox kept; says what it removed. Asks what to keep after it has looked. */

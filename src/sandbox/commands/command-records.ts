@@ -94,7 +94,7 @@ export class CommandRecords {
     if (live.logBytes <= LIMITS.sandboxLogBytes) return;
     const running = new Set((await this.#parts.store.commands.list({ sandbox, running: true })).map(({ id }) => id));
     // Some room is made, so that not every command from then on has all logs looked through.
-    live.logBytes = await live.driver.trimLogs(sandbox, running, LIMITS.sandboxLogBytes * 0.75);
+    live.logBytes = await live.driver.logs.trim(sandbox, running, LIMITS.sandboxLogBytes * 0.75);
   }
 }
 

@@ -61,7 +61,7 @@ export class Commands {
     const request = execRequest(row, options, this.#parts);
     if (row.walled) await this.#modelFiles.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
     const leave = live.concurrency.commands.take();
-    const running = await orLeave(this.#damage.heardBy(row.id, live.walls.exec(request)), leave);
+    const running = await orLeave(this.#damage.heardBy(row.id, live.walls.commands.exec(request)), leave);
     const command: Command = {
       id: request.id,
       sandbox: row.id,
@@ -120,7 +120,7 @@ export class Commands {
     const leaveSlot = live.concurrency.listeners.take();
     const use = live.uses.begin(`attached to command ${id}`);
     const leave = (): void => (leaveSlot(), use());
-    const running = await orLeave(live.walls.attach(id, stdin), leave);
+    const running = await orLeave(live.walls.commands.attach(id, stdin), leave);
     if (running === undefined) return this.#ended(row, command);
     running.exit.then(leave, leave);
     const end = this.#ends.get(id);
@@ -138,7 +138,7 @@ export class Commands {
 
   /** Listens to a command of an earlier server, so that its end is recorded. */
   async adopt(row: SandboxRow, live: LiveSandbox, command: Command): Promise<void> {
-    const running = await live.walls.attach(command.id, false);
+    const running = await live.walls.commands.attach(command.id, false);
     if (running === undefined) {
       await this.#settleFromLog(row, live, command);
       return;
@@ -168,7 +168,7 @@ export class Commands {
     if (number === undefined) throw new VivError("invalid_input", `There is no signal ${signal}.`);
     requireLive(row);
     await this.find(row, id);
-    const running = await this.#live(row).walls.attach(id, false);
+    const running = await this.#live(row).walls.commands.attach(id, false);
     if (running === undefined) throw new VivError("not_found", `Command ${id} has ended.`);
     if (number === 9 || number === 15) this.#cancelled.add(id);
     running.signal(number);
@@ -199,7 +199,7 @@ export class Commands {
   }
 
   async #log(row: SandboxRow, id: string): Promise<CommandLog> {
-    return this.#parts.backends.of(row).driver.log(row.id, id);
+    return this.#parts.backends.of(row).driver.logs.read(row.id, id);
   }
 
   /** Waits for the end of a command and records it. The caller's stream does not wait for the record. */

@@ -55,9 +55,9 @@ export class Services {
   async #wasStarted(row: SandboxRow, command: string): Promise<boolean> {
     const { store, backends, live } = this.#parts;
     if ((await store.commands.get(command)) !== undefined) return true;
-    const running = await live.require(row).walls.attach(command, false);
+    const running = await live.require(row).walls.commands.attach(command, false);
     running?.detach();
-    return running !== undefined || (await backends.of(row).driver.log(row.id, command)).exit !== null;
+    return running !== undefined || (await backends.of(row).driver.logs.read(row.id, command)).exit !== null;
   }
 
   async #startOne(row: SandboxRow, name: string): Promise<void> {
@@ -120,7 +120,7 @@ class ServiceStart {
     const { exitCode } = await stream.end;
     if (exitCode !== 0) {
       // The log has it at once, the store's record of a command that ends soon comes later.
-      const log = await this.#parts.backends.of(this.#row).driver.log(this.#row.id, stream.command.id);
+      const log = await this.#parts.backends.of(this.#row).driver.logs.read(this.#row.id, stream.command.id);
       const tail = new OutputTail(MOST_SAID);
       for (const chunk of log.chunks) tail.add(chunk);
       throw failed("It", tail.result(), exitCode);

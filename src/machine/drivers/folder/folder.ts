@@ -7,22 +7,23 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { namesIn } from "../../../base/host/names-in.ts";
 import { signalGroup, startOf } from "../../../base/host/process-group.ts";
-import { trimFolder } from "../../../base/host/trim.ts";
 import { hasIdPrefix } from "../../../base/schema/ids.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
-import type { CommandLog, Driver, DriverCapabilities, LaunchRequest, Walls } from "../drivers.ts";
+import type { CommandLogs, Driver, DriverCapabilities, LaunchRequest, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { projectIn } from "../../volumes/volumes.ts";
-import { readLog } from "../log-reader.ts";
-import { FolderWalls, RUNNING } from "./walls.ts";
+import { LogFolders } from "../log-folders.ts";
+import { RUNNING } from "./commands.ts";
+import { FolderWalls } from "./walls.ts";
 
 const SIGKILL = 9;
 /** What is enough to find a sandbox again: where its copy is, and of what. */
-const PLACE = "place.json";
+const PLACE = "place";
 
 export class FolderDriver implements Driver {
   readonly name = "folder";
   readonly capabilities: DriverCapabilities = { walled: false, pause: false, limits: "none", limitsSeen: [], allUsers: false, ports: true };
+  readonly logs: CommandLogs = new LogFolders((sandbox) => this.#records(sandbox), [PLACE]);
   readonly #folder: string;
   readonly #walls = new Map<string, FolderWalls>();
 
@@ -35,7 +36,7 @@ export class FolderDriver implements Driver {
     const { folder } = await request.volume;
     await mkdir(records, { recursive: true, mode: 0o700 });
     const place = { root: realpathSync(projectIn(folder)), project: request.project };
-    await writeFile(join(records, PLACE), JSON.stringify(place), { mode: 0o600 });
+    await writeFile(placeFile(records), JSON.stringify(place), { mode: 0o600 });
     return this.#open(request.sandbox, place);
   }
 
@@ -54,7 +55,7 @@ export class FolderDriver implements Driver {
   }
 
   async #place(sandbox: string): Promise<{ root: string; project: string } | undefined> {
-    const found = await readJson(join(this.#records(sandbox), PLACE));
+    const found = await readJson(placeFile(this.#records(sandbox)));
     return typeof found["root"] === "string" && typeof found["project"] === "string"
       ? { root: found["root"], project: found["project"] }
       : undefined;
@@ -70,19 +71,11 @@ export class FolderDriver implements Driver {
     }
   }
 
-  async log(sandbox: string, command: string): Promise<CommandLog> {
-    return readLog(this.#records(sandbox), command);
-  }
-
-  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number> {
-    return trimFolder(this.#records(sandbox), new Set([...running, PLACE.split(".")[0] ?? PLACE]), mostBytes);
-  }
-
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
     this.#walls.delete(sandbox);
     await this.#endLeftovers(sandbox);
     if (logs === "remove") await rm(this.#records(sandbox), { recursive: true, force: true });
-    else await rm(join(this.#records(sandbox), PLACE), { force: true });
+    else await rm(placeFile(this.#records(sandbox)), { force: true });
   }
 
   async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
@@ -123,6 +116,10 @@ export class FolderDriver implements Driver {
   #records(sandbox: string): string {
     return join(this.#folder, sandbox);
   }
+}
+
+function placeFile(records: string): string {
+  return join(records, `${PLACE}.json`);
 }
 
 /** The fields of a file that a crash may have torn; none when it is not there. */

@@ -14,12 +14,11 @@ import { LIMITS } from "../../../base/schema/limits.ts";
 import { GATEWAY_PORT, GATEWAY_SOCKET } from "../../../base/schema/gateway.ts";
 import { PROXY_PORT, PROXY_SOCKET } from "../../../base/schema/network.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
-import type { CommandLog, Driver, DriverCapabilities, MaskRequest, LaunchRequest, Walls } from "../drivers.ts";
+import type { CommandLogs, Driver, DriverCapabilities, MaskRequest, LaunchRequest, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { withTimeout } from "../../../base/host/with-timeout.ts";
 import { CellClient } from "./cell-client.ts";
-import { readLog } from "../log-reader.ts";
-import { trimFolder } from "../../../base/host/trim.ts";
+import { LogFolders } from "../log-folders.ts";
 import { readProcess1, type Process1 } from "./process1.ts";
 import { rootPlan, userModeFolders, userPlan, type Field, type SharedFoldersLayer } from "./plan.ts";
 import { userFolders } from "./user-folders.ts";
@@ -58,6 +57,7 @@ const UNKNOWN_END_MS = 3_000;
 export class NativeDriver implements Driver {
   readonly name = "native";
   readonly capabilities: DriverCapabilities;
+  readonly logs: CommandLogs = new LogFolders((sandbox) => this.#logFolder(sandbox));
   readonly #options: NativeOptions;
   readonly #boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   readonly #listeners: ((sandbox: string) => void)[] = [];
@@ -241,14 +241,6 @@ export class NativeDriver implements Driver {
 
   onExit(listener: (sandbox: string) => void): void {
     this.#listeners.push(listener);
-  }
-
-  async log(sandbox: string, command: string): Promise<CommandLog> {
-    return readLog(this.#logFolder(sandbox), command);
-  }
-
-  trimLogs(sandbox: string, running: ReadonlySet<string>, mostBytes: number): Promise<number> {
-    return trimFolder(this.#logFolder(sandbox), running, mostBytes);
   }
 
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {

@@ -8,7 +8,7 @@ import { isRunning } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
-import type { ExecRequest, FileOperations, RunningCommand, Usage, Walls } from "../drivers.ts";
+import type { CommandOperations, FileOperations, Usage, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { CellClient } from "./cell-client.ts";
 import type { Process1 } from "./process1.ts";
@@ -37,6 +37,7 @@ const WAITING = 1;
 export class NativeWalls implements Walls {
   readonly launched: Launched;
   readonly processId: number;
+  readonly commands: CommandOperations;
   readonly files: FileOperations;
   readonly #options: WallsOptions;
   readonly #cell: CellClient;
@@ -48,6 +49,10 @@ export class NativeWalls implements Walls {
     this.launched = options.process1;
     this.processId = options.process1.pid;
     this.#cell = new CellClient(options.socket);
+    this.commands = {
+      exec: (request) => this.#cell.exec({ ...request, logBytes: LIMITS.commandLogBytes }),
+      attach: (command, stdin) => this.#cell.attach(command, stdin),
+    };
     this.files = this.#cell.files;
     this.#watched = options.cgroups === undefined ? new WatchedLimits(options.process1.pid, options.limits) : undefined;
   }
@@ -62,18 +67,6 @@ export class NativeWalls implements Walls {
     const { version } = await this.#cell.ping();
     if (version === PROTOCOL_VERSION) return;
     throw new VivError("cell_incompatible", `Its process 1 speaks version ${version} of the protocol, this server ${PROTOCOL_VERSION}.`);
-  }
-
-  exec(request: ExecRequest): Promise<RunningCommand> {
-    return this.#cell.exec({ ...request, logBytes: LIMITS.commandLogBytes });
-  }
-
-  attach(command: string, stdin: boolean): Promise<RunningCommand | undefined> {
-    return this.#cell.attach(command, stdin);
-  }
-
-  async running(): Promise<string[]> {
-    return (await this.#cell.list()).filter((command) => command.running).map((command) => command.id);
   }
 
   /** Many servers listen on `localhost`, which may be either of the two. */
