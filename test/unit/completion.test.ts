@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { EffectsMode, NetworkMode } from "../../src/base/schema/network.ts";
+import { Role, YoloLevel } from "../../src/base/schema/policy.ts";
+import { SandboxState } from "../../src/base/schema/sandbox.ts";
 import { nextOffer } from "../../src/interfaces/cli/offers.ts";
 import { commandNames, loadCommand } from "../../src/interfaces/cli/registry.ts";
 
@@ -52,5 +55,14 @@ describe("completion", () => {
     expect(await offered("fork", "box", "--snapshot", "")).toEqual(["<snapshot box>"]);
     expect(await offered("exec", "-tu", "root", "")).toEqual(["<sandbox>"]);
     expect(await offered("kill", "-s", "")).toContain("KILL");
+    expect(await offered("ls", "--state", "")).toEqual(SandboxState.options);
+    expect(await offered("network", "box", "--mode", "")).toEqual(NetworkMode.options);
+    expect(await offered("network", "box", "--effects", "")).toEqual(EffectsMode.options);
+    expect(await offered("create", "--role", "")).toEqual(Role.options);
+    expect(await offered("policy", "set", "box", "--yolo", "")).toEqual([...YoloLevel.values].map(String));
+    expect(await offered("create", "--project", "")).toEqual(["<files>"]);
+    expect(await offered("exec", "--cwd", "")).toEqual(["<files>"]);
+    expect(await offered("events", "--sandbox", "")).toEqual(["<sandbox>"]);
+    expect(await offered("secret", "set", "NAME", "--path", "")).toEqual([]);
   });
 });

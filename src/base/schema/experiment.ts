@@ -1,6 +1,7 @@
 /** Experiments: several approaches at once, judged by the same checks. */
 import { z } from "zod";
 import { CheckResult, ShellLine } from "./check.ts";
+import { KEEPS, PICKS, RANKING_RULES } from "./choices.ts";
 import { Duration } from "./config.ts";
 import { CallerEnvironment, CallerFolder, contract, Done, ProjectPath, flag } from "./contract.ts";
 import { ExperimentId, Name, SandboxId, SnapshotId } from "./ids.ts";
@@ -8,7 +9,7 @@ import { ROUTES } from "./routes.ts";
 import { Limits } from "./sandbox.ts";
 
 export const Rule = z
-  .enum(["checks", "tests", "protected", "measure", "diff", "time", "cpu", "memory"])
+  .enum(RANKING_RULES)
   .describe(
     "What is better: checks that pass, fewer tests that fail or do not run, protected files untouched, the measure, a smaller diff, less time, CPU or memory.",
   );
@@ -23,9 +24,7 @@ export const Measure = z
   .describe("A number that tells how good a state is.");
 export type Measure = z.infer<typeof Measure>;
 
-export const Pick = z
-  .enum(["auto", "ask", "none"])
-  .describe("Who chooses the winner: auto, the rules; ask, a person; none, no winner is chosen.");
+export const Pick = z.enum(PICKS).describe("Who chooses the winner: auto, the rules; ask, a person; none, no winner is chosen.");
 
 export const ExperimentInput = z.strictObject({
   project: ProjectPath,
@@ -46,7 +45,7 @@ export const ExperimentInput = z.strictObject({
   maxParallel: z.number().int().min(1).max(64).optional().describe("Attempts at once; by the machine if left out."),
   timeoutMs: Duration.optional().describe("Time for one attempt's command; 10 minutes if left out."),
   checkTimeoutMs: Duration.optional().describe("Time for one check; as for the command if left out."),
-  keep: z.enum(["all", "winner", "none"]).default("all").describe("Which sandboxes stay when it is over."),
+  keep: z.enum(KEEPS).default("all").describe("Which sandboxes stay when it is over."),
   rank: z.array(Rule).min(1).max(8).optional().describe("Rules in their order."),
   repeat: z.number().int().min(1).max(20).default(1).describe("How often each check runs, to find flaky ones."),
   include: z

@@ -1,5 +1,6 @@
 /** Which way out a sandbox has: the modes, the rules for hosts, and the operations that show and change them. */
 import { z } from "zod";
+import { EFFECTS_MODES, NETWORK_MODES } from "./choices.ts";
 import { Approver } from "./approval.ts";
 import { contract, ProjectPath } from "./contract.ts";
 import { SandboxRef } from "./ids.ts";
@@ -17,7 +18,7 @@ export const NAME_SERVER = "198.18.0.1";
 export const WEB_PORTS: readonly number[] = [80, 443];
 
 export const NetworkMode = z
-  .enum(["off", "allow-list", "public"])
+  .enum(NETWORK_MODES)
   .describe("off: no network. allow-list: the hosts named. public: every public address, on the ports named.");
 export type NetworkMode = z.infer<typeof NetworkMode>;
 
@@ -67,7 +68,7 @@ const production = z.array(HostPattern).max(1000).default([]).describe("Hosts th
 const ports = Ports.optional().describe("Open ports; 80 and 443 if left out.");
 
 export const EffectsMode = z
-  .enum(["record", "hold"])
+  .enum(EFFECTS_MODES)
   .describe(
     "Requests that can change something outside (plain HTTP that is not GET, HEAD or OPTIONS): kept in the ledger, or held for a person, too.",
   );

@@ -1,5 +1,6 @@
 /** What agents may do: rules, levels, roles, and the verdicts that come of them. */
 import { z } from "zod";
+import { AUTONOMY_LEVELS, ROLES, YOLO_LEVELS } from "./choices.ts";
 import { contract, ProjectPath } from "./contract.ts";
 import { SandboxRef } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
@@ -13,11 +14,11 @@ export const PolicyRule = z
   .describe("A verdict, or patterns with `*` and a verdict each; the most specific wins.");
 export type PolicyRule = z.infer<typeof PolicyRule>;
 
-export const AutonomyLevel = z.literal([1, 2, 3]).describe("Autonomy: 1 guided, 2 intelligent, 3 full.");
+export const AutonomyLevel = z.literal(AUTONOMY_LEVELS).describe("Autonomy: 1 guided, 2 intelligent, 3 full.");
 export type AutonomyLevel = z.infer<typeof AutonomyLevel>;
-export const YoloLevel = z.literal([1, 2, 3, 4]).describe("Auto-approval: 1 files, 2 and network, 3 all but privileged, 4 all.");
+export const YoloLevel = z.literal(YOLO_LEVELS).describe("Auto-approval: 1 files, 2 and network, 3 all but privileged, 4 all.");
 export type YoloLevel = z.infer<typeof YoloLevel>;
-export const Role = z.enum(["worker", "reviewer", "coordinator"]).describe("What an agent is there for.");
+export const Role = z.enum(ROLES).describe("What an agent is there for.");
 export type Role = z.infer<typeof Role>;
 
 /** The level of an agent where neither a person nor a config chose one. */

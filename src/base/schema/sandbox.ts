@@ -1,10 +1,9 @@
 import { z } from "zod";
+import { SANDBOX_STATES } from "./choices.ts";
 import { Name, SandboxId, SnapshotId } from "./ids.ts";
 import { Autonomy, NO_CHOICE } from "./policy.ts";
 
-export const SandboxState = z
-  .enum(["pending", "creating", "running", "paused", "completing", "completed", "failed"])
-  .describe("Where the sandbox is in its life.");
+export const SandboxState = z.enum(SANDBOX_STATES).describe("Where the sandbox is in its life.");
 export type SandboxState = z.infer<typeof SandboxState>;
 
 export const Outcome = z.enum(["done", "failed", "timeout", "cancelled", "lost"]).describe("How a finished sandbox ended.");

@@ -17,7 +17,7 @@ export interface ValueOption extends OptionBase {
   readonly type: "text" | "integer" | "number" | "size" | "duration";
   /** How the value is called in help. */
   readonly value: string;
-  /** What completion offers, where the name of the value does not say it. */
+  /** What completion offers. */
   readonly completes?: CompletionKind | readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 export const LISTING_OPTIONS = {
   all: { type: "flag", short: "a", summary: "Also those that ended long ago" },
-  project: { type: "text", short: "p", value: "PATH", summary: "Only those of this project" },
+  project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "Only those of this project" },
   quiet: { type: "flag", short: "q", summary: "Print ids only" },
 } as const;
 

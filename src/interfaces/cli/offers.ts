@@ -145,12 +145,9 @@ function optionsOrValues(options: OptionDeclarations, current: string, { given, 
   };
 }
 
-/** The name of a value in the help says what to offer for it. */
-const BY_NAME: Readonly<Record<string, CompletionKind>> = { PATH: "path", FILE: "path", SANDBOX: "sandbox", SNAPSHOT: "snapshot" };
-
 function valuesOf(option: OptionDeclaration, positionals: readonly string[]): Offer {
   if (option.type === "flag") return NOTHING;
-  return fitting(option.completes ?? BY_NAME[option.value], positionals);
+  return fitting(option.completes, positionals);
 }
 
 function fitting(completes: CompletionKind | readonly string[] | undefined, before: readonly string[]): Offer {

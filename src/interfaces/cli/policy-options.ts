@@ -1,5 +1,6 @@
 /** Options and words that the commands about the policy share. */
 import { resolve } from "node:path";
+import { AUTONOMY_LEVELS, ROLES, YOLO_LEVELS } from "../../base/schema/choices.ts";
 import type { InputOf } from "../../base/schema/contracts.ts";
 import type { Verdict } from "../../base/schema/policy.ts";
 import type { OptionDeclarations, OptionValues } from "./command.ts";
@@ -7,27 +8,39 @@ import type { Screen } from "./screen.ts";
 import { usageError } from "./values.ts";
 
 export const AUTONOMY_OPTIONS = {
-  level: { type: "integer", completes: ["1", "2", "3"], value: "N", summary: "Autonomy level of its agents, 1 to 3" },
-  yolo: { type: "integer", completes: ["1", "2", "3", "4"], value: "N", summary: "Auto-approval level instead, 1 to 4" },
+  level: { type: "integer", completes: AUTONOMY_LEVELS.map(String), value: "N", summary: "Autonomy level of its agents, 1 to 3" },
+  yolo: { type: "integer", completes: YOLO_LEVELS.map(String), value: "N", summary: "Auto-approval level instead, 1 to 4" },
   role: {
     type: "text",
-    completes: ["worker", "reviewer", "coordinator"],
+    completes: ROLES,
     value: "ROLE",
     summary: "Role of its agents: worker, reviewer or coordinator",
   },
 } as const satisfies OptionDeclarations;
 
 export const POLICY_OPTIONS = {
-  level: { type: "integer", completes: ["1", "2", "3"], value: "N", summary: "Autonomy level, 1 to 3" },
-  yolo: { type: "integer", completes: ["1", "2", "3", "4"], value: "N", summary: "Auto-approval level, 1 to 4, instead" },
+  level: { type: "integer", completes: AUTONOMY_LEVELS.map(String), value: "N", summary: "Autonomy level, 1 to 3" },
+  yolo: { type: "integer", completes: YOLO_LEVELS.map(String), value: "N", summary: "Auto-approval level, 1 to 4, instead" },
   role: {
     type: "text",
-    completes: ["worker", "reviewer", "coordinator"],
+    completes: ROLES,
     value: "ROLE",
     summary: "worker, reviewer or coordinator; worker if left out",
   },
-  project: { type: "text", short: "p", value: "PATH", summary: "Project whose rules hold; that of the current folder if left out" },
-  sandbox: { type: "text", short: "s", value: "SANDBOX", summary: "As it is enforced in this sandbox, instead of the four above" },
+  project: {
+    type: "text",
+    short: "p",
+    value: "PATH",
+    completes: "path",
+    summary: "Project whose rules hold; that of the current folder if left out",
+  },
+  sandbox: {
+    type: "text",
+    short: "s",
+    value: "SANDBOX",
+    completes: "sandbox",
+    summary: "As it is enforced in this sandbox, instead of the four above",
+  },
 } as const satisfies OptionDeclarations;
 
 type Autonomy = Pick<InputOf<"createSandbox">, "level" | "yolo" | "role">;
@@ -45,13 +58,11 @@ export function asked({ sandbox, project, ...given }: OptionValues<typeof POLICY
 export function autonomy({ level, yolo, role }: OptionValues<typeof AUTONOMY_OPTIONS>): Autonomy {
   if (level !== undefined && yolo !== undefined) throw usageError("--level and --yolo exclude each other.");
   return {
-    ...(level === undefined ? {} : { level: oneOf("--level", LEVELS, level) }),
+    ...(level === undefined ? {} : { level: oneOf("--level", AUTONOMY_LEVELS, level) }),
     ...(yolo === undefined ? {} : { yolo: oneOf("--yolo", YOLO_LEVELS, yolo) }),
     ...(role === undefined ? {} : { role: oneOf("--role", ROLES, role) }),
   };
 }
-
-const [LEVELS, YOLO_LEVELS, ROLES] = [[1, 2, 3] as const, [1, 2, 3, 4] as const, ["worker", "reviewer", "coordinator"] as const];
 
 function oneOf<Value extends number | string>(option: string, values: readonly Value[], given: unknown): Value {
   const found = values.find((value) => value === given);

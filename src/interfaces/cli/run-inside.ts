@@ -22,6 +22,7 @@ export const RUN_OPTIONS = {
     type: "text",
     short: "w",
     value: "PATH",
+    completes: "path",
     summary: "Run in this folder inside, relative to this one if it is in the project, else to the project's; `.` if left out",
   },
   env: {

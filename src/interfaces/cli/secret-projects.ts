@@ -5,7 +5,13 @@ import { clean } from "./text.ts";
 import { usageError } from "./values.ts";
 
 export const PROJECT_OPTIONS = {
-  project: { type: "list", short: "p", value: "PATH", summary: "Sandboxes of this project use it; may be given several times" },
+  project: {
+    type: "list",
+    short: "p",
+    value: "PATH",
+    completes: "path",
+    summary: "Sandboxes of this project use it; may be given several times",
+  },
   "all-projects": { type: "flag", summary: "Sandboxes of every project use it" },
 } as const satisfies OptionDeclarations;
 

@@ -1,9 +1,9 @@
 /** What `viv try` asks the server for, from options and from a file. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { KEEPS, PICKS, RANKING_RULES } from "../../base/schema/choices.ts";
 import type { InputOf } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Rule } from "../../base/schema/experiment.ts";
 import { wholeNumber } from "../../base/schema/numbers.ts";
 import type { Invocation, OptionDeclarations } from "./command.ts";
 import { definedOnly } from "./defined-only.ts";
@@ -12,10 +12,6 @@ import { usageError } from "./values.ts";
 
 type Input = InputOf<"startExperiment">;
 type Attempts = Input["attempts"];
-
-const RULES = ["checks", "tests", "protected", "measure", "diff", "time", "cpu", "memory"] as const satisfies readonly Rule[];
-const PICKS = ["auto", "ask", "none"] as const;
-const KEEPS = ["all", "winner", "none"] as const;
 
 export const TRY_OPTIONS = {
   check: { type: "list", short: "c", value: "COMMAND", summary: "Judges an attempt by its exit code; several must all pass" },
@@ -28,7 +24,13 @@ export const TRY_OPTIONS = {
     summary: "Who chooses the winner: auto (the rules), ask (you), none; auto where there are checks, else none",
   },
   promote: { type: "flag", summary: "Bring the winner into the project at once" },
-  file: { type: "text", short: "f", value: "FILE", summary: "Read JSON with the keys of the API from a file, - for stdin; options win" },
+  file: {
+    type: "text",
+    short: "f",
+    value: "FILE",
+    completes: "path",
+    summary: "Read JSON with the keys of the API from a file, - for stdin; options win",
+  },
   detach: { type: "flag", short: "d", summary: "Print the id and leave it running" },
   "max-parallel": { type: "integer", value: "N", summary: "Attempts at once; by the machine if left out" },
   timeout: { type: "duration", value: "TIME", summary: "Time for one attempt's command, such as 90s; 10m if left out" },
@@ -41,12 +43,12 @@ export const TRY_OPTIONS = {
   },
   rank: {
     type: "text",
-    completes: RULES,
+    completes: RANKING_RULES,
     value: "RULES",
-    summary: `What is better, in this order, with commas: ${RULES.join(", ")}; checks,tests,protected,measure,diff,time if left out`,
+    summary: `What is better, in this order, with commas: ${RANKING_RULES.join(", ")}; checks,tests,protected,measure,diff,time if left out`,
   },
   repeat: { type: "integer", value: "N", summary: "Run each check N times, to find flaky ones" },
-  include: { type: "list", value: "PATH", summary: "Count this path as part of the change although git ignores it" },
+  include: { type: "list", value: "PATH", completes: "path", summary: "Count this path as part of the change although git ignores it" },
   protect: {
     type: "list",
     value: "PATTERN",
@@ -57,11 +59,12 @@ export const TRY_OPTIONS = {
   maximise: { type: "flag", summary: "More of --measure is better" },
   minimise: { type: "flag", summary: "Less of --measure is better, which is the default" },
   priority: { type: "text", value: "N", summary: "From -100 to 100; larger goes first where attempts wait" },
-  project: { type: "text", short: "p", value: "PATH", summary: "A folder in the project; the current one if left out" },
+  project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "A folder in the project; the current one if left out" },
   cwd: {
     type: "text",
     short: "w",
     value: "PATH",
+    completes: "path",
     summary: "Run attempts, and the lines given with them, in this folder; this one if it is in the project, else the project's",
   },
   cpus: { type: "number", value: "N", summary: "CPU cores of each attempt" },
@@ -107,7 +110,7 @@ function namedAttempt(text: string): Attempts[number] {
 
 function checkInput(options: Options): Partial<Input> {
   const pick = oneOf("--pick", PICKS, options.pick);
-  const rank = options.rank?.split(",").map((rule) => oneOf("--rank", RULES, rule.trim()));
+  const rank = options.rank?.split(",").map((rule) => oneOf("--rank", RANKING_RULES, rule.trim()));
   return {
     ...(options.check.length === 0 ? {} : { checks: [...options.check] }),
     ...(options.setup === undefined ? {} : { setup: options.setup }),

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { NETWORK_MODES } from "../../../base/schema/choices.ts";
 import type { Client } from "../../client/client.ts";
 import { definedOnly } from "../defined-only.ts";
 import { command, type OptionDeclarations, type OptionValues } from "../command.ts";
@@ -15,7 +16,7 @@ import { parsePairs, usageError } from "../values.ts";
 const SMALLEST_BYTES = 1024 ** 2;
 
 export const CREATE_OPTIONS = {
-  project: { type: "text", short: "p", value: "PATH", summary: "A folder in the project; the current one if left out" },
+  project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "A folder in the project; the current one if left out" },
   name: { type: "text", short: "n", value: "NAME", summary: "Name: lower-case letters, digits and hyphens; one is made up if left out" },
   cpus: { type: "number", value: "N", summary: "CPU cores, fractions allowed" },
   memory: { type: "size", value: "SIZE", summary: "Memory, such as 512m or 4g" },
@@ -25,7 +26,7 @@ export const CREATE_OPTIONS = {
   user: { type: "text", short: "u", value: "USER", summary: "User inside that commands run as; you if left out" },
   network: {
     type: "text",
-    completes: ["off", "allow-list", "public"],
+    completes: NETWORK_MODES,
     value: "MODE",
     summary: "What it reaches: off, allow-list or public; as configured if left out",
   },

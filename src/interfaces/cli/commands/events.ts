@@ -27,7 +27,7 @@ export default command({
   options: {
     follow: { type: "flag", short: "f", summary: "Go on until ctrl-C" },
     after: { type: "integer", value: "N", summary: "Only those after this sequence number" },
-    sandbox: { type: "text", value: "SANDBOX", summary: "Only those about this sandbox" },
+    sandbox: { type: "text", value: "SANDBOX", completes: "sandbox", summary: "Only those about this sandbox" },
   },
   positionals: [],
   async run({ options, json, screen, client }) {

@@ -12,7 +12,13 @@ export default command({
     ["viv fork try --snapshot before-upgrade --name other", "from a snapshot, with a name"],
   ],
   options: {
-    snapshot: { type: "text", short: "s", value: "SNAPSHOT", summary: "Start from this snapshot instead of the live state" },
+    snapshot: {
+      type: "text",
+      short: "s",
+      value: "SNAPSHOT",
+      completes: "snapshot",
+      summary: "Start from this snapshot instead of the live state",
+    },
     count: { type: "integer", short: "c", value: "N", summary: "How many; 1 if left out" },
     name: { type: "list", short: "n", value: "NAME", summary: "Name of a fork; may be given once for each" },
     ...AUTONOMY_OPTIONS,

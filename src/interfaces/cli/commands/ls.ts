@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { command } from "../command.ts";
+import { SANDBOX_STATES } from "../../../base/schema/choices.ts";
 import type { Sandbox } from "../../../base/schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
 import { ago, until } from "../text.ts";
@@ -38,12 +39,12 @@ export default command({
   options: {
     state: {
       type: "text",
-      completes: ["running", "paused", "completed", "failed"],
+      completes: SANDBOX_STATES,
       short: "s",
       value: "STATE",
       summary: "Only those in this state, such as running, paused or failed",
     },
-    project: { type: "text", short: "p", value: "PATH", summary: "Only those of this project" },
+    project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "Only those of this project" },
     quiet: { type: "flag", short: "q", summary: "Print names only" },
   },
   positionals: [],

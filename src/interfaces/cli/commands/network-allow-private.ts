@@ -14,7 +14,7 @@ export default command({
     ["viv network allow-private --project ~/src/app 10.0.0.7:443", "for another one"],
   ],
   options: {
-    project: { type: "text", short: "p", value: "PATH", summary: "The project; the one of this folder if left out" },
+    project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "The project; the one of this folder if left out" },
   },
   positionals: [{ name: "HOST:PORT", summary: "A name or an address, and its port" }],
   async run({ options, positionals: [place = ""], json, screen, env, cwd, client }) {

@@ -1,3 +1,4 @@
+import { EFFECTS_MODES, NETWORK_MODES } from "../../../base/schema/choices.ts";
 import type { EffectsMode, NetworkMode, NetworkReport } from "../../../base/schema/network.ts";
 import { command } from "../command.ts";
 import { bytes } from "../text.ts";
@@ -15,11 +16,11 @@ export default command({
     ["viv network try --mode off", "nothing"],
   ],
   options: {
-    mode: { type: "text", completes: ["off", "allow-list", "public"], value: "MODE", summary: "off, allow-list or public" },
+    mode: { type: "text", completes: NETWORK_MODES, value: "MODE", summary: "off, allow-list or public" },
     allow: { type: "list", value: "HOST", summary: "One more host: example.com, *.example.com, example.com:8443, or a public address" },
     effects: {
       type: "text",
-      completes: ["record", "hold"],
+      completes: EFFECTS_MODES,
       value: "MODE",
       summary: "record, or hold: requests that change something wait for a person",
     },

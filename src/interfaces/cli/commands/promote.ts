@@ -27,8 +27,8 @@ const BRANCH_OPTIONS = {
 const options = {
   "dry-run": { type: "flag", short: "n", summary: "Only show what would be written and deleted" },
   to: { type: "text", value: "STAGE", summary: "Go as far as this stage; the first that writes into the folder if left out" },
-  only: { type: "list", value: "PATH", summary: "Only this path and what is below it; may be given several times" },
-  include: { type: "list", value: "PATH", summary: "Promote this path, too, although git ignores it" },
+  only: { type: "list", value: "PATH", completes: "path", summary: "Only this path and what is below it; may be given several times" },
+  include: { type: "list", value: "PATH", completes: "path", summary: "Promote this path, too, although git ignores it" },
   message: { type: "text", short: "m", value: "TEXT", summary: "What the change is for" },
   check: { type: "list", short: "c", value: "COMMAND", summary: "Must pass, instead of the checks of the experiment or the config" },
   setup: { type: "text", value: "COMMAND", summary: "Prepares a fresh clone before its checks, such as `npm ci`" },

@@ -36,7 +36,7 @@ export default command({
     ["viv snapshots try", "the tree; * marks where the sandbox stands"],
     ["viv snapshots --remove before-upgrade try", "remove one"],
   ],
-  options: { remove: { type: "text", value: "SNAPSHOT", summary: "Remove this snapshot" } },
+  options: { remove: { type: "text", value: "SNAPSHOT", completes: "snapshot", summary: "Remove this snapshot" } },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
   async run({ options, positionals: [sandbox = ""], json, screen, client }) {
     const server = await client();

@@ -13,7 +13,15 @@ export default command({
     ["viv undo", "the last promotion of this project"],
     ["viv undo prm4d5e6f", "a certain one; the beginning of its id is enough"],
   ],
-  options: { project: { type: "text", short: "p", value: "PATH", summary: "A folder in the project; the current one if left out" } },
+  options: {
+    project: {
+      type: "text",
+      short: "p",
+      value: "PATH",
+      completes: "path",
+      summary: "A folder in the project; the current one if left out",
+    },
+  },
   positionals: [{ name: "PROMOTION", summary: "Its id; the last one of the project if left out", optional: true, completes: "undoable" }],
   async run({ options, positionals: [text], json, screen, env, cwd, client }) {
     const server = await client();

@@ -13,7 +13,7 @@ export default command({
     ["viv usage --day 2030-01-31 --json", "of one day, for programs"],
   ],
   options: {
-    project: { type: "text", short: "p", value: "PATH", summary: "Only of this project" },
+    project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "Only of this project" },
     day: { type: "text", value: "DAY", summary: "Only this day (UTC)" },
   },
   positionals: [{ name: "SANDBOX", summary: "Id or name", optional: true, completes: "sandbox" }],

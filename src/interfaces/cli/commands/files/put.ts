@@ -27,7 +27,7 @@ export default command({
   ],
   options: {
     ...FILE_OPTIONS,
-    from: { type: "text", short: "f", value: "FILE", summary: "Read this file instead of stdin" },
+    from: { type: "text", short: "f", value: "FILE", completes: "path", summary: "Read this file instead of stdin" },
     mode: { type: "text", short: "m", value: "MODE", summary: "Permission bits, octal, such as 755" },
     parents: { type: "flag", short: "p", summary: "Make missing folders" },
   },

@@ -12,7 +12,7 @@ export default command({
     ["viv policy forget apv4k2m", "ask about it again"],
   ],
   options: {
-    project: { type: "text", short: "p", value: "PATH", summary: "Only those of this project" },
+    project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "Only those of this project" },
   },
   positionals: [],
   async run({ options, json, screen, cwd, client }) {

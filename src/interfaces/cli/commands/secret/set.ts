@@ -16,7 +16,7 @@ export default command({
   options: {
     host: { type: "list", value: "HOST", summary: "Where it may go: example.com, example.com:8443, or *.example.com for all below it" },
     method: { type: "list", value: "METHOD", summary: "Only with this method" },
-    path: { type: "text", completes: [], value: "PATH", summary: "Only below this path" },
+    path: { type: "text", value: "PATH", summary: "Only below this path" },
     header: { type: "text", value: "HEADER", summary: "Header that carries it, with {} in its place" },
     ...PROJECT_OPTIONS,
   },
