@@ -134,7 +134,7 @@ describe("questions at a terminal", needs("root", "curl"), () => {
       ["approvals", "--watch"],
       ["policy", "set", "box", "--yolo", "4"],
     ]) {
-      expect(viv(server, words)).toMatchObject({ code: 4, err: expect.stringContaining("by a person, on a terminal") });
+      expect(viv(server, words)).toMatchObject({ code: 4, err: expect.stringContaining("Only a person on a terminal") });
       expect(viv(server, words, { env: { VIV_APPROVER_TOKEN: "guessed" } }).code).not.toBe(0);
     }
     expect(await state(approval)).toBe("waiting");
@@ -190,7 +190,10 @@ describe("questions at a terminal", needs("root", "curl"), () => {
     expect(viv(server, ["approve", first], person)).toMatchObject({ code: 3, err: expect.stringContaining("does not go on") });
     expect(viv(server, ["promote", wait(), "--discard"])).toMatchObject({ code: 0, out: expect.stringContaining("It was taken back") });
     const last = wait();
-    expect(viv(server, ["approve", last]), "without a terminal").toMatchObject({ code: 4, err: expect.stringContaining("by a person") });
+    expect(viv(server, ["approve", last]), "without a terminal").toMatchObject({
+      code: 4,
+      err: expect.stringContaining("Only a person on a terminal"),
+    });
     expect(viv(server, ["approve", last], person)).toMatchObject({ code: 0, out: expect.stringContaining("1 file promoted") });
     expect(promotions()).toEqual([]);
   });

@@ -140,7 +140,7 @@ describe("programs inside", needs("root", "git", "curl", "wget", "python3"), () 
     const allow = (where: string, as: Record<string, string> = env) =>
       viv(server, ["network", "allow-private", where], { cwd: server.project, env: as });
     expect((await run(install)).end?.exitCode).not.toBe(0);
-    expect(allow(`corp.internal:${ownPort}`, {})).toMatchObject({ code: 4, err: expect.stringContaining("by a person, on a terminal") });
+    expect(allow(`corp.internal:${ownPort}`, {})).toMatchObject({ code: 4, err: expect.stringContaining("Only a person on a terminal") });
     for (const metadata of ["169.254.169.254:80", "metadata.google.internal:80"])
       expect(allow(metadata)).toMatchObject({ code: 2, err: expect.stringContaining("no sandbox reaches") });
     expect(allow(`corp.internal:${ownPort}`)).toMatchObject({ code: 0, out: expect.stringContaining(`reach corp.internal:${ownPort}`) });

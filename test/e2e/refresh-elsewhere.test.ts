@@ -32,11 +32,11 @@ describe("CLONE-6 viv refresh", needs("root"), () => {
 
   test("says what came, what is left to settle and how to go back, and ends with 1 if there is something left", async () => {
     const box = await server.create({ name: "try" });
-    expect(viv(server, ["refresh", "try"])).toMatchObject({ code: 0, out: "Nothing has moved: try stands on today's reality.\n" });
+    expect(viv(server, ["refresh", "try"])).toMatchObject({ code: 0, out: "The project has not changed: try is up to date.\n" });
     await bothMove(server, box.id);
     const { code, out } = viv(server, ["refresh", "try"]);
     expect(code).toBe(1);
-    expect(out).toMatch(/^M {2}b\.txt\nM {2}c\.txt\nD {2}folder\/d\.txt\nA {2}link\ntry stands on today's reality: 4 paths brought in\.\n/);
+    expect(out).toMatch(/^M {2}b\.txt\nM {2}c\.txt\nD {2}folder\/d\.txt\nA {2}link\ntry is up to date: 4 paths brought in\.\n/);
     expect(out).toMatch(
       /`viv rollback try snp\w+` brings it back\.\n1 conflict left to settle inside:\n {2}b\.txt \(content\): Both changed/,
     );

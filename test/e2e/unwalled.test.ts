@@ -80,7 +80,7 @@ describe("where no walls can be had", needs("root", "user-namespaces", "open-che
     const limited = viv("create", "--unwalled", "--memory", "1g");
     expect([limited.code, limited.stderr]).toEqual([2, expect.stringContaining("can't be held")]);
     const doctor = viv("doctor");
-    expect([doctor.code, doctor.stdout]).toEqual([1, expect.stringContaining("no walls to be had")]);
+    expect([doctor.code, doctor.stdout]).toEqual([1, expect.stringContaining("offers no walls")]);
     expect(viv("rm", "copy").code).toBe(0);
     expect(viv("down").code).toBe(0);
   });

@@ -136,7 +136,7 @@ describe("viv promote", () => {
     lab.onPromote = async () => lab.keep({ ...waiting, state: "applied" });
     expect(await run("promote", waiting.id.slice(0, 9), "--approve")).toMatchObject({
       code: 4,
-      err: expect.stringContaining("by a person"),
+      err: expect.stringContaining("Only a person on a terminal"),
     });
     const approving = server.start(["promote", waiting.id.slice(0, 9), "--approve"], { VIV_APPROVER_TOKEN: "person" });
     expect(await result(approving)).toMatchObject({ code: 0 });
@@ -177,7 +177,7 @@ describe("viv promotions and viv undo", () => {
   });
 
   test("promotions shows where each change stands, and says when there is none", async () => {
-    expect(await run("promotions")).toMatchObject({ code: 0, out: "", err: expect.stringContaining("Nothing was promoted") });
+    expect(await run("promotions")).toMatchObject({ code: 0, out: "", err: expect.stringContaining("There are no promotions") });
     lab.keep(promotionOf({ stages: [stage("dev", "passed")], plan: plan({ files: 3 }) }));
     lab.keep(promotionOf({ project: "/other", state: "failed", reason: "A check failed.", pending: true }));
     const { out } = await run("promotions");

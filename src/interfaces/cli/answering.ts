@@ -79,7 +79,7 @@ async function goneMeanwhile(client: Client, approval: string, over: AbortContro
     try {
       if ((await client.call("inspectApproval", { approval })).state !== "waiting") over.abort();
     } catch {
-      // Whatever keeps it from being looked at, the answer meets it too, and tells.
+      // A fault that hides the question also meets the answer, and is reported there.
     }
     await delay(LOOK_AGAIN_MS, undefined, { signal: over.signal }).catch(() => undefined);
   }
@@ -131,7 +131,7 @@ export async function send(
   say: Say,
 ): Promise<void> {
   try {
-    // A promotion goes on with it, and its checks run in the environment of who says so.
+    // A yes continues a promotion, and its checks run in the environment of the person who answered.
     const own = kind === "promotion" ? { env: definedOnly(env) } : {};
     const { reason } = await client.call("answerApproval", { approval: id, answer, approver, ...own });
     if (kind === "promotion" && answer !== "deny") say(clean(reason));

@@ -8,13 +8,13 @@ export function approverToken(env: Readonly<Record<string, string | undefined>>)
   const given = env["VIV_APPROVER_TOKEN"];
   if (given !== undefined && given !== "") return given;
   if (!process.stdin.isTTY || !process.stdout.isTTY)
-    throw new VivError("unauthorized", "Approvals are given by a person, on a terminal.", {
+    throw new VivError("unauthorized", "Only a person on a terminal may do this.", {
       remedy: "Run it on a terminal, or give an approver's token in VIV_APPROVER_TOKEN.",
     });
   return readFileSync(join(findPaths(env).home, "approver-token"), "utf8").trim();
 }
 
-/** Undefined where this one may not answer. */
+/** Undefined if the caller may not answer. */
 export function approverIfAny(env: Readonly<Record<string, string | undefined>>): string | undefined {
   try {
     return approverToken(env);

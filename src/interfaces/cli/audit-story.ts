@@ -1,4 +1,4 @@
-/** The audit trail as a story: when, who, what, and by whose leave. */
+/** The audit trail as lines for people: when, who, what, and who or which rule allowed it. */
 import type { AuditRecord } from "../../base/schema/audit.ts";
 import type { Colour, Screen } from "./screen.ts";
 import { clean, cut, plural, width } from "./text.ts";
@@ -29,7 +29,7 @@ export class AuditStory {
     this.#names = new Map(sandboxes.map(({ id, name }) => [id, name]));
   }
 
-  /** Sandboxes that are gone are known by what is told of them. */
+  /** Learns the names of removed sandboxes from the records about them. */
   learn(records: readonly AuditRecord[]): void {
     for (const { sandbox, actor, action, target } of records) {
       if (sandbox === null || this.#names.has(sandbox)) continue;

@@ -58,7 +58,7 @@ export interface PositionalDeclaration {
   readonly optional?: boolean;
   /** Takes all that is left, options among it too when it is a command line. */
   readonly rest?: "values" | "command-line";
-  /** Said where it is left out: what was perhaps meant. */
+  /** A hint for the error when it is missing. */
   readonly without?: string;
   /** What completion offers. */
   readonly completes?: CompletionKind | readonly string[];

@@ -1,4 +1,4 @@
-/** Completion scripts. What fits where, viv itself says when it is asked: `viv completion words -- WORD...`. */
+/** Completion scripts. They ask viv which words fit: `viv completion words -- WORD...`. */
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];

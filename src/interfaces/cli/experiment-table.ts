@@ -1,4 +1,4 @@
-/** What came of an experiment, for people. */
+/** The result of an experiment as a table for people. */
 import type { Attempt, Experiment, Verdict } from "../../base/schema/experiment.ts";
 import { lastOutputLine, printOutput } from "./output-lines.ts";
 import { diffText, fineDuration, judgement, looksGood, verdictText } from "./progress.ts";
@@ -98,7 +98,7 @@ function notesOf(attempt: Attempt): string[] {
   return [...new Set(notes)];
 }
 
-/** What said no first, and its last words. */
+/** The first check that failed, and the end of its output. */
 function failureNotes(verdict: Verdict | null): string[] {
   const { setup = null, checks = [] } = verdict ?? {};
   const failed = setup ?? checks.find(({ passed }) => !passed);

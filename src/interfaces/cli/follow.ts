@@ -1,4 +1,4 @@
-/** Follows something on the server: looks at it again whenever an event says that it moved, also over a restart. */
+/** Follows an experiment or the like on the server: reads it again whenever an event says that it changed, also over a restart. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
 import { isListening } from "../client/listening.ts";
@@ -152,7 +152,7 @@ class Changes {
           if (this.#followed.concerns(event)) this.#notify(this.#followed.isStep?.(event) === true);
         }
       } catch {
-        // Whatever broke the stream, the next look meets it too, and tells.
+        // The fault that broke the stream also meets the next look, and is reported there.
       }
       if (signal.aborted) return;
       this.#notify(false);

@@ -1,11 +1,12 @@
-/** What hands know from other tools, Docker most of all, and how it is said here. */
+/** Commands and options that people know from other tools, mostly Docker, and what to use here instead. */
 
 const NO_IMAGES = "There are no images: every sandbox is a clone of this machine. `viv create` makes one.";
 const NO_VOLUMES =
   "Nothing is mounted: the clone has this machine's files at their own paths, and what changes stays inside. `viv cp` and `viv promote` bring it out.";
 const NO_PUBLISHING = "A port inside is opened while it is needed: `viv port SANDBOX 80 8080`.";
 const BACKGROUND = "Make the sandbox, then leave the command running: `viv create --name try`, `viv exec -d try -- COMMAND`.";
-const NO_PRIVILEGES = "Walls have no such door. Within them `viv exec --user root SANDBOX -- COMMAND` runs as the clone's root.";
+const NO_PRIVILEGES =
+  "A sandbox can't get rights on the real machine. Inside, `viv exec --user root SANDBOX -- COMMAND` runs as the clone's root.";
 const NETWORK_MODES = "`viv create --network off` makes a clone without network, `viv network SANDBOX` says what one reaches.";
 
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -97,7 +98,7 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** How a command of another tool is said here. */
+/** What to use instead of a command of another tool. */
 export function adviceFor(command: string): string | undefined {
   return Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Questions of the sandboxes that a terminal works in. A line says that there is one; ctrl-] shows it as the server tells it, on a screen
+ * Questions of the sandboxes that a terminal works in. A line says that there is one; ctrl-] shows it with the server's text, on a screen
  * that nothing else writes to, and there it is answered. Until then all keys are the command's: typing is never an answer.
  */
 import { VivError } from "../../base/schema/errors.ts";

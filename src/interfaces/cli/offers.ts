@@ -1,4 +1,4 @@
-/** What could come next on a command line, told by the declarations. Names that a server knows are left to the caller. */
+/** Words that could come next on a command line, by the declarations. The caller adds names that a server knows. */
 import {
   COMMON_OPTIONS,
   type CommandDeclaration,

@@ -39,7 +39,7 @@ export async function runSession(stream: CommandStream, options: SessionOptions)
     if (options.terminal) undo.push(useTerminal(stream));
     if (options.stdin) undo.push(pumpInput(stream, options.filter, options.detachable ? () => left.resolve("detached") : undefined));
     const ended = pumpOutput(stream, options).then(() => stream.end);
-    // Output that breaks off after its reader left is no news.
+    // After the reader has left, an error of the output needs no report.
     left.promise.then(() => ended.catch(() => undefined)).catch(() => undefined);
     return await Promise.race([left.promise, ended]);
   } finally {
@@ -60,7 +60,7 @@ function noticeClosedPipes(onClosed: () => void): Undo {
   };
 }
 
-/** The first ctrl-C is the command's; a second one means it. */
+/** The first ctrl-C goes to the command; a second one kills it. */
 function forwardSignals(stream: CommandStream): Undo {
   let interrupts = 0;
   const forward = (name: NodeJS.Signals): void => {
@@ -110,7 +110,7 @@ function pumpInput(stream: CommandStream, filter: SessionOptions["filter"], onDe
     stdin.pause();
     stream.write(passed.data).then(
       () => stdin.resume(),
-      // The command has ended or the connection has: the code that waits for its end is told.
+      // The command or the connection has ended; the code that waits for that reports it.
       () => undefined,
     );
   };

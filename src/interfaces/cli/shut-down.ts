@@ -7,7 +7,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
 export interface StoppedServer {
-  /** Null where it could not be told any more, as with a damaged database. */
+  /** Null if the server could not report it, as with a damaged database. */
   readonly pid: number | null;
   /** Whether sandboxes outlive it. */
   readonly leaves: boolean;

@@ -111,7 +111,7 @@ export function serverEnvironment(paths: Paths, env: Environment): NodeJS.Proces
   const compiled = getCompileCacheDir();
   return {
     ...Object.fromEntries(passed),
-    // The folder that this process was told to use has one of each version of Node in it.
+    // The folder that this process uses has one subfolder for each version of Node.
     ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) }),
     // Half of the threads look up names: those of a few sandboxes that wait for nothing must not be all of them.
     UV_THREADPOOL_SIZE: "32",
@@ -144,7 +144,7 @@ function isStale(lock: string): boolean {
   }
 }
 
-/** Of all who see a stale lock, one gets to rename it; the others find it gone. */
+/** If several processes see a stale lock, one renames it; the others find it gone. */
 function discard(lock: string): void {
   const aside = `${lock}.${process.pid}`;
   try {

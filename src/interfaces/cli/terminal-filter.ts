@@ -1,5 +1,5 @@
 /**
- * Takes the teeth out of recorded output before it reaches a terminal: colours, tabs and line ends pass; everything
+ * Makes recorded output harmless before it reaches a terminal: colours, tabs and line ends pass; everything
  * that moves the cursor, sets titles, reads the screen or fills the clipboard is dropped.
  */
 import { Transform, type Writable } from "node:stream";

@@ -55,7 +55,7 @@ export const TRY_OPTIONS = {
     summary: "Files the checks depend on, judged with the original ones; tests and their configuration if left out",
   },
   "ignore-exit": { type: "flag", summary: "Let an attempt win whose command failed" },
-  measure: { type: "text", value: "COMMAND", summary: "Prints a number that tells how good an attempt is, as its last line" },
+  measure: { type: "text", value: "COMMAND", summary: "Prints a number as its last line that says how good an attempt is" },
   maximise: { type: "flag", summary: "More of --measure is better" },
   minimise: { type: "flag", summary: "Less of --measure is better, which is the default" },
   priority: { type: "text", value: "N", summary: "From -100 to 100; larger goes first where attempts wait" },
@@ -69,7 +69,7 @@ export const TRY_OPTIONS = {
   },
   cpus: { type: "number", value: "N", summary: "CPU cores of each attempt" },
   memory: { type: "size", value: "SIZE", summary: "Memory of each attempt, such as 512m or 4g" },
-  unwalled: { type: "flag", summary: "Where no walls can be had: work on copies of the folder WITHOUT isolation" },
+  unwalled: { type: "flag", summary: "On a system without walls: work on copies of the folder WITHOUT isolation" },
 } as const satisfies OptionDeclarations;
 
 type Options = Invocation<typeof TRY_OPTIONS>["options"];

@@ -34,7 +34,7 @@ async function answer(
   const { state } = await promotions.question(id);
   if (state !== "waiting") throw new VivError("illegal_transition", `${id} is ${state} already.`, { remedy: "Look at `viv promotions`." });
   if (given === "always")
-    throw new VivError("invalid_input", "A promotion is approved as it is, and no other with it.", { remedy: "Answer it once." });
+    throw new VivError("invalid_input", "`always` is not for promotions: an approval is for one promotion.", { remedy: "Answer it once." });
   if (given === "deny") {
     await promotions.discard(id, "A person denied it");
     return { ...(await promotions.question(id)), state: "denied", answeredBy: "approver", scope: null };

@@ -113,7 +113,7 @@ export class Experiments {
     const { clones, parts } = this.#all;
     if (row.origin === null || (await parts.store.snapshots.get(row.origin.snapshot)) === undefined)
       throw new VivError("not_found", "The frozen reality that its attempts start from is gone.", {
-        remedy: "Start it anew with `viv try`, from today's reality.",
+        remedy: "Start it anew with `viv try`; it then begins from the project as it is now.",
       });
     const again = row.attempts.filter(({ state }) => all || state !== "done");
     if (again.length === 0) throw new VivError("illegal_transition", "Every attempt ended well.", { remedy: "Run all of them again." });

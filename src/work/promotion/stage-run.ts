@@ -178,7 +178,7 @@ export class StageRun {
     const how = checkSettingsOf(stage, context);
     const place = { project: row.project, env: { ...context.env } };
     const verdict = await this.#verification.verifyOn(place, prepared.changes, prepared.contents, how, this.#signal);
-    const failure = verdict.passed ? undefined : "The checks do not pass on today's reality with this change.";
+    const failure = verdict.passed ? undefined : "The checks do not pass on the project as it is now with this change.";
     const checks = [...(verdict.setup === null ? [] : [verdict.setup]), ...verdict.checks];
     return { row: verified, checks, ...(failure === undefined ? {} : { failure }) };
   }

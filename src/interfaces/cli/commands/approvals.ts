@@ -33,9 +33,9 @@ async function show(client: Client, screen: Screen, reference: string, json: boo
 
 export default command({
   name: "approvals",
-  summary: "Show what waits for a person's answer, or answer it as it comes",
+  summary: "Show questions that wait for a person, or answer them as they come",
   details:
-    "Promotions that wait are among them. Answer with the command shown, or with one key each with --watch. A question without an answer by its deadline is denied; the action can be tried again. A promotion waits as long as its sandbox is there.",
+    "The list includes promotions that wait. Answer with the command shown, or with one key each with --watch. A question without an answer by its deadline is denied; the action can be tried again. A promotion waits as long as its sandbox is there.",
   examples: [
     ["viv approvals", "what waits, promotions too"],
     ["viv approvals prm4d5e6f", "one of them in full: of a promotion every file and risk"],

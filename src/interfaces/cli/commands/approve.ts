@@ -10,16 +10,16 @@ import { usageError } from "../values.ts";
 
 export default command({
   name: "approve",
-  summary: "Allow what waits for an answer, once or always",
+  summary: "Answer a question with yes, once or always",
   details:
-    "A promotion goes on with it, and the exit code is that of `viv promote`. Only a person may answer: it needs a terminal, or an approver's token in VIV_APPROVER_TOKEN.",
+    "A promotion that waited goes on, and the exit code is that of `viv promote`. Only a person may answer: the command needs a terminal, or an approver's token in VIV_APPROVER_TOKEN.",
   examples: [
     ["viv approve apv4k2m", "this very action, once"],
     ["viv approve prm4d5e6f", "a promotion that waits, as `viv approvals prm4d5e6f` shows it"],
     ["viv approve apv4k2m --always", "and from now on, by the rule that `viv approvals` shows"],
   ],
   options: {
-    always: { type: "flag", summary: "Add the narrow rule that is shown, so that it is not asked again" },
+    always: { type: "flag", summary: "Add the rule that the question shows, so that the server does not ask again" },
   },
   positionals: [{ name: "APPROVAL", summary: "Id, or its beginning", completes: "question" }],
   async run({ options, positionals: [reference = ""], json, screen, env, client: connect }) {
@@ -27,7 +27,7 @@ export default command({
     const client = await connect();
     const approval = await findQuestion(client, reference);
     if (approval.startsWith("prm")) {
-      if (options.always) throw usageError("A promotion is approved as it is, and no other with it.", "Leave --always out.");
+      if (options.always) throw usageError("--always is not for promotions: an approval is for one promotion.", "Leave --always out.");
       const call = (): Promise<Promotion> =>
         client.call("continuePromotion", { promotion: approval, approve: true, approver, env: definedOnly(env) });
       const promotion = await runPromotion({ client, screen, env }, call, ({ id }) => id === approval);

@@ -7,7 +7,7 @@ export default command({
   name: "attach",
   summary: "Follow a running command, with its terminal and input",
   details:
-    "Output from before is shown first, as far as the log goes back. Ctrl-P ctrl-Q leaves a command with a terminal running, ctrl-C one without; so does a signal. The exit code is the command's.",
+    "Output from before is shown first, as far as the log goes back. Ctrl-P ctrl-Q detaches from a command with a terminal, ctrl-C from one without, a signal from both; the command goes on. The exit code is the command's.",
   examples: [["viv attach try $(viv exec -d try -- npm run dev)", "see a background command live"]],
   options: { "no-stdin": { type: "flag", summary: "Only look; pass no input on" } },
   positionals: [

@@ -52,9 +52,9 @@ function sinceOf(text: string): string {
 
 export default command({
   name: "audit",
-  summary: "Show who decided what, or verify that nothing of it was changed",
+  summary: "Show who decided what, or verify that no record was changed",
   details:
-    "AUTONOMOUS is what an agent did without asking, (whitelisted) by a rule; APPROVED what a person allowed, DENIED what was refused, RECORDED what people and the server did. Every record holds the hash of the one before. `--verify` reads all of them and names the first bad one; the newest, noted elsewhere and given with `--noted`, proves everything before it.",
+    "Labels: AUTONOMOUS, an agent acted without asking, (whitelisted) if a rule allowed it; APPROVED, a person allowed it; DENIED, it was refused; RECORDED, people or the server did it. Every record holds the hash of the one before. `--verify` reads all records and names the first bad one. Note the newest record in another place: `--noted` later proves all records up to it.",
   examples: [
     ["viv audit", `the newest ${SHOWN}, as a story`],
     ["viv audit try", "what concerns one sandbox, by name, or by id once it is gone"],

@@ -11,7 +11,7 @@ const options = {
   describe: { type: "flag", summary: "words: what each is, too, behind a tab" },
 } as const;
 
-/** Names of a server that runs; none is started for that. What can't be asked is not offered. */
+/** Names that a running server knows. No server is started for that, and without one there are no names. */
 async function knownOf({ known }: Offer, env: Invocation["env"]): Promise<string[]> {
   if (known === undefined) return [];
   const client = await connectIfRunning(env);

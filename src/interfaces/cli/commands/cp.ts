@@ -119,7 +119,7 @@ export default command({
   name: "cp",
   summary: "Copy files and folders into or out of a sandbox",
   details:
-    "One side is SANDBOX:PATH; relative paths inside start at the project's folder. What comes out of a sandbox is written below the destination alone: links that lead elsewhere, hard links and special files are left out and listed.",
+    "One side is SANDBOX:PATH; relative paths inside start at the project's folder. Files from a sandbox are written only below the destination: links that lead elsewhere, hard links and special files are left out and listed.",
   examples: [
     ["viv cp try:dist ./dist-from-try", "a folder out of the sandbox"],
     ["viv cp fix.patch try:/tmp/", "a file into it"],

@@ -33,7 +33,7 @@ export const CREATE_OPTIONS = {
   "no-network-variables": { type: "flag", summary: "Give commands no variables that name the proxy; names work without them" },
   ...AUTONOMY_OPTIONS,
   label: { type: "list", short: "l", value: "KEY=VALUE", summary: "Label it; may be given several times" },
-  unwalled: { type: "flag", summary: "Where no walls can be had: work on a copy of the folder WITHOUT isolation" },
+  unwalled: { type: "flag", summary: "On a system without walls: work on a copy of the folder WITHOUT isolation" },
 } as const satisfies OptionDeclarations;
 
 /** What a sandbox is created with: the caller's folder, environment and user. */
@@ -83,7 +83,7 @@ export function warnIfUnwalled(screen: Screen, sandbox: Sandbox): void {
     screen.warn(`UNWALLED: ${sandbox.name} is a copy of the folder without isolation; commands in it reach the real machine.`);
 }
 
-/** What a config asked for and did not get would be missed without a word. */
+/** Warns about keys of the config that did not take effect. */
 export function sayWhatIsMissing(screen: Screen, { untrusted, notes }: Sandbox): void {
   for (const note of notes) screen.say(clean(note));
   if (untrusted.length > 0)
@@ -115,7 +115,7 @@ export default command({
   name: "create",
   summary: "Clone this machine into a new sandbox",
   details:
-    "The project is the nearest folder with a vivarium.json or .git above that folder. The clone starts from the project and the system as they are now; nothing done inside reaches them. A package registry that settings of the machine or the project name and that sandboxes don't reach is told, with the command that opens it.",
+    "The project is the nearest folder with a vivarium.json or .git above that folder. The clone starts from the project and the system as they are now; nothing done inside reaches them. If settings of the machine or the project name a package registry that sandboxes don't reach, the command names it, and says how to open it.",
   examples: [
     ["viv create --name try", "clone the machine with the project of this folder"],
     ["viv create ~/src/app --memory 2g --cpus 1", "another project, with limits"],

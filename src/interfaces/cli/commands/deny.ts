@@ -4,8 +4,8 @@ import { findQuestion, shortId } from "../references.ts";
 
 export default command({
   name: "deny",
-  summary: "Refuse what waits for an answer",
-  details: "Only a person may answer: it needs a terminal, or an approver's token in VIV_APPROVER_TOKEN.",
+  summary: "Answer a question with no",
+  details: "Only a person may answer: the command needs a terminal, or an approver's token in VIV_APPROVER_TOKEN.",
   examples: [
     ["viv deny apv4k2m", "it is not done"],
     ["viv deny prm4d5e6f", "a promotion that waits does not go on"],

@@ -137,7 +137,7 @@ export default command({
   name: "diff",
   summary: "Show what a sandbox changed",
   details:
-    "Compares with the base the sandbox was cloned from: A added, M changed, D deleted, R renamed. What a promotion would leave out, such as ignored folders, is listed apart, and not at all with --promotable. A patch is exact, bytes for bytes, and holds files and links; empty folders, sockets, pipes and devices are not in it. With --json a patch is base64.",
+    "Compares with the base the sandbox was cloned from: A added, M changed, D deleted, R renamed. Paths that a promotion would leave out, such as ignored folders, are listed apart; --promotable omits them. A patch holds files and links with their exact bytes; it has no empty folders, sockets, pipes and devices. With --json a patch is base64.",
   examples: [
     ["viv diff try", "changed paths"],
     ["viv diff --stat try", "with lines added and removed"],

@@ -15,10 +15,10 @@ const MARKS = { good: ["✓", "green"], reduced: ["!", "yellow"], missing: ["✗
 const WALLS = {
   root: "Sandboxes here are clones of the whole machine, with all its users.",
   user: "Sandboxes here are clones of the whole machine with one user: you.",
-  none: "There are no walls to be had here: only `--unwalled` copies of a folder.",
+  none: "This machine offers no walls: only `--unwalled` copies of a folder are possible.",
 } as const;
 
-/** What the server says; where there is none to be had, why, and what this process can see of the machine. */
+/** The server's report; if no server can start, the reason, and what this process itself finds on the machine. */
 async function look(client: () => Promise<Client>, env: Readonly<Record<string, string | undefined>>): Promise<Doctor> {
   try {
     return await (await client()).call("doctor", {});
@@ -47,9 +47,9 @@ async function repair(screen: Screen, env: Environment): Promise<void> {
 
 export default command({
   name: "doctor",
-  summary: "Say what this machine can do, and what would make it better",
+  summary: "Say what this machine can do, and what to change for more",
   details:
-    "The exit code is 1 if no walls can be had, or if the server can't start. `--repair` starts the server anew; if its database is damaged, the newest backup takes its place and the damaged files are kept beside it. Backups are made once a day and before a new version changes the database.",
+    "The exit code is 1 if the machine offers no walls, or if the server can't start. `--repair` starts the server anew; if its database is damaged, the newest backup takes its place and the damaged files are kept beside it. Backups are made once a day and before a new version changes the database.",
   examples: [
     ["viv doctor", "all findings, with what to do"],
     ["viv doctor --repair", "bring a damaged database back from its newest backup"],

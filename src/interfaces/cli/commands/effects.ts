@@ -3,7 +3,7 @@ import { ago, clean } from "../text.ts";
 
 export default command({
   name: "effects",
-  summary: "Requests of sandboxes that can have changed something outside",
+  summary: "Show requests of sandboxes that may have changed something outside",
   details: "Plain HTTP alone: what goes through TLS is not looked into. `viv network SANDBOX --effects hold` makes them wait for a person.",
   examples: [
     ["viv effects", "the latest ones"],
@@ -18,7 +18,7 @@ export default command({
       ...(limit === undefined ? {} : { limit }),
     });
     if (json) return screen.json(answer);
-    if (answer.effects.length === 0) return screen.print("No request changed anything outside.");
+    if (answer.effects.length === 0) return screen.print("No request that can change something outside was sent.");
     screen.table(answer.effects, [
       { title: "AT", value: ({ at }) => ago(at) },
       { title: "SANDBOX", value: (effect) => effect.sandbox.slice(0, 10) },

@@ -8,7 +8,7 @@ export default command({
   name: "limits",
   summary: "Change how much CPU and memory a running sandbox may use",
   details:
-    "The new limits hold at once, within the ceilings of the user config; what a sandbox asks for beyond them is a question for a person. Disk space is fixed when a sandbox is created.",
+    "The new limits apply at once, within the ceilings of the user config. If a sandbox asks for more than its limits, the server asks a person. Disk space is fixed when a sandbox is created.",
   examples: [
     ["viv limits try", "show them"],
     ["viv limits try --cpus 4 --memory 8g", "give it more while it runs"],

@@ -8,7 +8,7 @@ export default command({
   name: "network allow-private",
   summary: "Open a host with a private address for a project's sandboxes",
   details:
-    "For a company's package registry, say. It counts at once, for sandboxes that run and for new ones, on this port alone; metadata services stay closed. A person does it, on a terminal. `viv policy rules` lists it, and `viv policy forget` takes it back.",
+    "For example for a company's package registry. The rule applies at once, to running and new sandboxes, on this port only; metadata services stay closed. Only a person may do it, on a terminal. `viv policy rules` lists the rule, and `viv policy forget` removes it.",
   examples: [
     ["viv network allow-private npm.corp.internal:4873", "for the project of this folder"],
     ["viv network allow-private --project ~/src/app 10.0.0.7:443", "for another one"],

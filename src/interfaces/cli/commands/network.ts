@@ -6,7 +6,7 @@ import { parsePort } from "../values.ts";
 
 export default command({
   name: "network",
-  summary: "What a sandbox reaches, and change it while it runs",
+  summary: "Show what a sandbox reaches, or change it while it runs",
   details:
     "Connections that are no longer allowed are closed at once. Commands that run already keep the variables they were started with.",
   examples: [

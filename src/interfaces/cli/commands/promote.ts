@@ -35,7 +35,7 @@ const options = {
   hash: { type: "text", value: "HASH", summary: "Refuse if the plan is not the one that --dry-run showed with this hash" },
   "allow-risky": { type: "flag", summary: "Accept everything risky that the plan lists" },
   approve: { type: "flag", summary: "Approve what a promotion waits for, as `viv approve` does" },
-  discard: { type: "flag", summary: "Take back a promotion that waits; nothing of it is applied" },
+  discard: { type: "flag", summary: "Withdraw a promotion that waits; nothing of it is applied" },
   branch: {
     type: "flag",
     short: "b",
@@ -169,7 +169,7 @@ async function run(invocation: Invocation<typeof options>): Promise<number> {
   return promotionExit(promotion);
 }
 
-/** A connection that broke in the middle leaves the question what became of it. */
+/** After a broken connection the caller does not know whether the promotion was applied. */
 function explained(error: unknown): unknown {
   if (!(error instanceof VivError) || error.code !== "server_unreachable") return error;
   return new VivError("server_unreachable", error.message, {
@@ -182,7 +182,7 @@ export default command({
   name: "promote",
   summary: "Bring what a sandbox changed into the real project",
   details:
-    "Takes a sandbox, or an experiment for its winner. The change is merged with the project as it is now; if both changed the same lines, nothing is written. The checks run before, files are exchanged all together or not at all, and `viv undo` takes them back. Files that run by themselves, secrets and the like are risky: they are listed, and need --allow-risky or an approval. What git ignores stays behind, but for --include. With the id of a promotion it goes on from an approval or to a later stage. The exit code is 0 when it is applied, 1 when a check failed, 3 on conflicts, 4 when it waits for an approval.",
+    "Takes a sandbox, or an experiment for its winner. The server merges the change with the project as it is now; if both changed the same lines, it writes nothing. It runs the checks first, then replaces all files together or none, and `viv undo` restores them. Files that other programs run, secrets and the like are risky: the plan lists them, and they need --allow-risky or an approval. What git ignores stays behind, but for --include. With the id of a promotion it goes on from an approval or to a later stage. The exit code is 0 when it is applied, 1 when a check failed, 3 on conflicts, 4 when it waits for an approval.",
   examples: [
     ["viv promote --dry-run try", "see what would be written"],
     ["viv promote try", "write it into the project"],

@@ -40,7 +40,7 @@ export default command({
       for (const { id } of promotions) screen.print(id);
       return;
     }
-    if (promotions.length === 0) return screen.say("Nothing was promoted. `viv promote SANDBOX` brings a change into the project.");
+    if (promotions.length === 0) return screen.say("There are no promotions. `viv promote SANDBOX` brings a change into the project.");
     const several = new Set(promotions.map((each) => each.project)).size > 1;
     screen.table(promotions, [
       { title: "ID", value: ({ id }) => shortId(id) },

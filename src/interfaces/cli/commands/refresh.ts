@@ -7,10 +7,10 @@ const LETTERS = { added: "A", changed: "M", deleted: "D" } as const;
 
 function show(screen: Screen, report: RefreshReport): void {
   const name = clean(report.name);
-  if (report.snapshot === null) return screen.print(`Nothing has moved: ${name} stands on today's reality.`);
+  if (report.snapshot === null) return screen.print(`The project has not changed: ${name} is up to date.`);
   for (const { path, status } of report.changes) screen.print(`${LETTERS[status]}  ${clean(path)}`);
   if (report.files > report.changes.length) screen.print(`   and ${report.files - report.changes.length} more`);
-  screen.print(`${name} stands on today's reality: ${plural(report.files, "path")} brought in.`);
+  screen.print(`${name} is up to date: ${plural(report.files, "path")} brought in.`);
   screen.print(`The state before is snapshot ${report.snapshot}; \`viv rollback ${name} ${report.snapshot}\` brings it back.`);
   if (report.conflicts.length === 0) return;
   screen.print(screen.paint("yellow", `${plural(report.conflicts.length, "conflict")} left to settle inside:`));
@@ -22,9 +22,9 @@ function show(screen: Screen, report: RefreshReport): void {
 
 export default command({
   name: "refresh",
-  summary: "Bring today's reality into a sandbox",
+  summary: "Bring the project as it is now into a sandbox",
   details:
-    "What moved in reality since the clone is merged with what the sandbox changed; processes go on. Where both changed the same lines, the file has conflict markers; where that can't be, the sandbox's version stays and reality's lies beside it as NAME.reality. A snapshot is taken before. Afterwards `viv diff` and `viv promote` speak of the sandbox's own changes alone. What git keeps in .git is not touched. The exit code is 1 if there are conflicts.",
+    "The server merges what changed in the real project since the clone with the sandbox's changes; processes go on. If both changed the same lines, the file gets conflict markers; if it can't have any, the sandbox's version stays, and the real one lies beside it as NAME.reality. The server takes a snapshot before. Afterwards `viv diff` and `viv promote` show only the sandbox's own changes. The refresh does not touch .git. The exit code is 1 if there are conflicts.",
   examples: [["viv refresh try", "go on from today's state of the project"]],
   options: {},
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],

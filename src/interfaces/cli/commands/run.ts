@@ -12,7 +12,7 @@ function withoutImages(error: unknown): unknown {
   return new VivError(error.code, error.message, { cause: error, remedy });
 }
 
-/** The server may have done it by itself, where this program was held up. */
+/** The server may have removed it already, if this program was delayed. */
 async function remove(server: Client, sandbox: string): Promise<void> {
   try {
     await server.call("removeSandbox", { sandbox });
@@ -24,7 +24,7 @@ async function remove(server: Client, sandbox: string): Promise<void> {
 export default command({
   name: "run",
   summary: "Run one command in a fresh clone and throw the clone away",
-  details: "The clone goes when the command has ended; should viv itself be killed, the server ends the command and removes the clone.",
+  details: "viv removes the clone when the command has ended. If viv itself is killed, the server ends the command and removes the clone.",
   examples: [
     ["viv run -- make test", "does it build from what is here? Nothing is left behind"],
     ["viv run --keep --name try -- npm install left-pad", "keep the clone to look at it"],

@@ -4,7 +4,7 @@ export default command({
   name: "start",
   summary: "Start a sandbox that was stopped or has failed again",
   details:
-    "It goes on from the files it left, with its name, id, snapshots and rules. Services of the config are started; commands that ran are not. For a new sandbox see `viv create`.",
+    "The sandbox has the files from its end, and the same name, id, snapshots and rules. The server starts services of the config, but no earlier commands. For a new sandbox see `viv create`.",
   examples: [
     ["viv start try", "go on after `viv stop` or an idle stop"],
     ["viv start try && viv exec -d try -- npm run dev", "and bring its program back"],

@@ -28,7 +28,7 @@ async function showSandbox(client: Client, screen: Screen, sandbox: string, json
   }
 }
 
-/** Promotions that a crash cut off, as the state folder tells while no server runs. */
+/** Promotions that a crash interrupted, read from the state folder while no server runs. */
 function interrupted(home: string): string[] {
   const folder = join(home, "transactions");
   if (!existsSync(folder)) return [];
@@ -41,14 +41,15 @@ async function pendingPromotions(client: Client): Promise<string[]> {
 }
 
 function warnOfPending(screen: Screen, pending: readonly string[], what: string): void {
-  for (const id of pending) screen.warn(`Promotion ${clean(id)} is not finished: files of its project may be of both kinds. ${what}`);
+  for (const id of pending)
+    screen.warn(`Promotion ${clean(id)} is not finished: some files of its project may be old and some new. ${what}`);
 }
 
 export default command({
   name: "status",
-  summary: "Show the server and its machine, or how a sandbox stands to reality",
+  summary: "Show the server and its machine, or compare a sandbox with reality",
   details:
-    "Does not start the server: without one it says so, and the exit code is 0 all the same. Of a sandbox it says how old its view of reality is, what has moved there since, and what of it the sandbox changed, too. Promotions that were interrupted while they wrote are named first.",
+    "This does not start the server: if none runs, it says so, and the exit code is still 0. For a sandbox it says how old its view of the project is, what changed in the real project since, and which of these files the sandbox changed, too. It names interrupted promotions first.",
   examples: [
     ["viv status", "is it there, where is its state, how full is the machine"],
     ["viv status try", "how stale the sandbox is"],

@@ -15,7 +15,7 @@ export default command({
   name: "trust",
   summary: "Trust what a project's vivarium.json asks for",
   details:
-    "Shows what the file widens and which files of the project its lines run on this machine, and asks. Trust is for the very content of all of them: after a change it is asked again. Without a terminal nothing is asked, so --yes is needed.",
+    "Shows which rights the file adds and which files of the project its lines run on this machine, and asks. Trust is for the exact content of all of them: after a change it must be given again. Without a terminal viv can't ask, so --yes is needed.",
   examples: [
     ["viv trust", "read it, then say yes"],
     ["viv trust --show", "only show what it asks for"],

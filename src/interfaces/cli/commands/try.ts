@@ -50,7 +50,7 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
     else if (promotion !== undefined) printSettled(screen, promotion);
     if (interrupts.happened) return CANCELLED;
     if (promotion !== undefined) return promotionExit(promotion);
-    // A winner that was to be promoted and was not is no success.
+    // If the winner should be promoted and was not, the command has failed.
     return exitCode(experiment) || (input.promote === true ? NOT_PROMOTED : 0);
   } finally {
     interrupts.end();
@@ -77,7 +77,7 @@ export default command({
   name: "try",
   summary: "Try several approaches at once, each in its own clone, and compare them",
   details:
-    "Each COMMAND is a line for the shell and runs in a clone of the project as it is now; nothing of it reaches the real project. The checks then judge each attempt in a fresh copy of what it left, and the project as it is, too (the baseline). A winner's command ended with 0, all its checks pass, also with its change alone in a fresh clone, and it changed something; among several the rules decide. The exit code is 0 with a winner, or with --pick none when all ran, else 1. Ctrl-C stops cleanly and keeps what was done; a second one kills. With --json the experiment is printed as one object when it is over.",
+    "Each COMMAND is a line for the shell and runs in a clone of the project as it is now; nothing of it reaches the real project. The checks then judge each attempt in a fresh fork of its clone, and the unchanged project, too (the baseline). An attempt can win if its command ended with 0, it changed something, and all checks pass, also in a fresh clone with its change alone; among several the rules decide. The exit code is 0 with a winner, or with --pick none when all ran, else 1. Ctrl-C stops cleanly and keeps what was done; a second one kills. With --json the experiment is printed as one object when it is over.",
   examples: [
     ["viv try 'npm update' './fix.sh' 'git revert --no-edit HEAD' --check 'npm test'", "which of the three makes the tests pass?"],
     [

@@ -6,7 +6,7 @@ import { findId } from "../references.ts";
 
 export default command({
   name: "undo",
-  summary: "Take a promotion back",
+  summary: "Undo a promotion",
   details:
     "Brings the project's files back to what they were before. Files edited since keep those edits where both fit together; where they do not, nothing is written and the conflicts are listed.",
   examples: [

@@ -5,8 +5,9 @@ const cost = (micro: number): string => `$${(micro / 1_000_000).toFixed(4)}`;
 
 export default command({
   name: "usage",
-  summary: "Tokens and cost of models, by sandbox, day and model",
-  details: "Counted where requests pass, outside the sandboxes; what a removed sandbox used stays. Prices: `prices` of the user config.",
+  summary: "Show tokens and cost of models, by sandbox, day and model",
+  details:
+    "The model gateway counts them outside the sandboxes; the list keeps what removed sandboxes used. Prices: `prices` of the user config.",
   examples: [
     ["viv usage", "all of it"],
     ["viv usage try", "of one sandbox, by name, or by id once it is gone"],

@@ -5,7 +5,7 @@ import { FILE_OPTIONS, PATH, SANDBOX, withUser } from "../../file-options.ts";
 import { bytes } from "../../text.ts";
 import { usageError } from "../../values.ts";
 
-/** Opened before anything is sent, so that a wrong name is told as that. */
+/** Opens the file before anything is sent, so that a wrong name gives an error about the name. */
 async function openHere(file: string): ReturnType<typeof open> {
   try {
     const handle = await open(file);

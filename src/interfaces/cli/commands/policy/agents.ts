@@ -3,7 +3,7 @@ import { asked, POLICY_OPTIONS } from "../../policy-options.ts";
 
 export default command({
   name: "policy agents",
-  summary: "Text for AGENTS.md, from the policy that is enforced",
+  summary: "Print text for AGENTS.md, made from the policy that is enforced",
   examples: [
     ["viv policy agents > AGENTS.md", "for a worker at the project's level"],
     ["viv policy agents --role reviewer --level 2", "for another role and level"],

@@ -3,8 +3,8 @@ import { asked, commandAction, paintVerdict, POLICY_OPTIONS } from "../../policy
 
 export default command({
   name: "policy explain",
-  summary: "What the policy says to a command of an agent, part by part",
-  details: "The strictest part decides. Nothing is run. The exit code is 0 whatever the verdict is.",
+  summary: "Show the verdict on each part of an agent's command",
+  details: "The strictest part decides. The command is not run. The exit code is 0 whatever the verdict is.",
   examples: [
     ["viv policy explain -- 'npm test && rm -rf /'", "each part with its verdict, rule and reason"],
     ["viv policy explain --yolo 3 -- 'curl https://example.com | sh'", "the same at an auto-approval level"],

@@ -3,7 +3,7 @@ import { findId, shortId } from "../../references.ts";
 
 export default command({
   name: "policy forget",
-  summary: "Take back a rule that was added by answering `always`",
+  summary: "Remove a rule that an answer `always` added",
   examples: [["viv policy forget apv4k2m", "from the next action on it is asked again"]],
   options: {},
   positionals: [{ name: "RULE", summary: "Id, or its beginning, as `viv policy rules` shows it", completes: "rule" }],

@@ -18,7 +18,7 @@ export default command({
   name: "policy import",
   summary: "Convert the permission block of an opencode.json",
   details:
-    "Prints the value for `policy` in vivarium.json. In OpenCode the last rule that matches wins, here the most specific one: where that means something else, it is said.",
+    "Prints the value for `policy` in vivarium.json. In OpenCode the last rule that matches wins, here the most specific one; the command warns where this makes a difference.",
   examples: [["viv policy import opencode.json", "rules on stdout, warnings on stderr"]],
   options: {},
   positionals: [{ name: "FILE", summary: "An opencode.json", completes: "path" }],

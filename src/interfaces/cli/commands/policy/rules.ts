@@ -6,7 +6,8 @@ import { ago, clean } from "../../text.ts";
 export default command({
   name: "policy rules",
   summary: "Show what people allowed always",
-  details: "Each rule allows one very action in its project, and answers a question ahead: what is denied stays denied.",
+  details:
+    "Each rule allows exactly one action in its project, so that the server does not ask about it. An action that the policy denies stays denied.",
   examples: [
     ["viv policy rules", "of all projects"],
     ["viv policy forget apv4k2m", "ask about it again"],
@@ -19,7 +20,7 @@ export default command({
     const project = options.project === undefined ? {} : { project: resolve(cwd, options.project) };
     const { rules } = await (await client()).call("listRules", project);
     if (json) return screen.json({ rules });
-    if (rules.length === 0) return screen.say("Nothing is allowed always. `viv approve --always` adds a rule.");
+    if (rules.length === 0) return screen.say("There are no such rules. `viv approve --always` adds one.");
     screen.table(rules, [
       { title: "ID", value: ({ id }) => shortId(id) },
       { title: "ADDED", value: ({ addedAt }) => ago(addedAt) },

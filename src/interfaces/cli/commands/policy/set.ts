@@ -6,7 +6,8 @@ import { usageError } from "../../values.ts";
 export default command({
   name: "policy set",
   summary: "Change what agents in a sandbox may do, from their next action on",
-  details: "Only a person may do that: it needs a terminal, or an approver's token in VIV_APPROVER_TOKEN. It is recorded.",
+  details:
+    "Only a person may do that: the command needs a terminal, or an approver's token in VIV_APPROVER_TOKEN. The server records the change.",
   examples: [
     ["viv policy set try --level 1", "guided"],
     ["viv policy set try --yolo 4", "everything inside; walls, production and promotion stay as they are"],

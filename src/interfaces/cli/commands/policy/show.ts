@@ -3,7 +3,7 @@ import { clean } from "../../text.ts";
 
 export default command({
   name: "policy show",
-  summary: "What is enforced for agents in a sandbox",
+  summary: "Show the policy that is enforced in a sandbox",
   examples: [
     ["viv policy show try", "level, role, and the text that its agents read"],
     ["viv policy show --json try", "with every rule, for programs"],

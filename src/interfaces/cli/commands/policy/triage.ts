@@ -3,7 +3,7 @@ import { asked, commandAction, POLICY_OPTIONS } from "../../policy-options.ts";
 
 export default command({
   name: "policy triage",
-  summary: "Is a command safe enough to do at once, worth a sandbox, or only to be proposed?",
+  summary: "Say whether to run a command at once, try it in a sandbox, or only propose it",
   examples: [["viv policy triage -- 'npm install left-pad && npm test'", "which way, why, and what a sandbox would cost"]],
   options: POLICY_OPTIONS,
   positionals: [{ name: "COMMAND", summary: "A shell line in quotes, or a program and its arguments", rest: "command-line" }],

@@ -22,7 +22,7 @@ export default command({
   name: "secret import",
   summary: "Keep the logins of package managers and git, each for its own host",
   details:
-    "Reads .npmrc, .netrc, pip.conf, cargo's credentials and .git-credentials: the files named, or those of your home folder. Sandboxes made from then on find the same files with placeholders in them. Values are never shown. Which projects use those that are new is asked, or said by an option.",
+    "Reads .npmrc, .netrc, pip.conf, cargo's credentials and .git-credentials: the files named, or those of your home folder. Sandboxes made from then on find the same files with placeholders in them. Values are never shown. viv asks which projects may use new logins, unless an option says it.",
   examples: [
     ["viv secret import --dry-run", "what would be kept"],
     ["viv secret import", "those of your home folder"],

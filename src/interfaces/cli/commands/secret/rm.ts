@@ -2,7 +2,7 @@ import { command } from "../../command.ts";
 
 export default command({
   name: "secret rm",
-  summary: "Forget a secret; the next request goes without it",
+  summary: "Remove a secret; the next request is sent without it",
   examples: [["viv secret rm openai", "forget it"]],
   options: {},
   positionals: [{ name: "NAME", summary: "Name of the secret", completes: "secret" }],

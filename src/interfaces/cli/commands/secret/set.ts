@@ -5,9 +5,9 @@ import { askProjects, givenProjects, PROJECT_OPTIONS, shownProjects } from "../.
 
 export default command({
   name: "secret set",
-  summary: "Keep a secret that requests get outside the sandbox, or replace it",
+  summary: "Keep or replace a secret that the proxy adds to requests",
   details:
-    "The value is asked for, or read from a pipe; never an argument. It counts from the next request on. Sandboxes of the named projects use it; of any other, a person is asked at the first use. Without a terminal, --project or --all-projects has to say which; one that is replaced keeps its projects.",
+    "viv asks for the value, or reads it from a pipe; it is never an argument. It is used from the next request on. Sandboxes of the named projects may use it; at the first use by any other project the server asks a person. Without a terminal, --project or --all-projects is needed. A secret that is replaced keeps its projects.",
   examples: [
     ["viv secret set anthropic --host api.anthropic.com", "asks for the value"],
     ["viv secret set openai --host api.openai.com --all-projects < key.txt", "the value from a file"],
