@@ -128,6 +128,55 @@ const PIECES = [
   "trap ",
   " EXIT",
   ". ",
+  "$",
+  '"$',
+  "$\\\n(",
+  "x\\\n=1 ",
+  "x+",
+  "x[",
+  'x["]"]=',
+  "x['",
+  "]=",
+  "x=()",
+];
+
+/** Each hides a program behind joined lines, or in a subscript or a list; what a shell makes of it, the policy has to see. */
+const HIDDEN = [
+  'good "$\\\n(bad)"',
+  "good $\\\n(bad)",
+  'good "`ba\\\nd`"',
+  "good `# x\\\nbad`",
+  'good "${x\\\n:-$\\\n(bad)}"',
+  'good "it\'s $\\\n(bad)"',
+  "x\\\n=1 bad",
+  "x+\\\n=1 bad",
+  "x\\\ny=1 bad",
+  "x=1 \\\ny\\\n=2 \\\nbad",
+  "2\\\n>f bad",
+  "# x \\\nbad",
+  "good # x \\\nbad",
+  "good 'x \\\n'; bad",
+  "good '\\\n' \"$\\\n(bad)\"",
+  "good $'x \\\n'; bad",
+  "good x\\\\\nbad",
+  "good <<A\n$\\\n(bad)\nA\n",
+  "good <<'A'\nx\\\nA\nbad",
+  "good <\\\n<A\nx\nA\nbad",
+  "good <<A\\\nB\nx\nAB\nbad",
+  "good &\\\n& bad",
+  "good |\\\n| bad; bad",
+  "case x in x) good ;\\\n; esac; bad",
+  "good $((1 + 1)\\\n); bad",
+  "good $(( 1 + $\\\n(bad) ))",
+  "i\\\nf good; then bad; f\\\ni",
+  "good <\\\n(bad)",
+  "x['b]='; bad #'",
+  'x["]"]=1 bad',
+  "x[\\]]=1 bad",
+  'x["1"]\\\n=1 bad',
+  `x[1${" + 1".repeat(100)}]=1 bad`,
+  "x=()bad",
+  "x=(1 2)good bad",
 ];
 
 describe.each(SHELLS)("%s", (shell) => {
@@ -147,6 +196,12 @@ describe.each(SHELLS)("%s", (shell) => {
     expect(missed).toEqual([]);
     expect(harmless).toBeGreaterThan(5);
   }, 60_000);
+
+  test("AP-15: runs nothing that joined lines, subscripts and lists hide", () => {
+    const allowed = HIDDEN.filter((script) => seen(script) === "allow");
+    expect(allowed.filter((script) => ran(shell, script).has("bad"))).toEqual([]);
+    expect(HIDDEN.filter((script) => ran(shell, script).has("bad")).length).toBeGreaterThan(HIDDEN.length / 2);
+  });
 
   test("AP-15: as a control, the same programs do run without the policy", () => {
     expect([...ran(shell, "good; bad")].toSorted()).toEqual(["bad", "good"]);

@@ -16,6 +16,10 @@ export const AROUND: readonly ((text: string) => string)[] = [
   (text) => `{\n${text}\n} &`,
   (text) => `npm test $(\n${text}\n)`,
   (text) => `npm test "$(\n${text}\n)"`,
+  (text) => `npm test "it's $\\\n(\n${text}\n)"`,
+  (text) => `npm test $\\\n(\n${text}\n)`,
+  (text) => `npm test "$\\\n{x\\\n:-$\\\n(\n${text}\n)}"`,
+  (text) => `# no join \\\n${text}`,
   (text) => `npm test ${inBackticks(text)}`,
   (text) => `npm test "\${x:-$(\n${text}\n)}"`,
   (text) => `npm test <(\n${text}\n)`,
@@ -76,6 +80,15 @@ export const WITHIN: readonly ((text: string, random: Randomness) => string)[] =
   (text) => text.replace(/^[a-z]+/, (word) => word.split("").join("\\\n")),
   (text) => `command ${text}`,
   (text) => `A=1 ${text}`,
+  (text) => `A\\\n=1 ${text}`,
+  (text) => `A+\\\n=1 ${text}`,
+  (text) => `A\\\nB=\\\n1 ${text}`,
+  (text) => `A\\\n[\\\n0]\\\n=1 ${text}`,
+  (text) => `2\\\n>\\\n&1 ${text}`,
+  (text, random) => {
+    const at = random.below(text.length + 1);
+    return `${text.slice(0, at)}\\\n${text.slice(at)}`;
+  },
   (text) => `nohup ${text}`,
 ];
 
@@ -84,11 +97,12 @@ export function edited(command: string, random: Randomness, another: () => strin
   let text = command;
   for (let edits = 1 + random.below(6); edits > 0; edits -= 1) {
     const at = random.below(text.length + 1);
-    const kind = random.below(5);
+    const kind = random.below(6);
     if (kind === 0) text = text.slice(0, at) + String.fromCharCode(random.below(256)) + text.slice(at);
     else if (kind === 1) text = text.slice(0, at) + text.slice(at + 1 + random.below(4));
     else if (kind === 2) text = text.slice(0, at);
     else if (kind === 3) text = text + text.slice(at);
+    else if (kind === 4) text = `${text.slice(0, at)}\\\n${text.slice(at)}`;
     else text = text.slice(0, at) + another() + text.slice(at);
   }
   return text;

@@ -1,10 +1,12 @@
 /** Our shell parser against one that others wrote: where both take a text for a script, they find the same commands in it. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { withoutJoins } from "../../src/base/policy/shell/scanner.ts";
 import { parseShell } from "../../src/base/policy/shell/shell.ts";
 import { Randomness } from "../support/randomness.ts";
 import { AROUND, edited, PLAIN, WITHIN } from "../support/shell-mutations.ts";
 import { difference, found, oracle } from "../support/shell-oracle.ts";
+import { workMs } from "../support/work.ts";
 
 const corpus = [
   ...new Set(
@@ -17,7 +19,7 @@ const corpus = [
 
 /** Where the parsers may differ: by what stands in the text, with the reason. Each was tried with bash. */
 const KNOWN: readonly (readonly [reason: string, pattern: RegExp])[] = [
-  ["bash joins letters to a process substitution before them, as we do", /[<>]\([^]*\)[^\s;&|<>()]/],
+  ["bash joins letters to a process substitution before or behind them, as we do", /[<>]\([^]*\)[^\s;&|<>()]|=[<>]\(/],
   ["`time -- x` and `time -o x` are the program time to us, as they are to shells that have no such keyword", /time[ \t\\\n"']+-/],
   ["bash reads `\\x{72}` as a letter, as we do; other bytes than ASCII have no letter", /\\x[{89a-fA-F]/],
   ["bash gives a single quote no meaning in a `${` inside double quotes, as we do", /"[^"]*\$\{[^}]*'/],
@@ -25,6 +27,7 @@ const KNOWN: readonly (readonly [reason: string, pattern: RegExp])[] = [
   ["braces that close twice make a word less known to us than it is", /\{[^{}]*(?:,|\.\.)[^{}]*\}[^\s]*\}/],
   ["a name with `[` and no `=` is one word to bash, a program that is not there; we judge what is inside", /\w\[[^\]]*[\s;&|]/],
   ["`$((` with a `case` inside is read as commands, too", /\$\(\([^]*\bcase\b/],
+  ["bash joins lines in names, numbers of redirections and after `$`, but not in `$'`, as we do", /\$[^]*\\\n|\d\\\n|\{\w*\\\n/],
   ["a coprocess whose name is no name is not run by bash", /coproc +\S*[^\w\s]/],
 ];
 
@@ -39,12 +42,13 @@ function compare(texts: Iterable<string>): Comparison {
   const result: Comparison = { both: 0, used: new Set(), wrong: [] };
   for (const text of texts) {
     const script = parseShell(text);
-    const theirs = oracle(text);
+    // The other parser joins lines in words alone.
+    const theirs = oracle(/['`#]|<</.test(text) ? text : withoutJoins(text));
     if (script.problems.length > 0 || theirs === undefined) continue;
     result.both += 1;
     const differs = difference(found(script), theirs);
     if (differs === undefined) continue;
-    const [reason] = KNOWN.find(([, pattern]) => pattern.test(text.replaceAll("\\\n", ""))) ?? [];
+    const [reason] = KNOWN.find(([, pattern]) => pattern.test(text) || pattern.test(text.replaceAll("\\\n", ""))) ?? [];
     if (reason === undefined) result.wrong.push({ text, ...differs });
     else result.used.add(reason);
   }
@@ -100,6 +104,56 @@ describe("what bash runs and the parser did not see", () => {
       expect(parseShell(text).problems, text).toHaveLength(1);
     }
     expect(parseShell("x=(a b) npm test; y=(c)>out").problems).toEqual([]);
+  });
+
+  test("AP-15: what stands after `coproc` is the command unless a keyword follows", () => {
+    for (const text of ["coproc sudo {x", "coproc sudo iffy", "coproc sudo format /dev/sda"]) expect(names(text), text).toEqual(["sudo"]);
+    expect(names("coproc N { id; }")).toEqual([undefined, "id"]);
+  });
+
+  test("AP-15: such letters are the command itself to other shells", () => {
+    expect(names("a=()sudo ls")).toContain("sudo");
+    expect(names("a=(1)ls; b=()sudo ls")).toContain("sudo");
+  });
+
+  test("AP-15: a bracket in quotes ends no subscript, and shells without subscripts read a word", () => {
+    for (const text of ["a['b]='; sudo ls #'", 'a["]"]=1 sudo ls', "a[\\]]=1 sudo ls", 'a["x"]\\\n=1 sudo ls', "a[']=1 id #']=2; sudo ls"])
+      expect(names(text), text).toContain("sudo");
+    expect(parseShell(`a[1${" + 1".repeat(100)}]=1 sudo ls`).problems).toEqual(["a subscript is too long"]);
+  });
+
+  test("AP-15: joined lines are one, but in single quotes and comments", () => {
+    for (const text of [
+      'echo "$\\\n(sudo ls)"',
+      "echo $\\\n(sudo ls)",
+      "a\\\n=1 sudo ls",
+      "a+\\\n=1 sudo ls",
+      "a\\\nb=1 sudo ls",
+      "# a comment\\\nsudo ls",
+      "echo '\\\n' # a comment\\\nsudo ls",
+      "cat <<'E'\na\\\nE\nsudo ls",
+    ]) {
+      expect(names(text), text).toContain("sudo");
+      expect(parseShell(text).problems, text).toEqual([]);
+    }
+    for (const [text, name] of [
+      ["LD_PRE\\\nLOAD=/x ls", "LD_PRELOAD"],
+      ["PATH\\\n=/x ls", "PATH"],
+      ["echo $((PA\\\nTH=1))", "PATH"],
+      ["echo ${PA\\\nTH:\\\n=1}", "PATH"],
+    ] as const)
+      expect(
+        parseShell(text).commands.flatMap(({ assignments }) => assignments.map((each) => each.name)),
+        text,
+      ).toEqual([name]);
+    expect(parseShell("echo 'a\\\nb'").commands[0]?.words[1]?.text).toBe("a\\\nb");
+  });
+
+  test("POL-2: a text of joined lines alone is read in bounded time", () => {
+    const began = workMs();
+    expect(parseShell("''\\\n".repeat(16_000)).problems).toEqual(["it joins too many lines"]);
+    expect(parseShell("a\\\n".repeat(20_000)).problems).toEqual([]);
+    expect(workMs() - began).toBeLessThan(1_000);
   });
 
   test("AP-15: a subscript with blanks, operators or expansions belongs to an assignment; what is inside is judged, too", () => {

@@ -5,6 +5,7 @@ import { plainWord, type SimpleCommand } from "./script.ts";
 /** With a plain subscript, or none. */
 const ASSIGNMENT = /([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@.+-]*\])?\+?=/y;
 const SUBSCRIPTED = /([A-Za-z_][A-Za-z0-9_]*)\[/y;
+const EQUALS = /^(?:\\\n)*(?:\+(?:\\\n)*)?=/;
 /** Longer ones are read as words. */
 const SUBSCRIPT_CHARACTERS = 256;
 
@@ -23,6 +24,15 @@ export abstract class AssignmentScanner extends Scanner {
     return true;
   }
 
+  #isReadAsWords = false;
+
+  /** Reads the rest from here again, once, as shells do to which this is no assignment. */
+  #readAsWords(): void {
+    if (this.#isReadAsWords) return;
+    this.#isReadAsWords = true;
+    this.nested(this.text.slice(this.at), "commands", true);
+  }
+
   /** `NAME[...]=` where the subscript is not plain: some shells assign, others run what is inside. So both are judged. */
   #subscripted(command: SimpleCommand): boolean {
     SUBSCRIPTED.lastIndex = this.at;
@@ -30,11 +40,17 @@ export abstract class AssignmentScanner extends Scanner {
     if (found === null) return false;
     const start = this.at + found[0].length;
     const end = this.subscriptEnd(start - 1, start + SUBSCRIPT_CHARACTERS);
-    const equals = end < 0 ? null : /^\+?=/.exec(this.text.slice(end + 1, end + 3));
-    if (equals === null) return false;
+    if (end < 0 && this.text.length > start + SUBSCRIPT_CHARACTERS) this.note("a subscript is too long");
+    const [equals] = end < 0 ? [] : (EQUALS.exec(this.text.slice(end + 1)) ?? []);
+    if (equals === undefined) return false;
     this.note("a subscript means different things to different shells");
-    this.nested(this.text.slice(start, end), "commands");
-    this.at = end + 1 + equals[0].length;
+    const inner = this.text.slice(start, end);
+    if (/['"\\]/.test(inner)) {
+      if (this.asWords) return false;
+      this.#readAsWords();
+    }
+    this.nested(inner, "commands");
+    this.at = end + 1 + equals.length;
     command.assignments.push({ name: found[1] ?? "", value: this.word() });
     return true;
   }
@@ -51,12 +67,22 @@ export abstract class AssignmentScanner extends Scanner {
       this.at += 1;
       break;
     }
-    // Some shells take letters that follow at once for a part of the value, others for the next word.
-    const after = this.at;
-    this.word();
-    if (this.at !== after) this.note("what follows a list of values means different things to different shells");
+    this.#afterArray();
     const text = values.join(" ");
     command.assignments.push({ name, value: { ...plainWord(text), quoted: true } });
     return true;
+  }
+
+  /** Some shells take letters that follow a list at once for a part of the value, others for the next word. So both are judged. */
+  #afterArray(): void {
+    const after = this.at;
+    if (this.asWords) return;
+    this.word();
+    if (this.at === after) return;
+    this.note("what follows a list of values means different things to different shells");
+    const end = this.at;
+    this.at = after;
+    this.#readAsWords();
+    this.at = end;
   }
 }

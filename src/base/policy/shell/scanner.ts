@@ -13,6 +13,14 @@ const CALCULATED = /(?<!\w)([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|
 /** Blanks that no shell takes for blanks, and characters that a person does not see. */
 const DISGUISE = new RegExp(String.raw`^[[${UNSEEN}\p{Zs}]--[\t\n\r]]`, "v");
 
+/** What holds no single quote, backtick, comment or end of a line, but for those behind a backslash. */
+const PASSAGE = /(?:[^'`#\n\\]|\\[^]|\\$)*/y;
+
+/** A backslash at the end of a line joins the next one to it; an escaped backslash does not. */
+export function withoutJoins(text: string): string {
+  return text.includes("\\\n") ? text.replaceAll(/\\([^])/g, (pair, next) => (next === "\n" ? "" : pair)) : text;
+}
+
 /** A word under construction. */
 class WordBuilder {
   text = "";
@@ -50,17 +58,23 @@ class WordBuilder {
 }
 
 export abstract class Scanner {
-  protected readonly text: string;
+  /** From here on, up to where it was last looked at, without its joined lines. */
+  protected text: string;
   protected at = 0;
+  #joinedTo = 0;
+  #joins = 0;
   protected readonly depth: number;
   protected readonly script: Script;
+  /** Read as shells do that know neither quotes in subscripts nor letters after a list of values. */
+  protected readonly asWords: boolean;
   /** Nothing is read on after what could not be understood. */
   protected halted = false;
 
-  constructor(text: string, depth: number, script: Script) {
+  constructor(text: string, depth: number, script: Script, asWords: boolean) {
     this.text = text;
     this.depth = depth;
     this.script = script;
+    this.asWords = asWords;
   }
 
   /** Parses commands from here to the closing bracket. */
@@ -68,7 +82,7 @@ export abstract class Scanner {
   /** A variable changes without an assignment of its own. */
   protected abstract assigned(name: string): void;
   /** Parses a text of its own. */
-  protected abstract nested(text: string, kind: "commands" | "expansions"): void;
+  protected abstract nested(text: string, kind: "commands" | "expansions", asWords?: boolean): void;
 
   protected fail(problem: string): void {
     this.note(problem);
@@ -86,10 +100,28 @@ export abstract class Scanner {
     return true;
   }
 
+  /**
+   * Takes joined lines out of what follows, up to where single quotes, backticks, a comment or another line may start: lines are not
+   * joined in all of these. So all that is compared with the text from here can be compared as if it stood in one line.
+   */
+  protected join(): void {
+    if (this.at < this.#joinedTo) return;
+    PASSAGE.lastIndex = this.at;
+    const passage = PASSAGE.exec(this.text)?.[0] ?? "";
+    const joined = withoutJoins(passage);
+    this.#joinedTo = this.at + joined.length;
+    if (joined.length === passage.length) return;
+    this.#joins += 1;
+    if (this.#joins > SHELL_LIMITS.joins) return this.fail("it joins too many lines");
+    this.text = this.text.slice(0, this.at) + joined + this.text.slice(this.at + passage.length);
+  }
+
   /** The word from here; empty text and unquoted if none starts here. */
   protected word(): Word {
     const word = new WordBuilder();
-    while (!this.halted && this.at < this.text.length) {
+    for (;;) {
+      this.join();
+      if (this.halted || this.at >= this.text.length) break;
       const character = this.text[this.at] ?? "";
       if (ENDS_WORD.has(character)) {
         if (word.text === "" && this.isProcessSubstitution()) {
@@ -159,6 +191,7 @@ export abstract class Scanner {
   #doubleQuoted(word: WordBuilder): void {
     this.at += 1;
     while (!this.halted) {
+      this.join();
       const character = this.text[this.at];
       if (character === undefined) return this.fail("a quote is not closed");
       if (character === '"') {
@@ -186,8 +219,11 @@ export abstract class Scanner {
   /** A whole text in which expansions work and quotes don't, such as a heredoc. */
   protected expansions(): Word {
     const word = new WordBuilder();
-    while (!this.halted && this.at < this.text.length) this.#quotedPiece(word, this.text[this.at] ?? "");
-    return word.done();
+    for (;;) {
+      this.join();
+      if (this.halted || this.at >= this.text.length) return word.done();
+      this.#quotedPiece(word, this.text[this.at] ?? "");
+    }
   }
 
   #backticks(word: WordBuilder, inQuotes: boolean): void {
@@ -205,6 +241,7 @@ export abstract class Scanner {
       } else inner += character;
     }
     this.at = index + 1;
+    if (inner.includes("\\\n") && /['#]|<</.test(inner)) this.note("joined lines in backticks mean different things to different shells");
     word.unknown(`\`${inner}\``);
     this.nested(inner, "commands");
   }
@@ -254,7 +291,8 @@ export abstract class Scanner {
 
   /** With what a calculation changes: `NAME=1`, `NAME+=1`, `NAME++`. */
   protected arithmetic(text: string): void {
-    for (const found of text.matchAll(CALCULATED)) this.assigned(found[1] ?? found[2] ?? "");
+    for (const found of withoutJoins(text).matchAll(CALCULATED)) this.assigned(found[1] ?? found[2] ?? "");
+    // With its joined lines: commands in it may have comments.
     this.nested(text, "expansions");
   }
 
@@ -267,10 +305,17 @@ export abstract class Scanner {
       else if (character === "(") open += 1;
       else if (character === ")") {
         open -= 1;
-        if (open === 0) return this.text[index + 1] === ")" ? index : -1;
+        if (open === 0) return this.#joinedBracket(index + 1) ? index : -1;
       } else if (character === "'" || character === '"') this.note("it calculates with quoted text");
     }
     return -1;
+  }
+
+  /** Whether a closing bracket is there. Lines that are joined before it are taken out. */
+  #joinedBracket(at: number): boolean {
+    const [joins = ""] = /^(?:\\\n)*(?=\))/.exec(this.text.slice(at)) ?? [];
+    if (joins !== "") this.text = this.text.slice(0, at) + this.text.slice(at + joins.length);
+    return this.text[at] === ")";
   }
 
   #oldArithmetic(): void {
@@ -282,12 +327,17 @@ export abstract class Scanner {
     this.nested(inner, "expansions");
   }
 
-  /** Of the `[` at `from`: where its closing bracket is, before `before`; -1 if there is none. */
+  /** Of the `[` at `from`: where its closing bracket is, before `before` and outside of quotes; -1 if there is none. */
   protected subscriptEnd(from: number, before: number): number {
     let open = 0;
-    for (let index = from; index < before; index += 1) {
-      if (this.text[index] === "[") open += 1;
-      if (this.text[index] === "]") open -= 1;
+    let quote = "";
+    for (let index = from; index < Math.min(before, this.text.length); index += 1) {
+      const character = this.text[index] ?? "";
+      if (character === "\\" && quote !== "'") index += 1;
+      else if (quote !== "") quote = character === quote ? "" : quote;
+      else if (character === "'" || character === '"') quote = character;
+      else if (character === "[") open += 1;
+      else if (character === "]") open -= 1;
       if (open === 0) return index;
     }
     return -1;
@@ -304,6 +354,7 @@ export abstract class Scanner {
     const defaulted = DEFAULTED.exec(this.text)?.[1];
     if (defaulted !== undefined) this.assigned(defaulted);
     while (!this.halted) {
+      this.join();
       const character = this.text[this.at];
       if (character === undefined) return this.fail("a brace is not closed");
       if (character === "}") {

@@ -44,6 +44,8 @@ export const SHELL_LIMITS = {
   /** Simple commands of one text, with all texts inside it. */
   commands: 2_000,
   depth: 40,
+  /** Passages of one text in which lines are joined. */
+  joins: 500,
 } as const;
 
 /** A word of plain text. */

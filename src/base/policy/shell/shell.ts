@@ -4,6 +4,7 @@
  * never throws: what it can't read is a problem, and it stops there.
  */
 import { AssignmentScanner } from "./assignments.ts";
+import { withoutJoins } from "./scanner.ts";
 import { isUnknown, plainWord, SHELL_LIMITS, type Redirect, type Script, type SimpleCommand, unknownWord, type Word } from "./script.ts";
 
 export function parseShell(text: string): Script {
@@ -18,7 +19,7 @@ export function parseInto(text: string, script: Script, depth: number): void {
     script.problems.push(`it is longer than ${SHELL_LIMITS.characters} characters`);
     return;
   }
-  new Parser(text, depth, script).all();
+  new Parser(text, depth, script, false).all();
 }
 
 /** Keywords that a command may follow, or that end one; their order is the shell's business. */
@@ -47,8 +48,8 @@ class Parser extends AssignmentScanner {
     if (this.#heredocs.length > heredocs) this.note("a heredoc goes on after its brackets");
   }
 
-  protected nested(text: string, kind: "commands" | "expansions"): void {
-    const parser = new Parser(text, this.depth + 1 + this.#levels, this.script);
+  protected nested(text: string, kind: "commands" | "expansions", asWords = this.asWords): void {
+    const parser = new Parser(text, this.depth + 1 + this.#levels, this.script, asWords);
     if (parser.isTooDeep()) this.halted = true;
     else if (kind === "commands") parser.all();
     else parser.expanded();
@@ -113,7 +114,7 @@ class Parser extends AssignmentScanner {
         const end = this.text.slice(this.at).search(/[\r\n]/);
         this.at = end < 0 ? this.text.length : this.at + end;
       } else if (lines && (character === "\n" || character === "\r")) this.#line(character);
-      else return;
+      else return this.join();
     }
   }
 
@@ -141,7 +142,7 @@ class Parser extends AssignmentScanner {
 
   #heredocBody(delimiter: Word, body: string): Word {
     if (delimiter.quoted) return { ...plainWord(body), quoted: true };
-    return { ...new Parser(body, this.depth + 1 + this.#levels, this.script).expanded(), text: body };
+    return { ...new Parser(body, this.depth + 1 + this.#levels, this.script, this.asWords).expanded(), text: body };
   }
 
   #command(): "esac" | undefined {
@@ -155,8 +156,9 @@ class Parser extends AssignmentScanner {
   #bracket(): void {
     const end = this.text[this.at + 1] === "(" ? this.arithmeticEnd(this.at + 1) : -1;
     const inner = end < 0 ? "" : this.text.slice(this.at + 2, end);
+    const joined = withoutJoins(inner);
     // Not every shell knows `((`: where the inside could be a command, it is read as one, too.
-    if (end >= 0 && !/\w\s+-?[A-Za-z_./]/.test(inner) && /[=+<>*%-]/.test(inner)) {
+    if (end >= 0 && !/\w\s+-?[A-Za-z_./]/.test(joined) && /[=+<>*%-]/.test(joined)) {
       this.at = end + 2;
       return this.arithmetic(inner);
     }
@@ -225,7 +227,9 @@ class Parser extends AssignmentScanner {
   /** `coproc NAME {`: a name stands only before a command in brackets or a keyword. */
   #coprocessName(): void {
     this.blanks(false);
-    const found = /^[A-Za-z_]\w*(?=[ \t]+(?:[({]|if|for|while|until|case|select|\[\[))/.exec(this.text.slice(this.at, this.at + 256));
+    const found = /^[A-Za-z_]\w*(?=[ \t]+(?:\(|(?:\{|if|for|while|until|case|select|\[\[)(?![^\s;&|<>()])))/.exec(
+      this.text.slice(this.at, this.at + 256),
+    );
     if (found === null) return;
     this.at += found[0].length;
     this.assigned(found[0]);
