@@ -1,4 +1,7 @@
-/** Opens the floors from the ground up, and closes them in reverse. */
+/**
+ * Opens the floors from the ground up, and closes them in reverse. Two parts are made before their floor opens: the list of live
+ * sandboxes, which tells the floors below what is in use, and the sockets of the gateway, which sandboxes need when they start.
+ */
 import { rmSync, writeFileSync } from "node:fs";
 import { readVersion } from "./base/config/machine.ts";
 import { Closers } from "./base/host/closers.ts";
@@ -78,9 +81,8 @@ export class Server {
 
   /** Sandboxes go on. */
   async stop(): Promise<void> {
-    const state = this.#state;
-    this.#state = undefined;
-    if (state?.isDisowned() === true) return;
+    if (this.#state?.isDisowned() === true) return;
     await this.#closers.close();
+    this.#state = undefined;
   }
 }

@@ -35,6 +35,8 @@ export interface StateOptions {
 export interface State {
   readonly paths: Paths;
   readonly log: Logger;
+  /** When the server began to start. */
+  readonly startedAt: Date;
   /** Id of the state folder: what the server makes on the machine carries it. */
   readonly owner: string;
   /** Folder of files that no later server needs. */
@@ -53,6 +55,7 @@ export interface State {
 }
 
 export async function openState({ paths, env, log, repair, onDisowned }: StateOptions, closers: Closers): Promise<State> {
+  const startedAt = new Date();
   preparePaths(paths);
   closers.add(holdExclusively(join(paths.home, "lock.db"), paths.home));
   const folder = StateFolder.open(paths.home);
@@ -72,7 +75,7 @@ export async function openState({ paths, env, log, repair, onDisowned }: StateOp
   const tasks = new RepeatedTasks(log);
   closers.add(() => tasks.close());
   tasks.every("backing up the database", LIMITS.reconcileEveryMs, () => backUpDaily(database));
-  return { paths, log, owner: folder.id, temporary, user, cell, machine, store, restoration, reserve, isDisowned };
+  return { paths, log, startedAt, owner: folder.id, temporary, user, cell, machine, store, restoration, reserve, isDisowned };
 }
 
 /** Looks at the state folder as long as the server runs. */

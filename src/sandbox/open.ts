@@ -96,7 +96,7 @@ async function lookAfter(
 ): Promise<void> {
   await reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
   const idleWatch = new IdleWatch(parts, sandboxes);
-  const mending = new StorageReopening(parts, sandboxes);
+  const reopening = new StorageReopening(parts, sandboxes);
   const tasks = new RepeatedTasks(log);
   closers.add(() => tasks.close());
   tasks.every(
@@ -109,7 +109,7 @@ async function lookAfter(
     () => recovery.retryMs,
     () => recovery.retry(),
   );
-  tasks.every("mending", LIMITS.mendEveryMs, () => mending.look());
+  tasks.every("opening storage again", LIMITS.mendEveryMs, () => reopening.look());
   tasks.every("keeping space back", LIMITS.reconcileEveryMs, () => reserve.fill());
   tasks.every("reconciler", LIMITS.reconcileEveryMs, async () => isDisowned() || recovery.reconcile());
 }

@@ -39,12 +39,19 @@ export class Recovery {
         await this.#recoverOne(row);
       } catch (error) {
         this.#parts.log.warn("sandbox could not be recovered", { sandbox: row.id, error: describe(error) });
-        await this.#survive("sandbox not declared lost", () =>
-          this.#sandboxes.sandboxEnd.fail(row, { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` }),
-        );
+        await this.#survive("sandbox not declared lost", () => this.#lose(row, error));
       }
     }
     await this.#survive("leftovers not removed", () => this.reconcile());
+  }
+
+  /** Its row may have changed since recovery began, and then names another base. */
+  async #lose(row: SandboxRow, error: unknown): Promise<void> {
+    const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
+    await this.#sandboxes.ending.fail(
+      { ...now, restoring: null },
+      { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` },
+    );
   }
 
   /** One sandbox that makes trouble keeps neither the server from starting nor the others from being looked after. */
@@ -120,7 +127,7 @@ export class Recovery {
 
   /** Takes a sandbox over whose processes still run. */
   async #adopt(row: SandboxRow): Promise<boolean> {
-    const live = await this.#sandboxes.sandboxStart.adopt(row);
+    const live = await this.#sandboxes.sandboxStart.adopt(row, goesOn(row));
     if (live === undefined) return false;
     await this.#restoreMotion(row, live);
     const use = await live.walls.usage();
@@ -144,7 +151,7 @@ export class Recovery {
     if (foreign !== undefined) log.warn("a sandbox was launched by another version", { sandbox: row.id, name: row.name, why: foreign });
     else await this.#survive("commands of a sandbox not listened to", () => this.#adoptCommands(row, live));
     // No caller waits for its services: the server answers before they do.
-    if (foreign === undefined && row.state === "running" && row.restoring === null)
+    if (foreign === undefined && row.state === "running" && goesOn(row))
       void this.#survive("services of a sandbox not started", () => this.#sandboxes.sandboxStart.finish(row));
     await store.change(async (change) => {
       const known = row.reason === FOREIGN ? null : row.reason;
@@ -218,6 +225,11 @@ async function isForeign(walls: Walls): Promise<string | undefined> {
     if (error instanceof VivError && error.code === "cell_incompatible") return error.message;
   }
   return undefined;
+}
+
+/** Whether the processes that an earlier server left go on. */
+function goesOn({ state, removing, held, restoring }: SandboxRow): boolean {
+  return (state === "running" || state === "paused") && !removing && held !== true && restoring === null;
 }
 
 function isBroken(row: SandboxRow): boolean {

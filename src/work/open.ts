@@ -10,7 +10,7 @@ import type { Rules } from "../rules/open.ts";
 import type { SandboxFloor } from "../sandbox/open.ts";
 import { Clones } from "./checks/clones.ts";
 import { Verification } from "./checks/verification.ts";
-import { Experiments } from "./experiments/experiments.ts";
+import { Experiments, type Winners } from "./experiments/experiments.ts";
 import { Promotions, type PromotionParts } from "./promotion/promotions.ts";
 import { Transactions } from "./promotion/transaction.ts";
 import { SandboxRefresh, type CommonGround } from "./refresh/refresh.ts";
@@ -33,15 +33,24 @@ export async function openWork(
   const clones = new Clones(parts, sandboxes);
   const verification = new Verification(parts, sandboxes, clones);
   const promotions = await openPromotions(state, { parts, audit, registry, sandboxes, verification, temporary }, host, closers);
-  const experiments = new Experiments({ parts, sandboxes, clones, verification, temporary }, async (winner) => {
-    if (promotions === undefined) throw new VivError("unsupported", "Nothing here promotes.");
-    return promotions.promoteWinner(winner);
-  });
+  const experiments = new Experiments({ parts, sandboxes, clones, verification, temporary }, winnersOf(promotions));
   closers.add(() => experiments.close());
+  // First: an experiment that ends waits for the promotion of its winner.
+  closers.add(() => promotions?.close());
   const common: CommonGround = promotions?.common ?? (async (_store, _row, _snapshot, sides) => sides);
   const refresh = new SandboxRefresh({ parts, registry, sandboxes, common, temporary });
   await experiments.resume();
   return { experiments, promotions, refresh };
+}
+
+function winnersOf(promotions: Promotions | undefined): Winners {
+  return {
+    promote: async (winner) => {
+      if (promotions === undefined) throw new VivError("unsupported", "This machine has no cell, and promotions need it.");
+      return promotions.promoteWinner(winner);
+    },
+    discard: async (promotion) => promotions?.discard(promotion, "Another attempt is to be chosen."),
+  };
 }
 
 /** Writing to real projects takes the cell, walls or not. */

@@ -102,10 +102,22 @@ describe("the winner of an experiment", needs("root", "btrfs"), () => {
     const second = await server.client.call("pickWinner", { experiment: first.id, attempt: 2 });
     expect(second).toMatchObject({ winner: 2, promotion: expect.stringMatching(/^prm/) });
     expect(second.promotion).not.toBe(promotion);
+    // The question about the first is taken back: an answer to it would bring both in.
+    expect(await server.client.call("inspectPromotion", { promotion })).toMatchObject({ state: "discarded" });
     await server.client.call("continuePromotion", { promotion: second.promotion ?? "", approve: true, approver: server.approver() });
     expect(readFileSync(path("code.txt"), "utf8")).toContain("head\nmore\n");
     await expect(server.client.call("pickWinner", { experiment: first.id, attempt: 1 })).rejects.toMatchObject({
       code: "illegal_transition",
     });
+  });
+
+  test("EXP-3: keeps its sandbox while its promotion waits, also where no sandbox is to be kept", async () => {
+    rmSync(path(".envrc"), { force: true });
+    const change = "sed -i 's/bug/head/' code.txt; echo 'export A=1' > .envrc";
+    const { promotion, winner, attempts } = await experiment({ promote: true, keep: "none", attempts: [{ command: change }] });
+    const sandbox = attempts.find(({ index }) => index === winner)?.sandbox ?? "none";
+    expect((await server.client.call("inspectSandbox", { sandbox })).state).toBe("running");
+    const approved = { promotion: promotion ?? "", approve: true, approver: server.approver() };
+    expect(await server.client.call("continuePromotion", approved)).toMatchObject({ state: "applied" });
   });
 });

@@ -12,7 +12,6 @@ export class ServerView {
   readonly #state: State;
   readonly #backends: Backends;
   readonly #port: () => number | null;
-  readonly #startedAt = new Date();
 
   /** `port` is the TCP port that the server listens on, if any. */
   constructor(state: State, backends: Backends, port: () => number | null) {
@@ -22,7 +21,7 @@ export class ServerView {
   }
 
   async status(): Promise<ServerStatus> {
-    const { paths, machine, store } = this.#state;
+    const { paths, machine, store, startedAt } = this.#state;
     const sandboxes: Record<string, number> = {};
     for (const row of await store.sandboxes.list()) sandboxes[row.state] = (sandboxes[row.state] ?? 0) + 1;
     const { storage } = this.#backends.best;
@@ -30,7 +29,7 @@ export class ServerView {
     return {
       version: readVersion(),
       pid: process.pid,
-      startedAt: this.#startedAt.toISOString(),
+      startedAt: startedAt.toISOString(),
       home: paths.home,
       log: paths.log,
       listen: port === null ? null : `http://127.0.0.1:${port}`,

@@ -162,7 +162,7 @@ export interface Walls {
   readonly launched: Launched;
   /** Process 1 as the host numbers it, for people alone; null where there is none. */
   readonly processId: number | null;
-  /** Whether it can still run commands: false once its process 1 has ended, or stop() has begun. Cheap enough for every create. */
+  /** Whether its process 1 runs. Cheap enough for every create. */
   isAlive(): Promise<boolean>;
   /** Throws `cell_incompatible` when another version launched it, whose processes this one can't speak with. */
   greet(): Promise<void>;

@@ -65,7 +65,7 @@ export interface GateOptions {
   /** Whether a program listens on a port of the real machine; a client that asks for loopback is told so. */
   readonly listens: (port: number) => boolean;
   readonly judge?: Judge | undefined;
-  /** Opens TLS to hosts that a secret belongs to; there once the server has its secrets. */
+  /** Opens TLS to hosts that a secret belongs to. */
   readonly interceptor?: (() => Interceptor | undefined) | undefined;
   /** Told of every decision before it takes effect. What can't be recorded is refused. */
   readonly record: (record: NetworkRecord) => Promise<void> | void;

@@ -77,7 +77,9 @@ export class SandboxEnd {
     await this.endProcesses(row, 0, "lost");
     // A stopped one has its files in its snapshot.
     if (row.state === "completed") await this.#parts.backends.of(row).storage.disks.remove(row.id);
-    await this.#save({ ...row, reason }, row.state === "completed" ? "sandbox.completed" : "sandbox.failed");
+    // The row may tell of another snapshot by now, and then the base of the row before is gone.
+    const { refreshedTo, currentSnapshot } = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
+    await this.#save({ ...row, refreshedTo, currentSnapshot, reason }, row.state === "completed" ? "sandbox.completed" : "sandbox.failed");
   }
 
   /** Nothing of it stays but its events. Called with the sandbox's lock held. */

@@ -14,20 +14,20 @@ export class ConcurrencyLimit {
   /** Takes one and answers how to give it back; doing that twice is no harm. */
   take(): () => void {
     if (this.#taken >= this.#most) throw this.#refusal(this.#most);
-    return this.#sit();
+    return this.#count();
   }
 
   /** For what runs already, such as commands of an earlier server: counted, never refused. */
   admit(): () => void {
-    return this.#sit();
+    return this.#count();
   }
 
-  #sit(): () => void {
+  #count(): () => void {
     this.#taken += 1;
-    let seated = true;
+    let counted = true;
     return () => {
-      if (!seated) return;
-      seated = false;
+      if (!counted) return;
+      counted = false;
       this.#taken -= 1;
     };
   }

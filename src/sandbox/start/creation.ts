@@ -1,7 +1,7 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
 import { filterEnvironment } from "../../machine/capture/environment.ts";
 import { callersHome } from "../../machine/capture/people.ts";
-import type { MaskRequest } from "../../machine/drivers/drivers.ts";
+import type { MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
 import { describe } from "../../base/host/log.ts";
 import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
@@ -182,9 +182,12 @@ export class Creation {
     return this.#bring(row, base, { snapshot });
   }
 
-  /** A spare becomes a sandbox by getting a row. */
-  async #claim(row: UnnamedRow, base: Base, { id, name, range, walls }: Spare): Promise<StartedSandbox> {
-    const created: SandboxRow = { ...row, id, name, range };
+  /** A spare becomes a sandbox by getting a row. An operation that finds the row before that waits. */
+  #claim(row: UnnamedRow, base: Base, { id, name, range, walls }: Spare): Promise<StartedSandbox> {
+    return this.#parts.locks.run(id, () => this.#claimLocked({ ...row, id, name, range }, base, walls));
+  }
+
+  async #claimLocked(created: SandboxRow, base: Base, walls: Walls): Promise<StartedSandbox> {
     const record = (processes: Processes): Promise<SandboxRow> =>
       this.#parts.store.change(async (change) => {
         await recordCreating(change, created, base);

@@ -1,6 +1,7 @@
 /**
  * The one way in which a sandbox gets its processes, whether it is new, forked, rolled back, started again or taken from the
- * spares, or was left running by an earlier server. The order is always the same:
+ * spares, or was left running by an earlier server. The order is always the same; a spare has 1 and 3 behind it already, and a
+ * sandbox that was left running begins at 2:
  *
  * 1. The launch. The driver hides what must not be seen, and puts placeholders where imported logins stand.
  * 2. The live entry, by which the other parts of the server find the processes.
@@ -67,7 +68,8 @@ export class SandboxStart {
     const walls = "launched" in on ? on : await this.#launch(row, on);
     this.#parts.live.add(row.id, walls, driver, before);
     const processes = { launched: walls.launched, serviceCommands: this.#services.commandsOf(row) };
-    const running = await this.#openDuring(row, () => record(processes));
+    const write = (): Promise<SandboxRow> => record(processes);
+    const running = await (row.restoring === null ? this.#openDuring(row, write) : this.#openThen(row, write));
     this.#parts.reach("start.recorded");
     return { row: running, services: this.#services.start(running) };
   }
@@ -89,14 +91,14 @@ export class SandboxStart {
     this.#networks.close(spare);
   }
 
-  /** Processes that an earlier server started; undefined when they are gone. */
-  async adopt(row: SandboxRow): Promise<LiveSandbox | undefined> {
+  /** Processes that an earlier server started; undefined when they are gone. `goesOn` is false for those that the server ends next. */
+  async adopt(row: SandboxRow, goesOn: boolean): Promise<LiveSandbox | undefined> {
     if (row.launched === null) return undefined;
     const { driver } = this.#parts.backends.of(row);
     const walls = await driver.adopt(row.id, row.launched, row.limits);
     if (walls === undefined) return undefined;
     const live = this.#parts.live.add(row.id, walls, driver);
-    await this.#networks.open(row);
+    if (goesOn) await this.#networks.open(row);
     return live;
   }
 
@@ -106,6 +108,8 @@ export class SandboxStart {
   }
 
   #launch(row: Reservation & LaunchSettings, { base, volume }: Disk): Promise<Walls> {
+    // The driver may look at it late or never; a rejection without a handler would end the server.
+    volume.catch(() => undefined);
     return this.#parts.backends.of(row).driver.launch({
       sandbox: row.id,
       name: row.name,
@@ -122,7 +126,13 @@ export class SandboxStart {
     });
   }
 
-  /** Both come to their end, so that a failure is undone when nothing is under way. */
+  /** A row that is restored says so once its ways out are open: until then the server tries again. */
+  async #openThen(row: SandboxRow, write: () => Promise<SandboxRow>): Promise<SandboxRow> {
+    await this.#networks.open(row);
+    return write();
+  }
+
+  /** For a new row, whose creation is undone as a whole. Both come to their end, so that a failure is undone when nothing is under way. */
   async #openDuring(row: SandboxRow, write: () => Promise<SandboxRow>): Promise<SandboxRow> {
     const opened = this.#networks.open(row);
     opened.catch(() => undefined);

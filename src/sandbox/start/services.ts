@@ -1,4 +1,5 @@
 /** Services of the project's config, started inside each clone on their own ports (CLONE-7). */
+import { isDeepStrictEqual } from "node:util";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
@@ -48,6 +49,9 @@ export class Services {
     if ((await this.#parts.store.commands.count({ sandbox: row.id })) >= LIMITS.keptCommands) return;
     const all = Object.entries(row.serviceCommands ?? {});
     const known = await Promise.all(all.map(([, command]) => this.#wasStarted(row, command)));
+    const now = await this.#parts.store.sandboxes.get(row.id);
+    // A rollback meanwhile has started its own.
+    if (!isDeepStrictEqual(now?.serviceCommands, row.serviceCommands)) return;
     await Promise.all(all.filter((_, index) => known[index] === false).map(([name]) => this.#startOne(row, name)));
   }
 
@@ -67,6 +71,8 @@ export class Services {
     try {
       await new ServiceStart(this.#parts, this.#commands, row, name, service).start();
     } catch (failure) {
+      // A sandbox that is removed meanwhile needs no report.
+      if ((await store.sandboxes.get(row.id))?.removing !== false) return;
       const reason = describe(failure);
       const reported = store.change((change) => change.event("service.failed", row.id, { service: name, reason }));
       await reported.catch((error: unknown) => log.warn("a service failed", { sandbox: row.id, name, reason, error: describe(error) }));

@@ -17,16 +17,23 @@ const LISTED = 100;
 /** Where a promotion stands that brought nothing into the project: its experiment may still choose another winner. */
 const NOT_IN_PROJECT: ReadonlySet<Promotion["state"]> = new Set(["waiting", "failed", "discarded"]);
 
+/** What promotions do for experiments. */
+export interface Winners {
+  /** Brings a winner into reality. */
+  readonly promote: PromoteWinner;
+  /** Takes back the promotion of a winner, which waits for a person. */
+  readonly discard: (promotion: string) => Promise<unknown>;
+}
+
 export class Experiments {
   readonly #all: ExperimentParts;
   readonly #queue: Queue;
   readonly #runs = new Map<string, Run>();
-  readonly #promote: PromoteWinner;
+  readonly #winners: Winners;
 
-  /** `promote` brings a winner into reality. */
-  constructor(all: ExperimentParts, promote: PromoteWinner) {
+  constructor(all: ExperimentParts, winners: Winners) {
     this.#all = all;
-    this.#promote = promote;
+    this.#winners = winners;
     this.#queue = new Queue(all.parts.user.parallel ?? parallelByMachine(availableParallelism(), totalmem()));
   }
 
@@ -54,7 +61,7 @@ export class Experiments {
   }
 
   #take(row: ExperimentRow): Run {
-    const run = new Run(this.#all, this.#queue, (winner) => this.#promote(winner), row);
+    const run = new Run(this.#all, this.#queue, (winner) => this.#winners.promote(winner), row);
     this.#runs.set(row.id, run);
     return run;
   }
@@ -137,6 +144,8 @@ export class Experiments {
     const promotion = await this.#all.parts.store.promotions.get(row.promotion);
     if (promotion !== undefined && !NOT_IN_PROJECT.has(promotion.state))
       throw new VivError("illegal_transition", `Experiment ${id} led to the promotion ${row.promotion} already.`);
+    // Its question is about a winner that is not the winner any more.
+    if (promotion?.state === "waiting") await this.#winners.discard(promotion.id);
     return { ...row, promotion: null };
   }
 

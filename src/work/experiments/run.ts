@@ -50,16 +50,18 @@ export class Run {
   readonly journal: Journal;
   readonly #all: ExperimentParts;
   readonly #queue: Queue;
-  readonly #onWinner: PromoteWinner;
+  readonly #promoteWinner: PromoteWinner;
+  /** A promotion that waits needs the sandbox that it comes from. */
+  #isPromotionWaiting = false;
   readonly #cancel = new AbortController();
   readonly #kill = new AbortController();
   #closed = false;
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(all: ExperimentParts, queue: Queue, onWinner: PromoteWinner, row: ExperimentRow) {
+  constructor(all: ExperimentParts, queue: Queue, promoteWinner: PromoteWinner, row: ExperimentRow) {
     this.#all = all;
     this.#queue = queue;
-    this.#onWinner = onWinner;
+    this.#promoteWinner = promoteWinner;
     this.journal = new Journal(all.parts.store, all.parts.log, row);
   }
 
@@ -214,8 +216,9 @@ export class Run {
 
   async #promote(): Promise<void> {
     try {
-      const { id, state, reason } = await this.#onWinner(await this.#withEnvironment());
+      const { id, state, reason } = await this.#promoteWinner(await this.#withEnvironment());
       this.journal.change({ promotion: id });
+      this.#isPromotionWaiting = state === "waiting";
       if (state === "waiting") this.#addReason(`Its promotion waits: ${reason ?? "a person has to approve it."}`);
       else if (state !== "applied") this.#addReason(`It could not be promoted: ${reason ?? `its promotion is ${state}.`}`);
     } catch (error) {
@@ -240,7 +243,7 @@ export class Run {
     const { attempts, winner, input, origin } = this.journal.row;
     for (const { index, sandbox } of attempts) {
       if (sandbox === null) continue;
-      const stays = input.keep === "all" || (input.keep === "winner" && index === winner);
+      const stays = input.keep === "all" || (index === winner && (input.keep === "winner" || this.#isPromotionWaiting));
       if (stays) void clones.release(sandbox, LIMITS.defaultIdleMs);
       else {
         clones.discard(sandbox);

@@ -20,7 +20,7 @@ interface StageOutcome {
   readonly note?: string;
 }
 
-/** What a journey needs to know of the world. */
+/** What the stages need to know of the project, the plan and the config. */
 export interface StageContext {
   readonly stages: readonly PlannedStage[];
   /** Index of the last stage to go to. */
