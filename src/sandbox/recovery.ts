@@ -48,7 +48,7 @@ export class Recovery {
   /** Its row may have changed since recovery began, and then names another base. */
   async #lose(row: SandboxRow, error: unknown): Promise<void> {
     const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
-    await this.#sandboxes.ending.fail(
+    await this.#sandboxes.sandboxEnd.fail(
       { ...now, restoring: null },
       { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` },
     );
