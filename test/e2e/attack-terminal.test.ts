@@ -6,7 +6,8 @@ import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
-import { PROGRAM, viv, vivEnvironment } from "../support/viv.ts";
+import { PROGRAM } from "../support/compiled.ts";
+import { viv, vivEnvironment } from "../support/viv.ts";
 
 /** By what they do: each is obeyed by some terminal that people use. */
 const SEQUENCES = {

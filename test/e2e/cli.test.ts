@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS, type ErrorBody } from "../../src/base/schema/errors.ts";
-import { PROGRAM, viv, vivEnvironment, type Answer, type VivOptions } from "../support/viv.ts";
+import { CHECKOUT, PROGRAM } from "../support/compiled.ts";
+import { viv, vivEnvironment, type Answer, type VivOptions } from "../support/viv.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { Terminal } from "../support/terminal.ts";
 import { needs } from "../support/skip.ts";
@@ -372,10 +373,9 @@ describe("a newcomer's first steps", needs("root"), () => {
   });
 
   test("CLI-1: without the native helper the doctor says what is missing, and create refuses with that", () => {
-    const root = join(PROGRAM, "../..");
     const hidden = (words: string): Answer => {
       // In a mount namespace of its own, where the build folder is empty.
-      const script = `for folder in build dist; do [ ! -d ${root}/$folder ] || mount -t tmpfs none ${root}/$folder; done; ${PROGRAM} ${words}; code=$?; ${PROGRAM} down >/dev/null; exit $code`;
+      const script = `for folder in build dist; do [ ! -d ${CHECKOUT}/$folder ] || mount -t tmpfs none ${CHECKOUT}/$folder; done; ${PROGRAM} ${words}; code=$?; ${PROGRAM} down >/dev/null; exit $code`;
       const ended = spawnSync("unshare", ["-m", "sh", "-c", script], {
         cwd: join(place, "project"),
         env: vivEnvironment({ place, paths }),

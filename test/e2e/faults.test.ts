@@ -10,7 +10,8 @@ import { groupsOf, traces } from "../support/machine.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { SmallDisk } from "../support/small-disk.ts";
 import { needs } from "../support/skip.ts";
-import { PROGRAM, vivEnvironment } from "../support/viv.ts";
+import { PROGRAM } from "../support/compiled.ts";
+import { vivEnvironment } from "../support/viv.ts";
 
 describe("a server with much to do at once", needs("root"), () => {
   let server: TestServer;

@@ -9,7 +9,8 @@ import { LIMITS } from "../../src/base/schema/limits.ts";
 import type { Sandbox } from "../../src/base/schema/sandbox.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
-import { PROGRAM, vivEnvironment } from "../support/viv.ts";
+import { PROGRAM } from "../support/compiled.ts";
+import { vivEnvironment } from "../support/viv.ts";
 
 const BUILT = fileURLToPath(new URL("../../build/cell", import.meta.url));
 

@@ -6,7 +6,8 @@ import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
-import { PROGRAM, vivEnvironment } from "../support/viv.ts";
+import { PROGRAM } from "../support/compiled.ts";
+import { vivEnvironment } from "../support/viv.ts";
 
 const README = readFileSync(join(import.meta.dirname, "..", "..", "README.md"), "utf8");
 const PLACE = "/tmp/hello";

@@ -1,8 +1,19 @@
-/** Before any test: the server as users get it, in a few files. It starts in half the time, and the tests start hundreds. */
-import { dirname } from "node:path";
+/** Before any test: the program as users get it, in a few files. It starts in half the time, and the tests start it thousands of times. */
+import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { bundle } from "../../scripts/bundle.ts";
-import { SERVER } from "./compiled.ts";
+import { CHECKOUT, PROGRAM, SERVER } from "./compiled.ts";
 
 export async function setup(): Promise<void> {
-  await bundle(dirname(SERVER));
+  const folder = dirname(SERVER);
+  await bundle(folder);
+  // bin/viv runs the sources where it finds them above itself, as in the checkout, and else what lies in dist/.
+  const copy = join(dirname(PROGRAM), "..");
+  cpSync(join(CHECKOUT, "bin"), dirname(PROGRAM), { recursive: true });
+  mkdirSync(join(copy, "dist"), { recursive: true });
+  const links = { "dist/program": folder, node_modules: join(CHECKOUT, "node_modules") };
+  for (const [name, target] of Object.entries(links)) {
+    rmSync(join(copy, name), { force: true });
+    symlinkSync(target, join(copy, name));
+  }
 }

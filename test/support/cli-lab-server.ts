@@ -8,11 +8,10 @@ import { text } from "node:stream/consumers";
 import { shellLine } from "../../src/base/schema/shell-words.ts";
 import { listen } from "../../src/interfaces/api/listen.ts";
 import type { Lab } from "./cli-lab.ts";
-import { COMPILED } from "./compiled.ts";
+import { COMMAND_LINE, COMPILED } from "./compiled.ts";
 
-const MAIN = join(import.meta.dirname, "..", "..", "src", "interfaces", "cli", "main.ts");
 const start = `import module from "node:module"; module.enableCompileCache(process.env.VIV_TEST_CACHE); const { main } = await import(process.argv[1]); process.exitCode = await main(process.argv.slice(2));`;
-const program = ["--input-type=module", "-e", start, "--", MAIN];
+const program = ["--input-type=module", "-e", start, "--", COMMAND_LINE];
 
 export interface Result {
   readonly code: number | null;

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { shellLine } from "../../src/base/schema/shell-words.ts";
 import { eventually, type TestServer } from "./server.ts";
-import { PROGRAM, vivEnvironment } from "./viv.ts";
+import { PROGRAM } from "./compiled.ts";
+import { vivEnvironment } from "./viv.ts";
 
 export class Terminal {
   #shown = "";

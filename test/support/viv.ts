@@ -1,10 +1,7 @@
 /** The real command line, as a user runs it, against the state folder of a test server. */
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { USER_CACHE } from "./compiled.ts";
+import { PROGRAM, USER_CACHE } from "./compiled.ts";
 import type { TestServer } from "./server.ts";
-
-export const PROGRAM = fileURLToPath(new URL("../../bin/viv", import.meta.url));
 
 export interface Answer {
   readonly code: number | null;
