@@ -1,7 +1,7 @@
 /** PROM-2: merges equal those of `git merge` on the same three trees, conflicts included. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -72,7 +72,8 @@ describe("PROM-2 a three-way merge", () => {
   });
 
   const git = (cwd: string, ...args: string[]): string => execFileSync("git", args, { cwd, env: ENV, encoding: "latin1" });
-  const listing = (tree: string): string => git(join(store.folder, "git"), "ls-tree", "-r", tree);
+  const listing = (tree: string): string =>
+    sorted(git(join(store.folder, "git"), "ls-tree", "-r", "-z", tree).replaceAll(" blob ", " "), "\0");
 
   test("equals git merge on the same trees, conflicts included", { timeout: 180_000 }, async () => {
     const work = join(folder, "work");
@@ -81,34 +82,70 @@ describe("PROM-2 a three-way merge", () => {
     writeFileSync(join(work, ".git/objects/info/alternates"), `${join(store.folder, "git/objects")}\n`);
     const seen = { clean: 0, conflict: 0, died: 0 };
     const kinds = new Set<ConflictKind>();
+    const clean: { seed: number; commit: string; tree: string }[] = [];
     for (const [seed, { ours, theirs }] of cases.entries()) {
       const plain = mergeInFolder(work, ours, theirs);
       const merged = await mergeTrees(store, ours, theirs);
       const how = merged.conflicts.length === 0 ? "clean" : "conflict";
-      const own = how === "clean" ? merged.tree : sorted(listing(merged.tree).replaceAll(" blob ", " "));
-      expect([seed, plain.how === "died" ? "conflict" : plain.how, plain.result ?? own]).toEqual([seed, how, own]);
+      if (plain.how === "clean") clean.push({ seed, commit: plain.commit, tree: merged.tree });
+      const own = plain.how === "conflict" ? listing(merged.tree) : "";
+      expect([seed, plain.how === "died" ? "conflict" : plain.how, plain.how === "conflict" ? plain.left : ""]).toEqual([seed, how, own]);
       seen[plain.how] += 1;
       for (const { kind } of merged.conflicts) kinds.add(kind);
     }
+    const trees = treesOf(
+      work,
+      clean.map(({ commit }) => commit),
+    );
+    expect(clean.map(({ seed }, index) => [seed, trees[index]])).toEqual(clean.map(({ seed, tree }) => [seed, tree]));
     expect(seen.clean + seen.conflict).toBeGreaterThanOrEqual(500);
     expect(Math.min(seen.clean, seen.conflict)).toBeGreaterThan(100);
     expect([...kinds]).toEqual(expect.arrayContaining(["content", "binary", "delete/edit", "directory/file", "rename", "type"]));
   });
 
-  /** What git itself makes of it: the tree, or what it left in the folder, with the commit's id where it says HEAD. */
-  function mergeInFolder(work: string, ours: string, theirs: string): { how: "clean" | "conflict" | "died"; result?: string } {
+  /** What git itself makes of it: a commit, or what it left in the folder, with the commit's id where it says HEAD. */
+  function mergeInFolder(
+    work: string,
+    ours: string,
+    theirs: string,
+  ): { how: "clean"; commit: string } | { how: "conflict"; left: string } | { how: "died" } {
+    for (const name of readdirSync(work)) if (name !== ".git") rmSync(join(work, name), { recursive: true });
     git(work, "checkout", "-q", "-f", "--detach", ours);
-    git(work, "clean", "-q", "-f", "-d", "-x");
     const { status, signal } = spawnSync("git", ["merge", "-q", "--no-edit", theirs], { cwd: work, env: ENV });
     if (signal === "SIGABRT") {
       // Some versions of git stop at a bug of their own when they write certain conflicts into a folder.
       rmSync(join(work, ".git/index.lock"), { force: true });
       return { how: "died" };
     }
-    if (status === 0) return { how: "clean", result: git(work, "rev-parse", "HEAD^{tree}").trim() };
-    git(work, "add", "-A");
-    const left = git(work, "ls-files", "-s").replaceAll(" 0\t", "\t").replaceAll("~HEAD", `~${ours}`);
-    return { how: "conflict", result: sorted(markerIds(work, left, ours)) };
+    // A program fewer than asking git.
+    if (status === 0) return { how: "clean", commit: readFileSync(join(work, ".git/HEAD"), "utf8").trim() };
+    return { how: "conflict", left: leftIn(work, ours) };
+  }
+
+  function treesOf(work: string, commits: readonly string[]): string[] {
+    const input = commits.map((commit) => `${commit}^{tree}\n`).join("");
+    const told = execFileSync("git", ["cat-file", "--batch-check=%(objectname)"], { cwd: work, env: ENV, input, encoding: "utf8" });
+    return told.trim().split("\n");
+  }
+
+  /** The files of a folder as git would list them; no link is followed. */
+  function leftIn(work: string, ours: string): string {
+    const rows = (folder: string): string[] =>
+      readdirSync(join(work, folder), { withFileTypes: true }).flatMap((entry) => {
+        const path = join(folder, entry.name);
+        if (path === ".git") return [];
+        return entry.isDirectory() ? rows(path) : `${caseFileRow(join(work, path), ours)}\t${path.replaceAll("~HEAD", `~${ours}`)}`;
+      });
+    return sorted(rows("").join("\0"), "\0");
+  }
+
+  /** Files with markers say HEAD where the store says the commit: their ids are told for the latter. */
+  function caseFileRow(path: string, ours: string): string {
+    const found = lstatSync(path);
+    if (found.isSymbolicLink()) return `120000 ${idOf({ mode: "120000", content: readlinkSync(path, "latin1") })}`;
+    const content = readFileSync(path, "latin1").replaceAll("<<<<<<< HEAD", `<<<<<<< ${ours}`);
+    const mode = (found.mode & 0o100) === 0 ? "100644" : "100755";
+    return `${mode} ${idOf({ mode, content })}`;
   }
 
   test("says of each conflict what kind it is, and what the three sides have", async () => {
@@ -140,22 +177,6 @@ describe("PROM-2 a three-way merge", () => {
     }
   });
 
-  /** Files with markers say HEAD where the store says the commit: their ids are told for the latter. */
-  function markerIds(work: string, listed: string, ours: string): string {
-    return listed
-      .split("\n")
-      .map((row) => {
-        const [mode, id = ""] = row.split(/[ \t]/);
-        if (mode === "120000" || id === "") return row;
-        const path = row.slice(row.indexOf("\t") + 1).replaceAll(`~${ours}`, "~HEAD");
-        // Names in quotes hold escapes; git knows which file they mean.
-        const content = path.startsWith('"') ? git(work, "cat-file", "blob", id) : readFileSync(join(work, path), "latin1");
-        const named = content.replaceAll("<<<<<<< HEAD", `<<<<<<< ${ours}`);
-        return named === content ? row : row.replace(id, idOf({ mode: "100644", content: named }));
-      })
-      .join("\n");
-  }
-
   test("of the changed files alone gives what the whole trees give", { timeout: 180_000 }, async () => {
     for (const [seed, { made, ours, theirs }] of cases.slice(0, AS_CHANGES).entries()) {
       const whole = await mergeTrees(store, ours, theirs);
@@ -171,11 +192,10 @@ describe("PROM-2 a three-way merge", () => {
         const kinds = (list: typeof merged.conflicts): string[] =>
           list.map(({ kind, paths }) => `${kind} ${paths[0]?.toString().replace(/~.*/, "")}`).toSorted();
         expect([seed, ...kinds(merged.conflicts)]).toEqual([seed, ...kinds(whole.conflicts)]);
-        const told = listing(whole.tree).replaceAll(" blob ", " ");
-        const all = [...result].map(([path, file]) => `${file}\t${path}`).join("\n");
         // Labels differ, and with them the ids of files with markers and names beside a conflict.
-        const isClean = merged.conflicts.length === 0;
-        expect([seed, isClean ? sorted(all) : ""]).toEqual([seed, isClean ? sorted(told) : ""]);
+        if (merged.conflicts.length > 0) continue;
+        const all = [...result].map(([path, file]) => `${file}\t${path}`).join("\0");
+        expect([seed, sorted(all, "\0")]).toEqual([seed, listing(whole.tree)]);
       } finally {
         await own.close();
       }
@@ -229,6 +249,6 @@ function above(path: string): string[] {
   return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
 }
 
-function sorted(rows: string): string {
-  return rows.split("\n").filter(Boolean).toSorted().join("\n");
+function sorted(rows: string, between: string): string {
+  return rows.split(between).filter(Boolean).toSorted().join("\n");
 }
