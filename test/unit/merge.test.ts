@@ -130,9 +130,9 @@ describe("PROM-2 a three-way merge", () => {
 
   /** The files of a folder as git would list them; no link is followed. */
   function leftIn(work: string, ours: string): string {
-    const rows = (folder: string): string[] =>
-      readdirSync(join(work, folder), { withFileTypes: true }).flatMap((entry) => {
-        const path = join(folder, entry.name);
+    const rows = (under: string): string[] =>
+      readdirSync(join(work, under), { withFileTypes: true }).flatMap((entry) => {
+        const path = join(under, entry.name);
         if (path === ".git") return [];
         return entry.isDirectory() ? rows(path) : `${caseFileRow(join(work, path), ours)}\t${path.replaceAll("~HEAD", `~${ours}`)}`;
       });
