@@ -19,7 +19,8 @@ import { newId } from "../../src/base/schema/ids.ts";
 import { takeOutOfCopy } from "../../src/machine/volumes/folder/copy-files-out.ts";
 import { gatherCopies } from "../../src/machine/volumes/folder/gather.ts";
 import { openFolder } from "../../src/machine/volumes/folder/storage.ts";
-import { type Box, execRequest, hear, makeUnwalled, type Unwalled } from "../support/unwalled.ts";
+import { hear } from "../support/driver-lab.ts";
+import { type Box, execRequest, makeUnwalled, type Unwalled } from "../support/unwalled.ts";
 
 const FILES = { "a.txt": "one\ntwo\n", "src/main.js": "console.log(1);\n", "node_modules/dep/index.js": "module.exports = 1;\n" };
 
@@ -89,21 +90,6 @@ describe("volumes of unwalled sandboxes", () => {
       expect((await hear(await again.walls.commands.exec(execRequest(own.project, "cat mine src/main.js")))).stdout).toBe(
         "1console.log(1);\n",
       );
-    }
-  });
-
-  test("SNAP-3 forks are independent of each other, of their origin and of its end", async () => {
-    const made = await own.create();
-    writeFileSync(join(made.copy, "shared"), "origin");
-    const snapshot = newId("snapshot");
-    await own.storage.snapshots.take(made.id, snapshot);
-    const forks = await Promise.all([1, 2].map(async () => own.storage.disks.create(newId("sandbox"), { snapshot }, 1024 ** 2)));
-    for (const [index, { folder }] of forks.entries()) writeFileSync(join(folder, "roots/0/own"), String(index));
-    await own.storage.disks.remove(made.id);
-    await own.storage.snapshots.remove(snapshot);
-    for (const [index, { folder }] of forks.entries()) {
-      expect(readFileSync(join(folder, "roots/0/own"), "utf8")).toBe(String(index));
-      expect(readFileSync(join(folder, "roots/0/shared"), "utf8")).toBe("origin");
     }
   });
 

@@ -4,10 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CellHost } from "../../src/base/host/cell-host.ts";
 import { openBtrfs } from "../../src/machine/volumes/btrfs/storage.ts";
+import { openFolder } from "../../src/machine/volumes/folder/storage.ts";
 import { openPlain } from "../../src/machine/volumes/plain/storage.ts";
 import type { Storage } from "../../src/machine/volumes/volumes.ts";
 
 export const CELL = process.env["VIV_CELL"] ?? join(import.meta.dirname, "../../build/cell");
+
+export type StorageName = Storage["name"];
 
 export interface StorageLab {
   readonly home: string;
@@ -18,12 +21,16 @@ export interface StorageLab {
   remove(): Promise<void>;
 }
 
-export async function makeStorage(name: "btrfs" | "plain", limitBytes = 2 * 1024 ** 3): Promise<StorageLab> {
+export async function makeStorage(name: StorageName, limitBytes = 2 * 1024 ** 3): Promise<StorageLab> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "viv-storage-")));
   const host = new CellHost({ program: CELL });
   await host.request("measure", [["path", home]]);
-  const open = async (): Promise<Storage> =>
-    name === "btrfs" ? openBtrfs(host, { home, shared: "joined", limitBytes }) : openPlain(host, { home });
+  const ways: Record<StorageName, () => Promise<Storage>> = {
+    btrfs: () => openBtrfs(host, { home, shared: "joined", limitBytes }),
+    plain: () => openPlain(host, { home }),
+    folder: () => openFolder({ home }),
+  };
+  const open = ways[name];
   const storage = await open();
   const opened = [storage];
   return {
@@ -38,7 +45,7 @@ export async function makeStorage(name: "btrfs" | "plain", limitBytes = 2 * 1024
     async remove() {
       for (const each of opened) await each.close(false);
       if (name === "btrfs") await storage.close(true);
-      else await host.request("remove", [["path", join(home, "volumes")]]);
+      for (const folder of ["volumes", "folders"]) await host.request("remove", [["path", join(home, folder)]]);
       await host.close();
       rmSync(home, { recursive: true, force: true });
     },

@@ -1,18 +1,17 @@
 /** The unwalled way as a server puts it together, on a project of its own; everything is taken away afterwards. */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { CaptureRequest } from "../../src/machine/capture/capture.ts";
 import type { Base } from "../../src/base/store/rows.ts";
 import { FolderCapture } from "../../src/machine/capture/folder/capture.ts";
-import type { ExecRequest, RawExit, RunningCommand, Walls } from "../../src/machine/drivers/drivers.ts";
+import type { ExecRequest, Walls } from "../../src/machine/drivers/drivers.ts";
 import { FolderDriver } from "../../src/machine/drivers/folder/folder.ts";
 import { newId } from "../../src/base/schema/ids.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { type FolderStorage, openFolder } from "../../src/machine/volumes/folder/storage.ts";
+import { USER } from "./driver-lab.ts";
 import type { VolumePaths } from "../../src/machine/volumes/disks.ts";
-
-export const USER = String(userInfo().uid);
 
 export interface Box {
   readonly id: string;
@@ -91,16 +90,4 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
 
 export function execRequest(project: string, line: string, more: Partial<ExecRequest> = {}): ExecRequest {
   return { id: newId("command"), command: ["/bin/sh", "-c", line], env: {}, cwd: project, user: USER, stdin: false, ...more };
-}
-
-export interface Heard {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly exit: RawExit;
-}
-
-export async function hear(running: RunningCommand): Promise<Heard> {
-  const heard = { stdout: "", stderr: "" };
-  for await (const chunk of running.output) if (chunk.stream !== "gap") heard[chunk.stream] += chunk.data.toString();
-  return { ...heard, exit: await running.exit };
 }

@@ -87,7 +87,7 @@ describe("docs/REQUIREMENTS.md", () => {
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });
 
-  const titles = new Map(projectFiles(/\.test\.ts$/).map(({ path, text }) => [path, titlesIn(text)]));
+  const titles = new Map(projectFiles(/(\.test|-contract)\.ts$/).map(({ path, text }) => [path, titlesIn(text)]));
   const names = (title: string | undefined, id: string): boolean => new RegExp(`\\b${id}\\b(?!\\d)`).test(title ?? "");
 
   test("marks as done only what the title of a test names", () => {

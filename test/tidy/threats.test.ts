@@ -17,7 +17,7 @@ describe("docs/THREAT_MODEL.md", () => {
   });
 
   test("names for every threat files whose tests name it", () => {
-    const tests = new Map(projectFiles(/^test\/.*\.test\.ts$/).map(({ path, text }) => [path, text]));
+    const tests = new Map(projectFiles(/^test\/.*(\.test|-contract)\.ts$/).map(({ path, text }) => [path, text]));
     const missing = rows.flatMap(({ id, files }) =>
       files.filter((file) => !new RegExp(`\\b${id}\\b`).test(tests.get(file) ?? "")).map((file) => `${id}: ${file}`),
     );

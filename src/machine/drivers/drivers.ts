@@ -1,5 +1,5 @@
 /**
- * A way to isolate. Every driver passes one contract suite; differences are capability data.
+ * A way to isolate. Every driver passes one contract suite (test/support/driver-contract.ts); differences are capability data.
  *
  * What holds for all drivers:
  * - Callers choose the ids of sandboxes and commands, and do one thing at a time with a sandbox's life: launch, adopt, stop, clear.

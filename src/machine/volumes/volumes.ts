@@ -1,6 +1,7 @@
 /**
  * Storage of sandboxes: their copy-on-write disks, and the bases they start from. It has five ports, each in the file of
- * its name: bases, disks, snapshots, comparison, health. A user takes the ports it needs.
+ * its name: bases, disks, snapshots, comparison, health. A user takes the ports it needs. Every storage passes one contract
+ * suite (test/support/storage-contract.ts); differences are capability data.
  *
  * A volume is a folder with a fixed inside:
  *   system/upper, system/work      what the sandbox changed outside the project (overlay upper over reality's /)

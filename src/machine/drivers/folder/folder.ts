@@ -72,6 +72,7 @@ export class FolderDriver implements Driver {
   }
 
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
+    await this.#walls.get(sandbox)?.stop(0);
     this.#walls.delete(sandbox);
     await this.#endLeftovers(sandbox);
     if (logs === "remove") await rm(this.#records(sandbox), { recursive: true, force: true });
