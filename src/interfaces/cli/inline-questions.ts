@@ -30,11 +30,11 @@ export class InlineQuestions {
   readonly #page: QuestionPage;
   readonly #ending = new AbortController();
   readonly #seen = new Set<string>();
-  /** Said when the question has left the screen. */
+  /** Lines to print when the question has left the screen. */
   #unsaid: string[] = [];
-  /** The one that was announced. */
+  /** The question that a line announced. */
   #waiting: Question | undefined;
-  /** The one that is on the screen, from the moment when it was called for. */
+  /** The question on the screen, from the moment when the person pressed ctrl-]. */
   #shown: Question | undefined;
 
   constructor(around: QuestionContext, askers: QuestionSource, approver: string) {
@@ -44,7 +44,7 @@ export class InlineQuestions {
     this.#page = new QuestionPage(around.screen, around.stage);
   }
 
-  /** Until the end; a server that goes away ends the command's own connection, too, and that is told there. */
+  /** Runs until the end. If the server ends, the command's own connection ends too and reports it. */
   start(): void {
     this.#listen().catch(() => undefined);
   }
@@ -98,7 +98,7 @@ export class InlineQuestions {
     this.#say(`viv: ctrl-] shows question ${shortId(id)}: ${sandboxName ?? "this machine"}, ${kind}, ${about}`);
   }
 
-  /** As the server tells it now. */
+  /** The question as the server has it now. */
   async #open(waiting: Question): Promise<void> {
     this.#shown = waiting;
     this.#around.stage.hold();

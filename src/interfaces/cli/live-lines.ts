@@ -4,7 +4,7 @@ import { FRAMES, type Screen } from "./screen.ts";
 const REDRAW_MS = 100;
 /** Room left for the prompt line and what was said above. */
 const SPARE_ROWS = 2;
-/** Stands before what moved when the drawing ended. */
+/** The mark before lines that were still moving when the drawing ended. */
 const STILL = "·";
 
 export class LiveLines {
@@ -13,9 +13,9 @@ export class LiveLines {
   readonly #render: (frame: string) => readonly string[];
   readonly #timer: NodeJS.Timeout | undefined;
   #drawn = 0;
-  /** What was said while something else had the terminal; undefined while nothing has. */
+  /** Remarks that wait while another writer has the terminal; undefined while none has. */
   #unsaid: string[] | undefined;
-  /** How they end once the terminal is theirs again. */
+  /** How the drawing ends once the terminal is free again. */
   #ending: { readonly keep: boolean } | undefined;
   #frame = 0;
   #ended = false;
@@ -62,7 +62,7 @@ export class LiveLines {
     else this.redraw();
   }
 
-  /** Ends the drawing; the lines go, or stay as they were last. */
+  /** Ends the drawing; the lines are cleared, or stay as they were last. */
   end(options: { readonly keep: boolean }): void {
     clearInterval(this.#timer);
     if (this.#unsaid !== undefined) {

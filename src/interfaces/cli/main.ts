@@ -42,7 +42,7 @@ async function dispatch(argv: readonly string[], screen: Screen): Promise<number
     printCommandHelp(screen, declaration);
     return 0;
   }
-  // In `viv exec try ls --json` the option is the inner command's, which only parsing tells.
+  // In `viv exec try ls --json` the option belongs to the inner command; only the parser knows that.
   const asParsed = parsed.json ? screen : new Screen({ stdout: process.stdout, stderr: process.stderr, env: process.env, json: false });
   const connection = new Connection(asParsed);
   try {
@@ -139,7 +139,7 @@ function wantsJson(argv: readonly string[]): boolean {
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
 }
 
-/** A reader that went away (`viv ls | head -1`) is no failure. Who listens for it as well has something to finish first. */
+/** A reader that closes the pipe (`viv ls | head -1`) is no failure. If another listener exists, it has something to finish first. */
 function quietPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {

@@ -5,7 +5,7 @@ import { clean } from "./text.ts";
 const SHOWN_LINES = 12;
 const TAB = "    ";
 
-/** Colours; longer ones than that no program writes. */
+/** Colours; no program writes longer ones. */
 // oxlint-disable-next-line no-control-regex
 const COLOUR = /^\u001b\[[0-9;:]{0,62}m$/;
 /** What moves the cursor, sets titles and so on: control sequences, strings that have an end, and sequences of two characters. */

@@ -32,7 +32,7 @@ export const POLICY_OPTIONS = {
     short: "p",
     value: "PATH",
     completes: "path",
-    summary: "Project whose rules hold; that of the current folder if left out",
+    summary: "Project whose rules apply; that of the current folder if left out",
   },
   sandbox: {
     type: "text",

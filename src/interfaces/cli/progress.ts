@@ -6,7 +6,7 @@ import { table } from "./table.ts";
 import { clean, duration, plural } from "./text.ts";
 
 const ENDED: ReadonlySet<Attempt["state"]> = new Set(["done", "failed", "cancelled"]);
-/** Steps that a log without a terminal tells; the others take no time worth a line. */
+/** Steps that get a line without a terminal; the others are too short. */
 const REPORTED: ReadonlySet<Attempt["state"]> = new Set(["running", "checking", "verifying", "done", "failed", "cancelled"]);
 
 /** "2/2, 14 tests" or "1/2, 3 of 14 tests fail"; empty without checks. */
@@ -34,7 +34,7 @@ export function judgement(attempt: Attempt): Verdict | null {
   return attempt.verified ?? attempt.checked;
 }
 
-/** What it takes to be right on its own: it ran, and nothing that judged it said no. */
+/** Whether it is right on its own: its command ran, and no check failed. */
 export function looksGood(attempt: Attempt): boolean {
   return attempt.state === "done" && attempt.exitCode === 0 && judgement(attempt)?.passed !== false;
 }

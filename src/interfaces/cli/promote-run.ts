@@ -45,12 +45,12 @@ class StageProgress {
     this.#lines.say(line);
   }
 
-  /** Stages that were begun stay to be read. */
+  /** Lines of stages that have begun stay on the screen. */
   end(): void {
     this.#lines.end({ keep: this.#begun.length > 0 });
   }
 
-  /** Stages that were not begun may never be meant to. */
+  /** Stages that have not begun are left out, because the promotion may end before them. */
   get #begun(): StageResult[] {
     return (this.#promotion?.stages ?? []).filter(({ state }) => state !== "not-set-up" && state !== "pending");
   }
@@ -99,7 +99,7 @@ export async function waitForPromotion(around: WatchContext, id: string): Promis
   }
 }
 
-/** The call may last as long as the promotion: its stages are seen through events. Without them only the picture is missing. */
+/** The call may last as long as the promotion: its stages come as events. Without the events only the drawing is missing. */
 async function showMeanwhile(
   { client }: WatchContext,
   after: number,
@@ -115,7 +115,7 @@ async function showMeanwhile(
       if (!signal.aborted && isOurs(promotion)) progress.update(promotion);
     }
   } catch {
-    // The call itself tells what is wrong with the server.
+    // The call itself reports what is wrong with the server.
   }
 }
 

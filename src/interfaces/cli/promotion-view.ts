@@ -108,7 +108,7 @@ export function printSettled(screen: Screen, promotion: Promotion): void {
   printFailedChecks(screen, promotion.stages);
   const what = promotion.kind === "undo" ? "The undo failed" : "The promotion failed";
   screen.print(screen.paint("red", clean(`${what}: ${promotion.reason ?? "no reason is known."}`)));
-  if (promotion.stages.some((stage) => stage.state === "rolled-back")) screen.say("What it had written is taken back.");
+  if (promotion.stages.some((stage) => stage.state === "rolled-back")) screen.say("The files it had written are restored.");
   if (promotion.kind === "promotion" && (plan?.conflicts.length ?? 0) > 0 && promotion.sandboxName !== null)
     screen.say(
       `\nBring today's project into the sandbox with \`viv refresh ${promotion.sandboxName}\`, settle it there, and promote again.`,

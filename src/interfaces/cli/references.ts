@@ -37,7 +37,7 @@ export async function findCommand(client: Client, sandbox: string, text: string)
 interface Meant {
   readonly kind: string;
   readonly prefix: string;
-  /** What shows those that exist. */
+  /** The command that lists the existing ones. */
   readonly list: string;
 }
 

@@ -1,4 +1,4 @@
-/** Requests that were turned away because there were too many: counted, and the count is a record itself. */
+/** Counts requests that the gateway refused because there were too many, and records the count. */
 import type { Audit } from "../../rules/audit/audit.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 

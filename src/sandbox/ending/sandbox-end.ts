@@ -72,7 +72,7 @@ export class SandboxEnd {
     await this.#save(nextState(row, "failed", new Date(), end), "sandbox.failed");
   }
 
-  /** It could not be started again, and is as it was before. Called with the sandbox's lock held. */
+  /** Puts a sandbox that could not be started again back to its state before. Called with the sandbox's lock held. */
   async backTo(row: SandboxRow, reason: string): Promise<void> {
     await this.endProcesses(row, 0, "lost");
     // A stopped one has its files in its snapshot.
@@ -82,7 +82,7 @@ export class SandboxEnd {
     await this.#save({ ...row, refreshedTo, currentSnapshot, reason }, row.state === "completed" ? "sandbox.completed" : "sandbox.failed");
   }
 
-  /** Nothing of it stays but its events. Called with the sandbox's lock held. */
+  /** Removes all of a sandbox but its events. Called with the sandbox's lock held. */
   async remove(row: SandboxRow): Promise<{ projectInUse: boolean }> {
     return this.#parts.reserve.during(() => this.#remove(row));
   }
@@ -118,7 +118,7 @@ export class SandboxEnd {
     return { projectInUse };
   }
 
-  /** What storage that a full disk stopped can't let go of belongs to no sandbox then, and goes with the next reconciliation. */
+  /** If a full disk has stopped the storage, the removal fails: the leftover belongs to no sandbox, and the next reconciliation removes it. */
   async #orLater(row: SandboxRow, removal: () => Promise<void>): Promise<void> {
     try {
       await removal();

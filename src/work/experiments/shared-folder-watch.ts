@@ -1,4 +1,4 @@
-/** Whether folders that sandboxes share live with reality moved: whatever read them then did not read one state. */
+/** Notices changes of folders that sandboxes share live with reality: a command that read them meanwhile did not see one state. */
 import { createHash, type Hash } from "node:crypto";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ export class SharedFolderWatch {
   }
 }
 
-/** For machines where the kernel does not tell: changes when an entry of the first levels came, went, or was changed. */
+/** For machines where the kernel does not report it: differs when an entry of the first levels was added, removed or changed. */
 async function fingerprint(base: Base): Promise<string> {
   const hash = createHash("sha256");
   const left = { entries: MOST_ENTRIES };

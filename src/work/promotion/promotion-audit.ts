@@ -1,4 +1,4 @@
-/** Promotions in the audit trail: none begins to write without a record, and each end has one. */
+/** Records promotions in the audit trail: before one begins to write, and when it ends. */
 import type { Audit } from "../../rules/audit/audit.ts";
 import { OWNER, type AuditLabel } from "../../base/schema/audit.ts";
 import type { PromotionRow } from "../../base/store/rows.ts";
