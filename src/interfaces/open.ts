@@ -2,7 +2,7 @@
 import { readVersion } from "../base/config/machine.ts";
 import { EventFeed } from "../base/events/events.ts";
 import type { Closers } from "../base/host/closers.ts";
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import type { State } from "../base/open.ts";
 import type { Rules } from "../rules/open.ts";
 import type { SandboxFloor } from "../sandbox/open.ts";
@@ -41,7 +41,7 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
     version: readVersion(),
     socketPath: paths.socket,
     ...(tcp === undefined ? {} : { tcp }),
-    onError: (error) => log.warn("defect", { error: describe(error), stack: error instanceof Error ? error.stack : undefined }),
+    onError: (error) => log.warn("defect", { error: errorText(error), stack: error instanceof Error ? error.stack : undefined }),
   });
   closers.add(() => listening.close());
   return listening;

@@ -4,7 +4,7 @@ import type { State } from "../base/open.ts";
 import { CellHost } from "../base/host/cell-host.ts";
 import { Cgroups, groupName } from "../base/host/cgroups.ts";
 import type { Closers } from "../base/host/closers.ts";
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import { toolWith } from "../base/host/tool.ts";
 import { Backends, type Backend } from "./backends.ts";
 import { FolderCapture } from "./capture/folder/capture.ts";
@@ -103,7 +103,7 @@ function openCellHost(cell: string, { log }: State, { onLost }: MachineOptions, 
     onEvent: (name, fields) => name === "exited" && listener?.exited(fields.get("sandbox") ?? ""),
     onRestart: (reason, next) => {
       log.warn("the cell host was started again", { reason: reason.message });
-      const trouble = (error: unknown): void => log.warn("the new cell host does not watch all sandboxes", { error: describe(error) });
+      const trouble = (error: unknown): void => log.warn("the new cell host does not watch all sandboxes", { error: errorText(error) });
       listener?.restarted(next).catch(trouble);
     },
     onLost: (reason) => {

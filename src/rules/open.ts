@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { State } from "../base/open.ts";
 import type { Closers } from "../base/host/closers.ts";
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import { Actions } from "./actions/actions.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { Audit } from "./audit/audit.ts";
@@ -39,7 +39,7 @@ export async function openRules(
   { touch, ownPorts, reach }: RulesOptions,
   closers: Closers,
 ): Promise<Rules> {
-  const trouble = (error: unknown, lost: number): void => log.warn("trouble with the audit trail", { lost, error: describe(error) });
+  const trouble = (error: unknown, lost: number): void => log.warn("trouble with the audit trail", { lost, error: errorText(error) });
   const audit = new Audit(store, join(paths.home, "audit-anchor"), trouble, { reach });
   closers.add(() => audit.close());
   const approvals = new Approvals(store, audit, join(paths.home, "approver-token"), reach);

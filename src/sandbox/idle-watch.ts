@@ -2,7 +2,7 @@
  * Ends sandboxes that are idle (BOX-8), and those that outgrow a quota that only we watch. One is idle when it neither works
  * nor is in use: `WORK_SHARE` is what counts as work, `uses.ts` holds the uses.
  */
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
 import type { LiveSandbox } from "./shared/live.ts";
 import type { Parts } from "./shared/parts.ts";
@@ -44,7 +44,7 @@ export class IdleWatch {
         const row = await this.#parts.store.sandboxes.get(id);
         if (row !== undefined) await this.#lookAt(row, live, interval);
       } catch (error) {
-        this.#parts.log.warn("the idle watch could not look at a sandbox", { sandbox: id, error: describe(error) });
+        this.#parts.log.warn("the idle watch could not look at a sandbox", { sandbox: id, error: errorText(error) });
       }
     }
   }

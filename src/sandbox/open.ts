@@ -4,7 +4,7 @@ import type { State } from "../base/open.ts";
 import type { Closers } from "../base/host/closers.ts";
 import { IdRanges } from "../base/host/id-ranges.ts";
 import { KeyedLocks } from "../base/host/locks.ts";
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import { RepeatedTasks } from "../base/host/repeated-tasks.ts";
 import { freeRanges } from "../base/host/subids.ts";
 import { LIMITS } from "../base/schema/limits.ts";
@@ -42,7 +42,7 @@ export async function openSandboxes(state: State, options: SandboxOptions, close
   closers.add(() => sandboxes.commands.close());
   closers.add(() => sandboxes.creation.spares.close());
   closers.add(() => sandboxes.holds.close());
-  const failed = (error: unknown): void => state.log.warn("hosts that people opened could not be read", { error: describe(error) });
+  const failed = (error: unknown): void => state.log.warn("hosts that people opened could not be read", { error: errorText(error) });
   closers.add(parts.privateHosts.watch(() => sandboxes.networks.renew(), failed));
   listenForEnds(parts, sandboxes);
   const recovery = new Recovery(parts, sandboxes, registry);
@@ -82,7 +82,7 @@ function idRanges({ owner, paths, machine }: State): IdRanges {
 function listenForEnds({ backends, log }: Parts, sandboxes: Sandboxes): void {
   for (const { driver } of backends.all()) {
     driver.onExit((sandbox) => {
-      sandboxes.exited(sandbox).catch((error: unknown) => log.warn("end of a sandbox not handled", { sandbox, error: describe(error) }));
+      sandboxes.exited(sandbox).catch((error: unknown) => log.warn("end of a sandbox not handled", { sandbox, error: errorText(error) }));
     });
   }
 }
@@ -94,7 +94,7 @@ async function lookAfter(
   recovery: Recovery,
   closers: Closers,
 ): Promise<void> {
-  await reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: describe(error) }));
+  await reserve.fill().catch((error: unknown) => log.warn("no space kept back", { error: errorText(error) }));
   const idleWatch = new IdleWatch(parts, sandboxes);
   const reopening = new StorageReopening(parts, sandboxes);
   const tasks = new RepeatedTasks(log);

@@ -1,5 +1,5 @@
 /** After a start of the server: every sandbox is found again, finished, or declared lost; leftovers go. */
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import type { Walls } from "../machine/drivers/drivers.ts";
 import { VivError } from "../base/schema/errors.ts";
 import { LIMITS } from "../base/schema/limits.ts";
@@ -38,7 +38,7 @@ export class Recovery {
       try {
         await this.#recoverOne(row);
       } catch (error) {
-        this.#parts.log.warn("sandbox could not be recovered", { sandbox: row.id, error: describe(error) });
+        this.#parts.log.warn("sandbox could not be recovered", { sandbox: row.id, error: errorText(error) });
         await this.#survive("sandbox not declared lost", () => this.#lose(row, error));
       }
     }
@@ -50,7 +50,7 @@ export class Recovery {
     const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
     await this.#sandboxes.sandboxEnd.fail(
       { ...now, restoring: null },
-      { outcome: "lost", reason: `It could not be recovered: ${describe(error)}` },
+      { outcome: "lost", reason: `It could not be recovered: ${errorText(error)}` },
     );
   }
 
@@ -59,7 +59,7 @@ export class Recovery {
     try {
       await work();
     } catch (error) {
-      this.#parts.log.warn(what, { error: describe(error) });
+      this.#parts.log.warn(what, { error: errorText(error) });
     }
   }
 

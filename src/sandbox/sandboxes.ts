@@ -1,6 +1,6 @@
 /** The face of this folder: every change of a sandbox's state goes through here, one at a time per sandbox. */
 import { isDeepStrictEqual } from "node:util";
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import type { Audit } from "../rules/audit/audit.ts";
 import type { CommandResult } from "../base/schema/command.ts";
 import type { CreateInput } from "../base/schema/contracts.ts";
@@ -78,7 +78,7 @@ export class Sandboxes {
     try {
       await this.remove(row.id);
     } catch (error) {
-      this.#parts.log.warn("a sandbox whose command could not be run was not removed", { sandbox: row.id, error: describe(error) });
+      this.#parts.log.warn("a sandbox whose command could not be run was not removed", { sandbox: row.id, error: errorText(error) });
     }
   }
 

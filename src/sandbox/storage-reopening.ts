@@ -1,5 +1,5 @@
 /** Storage that a full or failing disk has stopped comes back by itself once that takes writes, without a restart of the server. */
-import { describe } from "../base/host/log.ts";
+import { errorText } from "../base/host/log.ts";
 import type { Parts } from "./shared/parts.ts";
 import type { Backend } from "../machine/backends.ts";
 import type { Repair } from "../machine/volumes/health.ts";
@@ -42,7 +42,7 @@ export class StorageReopening {
     await this.#sandboxes.creation.spares.clear();
     await backend.capture.close();
     await repair.run().catch((error: unknown) => {
-      throw new Error(`the storage could not be opened again: ${describe(error)}`, { cause: error });
+      throw new Error(`the storage could not be opened again: ${errorText(error)}`, { cause: error });
     });
     await store.change((change) => change.event("storage.mended", null, { driver: backend.driver.name }));
   }

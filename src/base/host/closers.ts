@@ -1,5 +1,5 @@
 /** What the server closes when it stops, the newest first. */
-import { describe, type Logger } from "./log.ts";
+import { errorText, type Logger } from "./log.ts";
 
 export class Closers {
   readonly #log: Logger;
@@ -19,7 +19,7 @@ export class Closers {
       try {
         await close();
       } catch (error) {
-        this.#log.warn("a part did not stop cleanly", { error: describe(error) });
+        this.#log.warn("a part did not stop cleanly", { error: errorText(error) });
       }
     }
   }

@@ -14,6 +14,6 @@ export function jsonLogger(write: (line: string) => void): Logger {
 }
 
 /** A message for people and logs out of anything thrown. */
-export function describe(error: unknown): string {
+export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

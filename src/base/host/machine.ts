@@ -1,7 +1,7 @@
 /** What this machine lets this user do, tried rather than guessed. */
 import { existsSync, readFileSync } from "node:fs";
 import { PROTOCOL_VERSION } from "./frames.ts";
-import { describe } from "./log.ts";
+import { errorText } from "./log.ts";
 import { mountOf, readMounts } from "./mounts.ts";
 import { run, TOOL_PATH } from "./run.ts";
 
@@ -45,7 +45,7 @@ async function troubleOf(cell: string): Promise<string | undefined> {
     if (code !== 0) return `The cell ${cell} ${code === null ? "does not answer" : `ends with ${code}`}.`;
     return `The cell ${cell} is of another version: it speaks ${JSON.stringify(said.slice(0, 20))}, this program ${PROTOCOL_VERSION}.`;
   } catch (error) {
-    return `The cell ${cell} can't be used: ${describe(error)}.`;
+    return `The cell ${cell} can't be used: ${errorText(error)}.`;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Work that is done again and again, with a rest between, until it is closed. */
 import { setTimeout as rest } from "node:timers/promises";
-import { describe, type Logger } from "./log.ts";
+import { errorText, type Logger } from "./log.ts";
 
 export class RepeatedTasks {
   readonly #log: Logger;
@@ -16,7 +16,7 @@ export class RepeatedTasks {
     const again = async (): Promise<void> => {
       while (!signal.aborted) {
         await rest(typeof restMs === "number" ? restMs : restMs(), undefined, { signal });
-        await work().catch((error: unknown) => this.#log.warn(`${what} failed`, { error: describe(error) }));
+        await work().catch((error: unknown) => this.#log.warn(`${what} failed`, { error: errorText(error) }));
       }
     };
     this.#ended.push(

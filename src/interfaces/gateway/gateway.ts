@@ -6,7 +6,7 @@ import { existsSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { setTimeout as rest } from "node:timers/promises";
-import { describe, type Logger } from "../../base/host/log.ts";
+import { errorText, type Logger } from "../../base/host/log.ts";
 import type { GatewaySockets } from "../../sandbox/shared/parts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_SOCKET } from "../../base/schema/gateway.ts";
@@ -62,7 +62,7 @@ export class Gateway implements GatewaySockets {
       (request, response) => void this.#serve(sandbox, request, response),
     );
     server.maxConnections = LIMITS.gatewayConnections;
-    server.on("error", (error) => this.#log.warn("the gateway of a sandbox", { sandbox, error: describe(error) }));
+    server.on("error", (error) => this.#log.warn("the gateway of a sandbox", { sandbox, error: errorText(error) }));
     server.on("clientError", (_, socket) => {
       if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
       else socket.destroy();
@@ -102,7 +102,7 @@ export class Gateway implements GatewaySockets {
       const known = VivError.from(error);
       // With so many connections and this pause, a flood has an end.
       if (known.code === "rate_limited") await rest(LIMITS.gatewayPauseMs);
-      if (known.code === "internal") this.#log.warn("a request of a sandbox", { sandbox, error: describe(error) });
+      if (known.code === "internal") this.#log.warn("a request of a sandbox", { sandbox, error: errorText(error) });
       refuse(response, known);
     }
   }

@@ -1,7 +1,7 @@
 /** More CPU or memory for a running sandbox: at once within the ceiling, else when a person says so. */
 import type { Approvals, Question } from "../../rules/approvals/approvals.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { grantedWithoutAsking } from "../../sandbox/start/admission.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
@@ -71,7 +71,7 @@ export class Resources {
     this.#approvals
       .wait(approval, this.#closing.signal)
       .then((answered) => (answered.state === "approved" ? this.#carryOut(answered) : undefined))
-      .catch((error: unknown) => this.#parts.log.info("granted resources were not given", { approval, error: describe(error) }))
+      .catch((error: unknown) => this.#parts.log.info("granted resources were not given", { approval, error: errorText(error) }))
       .finally(() => this.#watched.delete(approval));
   }
 

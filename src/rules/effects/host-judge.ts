@@ -1,7 +1,7 @@
 /** Asks the policy about hosts for the proxy. The proxy refuses a host that the policy denies. Where the policy says ask, the connection waits for a person, and an approval lets one connection through. */
 import type { Approvals, SandboxQuestion as Asking } from "../approvals/approvals.ts";
 import { askPerson } from "../approvals/asking.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { Judge, Question } from "../network/gate.ts";
 import { shownHost } from "../network/host.ts";
 import { registryFile } from "../network/registries.ts";
@@ -46,7 +46,7 @@ export class HostJudge implements Judge {
     try {
       return await this.#judged(session, question, ruling, signal);
     } catch (error) {
-      return deny("policy", `The policy can't be asked: ${describe(error)}`, "The connection is refused. Try again.");
+      return deny("policy", `The policy can't be asked: ${errorText(error)}`, "The connection is refused. Try again.");
     }
   }
 

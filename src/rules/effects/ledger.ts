@@ -3,7 +3,7 @@
  * effects are held, a person is asked about exactly this request, body included, and an approval sends it once.
  */
 import type { Approvals, Question } from "../approvals/approvals.ts";
-import { describe, type Logger } from "../../base/host/log.ts";
+import { errorText, type Logger } from "../../base/host/log.ts";
 import { hashOfBody, type EffectRecords, type EffectRequest, type Receipt } from "../network/effects.ts";
 import { deny, type Denied } from "../network/rules.ts";
 import type { Session } from "../network/session.ts";
@@ -60,7 +60,7 @@ export class Ledger implements EffectRecords {
     } catch (error) {
       return deny(
         "not_recorded",
-        `The request could not be recorded: ${describe(error)}`,
+        `The request could not be recorded: ${errorText(error)}`,
         "The request was not sent. Free space on the host, then try again.",
       );
     }
@@ -72,7 +72,9 @@ export class Ledger implements EffectRecords {
     return (status) => {
       this.#reach("effect.answered");
       const answered = { ...entry, state: status === null ? "broken" : "answered", status, answeredAt: new Date().toISOString() } as const;
-      this.#put(answered).catch((error: unknown) => this.#log.warn("a receipt was not kept", { effect: entry.id, error: describe(error) }));
+      this.#put(answered).catch((error: unknown) =>
+        this.#log.warn("a receipt was not kept", { effect: entry.id, error: errorText(error) }),
+      );
     };
   }
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Audit } from "../audit/audit.ts";
-import { describe, type Logger } from "../../base/host/log.ts";
+import { errorText, type Logger } from "../../base/host/log.ts";
 import type { UserConfig } from "../../base/schema/config.ts";
 import { VivError, type ErrorCode } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -184,7 +184,7 @@ export class Models {
   /** Programs inside are not told about faults of the server. */
   #refusal(sandbox: string, error: unknown): VivError {
     if (error instanceof VivError && !HIDDEN.includes(error.code)) return error;
-    this.#parts.log.warn("a request to a model API", { sandbox, error: describe(error) });
+    this.#parts.log.warn("a request to a model API", { sandbox, error: errorText(error) });
     return new VivError("internal", "The request could not be sent on.", { cause: error });
   }
 }

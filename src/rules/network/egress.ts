@@ -5,7 +5,7 @@
 import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { describe, type Logger } from "../../base/host/log.ts";
+import { errorText, type Logger } from "../../base/host/log.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { PORTS_FILE, PROXY_SOCKET, type NetworkRules } from "../../base/schema/network.ts";
 import type { EffectRecords } from "./effects.ts";
@@ -117,7 +117,7 @@ export class Egress {
       server.once("error", reject);
       server.listen({ path, backlog: LIMITS.egressConnections * 4 }, resolve);
     });
-    server.on("error", (error) => this.#log.warn("the proxy of a sandbox", { sandbox, error: describe(error) }));
+    server.on("error", (error) => this.#log.warn("the proxy of a sandbox", { sandbox, error: errorText(error) }));
     // Process 1 is another user; no further user can enter the folders above.
     chmodSync(path, 0o666);
     const ports = this.#portsOf(rules);
@@ -140,7 +140,7 @@ export class Egress {
     try {
       await this.#speak(session, client);
     } catch (error) {
-      this.#log.warn("a connection of a sandbox", { sandbox: session.sandbox, error: describe(error) });
+      this.#log.warn("a connection of a sandbox", { sandbox: session.sandbox, error: errorText(error) });
       client.destroy();
     }
   }
@@ -205,7 +205,7 @@ export class Egress {
       if (session.exhausted) session.cutUnless(() => false);
       await this.#gate.cutFallen(session).catch((error: unknown) => {
         // Connections that can't be judged are closed.
-        this.#log.warn("open connections could not be judged", { sandbox: session.sandbox, error: describe(error) });
+        this.#log.warn("open connections could not be judged", { sandbox: session.sandbox, error: errorText(error) });
         session.cutUnless(() => false);
       });
     }

@@ -1,5 +1,5 @@
 /** Decisions of the proxy as events: each once within a minute, and so many at most. All of them are in the audit trail. */
-import { describe, type Logger } from "../../base/host/log.ts";
+import { errorText, type Logger } from "../../base/host/log.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { NetworkRecord } from "./gate.ts";
@@ -44,6 +44,6 @@ export class NetworkEvents {
     const given = Object.fromEntries(Object.entries(data).filter((entry): entry is [string, string | number] => entry[1] !== undefined));
     this.#store
       .change((change) => change.event(verdict === "allow" ? "network.allowed" : "network.denied", sandbox, given))
-      .catch((error: unknown) => this.#log.warn("a decision of the proxy is no event", { sandbox, error: describe(error) }));
+      .catch((error: unknown) => this.#log.warn("a decision of the proxy is no event", { sandbox, error: errorText(error) }));
   }
 }

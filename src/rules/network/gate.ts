@@ -2,7 +2,7 @@
  * The one way out. Every request, of whatever protocol, is decided here: rules, further judges, the record, one
  * resolution, every address checked, and only a checked address is dialled.
  */
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { withTimeout } from "../../base/host/with-timeout.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { PrivateHost } from "../../base/schema/network.ts";
@@ -204,7 +204,7 @@ export class Gate {
     } catch (error) {
       return deny(
         "not_recorded",
-        `The request could not be recorded: ${describe(error)}`,
+        `The request could not be recorded: ${errorText(error)}`,
         "Free space on the host: a request that can't be recorded is refused.",
       );
     }

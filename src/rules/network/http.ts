@@ -6,7 +6,7 @@
 import { createServer, IncomingMessage, ServerResponse, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { Readable, type Duplex } from "node:stream";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
@@ -180,7 +180,7 @@ export class HttpProxy implements HttpTaker {
     } catch (error) {
       return deny(
         "not_recorded",
-        `The use of ${used.join(", ")} could not be recorded: ${describe(error)}`,
+        `The use of ${used.join(", ")} could not be recorded: ${errorText(error)}`,
         "The request was not sent. Free space on the host, then try again.",
       );
     }
@@ -248,7 +248,7 @@ async function permitted(
   } catch (error) {
     return deny(
       "secret_held",
-      `The server could not check whether the secret may be used: ${describe(error)}`,
+      `The server could not check whether the secret may be used: ${errorText(error)}`,
       "The request was not sent. Try again.",
     );
   }

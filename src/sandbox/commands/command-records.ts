@@ -1,6 +1,6 @@
 /** What the store keeps of commands, and how much of their output the disk does. */
 import { setTimeout as wait } from "node:timers/promises";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { Command, CommandEnd } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -44,7 +44,7 @@ export class CommandRecords {
       await this.#inOrder(command, end);
     } catch (error) {
       const what = end === null ? "start of command not recorded" : "end of command not recorded";
-      this.#parts.log.warn(what, { command: command.id, error: describe(error) });
+      this.#parts.log.warn(what, { command: command.id, error: errorText(error) });
     }
   }
 

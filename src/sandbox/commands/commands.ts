@@ -1,7 +1,7 @@
 /** Commands inside sandboxes: started, listened to, ended, and explained. */
 import { resolve } from "node:path";
 import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../../machine/drivers/drivers.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
@@ -101,7 +101,7 @@ export class Commands {
       if (stdin !== undefined) {
         void stream.write(Buffer.from(stdin)).then(
           () => stream.endInput(),
-          (error: unknown) => this.#parts.log.info("input not taken", { error: describe(error) }),
+          (error: unknown) => this.#parts.log.info("input not taken", { error: errorText(error) }),
         );
       }
       const tail = new OutputTail(LIMITS.capturedOutputBytes);
@@ -253,7 +253,7 @@ export class Commands {
       return (await storage.disks.usage(row.id)) + DISK_MARGIN_BYTES >= row.limits.diskBytes;
     } catch (error) {
       // The sandbox may be on its way out: the end of the command still has to be reported.
-      this.#parts.log.info("disk use of a sandbox not known", { sandbox, error: describe(error) });
+      this.#parts.log.info("disk use of a sandbox not known", { sandbox, error: errorText(error) });
       return false;
     }
   }
@@ -343,7 +343,7 @@ async function drain(output: AsyncIterable<OutputChunk>, end: Promise<CommandEnd
     for await (const chunk of output) void chunk;
     await end;
   } catch (error) {
-    log.info("stopped listening to a command", { error: describe(error) });
+    log.info("stopped listening to a command", { error: errorText(error) });
   }
 }
 

@@ -1,6 +1,6 @@
 /** Storage that fails under a sandbox: the operation that met the error reports it, the sandbox is marked, and the rest goes on. */
 import type { Driver, FileOperations } from "../../machine/drivers/drivers.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { StorageHealth } from "../../machine/volumes/health.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -51,7 +51,7 @@ export class Damage {
         await change.event("sandbox.damaged", sandbox, { name: row.name, what });
       }),
     );
-    marking.catch((error: unknown) => log.warn("a damaged sandbox was not marked", { sandbox, error: describe(error) }));
+    marking.catch((error: unknown) => log.warn("a damaged sandbox was not marked", { sandbox, error: errorText(error) }));
   }
 
   /** The same promise; if it ends in an error of the storage, the sandbox is marked. */

@@ -1,5 +1,5 @@
 /** Sandboxes that are there for one caller alone, and go when that caller does, however it ended. */
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -55,7 +55,7 @@ export class CallerSandboxes {
     } catch (error) {
       // The caller removed it.
       if (error instanceof VivError && error.code === "not_found") return void this.#holds.delete(id);
-      this.#log.warn("a sandbox whose caller has gone was not removed", { sandbox: id, error: describe(error) });
+      this.#log.warn("a sandbox whose caller has gone was not removed", { sandbox: id, error: errorText(error) });
       this.#wait(id, hold, LIMITS.expectedCallerMs);
     }
   }

@@ -1,6 +1,6 @@
 /** The ways a sandbox ends: stopped with its work kept, failed, or thrown away. Each survives a crash at any point. */
 import { LIMITS } from "../../base/schema/limits.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { Outcome } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { basesOf, dropUnused } from "../projects/bases.ts";
@@ -59,7 +59,7 @@ export class SandboxEnd {
     try {
       await keep(row, new Date(Date.now() + LIMITS.keptSnapshotMs).toISOString());
     } catch (error) {
-      const reason = `It was stopped, but no snapshot could be taken (${describe(error)}); its files are kept and can be forked.`;
+      const reason = `It was stopped, but no snapshot could be taken (${errorText(error)}); its files are kept and can be forked.`;
       await this.#save(nextState(row, "failed", new Date(), { outcome: "failed", reason }), "sandbox.failed");
       throw error;
     }
@@ -124,7 +124,7 @@ export class SandboxEnd {
       await removal();
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EROFS") throw error;
-      this.#parts.log.warn("storage of a removed sandbox is cleared later", { sandbox: row.id, error: describe(error) });
+      this.#parts.log.warn("storage of a removed sandbox is cleared later", { sandbox: row.id, error: errorText(error) });
     }
   }
 

@@ -1,6 +1,6 @@
 /** Frozen copies of reality as it is now. Perhaps no sandbox will use one: it stays as long as a caller works with it. */
 import type { Base } from "../../base/store/rows.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { dropUnused } from "./bases.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
@@ -37,6 +37,6 @@ export async function forgetUnused(
     const unused = await parts.store.change((change) => dropUnused(change, registry, [base.id], 1));
     for (const id of unused) await capture.forget(id);
   } catch (error) {
-    parts.log.info("a base is left to the next server", { base: base.id, error: describe(error) });
+    parts.log.info("a base is left to the next server", { base: base.id, error: errorText(error) });
   }
 }

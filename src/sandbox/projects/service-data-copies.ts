@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { chmod, chown, mkdir, mkdtemp, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { readPeople } from "../../machine/capture/people.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { runInto } from "../../base/host/run-into.ts";
 import { run, runChecked, TOOL_PATH } from "../../base/host/run.ts";
 import type { Service } from "../../base/schema/config.ts";
@@ -46,7 +46,7 @@ export async function copyServiceData(folder: string, project: string, service: 
   try {
     return shown(folder, await takeAnew(folder, project, service));
   } catch (error) {
-    return { ...shown(folder, known), failure: describe(error) };
+    return { ...shown(folder, known), failure: errorText(error) };
   } finally {
     await clear(folder, service);
   }

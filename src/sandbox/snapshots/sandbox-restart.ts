@@ -1,5 +1,5 @@
 /** Brings a sandbox that has ended back, under its id and name, from the files that it left. */
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
@@ -44,7 +44,7 @@ export class SandboxRestart {
       await started.services;
       return started.row;
     } catch (error) {
-      await this.#sandboxEnd.backTo(current, `It could not be started again (${describe(error)}); its files are kept.`);
+      await this.#sandboxEnd.backTo(current, `It could not be started again (${errorText(error)}); its files are kept.`);
       throw error;
     }
   }

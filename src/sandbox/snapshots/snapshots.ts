@@ -1,5 +1,5 @@
 /** Snapshots, rollback and fork (SNAP-1 to SNAP-4). */
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -102,7 +102,7 @@ export class Snapshots {
       await backends.of(row).storage.snapshots.verify(snapshot.id, seal);
     } catch (error) {
       const isDamaged = error instanceof VivError && error.code === "snapshot_damaged";
-      const reason = describe(error);
+      const reason = errorText(error);
       if (isDamaged) await store.change((change) => change.event("snapshot.damaged", row.id, { id: snapshot.id, reason }));
       throw error;
     }
@@ -142,7 +142,7 @@ export class Snapshots {
       return back.row;
     } catch (error) {
       // Its processes have ended by now: it must not go on being called running.
-      const reason = `It could not be rolled back (${describe(error)}); its files and snapshots are kept and can be forked.`;
+      const reason = `It could not be rolled back (${errorText(error)}); its files and snapshots are kept and can be forked.`;
       // The row may tell of the snapshot by now, and then the base of the row before is gone.
       const now = (await this.#parts.store.sandboxes.get(row.id)) ?? row;
       await this.#sandboxEnd.fail({ ...now, restoring: null }, { outcome: "failed", reason });

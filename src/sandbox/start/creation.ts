@@ -2,7 +2,7 @@
 import { filterEnvironment } from "../../machine/capture/environment.ts";
 import { callersHome } from "../../machine/capture/people.ts";
 import type { MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -245,12 +245,12 @@ export class Creation {
       await store.change(async (change) => {
         if ((await change.sandboxes.get(row.id)) === undefined) return;
         await change.sandboxes.remove(row.id);
-        await change.event("sandbox.failed", row.id, { name: row.name, reason: describe(error) });
+        await change.event("sandbox.failed", row.id, { name: row.name, reason: errorText(error) });
       });
       // Only now: what could not be cleaned up may still have processes with the ids of this range.
       this.#registry.release(row);
     } catch (second) {
-      log.warn("cleaning up after a failed creation failed; the reconciler will", { sandbox: row.id, error: describe(second) });
+      log.warn("cleaning up after a failed creation failed; the reconciler will", { sandbox: row.id, error: errorText(second) });
     }
   }
 

@@ -8,7 +8,7 @@
  * 3. The ways out: the proxy and the gateway. The caller writes the row down meanwhile.
  * 4. The services of the project.
  */
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
 import type { VolumePaths } from "../../machine/volumes/disks.ts";
@@ -81,7 +81,7 @@ export class SandboxStart {
       await this.#networks.open(spare);
     } catch (error) {
       // Opened again by start().
-      this.#parts.log.info("the way out of a spare was not opened", { error: describe(error) });
+      this.#parts.log.info("the way out of a spare was not opened", { error: errorText(error) });
     }
     return walls;
   }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { FileOperations } from "../../machine/drivers/drivers.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { CommandResult } from "../../base/schema/command.ts";
 import type { Service } from "../../base/schema/config.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -73,9 +73,9 @@ export class Services {
     } catch (failure) {
       // A sandbox that is removed meanwhile needs no report.
       if ((await store.sandboxes.get(row.id))?.removing !== false) return;
-      const reason = describe(failure);
+      const reason = errorText(failure);
       const reported = store.change((change) => change.event("service.failed", row.id, { service: name, reason }));
-      await reported.catch((error: unknown) => log.warn("a service failed", { sandbox: row.id, name, reason, error: describe(error) }));
+      await reported.catch((error: unknown) => log.warn("a service failed", { sandbox: row.id, name, reason, error: errorText(error) }));
     }
   }
 }

@@ -7,7 +7,7 @@
 import type { Base } from "../../base/store/rows.ts";
 import { idsOfUser } from "../../machine/capture/large-ids.ts";
 import type { Driver, MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
@@ -109,7 +109,7 @@ export class Spares {
       this.#ids.add(reservation.id);
       return { ...reservation, walls: await this.#start({ ...kind, ...reservation }, base) };
     } catch (error) {
-      this.#parts.log.info("no spare sandbox could be made", { error: describe(error) });
+      this.#parts.log.info("no spare sandbox could be made", { error: errorText(error) });
       if (reservation !== undefined) this.#forget(reservation);
       return undefined;
     }
@@ -166,7 +166,7 @@ export class Spares {
         this.#forget(spare);
       })
       .catch((error: unknown) =>
-        this.#parts.log.info("a spare sandbox could not be cleared; the reconciler will", { error: describe(error) }),
+        this.#parts.log.info("a spare sandbox could not be cleared; the reconciler will", { error: errorText(error) }),
       )
       .finally(() => this.#discards.delete(work));
     this.#discards.add(work);

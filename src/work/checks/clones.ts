@@ -1,6 +1,6 @@
 /** Sandboxes of an experiment: forks of one frozen reality, found again by their labels, removed in the background. */
 import { setTimeout as rest } from "node:timers/promises";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
@@ -65,7 +65,7 @@ export class Clones {
   discard(id: string): void {
     this.#soon(
       () => this.remove(id),
-      (error) => this.#parts.log.warn("a sandbox of an experiment was not removed", { sandbox: id, error: describe(error) }),
+      (error) => this.#parts.log.warn("a sandbox of an experiment was not removed", { sandbox: id, error: errorText(error) }),
     );
   }
 
@@ -91,7 +91,7 @@ export class Clones {
   rest(id: string): void {
     this.#soon(
       () => this.#sandboxes.stop(id, { outcome: "done", reason: null }),
-      (error) => this.#parts.log.info("a sandbox of an experiment was not stopped", { sandbox: id, error: describe(error) }),
+      (error) => this.#parts.log.info("a sandbox of an experiment was not stopped", { sandbox: id, error: errorText(error) }),
     );
   }
 

@@ -1,5 +1,5 @@
 /** The way of one attempt: a clone, its command, a frozen state, and the checks in a fresh fork of that. */
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Attempt } from "../../base/schema/experiment.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
@@ -70,7 +70,7 @@ export class AttemptRun {
       while (!(await this.#once())) await this.#beginAgain("A folder that is shared live with reality moved while it ran.");
     } catch (error) {
       if (this.#ends.kill.aborted || this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled.");
-      else this.#end("failed", describe(error));
+      else this.#end("failed", errorText(error));
     }
     this.#all.parts.reach("experiment.attempt");
   }

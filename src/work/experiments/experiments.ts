@@ -1,6 +1,6 @@
 /** The face of this folder: experiments that run, that wait, that ended, and those an earlier server left. */
 import { availableParallelism, totalmem } from "node:os";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
 import { Experiment, type ExperimentInput } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -157,7 +157,7 @@ export class Experiments {
     } finally {
       await run.journal
         .written()
-        .catch((error: unknown) => this.#all.parts.log.warn("a choice was not written", { error: describe(error) }));
+        .catch((error: unknown) => this.#all.parts.log.warn("a choice was not written", { error: errorText(error) }));
       this.#runs.delete(id);
     }
   }

@@ -1,5 +1,5 @@
 /** The row of an experiment that is under way: changed in memory at once, written soon and in order, with its events. */
-import { describe, type Logger } from "../../base/host/log.ts";
+import { errorText, type Logger } from "../../base/host/log.ts";
 import type { EventType, VivEvent } from "../../base/schema/event.ts";
 import type { Attempt } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -66,7 +66,9 @@ export class Journal {
   #touch(): void {
     this.#isDirty = true;
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
-    this.#writing.catch((error: unknown) => this.#log.warn("experiment not written", { experiment: this.#row.id, error: describe(error) }));
+    this.#writing.catch((error: unknown) =>
+      this.#log.warn("experiment not written", { experiment: this.#row.id, error: errorText(error) }),
+    );
   }
 
   async #write(): Promise<void> {

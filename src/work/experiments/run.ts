@@ -1,5 +1,5 @@
 /** One experiment under way: its attempts and the baseline at once, then the choice, then what stays. */
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Promotion } from "../../base/schema/promotion.ts";
@@ -73,7 +73,7 @@ export class Run {
   begin(after: () => void): void {
     this.#ended = this.#go(() => this.#runAll())
       .finally(after)
-      .catch((error: unknown) => this.#all.parts.log.warn("an experiment broke off", { error: describe(error) }));
+      .catch((error: unknown) => this.#all.parts.log.warn("an experiment broke off", { error: errorText(error) }));
   }
 
   /** The choice of a person. */
@@ -88,7 +88,7 @@ export class Run {
     } catch (error) {
       if (this.#closed) return;
       if (this.#cancel.signal.aborted) this.#cancelled();
-      else this.journal.change({ state: "failed", reason: describe(error), endedAt: new Date().toISOString() }, "experiment.ended");
+      else this.journal.change({ state: "failed", reason: errorText(error), endedAt: new Date().toISOString() }, "experiment.ended");
     }
     await this.journal.written();
   }
@@ -194,7 +194,7 @@ export class Run {
       parts.reach("experiment.baseline");
     } catch (error) {
       if (!signal.aborted)
-        parts.log.warn("the baseline of an experiment could not be judged", { experiment: row.id, error: describe(error) });
+        parts.log.warn("the baseline of an experiment could not be judged", { experiment: row.id, error: errorText(error) });
     }
   }
 
@@ -222,7 +222,7 @@ export class Run {
       if (state === "waiting") this.#addReason(`Its promotion waits: ${reason ?? "a person has to approve it."}`);
       else if (state !== "applied") this.#addReason(`It could not be promoted: ${reason ?? `its promotion is ${state}.`}`);
     } catch (error) {
-      this.#addReason(`It could not be promoted: ${describe(error)}`);
+      this.#addReason(`It could not be promoted: ${errorText(error)}`);
     }
   }
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Audit } from "../../rules/audit/audit.ts";
 import type { Verification } from "../checks/verification.ts";
-import { describe } from "../../base/host/log.ts";
+import { errorText } from "../../base/host/log.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import { openProject, type ProjectView } from "../../sandbox/projects/projects.ts";
 import type { CommonGround } from "../refresh/refresh.ts";
@@ -213,7 +213,7 @@ export class Promotions {
       const now = (await parts.store.promotions.get(row.id)) ?? row;
       const state = now.written ? "applied" : "failed";
       const ended = { ...now, state, writing: now.writing && !now.written, endedAt: new Date().toISOString() } as const;
-      const failed = { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${describe(error)}` };
+      const failed = { ...ended, reason: `${now.written ? "The change is in the folder, but: " : ""}${errorText(error)}` };
       await context.save(failed, "promotion.failed");
       this.#audit.after(failed);
       throw error;
@@ -316,7 +316,7 @@ export class Promotions {
         await this.#alone(row.project, () => this.#undo.settle(row));
         this.#audit.after((await store.promotions.get(row.id)) ?? row);
       } catch (error) {
-        log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: describe(error) });
+        log.warn("a promotion can't be brought to its end yet", { promotion: row.id, project: row.project, error: errorText(error) });
       }
     }
     // A transaction that was committed and not cleaned up has no open row any more.

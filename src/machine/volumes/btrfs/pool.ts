@@ -17,7 +17,7 @@ import {
   unmountPool,
   unusedBytes,
 } from "../../../base/host/pool-file.ts";
-import { describe } from "../../../base/host/log.ts";
+import { errorText } from "../../../base/host/log.ts";
 import { mountOf, readMounts } from "../../../base/host/mounts.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
@@ -88,7 +88,7 @@ export class Pool {
     try {
       await mountPool(file, this.path);
     } catch (cause) {
-      throw new VivError("storage_damaged", `The storage of sandboxes in ${file} can't be mounted: ${describe(cause)}.`, {
+      throw new VivError("storage_damaged", `The storage of sandboxes in ${file} can't be mounted: ${errorText(cause)}.`, {
         cause,
         remedy: "Look at it with `btrfs check`, or move it aside: the next server makes a new one.",
       });
