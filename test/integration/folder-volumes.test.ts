@@ -22,6 +22,8 @@ import { openFolder } from "../../src/machine/volumes/folder/storage.ts";
 import { hear } from "../support/driver-lab.ts";
 import { type Box, execRequest, makeUnwalled, type Unwalled } from "../support/unwalled.ts";
 
+/** A walk is not repeated before many times its own duration have passed, which is long on a busy machine. */
+const USAGE_WAIT = { timeout: 20_000 };
 const FILES = { "a.txt": "one\ntwo\n", "src/main.js": "console.log(1);\n", "node_modules/dep/index.js": "module.exports = 1;\n" };
 
 describe("DRV-4 a copy of a project", () => {
@@ -175,9 +177,9 @@ describe("volumes of unwalled sandboxes", () => {
     const made = await own.create();
     expect(await own.storage.disks.usage(made.id)).toBe(0);
     writeFileSync(join(made.copy, "large"), Buffer.alloc(1024 ** 2, 1));
-    await expect.poll(async () => own.storage.disks.usage(made.id)).toBeGreaterThanOrEqual(1024 ** 2);
+    await expect.poll(async () => own.storage.disks.usage(made.id), USAGE_WAIT).toBeGreaterThanOrEqual(1024 ** 2);
     await own.storage.snapshots.take(made.id, newId("snapshot"));
-    await expect.poll(async () => own.storage.disks.usage(made.id)).toBeGreaterThanOrEqual(2 * 1024 ** 2);
+    await expect.poll(async () => own.storage.disks.usage(made.id), USAGE_WAIT).toBeGreaterThanOrEqual(2 * 1024 ** 2);
   });
 
   test("a project over the capture limit is refused and nothing of it stays", async () => {
