@@ -4,7 +4,8 @@ import { ago, clean } from "../text.ts";
 export default command({
   name: "effects",
   summary: "Show requests of sandboxes that may have changed something outside",
-  details: "Plain HTTP alone: what goes through TLS is not looked into. `viv network SANDBOX --effects hold` makes them wait for a person.",
+  details:
+    "These are requests of plain HTTP, and of TLS to hosts that have a secret. The proxy does not look into other TLS. `viv network SANDBOX --effects hold` makes them wait for a person.",
   examples: [
     ["viv effects", "the latest ones"],
     ["viv effects try --json", "of one sandbox, for programs"],
