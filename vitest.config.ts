@@ -59,7 +59,13 @@ export default defineConfig({
         },
       },
       {
-        test: { ...together, name: "integration", include: ["test/integration/**/*.test.ts", "test/native/**/*.test.ts"] },
+        test: {
+          ...together,
+          name: "integration",
+          include: ["test/integration/**/*.test.ts", "test/native/**/*.test.ts"],
+          // As for unit tests: a test that changes its process puts that back.
+          isolate: false,
+        },
       },
       {
         test: { ...together, name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude: ALONE },
