@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Approvals, type Question } from "../../src/rules/approvals/approvals.ts";
 import { Audit } from "../../src/rules/audit/audit.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/base/store/store.ts";
 import { eventually } from "../support/server.ts";
@@ -68,6 +69,31 @@ describe("an approval", () => {
       ({ length }) => length === 1,
     );
     expect(silence).toMatchObject({ actor: { kind: "server" }, action: "approval", label: "DENIED", target: "git push" });
+  });
+
+  test("POL-5: questions whose deadline passed while the machine slept leave room for others", async () => {
+    for (let count = 0; count < LIMITS.waitingQuestions; count += 1) await approvals.ask(question({ target: `push ${count}` }));
+    expect(await approvals.tooMany("sbx1", () => false)).toBe(LIMITS.waitingQuestions);
+    for (let count = LIMITS.waitingQuestions; count < LIMITS.waitingApprovals; count += 1)
+      await approvals.ask(question({ sandbox: "sbx2", target: `push ${count}` }));
+    await expect(approvals.ask(question())).rejects.toMatchObject({ code: "no_capacity" });
+    const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + LIMITS.approvalMs);
+    try {
+      expect(await approvals.tooMany("sbx1", () => false)).toBeUndefined();
+      expect(await approvals.ask(question())).toMatchObject({ state: "waiting" });
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  test("POL-5: a full queue is cleared of those, too, when another question is asked", async () => {
+    for (let count = 0; count < LIMITS.waitingApprovals; count += 1) await approvals.ask(question({ target: `push ${count}` }));
+    const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() + LIMITS.approvalMs);
+    try {
+      expect(await approvals.ask(question())).toMatchObject({ state: "waiting" });
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test("POL-5: silence is recorded, too, where the clock is behind the timer", async () => {

@@ -80,6 +80,7 @@ export class Approvals {
     const hash = hashOf(question);
     const now = Date.now();
     const { deadlineMs = LIMITS.approvalMs, exact: _, ...rest } = question;
+    if ((await this.#store.approvals.count({ state: "waiting" })) >= LIMITS.waitingApprovals) await this.#expire();
     const asked = await this.#audit.recordWith(async (change) => {
       const same = (await change.approvals.list({ hash })).find((one) => ["waiting", "approved"].includes(one.state) && !isOver(one, now));
       if (same !== undefined) return { result: same };
@@ -201,9 +202,11 @@ export class Approvals {
   /** How many questions of a sandbox wait, where that is too many for another; one that waits already (`isSame`) may be asked again. */
   async tooMany(sandbox: string, isSame: (waiting: Approval) => boolean): Promise<number | undefined> {
     const where = { sandbox, state: "waiting" } as const;
-    const count = await this.#store.approvals.count(where);
-    if (count < LIMITS.waitingQuestions) return undefined;
-    return (await this.#store.approvals.list(where)).some(isSame) ? undefined : count;
+    if ((await this.#store.approvals.count(where)) < LIMITS.waitingQuestions) return undefined;
+    // After a suspend of the machine, deadlines have passed that no timer has seen yet.
+    await this.#expire();
+    const waiting = await this.#store.approvals.list(where);
+    return waiting.length < LIMITS.waitingQuestions || waiting.some(isSame) ? undefined : waiting.length;
   }
 
   async inspect(id: string): Promise<Approval> {
