@@ -181,6 +181,8 @@ describe("the command line", needs("root"), () => {
     const device = join(here, "null");
     execFileSync("mknod", [device, "c", "1", "3"]);
     expect(run(["cp", "try:renamed.txt", device])).toMatchObject(failure(3, /is a device/));
+    run(["exec", "try", "--", "cp", "renamed.txt", "null"]);
+    expect(run(["cp", "try:null", here])).toMatchObject(failure(3, /is a device/));
     expect(statSync(device).isCharacterDevice()).toBe(true);
   });
 

@@ -11,6 +11,7 @@ import { COMMON_OPTIONS, command, type CommandDeclaration } from "../../src/inte
 import { parseSide } from "../../src/interfaces/cli/commands/cp.ts";
 import { snapshotTree } from "../../src/interfaces/cli/commands/snapshots.ts";
 import { completionScript, SHELLS } from "../../src/interfaces/cli/completion.ts";
+import { requireDestination } from "../../src/interfaces/cli/copy/destination.ts";
 import { isInnerLink, receiveFolder, safeParts } from "../../src/interfaces/cli/copy/receive.ts";
 import { packFolder } from "../../src/interfaces/cli/copy/send.ts";
 import { DetachKeys } from "../../src/interfaces/cli/detach-keys.ts";
@@ -280,6 +281,56 @@ describe("a copy out of a sandbox", () => {
     const archive = Buffer.from(await packTar([file("big", "x".repeat(5000))]));
     await expect(receiveFolder(join(folder, "to"), Readable.from([archive.subarray(0, 2000)]))).rejects.toThrow();
     expect(existsSync(join(folder, "to/big"))).toBe(false);
+  });
+
+  test("replaces no special file, and no link to one", async () => {
+    mkdirSync(join(folder, "to"));
+    spawnSync("mkfifo", [join(folder, "to/pipe")]);
+    symlinkSync("pipe", join(folder, "to/link"));
+    const { files, skipped } = await receive([file("pipe"), file("link"), file("other")]);
+    expect(files).toBe(1);
+    expect(skipped.map(({ path, why }) => `${path}: ${why}`)).toEqual([
+      "pipe: a device or another special file is in its way",
+      "link: a device or another special file is in its way",
+    ]);
+    expect(lstatSync(join(folder, "to/pipe")).isFIFO()).toBe(true);
+    expect(lstatSync(join(folder, "to/link")).isSymbolicLink()).toBe(true);
+    for (const name of ["pipe", "link"])
+      for (const type of ["file", "dir"] as const)
+        await expect(requireDestination(join(folder, "to", name), type)).rejects.toThrow("is a device or another special file");
+  });
+
+  test("goes to a path that is free, to a file or to a link to one, and a folder to a folder", async () => {
+    mkdirSync(join(folder, "dir"));
+    writeFileSync(join(folder, "file"), "");
+    for (const [link, target] of Object.entries({ near: "file", nowhere: "absent", "to-dir": "dir" }))
+      symlinkSync(target, join(folder, link));
+    const refused = async (name: string, type: "file" | "dir"): Promise<string> =>
+      requireDestination(join(folder, name), type).then(
+        () => "",
+        (error: Error) => error.message.replace(`${folder}/`, ""),
+      );
+    for (const name of ["absent", "file", "near", "absent/deep/below"]) expect(await refused(name, "file"), name).toBe("");
+    for (const name of ["absent", "dir", "to-dir", "absent/deep/below"]) expect(await refused(name, "dir"), name).toBe("");
+    expect(await refused("nowhere", "file")).toBe("nowhere is a link that leads nowhere.");
+    expect(await refused("dir", "file")).toBe("dir is a folder.");
+    expect(await refused("near", "dir")).toBe("near is no folder.");
+  });
+
+  test("never goes among the machine's devices, by a link, as a folder or as a part of one", async () => {
+    const devices = join(folder, "to/devices");
+    mkdirSync(devices, { recursive: true });
+    symlinkSync("to/devices", join(folder, "link"));
+    const among = "is among the devices of this machine";
+    await expect(requireDestination(join(devices, "new"), "file", devices)).rejects.toThrow(among);
+    await expect(requireDestination(join(folder, "link/new"), "file", devices)).rejects.toThrow(among);
+    await expect(requireDestination(join(folder, "link"), "dir", devices)).rejects.toThrow(among);
+    await expect(requireDestination(join(devices, "new/deep"), "dir", devices)).rejects.toThrow(among);
+    await expect(requireDestination(join(folder, "to/devices-not"), "dir", devices)).resolves.toBeUndefined();
+    const archive = Readable.from([Buffer.from(await packTar([file("devices/new"), file("beside")]))]);
+    const { files, skipped } = await receiveFolder(join(folder, "to"), archive, devices);
+    expect([files, skipped.map(({ path }) => path)]).toEqual([1, ["devices/new"]]);
+    expect(existsSync(join(devices, "new"))).toBe(false);
   });
 
   test("judges names and links by themselves", () => {

@@ -5,6 +5,7 @@ import { VivError } from "../../../base/schema/errors.ts";
 import type { FileEntry } from "../../../base/schema/files.ts";
 import type { Client } from "../../client/client.ts";
 import { command } from "../command.ts";
+import { requireDestination } from "../copy/destination.ts";
 import { receiveFile, receiveFolder, type Skipped } from "../copy/receive.ts";
 import { packFolder, type FoundLink } from "../copy/send.ts";
 import { bytes, clean, plural } from "../text.ts";
@@ -43,15 +44,13 @@ async function download(
   const entry = await client.call("statFile", { sandbox: from.sandbox, path: from.path, ...user });
   const existing = await stat(target).catch(() => undefined);
   const to = existing?.isDirectory() ? join(target, nameOf(from.path)) : target;
-  // A copy takes the place of what has its name: of /dev/null, say.
-  if (existing?.isCharacterDevice() === true || existing?.isBlockDevice() === true)
-    throw new VivError("exists", `${target} is a device.`, { remedy: "Copy to a file or a folder." });
   if (entry.type === "dir") {
-    if (existing !== undefined && !existing.isDirectory()) throw new VivError("exists", `${target} is no folder.`);
+    await requireDestination(to, "dir");
     const archive = await client.packFiles(from.sandbox, from.path, user.user);
     return { to, ...(await receiveFolder(to, archive)) };
   }
   if (entry.type !== "file") throw notCopied(entry, from.path);
+  await requireDestination(to, "file");
   const { body } = await client.readFile(from.sandbox, from.path, user.user);
   const written = await receiveFile(to, body, { mode: Number.parseInt(entry.mode, 8), mtime: new Date(entry.modifiedAt) });
   return { to, files: 1, bytes: written, skipped: [] };

@@ -10,6 +10,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createTarDecoder, type ParsedTarEntry, type TarHeader } from "modern-tar";
 import { VivError } from "../../../base/schema/errors.ts";
+import { isDeviceFolder, isSpecialFile } from "./destination.ts";
 
 export interface Skipped {
   readonly path: string;
@@ -47,7 +48,7 @@ export function isInnerLink(parts: readonly string[], target: string): boolean {
   return climbs <= parts.length - 1 && !steps.slice(climbs).includes("..");
 }
 
-/** Writes one stream to a file by way of a new one beside it, so that a link or pipe of that name is replaced, not used. */
+/** Writes one stream to a file by way of a new one beside it, so that a link of that name is replaced, not used. */
 export async function receiveFile(
   path: string,
   body: Readable,
@@ -69,8 +70,9 @@ export async function receiveFile(
   }
 }
 
-export async function receiveFolder(folder: string, archive: Readable): Promise<Received> {
-  const receiver = new Receiver(folder);
+/** `devices` is the folder of this machine's devices. */
+export async function receiveFolder(folder: string, archive: Readable, devices?: string): Promise<Received> {
+  const receiver = new Receiver(folder, devices);
   await mkdir(folder, { recursive: true });
   const source = Readable.toWeb(archive) as unknown as ReadableStream<Uint8Array>;
   try {
@@ -84,14 +86,16 @@ export async function receiveFolder(folder: string, archive: Readable): Promise<
 
 class Receiver {
   readonly #folder: string;
+  readonly #devices: string | undefined;
   readonly #result: Received = { files: 0, bytes: 0, skipped: [] };
   /** Folders known to be real ones: made or looked at by this run. */
   readonly #real = new Set<string>();
   readonly #links: PendingLink[] = [];
   readonly #modes: { path: string; mode: number }[] = [];
 
-  constructor(folder: string) {
+  constructor(folder: string, devices: string | undefined) {
     this.#folder = folder;
+    this.#devices = devices;
   }
 
   async take({ header, body }: ParsedTarEntry): Promise<void> {
@@ -161,6 +165,7 @@ class Receiver {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
         if (!(await lstat(path)).isDirectory()) return "something that is no folder is in its way";
+        if (await isDeviceFolder(path, this.#devices)) return "it would be among the devices of this machine";
       }
       this.#real.add(path);
     }
@@ -168,8 +173,10 @@ class Receiver {
   }
 
   async #blocked(parts: readonly string[]): Promise<string | undefined> {
-    const found = await lstat(join(this.#folder, ...parts)).catch(ifMissing);
-    return found?.isDirectory() ? "a folder is in its way" : undefined;
+    const path = join(this.#folder, ...parts);
+    const found = await lstat(path).catch(ifMissing);
+    if (found?.isDirectory()) return "a folder is in its way";
+    return found !== undefined && (await isSpecialFile(path)) ? "a device or another special file is in its way" : undefined;
   }
 
   async #link(parts: readonly string[], target: string): Promise<string | undefined> {
