@@ -303,8 +303,8 @@ describe("a copy out of a sandbox", () => {
   test("goes to a path that is free, to a file or to a link to one, and a folder to a folder", async () => {
     mkdirSync(join(folder, "dir"));
     writeFileSync(join(folder, "file"), "");
-    for (const [link, target] of Object.entries({ near: "file", nowhere: "absent", "to-dir": "dir" }))
-      symlinkSync(target, join(folder, link));
+    for (const [name, target] of Object.entries({ near: "file", nowhere: "absent", "to-dir": "dir" }))
+      symlinkSync(target, join(folder, name));
     const refused = async (name: string, type: "file" | "dir"): Promise<string> =>
       requireDestination(join(folder, name), type).then(
         () => "",
