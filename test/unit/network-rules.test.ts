@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { proxyEnvironment } from "../../src/rules/network/environment.ts";
 import { decide, matches, type Ruling } from "../../src/rules/network/rules.ts";
+import type { SandboxRow } from "../../src/base/store/rows.ts";
 import { narrowedNetwork } from "../../src/sandbox/permissions/network-narrowing.ts";
+import { Networks } from "../../src/sandbox/permissions/networks.ts";
 import { NO_NETWORK, networkRules, ProjectNetwork, UserNetwork, type NetworkRules } from "../../src/base/schema/network.ts";
 
 const PUBLIC: NetworkRules = { ...NO_NETWORK, mode: "public" };
@@ -59,6 +61,18 @@ describe("rules", () => {
     expect(codeOf(decide(rules, user.private, "fd00::1", 80))).toBe("allow by private fd00::1");
     expect(codeOf(decide(rules, [], "2001:db8::1", 443))).toBe("production");
     expect(() => UserNetwork.parse({ production: ["1::2::3"] })).toThrow("not an address");
+  });
+
+  test("NET-2: an address in a row of an earlier version is the address, too, however it is spelled", () => {
+    const network = { ...PUBLIC, allow: [{ host: "fd00:0::2", tcp: false }], production: ["2001:0db8::1"] };
+    const user = { network: UserNetwork.parse({}) };
+    const parts = { user, privateHosts: { of: () => [] }, egress: { use: () => ({}) } } as unknown as ConstructorParameters<
+      typeof Networks
+    >[0];
+    const { rules } = new Networks(parts).report({ id: "x", name: "x", project: "/p", network } as unknown as SandboxRow);
+    expect(codeOf(decide(rules, [], "2001:db8::1", 443))).toBe("production");
+    expect(rules.allow).toEqual([{ host: "fd00::2", tcp: false }]);
+    expect(narrowedNetwork({ network }, ProjectNetwork.parse({}), user.network)?.production).toEqual(["2001:db8::1"]);
   });
 
   test("a name that no public server knows is answered with what opens it", () => {

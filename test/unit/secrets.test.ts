@@ -118,6 +118,9 @@ describe("a secret", () => {
     expect(bound("*.example.com:8443", { port: 8443 })).toBe(true);
     expect([bound("::1", { host: "::1" }), bound("[::1]:8443", { host: "::1", port: 8443 })]).toEqual([true, true]);
     expect([bound("127.0.0.1", { protocol: "http", host: "127.0.0.1", port: 80 }), bound("127.0.0.1", { protocol: "http", host: "127.0.0.1" })]).toEqual([true, false]); // prettier-ignore
+    expect([bound("FD00:0::1".toLowerCase(), { host: "fd00::1" }), bound("[fd00:0::01]:8443", { host: "fd00::1", port: 8443 })]).toEqual([true, true]); // prettier-ignore
+    const spelled = SecretBinding.parse({ hosts: ["fd00:0:0::01", "[fd00:0::1]:8443", "[fd00:0::2]", "a.test:1"] });
+    expect(spelled.hosts).toEqual(["fd00::1", "[fd00::1]:8443", "fd00::2", "a.test:1"]);
     const hosts = (text: string): boolean => SecretBinding.safeParse({ hosts: [text] }).success;
     expect(["a.test", "*.a.test:1", "::1", "[::1]:65535", "1.2.3.4:80"].map(hosts)).toEqual([true, true, true, true, true]);
     expect(["a.test:", "a.test:0", "a.test:080", "a.test:65536", "a.test:1:2", "a.test:*", "[a.test"].map(hosts)).toEqual(

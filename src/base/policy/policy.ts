@@ -14,6 +14,7 @@ import type {
   YoloLevel,
 } from "../schema/policy.ts";
 import type { ProjectConfig } from "../schema/config.ts";
+import { canonicalHost } from "../schema/network.ts";
 import { POLICY_SETTINGS } from "../schema/policy.ts";
 import { VivError } from "../schema/errors.ts";
 import { type Always, alwaysOf, allowAlways } from "./always.ts";
@@ -86,7 +87,7 @@ export function effectivePolicy(choice: PolicyChoice): EffectivePolicy {
     role,
     roleData: roleData(role, config),
     project,
-    production: (given.network?.production ?? []).map((pattern) => compile(pattern.toLowerCase())),
+    production: (given.network?.production ?? []).map((pattern) => compile(canonicalHost(pattern.toLowerCase()))),
     ceiling: runTimeCeiling(given, choice.limits),
     rules: tightens ? data.rules : mergedRules(data.rules, own.rules),
     stricter: tightens ? own.rules : {},

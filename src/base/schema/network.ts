@@ -30,14 +30,18 @@ function canonicalSix(host: string): string | undefined {
   return host.includes(":") ? URL.parse(`http://[${host}]/`)?.hostname.slice(1, -1) : undefined;
 }
 
+/** Hosts are compared as text, and an IPv6 address has many spellings. Rows of earlier versions may hold others than this one. */
+export function canonicalHost(host: string): string {
+  return canonicalSix(host) ?? host;
+}
+
 /** A name, `*.` and a name for everything below it, or an address. */
 export const HostPattern = z
   .string()
   .max(253)
   .regex(HOST, "a host is a name in lower case, *.name for all below it, or an address")
   .refine((host) => !host.includes(":") || canonicalSix(host) !== undefined, "not an address")
-  // Hosts are compared as text, and an IPv6 address has many spellings.
-  .overwrite((host) => canonicalSix(host) ?? host)
+  .overwrite(canonicalHost)
   .describe("A host: `example.com`, `*.example.com` for all below it, or an address.");
 
 const Port = z.number().int().min(1).max(65_535);

@@ -1,7 +1,7 @@
 /** Secrets that requests get outside the sandbox. Values go in and never come out. */
 import { z } from "zod";
 import { contract, Done, ProjectPath } from "./contract.ts";
-import { HostPattern } from "./network.ts";
+import { canonicalHost, HostPattern } from "./network.ts";
 import { portNumber } from "./numbers.ts";
 import { ROUTES } from "./routes.ts";
 
@@ -18,7 +18,14 @@ const SecretHost = z
     const { host, port } = boundHost(text);
     return HostPattern.safeParse(host).success && (port === undefined || portNumber(port) !== undefined);
   }, "a host is a name in lower case, *.name for all below it, or an address, with :PORT if it is not the usual one")
+  .overwrite(canonicalBound)
   .describe("A host: `example.com`, `example.com:8443`, `*.example.com` for all below it, or an address.");
+
+function canonicalBound(text: string): string {
+  const { host, port } = boundHost(text);
+  if (!host.includes(":")) return text;
+  return port === undefined ? canonicalHost(host) : `[${canonicalHost(host)}]:${port}`;
+}
 
 /** `host`, `host:port` or `[address]:port`. */
 export function boundHost(text: string): { readonly host: string; readonly port: string | undefined } {

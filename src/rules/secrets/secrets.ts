@@ -9,6 +9,7 @@ import type { HeadersWithSecrets } from "../network/interception.ts";
 import { matches, type Denied } from "../network/rules.ts";
 import { OWNER, type AuditEntry } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import { canonicalHost } from "../../base/schema/network.ts";
 import { boundHost, type Secret, type SecretBinding } from "../../base/schema/secret.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { SecretRow } from "../../base/store/rows.ts";
@@ -250,7 +251,7 @@ const USUAL_PORTS = { http: 80, https: 443 } as const;
 function isFor({ hosts }: Pick<SecretBinding, "hosts">, to: Pick<Destination, "protocol" | "host" | "port">): boolean {
   return hosts.some((text) => {
     const { host, port } = boundHost(text);
-    return matches(host, to.host) && to.port === (port === undefined ? USUAL_PORTS[to.protocol] : Number(port));
+    return matches(canonicalHost(host), to.host) && to.port === (port === undefined ? USUAL_PORTS[to.protocol] : Number(port));
   });
 }
 

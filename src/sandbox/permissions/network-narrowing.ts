@@ -1,5 +1,6 @@
 /** What a sandbox still reaches when its processes are started anew: what it reached, as far as a new one would, too. */
 import {
+  canonicalHost,
   narrower,
   networkRules,
   type ChosenNetwork,
@@ -42,7 +43,7 @@ export function narrowedNetwork(
     mode: narrower(network.mode, now.mode),
     allow: network.allow.filter((rule) => isOpen(rule, rule.ports ?? ports, now)),
     ports,
-    production: [...new Set([...network.production, ...now.production])],
+    production: [...new Set([...network.production, ...now.production].map(canonicalHost))],
     effects: network.effects === "hold" || now.effects === "hold" ? "hold" : "record",
     ...(network.variables === undefined ? {} : { variables: network.variables }),
   };

@@ -1,6 +1,7 @@
 /** The way out of each sandbox, and its own door to the server: opened when its processes are there, changed on request, closed with it. */
 import { VivError } from "../../base/schema/errors.ts";
 import {
+  canonicalHost,
   NO_NETWORK,
   narrower,
   type EffectsMode,
@@ -86,7 +87,8 @@ export class Networks {
       ...own,
       ...(opened.length === 0 ? {} : { private: [...opened] }),
       mode: narrower(network.mode, ceiling),
-      production: [...new Set([...network.production, ...production])],
+      allow: network.allow.map((rule) => ({ ...rule, host: canonicalHost(rule.host) })),
+      production: [...new Set([...network.production, ...production].map(canonicalHost))],
     };
   }
 }
