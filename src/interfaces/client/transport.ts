@@ -23,6 +23,9 @@ const { Agent, request: httpRequest } = process.getBuiltinModule("node:http");
 /** Longest error body that is read. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
+/** As servers of all versions say it. */
+const NO_ROUTE = /^There is no such (?:WebSocket )?route\.$/;
+
 async function readText(answer: IncomingMessage, limit = Number.POSITIVE_INFINITY): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -55,9 +58,15 @@ async function errorOf(answer: IncomingMessage): Promise<VivError> {
   } catch {
     body = undefined;
   }
-  return isErrorBody(body)
-    ? VivError.fromBody(body)
-    : new VivError("server_unreachable", `The server answered with status ${answer.statusCode ?? 0}.`);
+  if (!isErrorBody(body)) return new VivError("server_unreachable", `The server answered with status ${answer.statusCode ?? 0}.`);
+  return body.error.code === "not_found" && NO_ROUTE.test(body.error.message) ? otherVersion() : VivError.fromBody(body);
+}
+
+/** A client only asks for routes that the server of its own version has. */
+function otherVersion(): VivError {
+  return new VivError("unsupported", "The running server is of another version of viv, which can't do this.", {
+    remedy: "Run `viv down`, then the command again: it starts a server of this version.",
+  });
 }
 
 function unreachable(error: Error): VivError {
