@@ -13,6 +13,9 @@ import { GatewayRoutes } from "./gateway/routes.ts";
 import { createEngine } from "./operations/engine.ts";
 import { ServerView } from "./operations/server-status.ts";
 
+/** First calls are answered before the server loads what it may need later. */
+const PRELOAD_MS = 2_000;
+
 export interface InterfaceOptions {
   readonly state: State;
   readonly rules: Rules;
@@ -44,5 +47,8 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
     onError: (error) => log.warn("defect", { error: errorText(error), stack: error instanceof Error ? error.stack : undefined }),
   });
   closers.add(() => listening.close());
+  // Where that fails, the first use tries again and tells of it.
+  const preload = setTimeout(() => void rules.models.interceptor.preload().catch(() => undefined), PRELOAD_MS).unref();
+  closers.add(() => clearTimeout(preload));
   return listening;
 }
