@@ -35,7 +35,7 @@ export async function openWork(
   const promotions = await openPromotions(state, { parts, audit, registry, sandboxes, verification, temporary }, host, closers);
   const experiments = new Experiments({ parts, sandboxes, clones, verification, temporary }, winnersOf(promotions));
   closers.add(() => experiments.close());
-  // First: an experiment that ends waits for the promotion of its winner.
+  // Again, so that it is closed first: an experiment that ends waits for the promotion of its winner.
   closers.add(() => promotions?.close());
   const common: CommonGround = promotions?.common ?? (async (_store, _row, _snapshot, sides) => sides);
   const refresh = new SandboxRefresh({ parts, registry, sandboxes, common, temporary });

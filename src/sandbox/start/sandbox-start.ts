@@ -5,7 +5,7 @@
  *
  * 1. The launch. The driver hides what must not be seen, and puts placeholders where imported logins stand.
  * 2. The live entry, by which the other parts of the server find the processes.
- * 3. The ways out: the proxy and the gateway. The caller writes the row down meanwhile.
+ * 3. The ways out: the proxy and the gateway. The caller writes the row of a new sandbox down meanwhile, that of a restored one after.
  * 4. The services of the project.
  */
 import { errorText } from "../../base/host/log.ts";
