@@ -3,17 +3,24 @@
  * `--quick` takes fewer rounds, `--strict` ends with 1 if a limit is missed.
  */
 import { parseArgs } from "node:util";
+import { agentGroup } from "./agents.ts";
+import { agentEventsGroup } from "./agent-events.ts";
 import { auditGroup } from "./audit.ts";
 import { changesGroup } from "./changes.ts";
 import { cloneGroup } from "./clone.ts";
+import { conversationGroup } from "./conversations.ts";
+import { dashboardGroup } from "./dashboard.ts";
 import { createGroup } from "./create.ts";
+import { mcpGroup } from "./mcp.ts";
 import { ioGroup } from "./io.ts";
+import { jobsGroup } from "./jobs.ts";
 import { leaksGroup } from "./leaks.ts";
 import { manyGroup } from "./many.ts";
 import { toJson, toTable, verdictOf } from "./report.ts";
 import { isKey, KEYS, type Group, type Key, type Outcome, type Settings } from "./rows.ts";
 import { policyGroup } from "./policy.ts";
 import { proxyGroup } from "./proxy.ts";
+import { sdkGroup } from "./sdk.ts";
 import { snapshotGroup } from "./snapshots.ts";
 import { tryGroup } from "./try.ts";
 
@@ -28,6 +35,13 @@ const GROUPS: readonly Group[] = [
   proxyGroup,
   policyGroup,
   auditGroup,
+  conversationGroup,
+  agentGroup,
+  agentEventsGroup,
+  sdkGroup,
+  jobsGroup,
+  mcpGroup,
+  dashboardGroup,
   leaksGroup,
 ];
 const WRONG_USE = 2;

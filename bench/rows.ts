@@ -3,7 +3,7 @@
 export interface RowDeclaration {
   readonly what: string;
   /** "x" is a ratio within one run. */
-  readonly unit: "x" | "MiB" | "ms" | "s" | "";
+  readonly unit: "x" | "MiB" | "kB" | "ms" | "s" | "";
   /** The figure must not be over this; null for a figure that only informs. */
   readonly limit: number | null;
   /** The figure must not be below this. */
@@ -37,6 +37,36 @@ const DECLARED = {
     limit: null,
     least: 2000,
   },
+  context_ms: { what: "a view of 20,000 tokens and a search of a conversation of a million tokens", unit: "ms", limit: null },
+  agent_overhead: {
+    what: "Claude Code with two tool calls and policy hooks in a sandbox, against the same outside without hooks",
+    unit: "x",
+    limit: 1.15,
+  },
+  task_start_ms: {
+    what: "viv task typed until the agent's first model request, less the same for the agent alone",
+    unit: "ms",
+    limit: 250,
+  },
+  inject_ms: { what: "say until Claude Code has it, while a tool loop runs", unit: "ms", limit: 500 },
+  events_per_s: {
+    what: "events of an agent accepted, stored and streamed to 10 listeners, per second",
+    unit: "",
+    limit: null,
+    least: 5000,
+  },
+  sdk_start_ms: { what: "import of the SDK and its first call, with a server that runs", unit: "ms", limit: null },
+  job_ms: { what: "POST /schedule of echo until its status is succeeded, against create_vs_bwrap's create", unit: "x", limit: 3 },
+  jobs_1000: { what: "failures among 1,000 jobs from 10 clients", unit: "", limit: 0 },
+  mcp_execute: {
+    what: "execute_task of a chat client with Claude Code and two tool calls, against the same agent alone",
+    unit: "x",
+    limit: 1.2,
+  },
+  mcp_call_ms: { what: "a tool call of a chat client that does nothing, over stdio", unit: "ms", limit: 10 },
+  page_kb: { what: "first page of the dashboard, gzipped, before terminal and diff are loaded", unit: "kB", limit: 200 },
+  page_ms: { what: "warm load of the first page in Chromium until live data is shown", unit: "ms", limit: null },
+  event_lag_ms: { what: "event in the server until it is drawn in the page, median, 100 events a second", unit: "ms", limit: 100 },
   leaks: { what: "things left after creating and destroying", unit: "", limit: 0 },
 } as const satisfies Record<string, RowDeclaration>;
 

@@ -107,6 +107,17 @@ export class BenchServer {
     throw new Error(`the experiment ${id} did not end`);
   }
 
+  /** Events from now on. */
+  async events(signal: AbortSignal): Promise<ReturnType<Client["events"]>> {
+    const { newest } = await this.call("listEvents", { limit: 1 });
+    return this.#client.events(newest, { signal });
+  }
+
+  /** Events of a run from its first one on, then live ones, until it has ended; each listener has a connection of its own. */
+  runEvents(run: string): ReturnType<Client["runEvents"]> {
+    return this.#client.runEvents(run, 0, AbortSignal.timeout(CALL_MS));
+  }
+
   get pid(): number {
     return this.#pid;
   }

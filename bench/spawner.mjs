@@ -3,11 +3,15 @@
  * size of the process that forks, so a peer is not started from the benchmark itself. One JSON line in, one out.
  */
 import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-function run({ command, cwd, stdio, env }) {
+function run({ command, cwd, stdio, env, input }) {
+  const descriptor = input === undefined ? undefined : openSync(input, "r");
+  const streams = descriptor === undefined ? stdio : [descriptor, stdio, stdio];
   const began = performance.now();
-  const child = spawn(command[0], command.slice(1), { cwd, stdio, env: { ...process.env, ...env } });
+  const child = spawn(command[0], command.slice(1), { cwd, stdio: streams, env: { ...process.env, ...env } });
+  if (descriptor !== undefined) closeSync(descriptor);
   return new Promise((resolve) => {
     child.once("error", (error) => resolve({ error: error.message }));
     child.once("exit", (code, signal) => resolve({ ms: performance.now() - began, code, signal }));

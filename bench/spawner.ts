@@ -17,6 +17,8 @@ export interface SpawnOptions {
   readonly cwd?: string;
   /** "pipe" is what child_process.spawn does by itself; "ignore" is cheaper, and fair to peers that need no pipe. */
   readonly stdio?: "pipe" | "ignore";
+  /** A file that is its standard input. */
+  readonly input?: string;
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly okCodes?: readonly number[];
@@ -38,9 +40,9 @@ export class Spawner {
 
   /** Milliseconds from the start of a program to its end. */
   async run(command: readonly string[], options: SpawnOptions = {}): Promise<number> {
-    const { cwd = "/", stdio = "ignore", env = {}, okCodes = [0] } = options;
+    const { cwd = "/", stdio = "ignore", env = {}, input, okCodes = [0] } = options;
     const answered = Promise.race([once(this.#lines, "line"), this.#ended]);
-    this.#child.stdin?.write(`${JSON.stringify({ command, cwd, stdio, env })}\n`);
+    this.#child.stdin?.write(`${JSON.stringify({ command, cwd, stdio, env, input })}\n`);
     const [line] = (await answered) ?? [];
     if (typeof line !== "string") throw new Error("the spawner has ended");
     const { ms, code, signal, error } = JSON.parse(line) as Answer;

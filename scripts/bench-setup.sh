@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs the peers that the benchmark compares with. A peer that is missing is reported there as null.
+# Installs the peers that the benchmark compares with, and Claude Code for the rows that need it. What is missing is reported there as null.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 . scripts/apt.sh
+
+bash scripts/with-setup.sh bench-agents || echo "Claude Code could not be fetched: the rows that need it have no figure." >&2
 
 missing=()
 command -v bwrap >/dev/null || missing+=(bubblewrap)

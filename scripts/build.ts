@@ -1,9 +1,10 @@
-/** Builds what the published package carries: the program and the static cell for each processor a compiler is here for. */
+/** Builds what the published package carries: the program, the SDK with its types, and the static cell for each processor a compiler is here for. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundle } from "./bundle.ts";
+import { bundle, bundleSdk } from "./bundle.ts";
+import { writeDeclarations } from "./sdk-declarations.ts";
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
@@ -36,6 +37,9 @@ function has(program: string): boolean {
 
 rmSync(dist, { recursive: true, force: true });
 await bundle(join(dist, "program"));
+cpSync(join(root, "build", "web"), join(dist, "web"), { recursive: true, filter: (path) => !path.endsWith(".setup-stamp") });
+await bundleSdk(join(dist, "sdk"));
+writeDeclarations(join(dist, "sdk"));
 for (const [platform, crossCompiler] of Object.entries(compilers)) {
   const compiler = platform === own ? (process.env["CC"] ?? "cc") : crossCompiler;
   if (has(compiler)) buildCell(platform, compiler);

@@ -1,5 +1,5 @@
 /** The program in a few files: its modules and those of its dependencies, of which each would be looked up at every start. */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
 
@@ -9,22 +9,45 @@ const SHARED_BY = 8;
 
 /** Writes `cli.js` and `server.js`, with the parts they load later, into a folder two levels below the package's. */
 export async function bundle(folder: string): Promise<void> {
-  const modules = [
-    ...(await write(folder, { cli: join(root, "src/interfaces/cli/main.ts") })),
+  const parts = [
+    ...(await write(folder, { cli: join(root, "src/interfaces/cli/main.ts") }, [webSocketsApart])),
+    ...(await write(folder, { [WEB_SOCKETS]: join(root, "node_modules/ws/wrapper.mjs") })),
     ...(await write(folder, { server: join(root, "src/server-main.ts") })),
   ];
-  writeFileSync(join(folder, "LICENSES.txt"), licensesOf(modules));
+  writeFileSync(join(folder, "LICENSES.txt"), licensesOf(parts.flatMap(({ modules }) => modules)));
+  // The names of parts change with their content.
+  const written = new Set([...parts.map(({ name }) => name), "LICENSES.txt"]);
+  for (const name of readdirSync(folder)) if (!written.has(name)) rmSync(join(folder, name), { recursive: true });
 }
 
-/** Which modules became part of it. */
-async function write(folder: string, input: Record<string, string>): Promise<string[]> {
+/** Writes the entries of the SDK, `index.js` for Node and `client.js` for browsers, into a folder two levels below the package's. */
+export async function bundleSdk(folder: string): Promise<void> {
+  const parts = [
+    ...(await write(folder, { index: join(root, "src/interfaces/sdk/node.ts") })),
+    ...(await write(folder, { client: join(root, "src/interfaces/sdk/browser.ts") }, [], "browser")),
+  ];
+  writeFileSync(join(folder, "LICENSES.txt"), licensesOf(parts.flatMap(({ modules }) => modules)));
+}
+
+interface Part {
+  /** Of its file. */
+  readonly name: string;
+  readonly modules: readonly string[];
+}
+
+async function write(
+  folder: string,
+  input: Record<string, string>,
+  more: readonly Plugin[] = [],
+  platform: "node" | "browser" = "node",
+): Promise<Part[]> {
   const build = await rolldown({
     input,
-    platform: "node",
+    platform,
     cwd: root,
     // Of packages that come in two forms, modules: the other form asks for its own files while it runs.
     resolve: { mainFields: ["module", "main"] },
-    plugins: [byName],
+    plugins: [...(platform === "node" ? [byName] : []), inAscii, ...more],
     treeshake: { propertyReadSideEffects: false },
     onLog: (level, log, report) => {
       // A command that another one takes something from is loaded with that one.
@@ -35,11 +58,19 @@ async function write(folder: string, input: Record<string, string>): Promise<str
     const { output } = await build.write({
       dir: folder,
       format: "esm",
+      // A sixth of the text, which is read at every start.
+      comments: false,
       entryFileNames: "[name].js",
       chunkFileNames: "[name]-[hash].js",
-      codeSplitting: { groups: [{ name: "common", minShareCount: SHARED_BY }] },
+      codeSplitting: {
+        groups: [
+          // A part of its own, or the bundler puts what all parts need into it, and it is loaded at every start, with TLS and more.
+          { name: "websocket", test: /node_modules\/ws\//, priority: 1 },
+          { name: "common", minShareCount: SHARED_BY },
+        ],
+      },
     });
-    return output.flatMap((part) => (part.type === "chunk" ? part.moduleIds : []));
+    return output.map((part) => ({ name: part.fileName, modules: part.type === "chunk" ? part.moduleIds : [] }));
   } finally {
     await build.close();
   }
@@ -63,6 +94,29 @@ const byName: Plugin = {
     ].join("\n");
   },
 };
+
+const WEB_SOCKETS = "ws";
+
+/**
+ * In one build with the commands, the bundler's own helpers would come to lie in the part with WebSockets: every command would
+ * load it, and with it Node's HTTPS and TLS, which takes as long as all the rest.
+ */
+const webSocketsApart: Plugin = {
+  name: "WebSockets apart",
+  resolveId: (source) => (source === "ws" ? { id: `./${WEB_SOCKETS}.js`, external: true } : null),
+};
+
+/** One other character would make the engine keep the whole text with two bytes for each: more memory, and more to read at every start. */
+const inAscii: Plugin = {
+  name: "text in ASCII",
+  generateBundle(_options, parts) {
+    for (const part of Object.values(parts)) if (part.type === "chunk") part.code = part.code.replaceAll(/[^\0-\x7f]/g, escaped);
+  },
+};
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
 
 /** The terms of every package that modules come from. */
 function licensesOf(modules: readonly string[]): string {

@@ -17,6 +17,7 @@ function fields(input: z.ZodType): string {
 }
 
 function often({ burst, perSecond }: Rate): string {
+  if (burst === Math.round(perSecond * 60)) return `${burst} a minute`;
   return `${burst} at once, then ${perSecond < 1 ? `one in ${1 / perSecond} s` : `${perSecond} a second`}`;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes a fresh checkout ready: the pinned Node, npm packages, the cell, and Debian packages where that is possible.
+# Makes a fresh checkout ready: the pinned Node, npm packages, the cell, the dashboard, and Debian packages where that is possible.
+# With the argument `demo`, what the demo does not show is left for later.
 # Says only what it does or misses, on standard error; a second run finds nothing to do.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,10 +21,18 @@ digest() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 25
 packages_stamp=node_modules/.setup-stamp
 cell_stamp=build/.setup-stamp
 system_stamp=.cache/system-stamp
+web_packages_stamp=web/node_modules/.setup-stamp
+web_stamp=build/web/.setup-stamp
 packages_key() { { uname -sm && cat package-lock.json; } | digest; }
 cell_key() {
   shopt -s globstar
   { uname -sm && echo "${CC:-cc}" native/**/*.[ch] && cat native/Makefile native/**/*.[ch]; } | digest
+}
+web_packages_key() { { uname -sm && cat web/package-lock.json; } | digest; }
+web_key() {
+  local names
+  names=$(find web src/base/schema src/base/wire src/interfaces/client scripts/build-web.ts -name node_modules -prune -o -type f -print | LC_ALL=C sort)
+  { web_packages_key && packages_key && echo "$names" && echo "$names" | tr '\n' '\0' | xargs -0 cat; } | digest
 }
 stamped() { [ "$(cat "$1" 2>/dev/null)" = "$2" ]; }
 
@@ -126,6 +135,28 @@ set_up_cell() {
   echo "$key" >$cell_stamp
 }
 
+# The pages are no part of what must work: without them `viv` does all the same.
+set_up_web() {
+  local key
+  [ -f web/package-lock.json ] || return 0
+  key=$(web_packages_key)
+  if ! stamped $web_packages_stamp "$key"; then
+    find_node
+    say "Installing npm packages of the dashboard."
+    if ! run_npm "$node" ci --prefix web --include=dev --ignore-scripts --no-progress --loglevel=error >&2; then
+      say "npm could not install the packages of the dashboard; the lines above say why, and \`viv open\` shows no pages."
+      return 0
+    fi
+    echo "$key" >$web_packages_stamp
+  fi
+  key=$(web_key)
+  stamped $web_stamp "$key" && return
+  node=$(choose_node) || fail "No Node that runs TypeScript: install Node 22.18 or newer."
+  say "Building the dashboard."
+  "$node" scripts/build-web.ts >&2 || fail "The dashboard could not be built; the lines above say why."
+  echo "$key" >$web_stamp
+}
+
 build_cell() {
   mkdir -p build
   if command -v make >/dev/null; then
@@ -164,3 +195,4 @@ take_lock .cache/setup.lock
 set_up_packages
 set_up_system
 set_up_cell
+[ "${1:-}" = demo ] || set_up_web

@@ -1,6 +1,6 @@
 /**
  * Runs the checks beside the tests, and counts both. The last line is always `N passed, N failed, N skipped`.
- * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`.
+ * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`. Tests of runs, and with real agents, a real browser and Jupyter are apart.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -30,6 +30,8 @@ interface Count {
 
 const root = join(import.meta.dirname, "..");
 const SLOWEST = 15;
+/** Projects that take long, or need large programs of others, each with a script of its own. */
+const APART = ["agents", "browser", "notebook", "runs"];
 const resultsFile = join(root, ".cache", "vitest.json");
 
 async function runVitest(args: readonly string[]): Promise<{ exitCode: number; files: readonly FileRecord[] | undefined }> {
@@ -94,13 +96,25 @@ function printSlowest(files: readonly FileRecord[]): void {
   for (const file of slowest) console.log(`${seconds(file).toFixed(1).padStart(7)} s  ${relative(root, file.name)}`);
 }
 
+/** What the run cost, whatever else the machine had to do: of all processes but those that went on after the one that started them. */
+function printProcessorTime(): void {
+  const [, after = ""] = /\) (.*)/.exec(readFileSync("/proc/self/stat", "utf8")) ?? [];
+  // Counted from the field behind the name: user and system time of this process, then of those it waited for, in ticks of 10 ms.
+  const ticks = after
+    .split(" ")
+    .slice(11, 15)
+    .reduce((sum, field) => sum + Number(field), 0);
+  console.log(`\nProcessor time: ${Math.floor(ticks / 6000)} min ${Math.floor((ticks % 6000) / 100)} s`);
+}
+
 const args = process.argv.slice(2);
 const isWhole = args.length === 0;
 const checking = isWhole ? runChecks() : [];
-const { exitCode, files } = await runVitest(args);
+const { exitCode, files } = await runVitest(isWhole ? APART.flatMap((project) => ["--project", `!${project}`]) : args);
 const failedChecks = reportChecks(await checking);
 const count = files === undefined ? { passed: 0, failed: 1, skipped: 0 } : countTests(files, exitCode);
 if (files !== undefined && isWhole) printSlowest(files);
+if (isWhole && process.platform === "linux") printProcessorTime();
 if (files !== undefined) printSkipped(files);
 count.failed += failedChecks;
 console.log(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);

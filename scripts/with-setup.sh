@@ -4,10 +4,10 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-task=${1:?usage: with-setup.sh demo|test|soak|bench|check|format|build [ARGUMENT...]}
+task=${1:?usage: with-setup.sh demo|test|soak|bench|bench-agents|check|format|build [ARGUMENT...]}
 shift
 
-if ! bash scripts/setup.sh >&2; then
+if ! bash scripts/setup.sh "$task" >&2; then
   case $task in test | soak) echo "0 passed, 1 failed, 0 skipped" ;; esac
   exit 1
 fi
@@ -24,11 +24,12 @@ case $task in
   test) program=scripts/test.ts ;;
   soak) program=scripts/soak.ts ;;
   bench) program=bench/bench.ts ;;
+  bench-agents) program=bench/install-agents.ts ;;
   check) program=scripts/check.ts ;;
   build) program=scripts/build.ts ;;
   format) exec oxfmt "$@" ;;
   *)
-    echo "There is no task '$task': demo, test, soak, bench, check, format and build exist." >&2
+    echo "There is no task '$task': demo, test, soak, bench, bench-agents, check, format and build exist." >&2
     exit 2
     ;;
 esac

@@ -1,5 +1,4 @@
 /** The server as a program: settings from the environment and flags, signals, exit codes. */
-import { randomBytes } from "node:crypto";
 import { flushCompileCache } from "node:module";
 import { parseArgs } from "node:util";
 import { findPaths } from "./base/config/paths.ts";
@@ -31,7 +30,6 @@ async function main(): Promise<number> {
   try {
     const port = values.listen === undefined ? undefined : portNumber(values.listen);
     if (values.listen !== undefined && port === undefined) throw new VivError("usage", "--listen is a port from 1 to 65535.");
-    const token = port === undefined ? undefined : randomBytes(32).toString("base64url");
     const server = await Server.start({
       paths,
       env: process.env,
@@ -40,11 +38,10 @@ async function main(): Promise<number> {
       reach,
       onShutdown: () => stopping.resolve("request"),
       onDisowned: disowned,
-      ...(port === undefined || token === undefined ? {} : { tcp: { port, token } }),
+      port,
     });
     // By itself it is written at the end, and a server may live for months, or be killed.
     flushCompileCache();
-    if (token !== undefined) server.noteToken(token);
     log.info("stopping", { why: await stopping.promise });
     await server.stop();
     return 0;

@@ -2,11 +2,10 @@
  * Opens the floors from the ground up, and closes them in reverse. Two parts are made before their floor opens: the list of live
  * sandboxes, which tells the floors below what is in use, and the sockets of the gateway, which sandboxes need when they start.
  */
-import { rmSync, writeFileSync } from "node:fs";
 import { readVersion } from "./base/config/machine.ts";
 import { Closers } from "./base/host/closers.ts";
 import { openState, type State, type StateOptions } from "./base/open.ts";
-import type { HttpListener, ListenOptions } from "./interfaces/api/listen.ts";
+import type { HttpListener } from "./interfaces/api/listen.ts";
 import { Gateway } from "./interfaces/gateway/gateway.ts";
 import { openInterfaces } from "./interfaces/open.ts";
 import { openMachine } from "./machine/open.ts";
@@ -17,7 +16,7 @@ import { openWork } from "./work/open.ts";
 
 export interface ServerOptions extends StateOptions {
   /** Also on this port of 127.0.0.1, with a token. */
-  readonly tcp?: ListenOptions["tcp"];
+  readonly port?: number | undefined;
   /** Called at named points; tests kill the process there. */
   readonly reach?: (point: string) => void;
   /** Called when a caller asked the server to stop. */
@@ -51,15 +50,8 @@ export class Server {
     return this.#listening?.port ?? null;
   }
 
-  /** For clients of the TCP port, as long as the server runs. */
-  noteToken(token: string): void {
-    const { token: file } = this.#options.paths;
-    writeFileSync(file, `${token}\n`, { mode: 0o600 });
-    this.#closers.add(() => rmSync(file, { force: true }));
-  }
-
   async #start(): Promise<void> {
-    const { log, tcp, reach = () => undefined, onShutdown } = this.#options;
+    const { log, port, reach = () => undefined, onShutdown } = this.#options;
     const closers = this.#closers;
     const state = (this.#state = await openState(this.#options, closers));
     const live = new Live();
@@ -74,7 +66,7 @@ export class Server {
     closers.add(() => gateway.closeAll());
     const floor = await openSandboxes(state, { backends: machine.backends, rules, gateway, live, reach }, closers);
     const work = await openWork(state, rules, floor, machine.host, closers);
-    this.#listening = await openInterfaces({ state, rules, floor, work, gateway, tcp, shutdown: onShutdown }, closers);
+    this.#listening = await openInterfaces({ state, rules, floor, work, gateway, port, shutdown: onShutdown }, closers);
     await state.store.change((change) => change.event("server.started", null, { pid: process.pid, version: readVersion() }));
     log.info("listening", { socket: state.paths.socket, port: this.port, mode: state.machine.mode });
   }

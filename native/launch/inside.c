@@ -122,7 +122,7 @@ void become_init(struct launch *launch) {
   if (launch->plan.direct[0] != '\0') route_names();
   if (read_all(launch->channel, &go, 1) != 0) _exit(1); /* the launcher failed or died */
   if (become_root_inside(launch) != 0 || mount_as_user(launch) != 0 || take_root(launch) != 0) give_up(launch);
-  if (make_interior(launch) != 0 || enter_root(launch) != 0) give_up(launch);
+  if (make_interior(launch) != 0 || enter_root(launch) != 0 || close_system(launch) != 0) give_up(launch);
   if (settle(launch) != 0 || put_walls_up(launch) != 0) give_up(launch);
   struct report ready = {0};
   signal(SIGPIPE, SIG_IGN);

@@ -171,6 +171,13 @@ static int parse_mount(struct launch *launch, char *value) {
   return refuse(launch, "mount", "unknown kind of mount");
 }
 
+static int parse_read_only(struct launch *launch, char *value) {
+  if (launch->read_only_count == MOUNTS_MOST) return refuse(launch, "read_only", "too many mounts");
+  if (value[0] != '/') return refuse(launch, "read_only", "a target is an absolute path");
+  launch->read_only[launch->read_only_count++] = value;
+  return 0;
+}
+
 /* Splitting writes into a value, so it happens in a copy of the payload while the search for keys goes over the original. */
 static int parse_each(struct launch *launch, const struct fields *request, char *copy, const char *key, int (*parse)(struct launch *, char *)) {
   for (const char *value = field(request, key); value != NULL; value = field_next(request, key, value))
@@ -211,5 +218,6 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
   if (parse_each(launch, request, copy, "more_uid", parse_more_uid) != 0 || parse_each(launch, request, copy, "more_gid", parse_more_gid) != 0) return -1;
   if (parse_each(launch, request, copy, "tree", parse_tree) != 0) return -1;
   if (parse_each(launch, request, copy, "mount", parse_mount) != 0) return -1;
+  if (parse_each(launch, request, copy, "read_only", parse_read_only) != 0) return -1;
   return parse_root(launch, request);
 }

@@ -51,6 +51,8 @@ struct launch {
   size_t tree_count;
   struct mount_entry mounts[MOUNTS_MOST];
   size_t mount_count;
+  const char *read_only[MOUNTS_MOST];
+  size_t read_only_count;
   struct init_plan plan;
   int work_fds[CGROUPS_MOST], init_fds[CGROUPS_MOST];
   int channel;                  /* between launcher and process 1 until it is ready */
@@ -101,6 +103,7 @@ int make_link(int root, const char *target, const char *content);
 /* interior.c: what every sandbox has, made by process 1 in its own mount namespace */
 int make_interior(struct launch *launch);
 int enter_root(struct launch *launch);
+int close_system(struct launch *launch); /* what the request names can be read only, from here on */
 int attach(int mount, int root, const char *target);
 int show(int from, const char *source, int to, const char *target, unsigned attributes);
 

@@ -67,12 +67,20 @@ void command_input_end(struct command *command) { (void)command; }
 bool command_waits(const struct command *command) { return (void)command, false; }
 void command_resume(struct command *command) { (void)command; }
 size_t command_count(void) { return 1; }
-void dial_start(struct connection *connection, uint16_t port, bool six) {
-  (void)six;
-  if (port == 0) abort();
+static void dialled(struct connection *connection) {
   struct queue rest;
   int fd = connection_release(connection, &rest);
   if (fd >= 0) queue_free(&rest);
+}
+void dial_port(struct connection *connection, uint16_t port, bool six) {
+  (void)six;
+  if (port == 0) abort();
+  dialled(connection);
+}
+void dial_path(struct connection *connection, const char *path) {
+  if (path[0] != '/') abort();
+  touch(path);
+  dialled(connection);
 }
 bool file_known(const char *op) { return strncmp(op, "file.", 5) == 0; }
 void file_start(struct connection *connection, const struct fields *request) {

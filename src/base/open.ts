@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { findCell } from "./config/machine.ts";
-import { preparePaths, type Paths } from "./config/paths.ts";
+import { agentsFolder, preparePaths, runtimesFolder, type Paths } from "./config/paths.ts";
 import { loadUserConfig } from "./config/project-config.ts";
 import type { Closers } from "./host/closers.ts";
 import { CELL_REMEDY } from "./host/doctor.ts";
@@ -35,6 +35,8 @@ export interface StateOptions {
 export interface State {
   readonly paths: Paths;
   readonly log: Logger;
+  /** Variables that the server was started with. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** When the server began to start. */
   readonly startedAt: Date;
   /** Id of the state folder: what the server makes on the machine carries it. */
@@ -63,6 +65,8 @@ export async function openState({ paths, env, log, repair, onDisowned }: StateOp
   const isDisowned = watchOwnership(folder, paths.home, onDisowned, closers);
   closers.add(protectFromOom());
   const temporary = emptyFolder(join(paths.home, "tmp"));
+  // Before there is a sandbox: what is not there when a sandbox starts is hidden in it.
+  for (const shown of [agentsFolder(paths), runtimesFolder(paths)]) mkdirSync(shown, { recursive: true });
   const user = loadUserConfig(paths.config);
   const cell = findCell(env);
   const machine = await examineMachine(cell, paths.home);
@@ -75,7 +79,7 @@ export async function openState({ paths, env, log, repair, onDisowned }: StateOp
   const tasks = new RepeatedTasks(log);
   closers.add(() => tasks.close());
   tasks.every("backing up the database", LIMITS.reconcileEveryMs, () => backUpDaily(database));
-  return { paths, log, startedAt, owner: folder.id, temporary, user, cell, machine, store, restoration, reserve, isDisowned };
+  return { paths, log, env, startedAt, owner: folder.id, temporary, user, cell, machine, store, restoration, reserve, isDisowned };
 }
 
 /** Looks at the state folder as long as the server runs. */

@@ -1,5 +1,6 @@
 /** Opens the ways to isolate that this machine has, and the cell host that serves them. */
 import { join } from "node:path";
+import { agentsFolder, runtimesFolder } from "../base/config/paths.ts";
 import type { State } from "../base/open.ts";
 import { CellHost } from "../base/host/cell-host.ts";
 import { Cgroups, groupName } from "../base/host/cgroups.ts";
@@ -70,9 +71,10 @@ async function openNative(
   const capture = new ProjectCapture(host, storage);
   closers.add(() => capture.close());
   const own = [paths.home, paths.config];
+  const ownShown = [agentsFolder(paths), runtimesFolder(paths)];
   const folder = join(paths.home, "masks");
   const { standIns } = options;
-  const masks = await MaskLayers.open({ host, folder, mounts: machine.mounts, mountName: groupName(owner), own, mode, standIns });
+  const masks = await MaskLayers.open({ host, folder, mounts: machine.mounts, mountName: groupName(owner), own, ownShown, mode, standIns });
   closers.add(() => masks.close(options.isIdle()));
   driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, owner, cgroups, masks });
   const native = { driver, storage, capture, gather: gatherWith(host), takeOut: takeOutWith(host), tool: toolWith(host) };

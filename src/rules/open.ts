@@ -1,6 +1,7 @@
 /** Opens what decides and what remembers: audit, approvals, secrets, model APIs and the proxy, in the order in which they need each other. */
 import { join } from "node:path";
 import type { State } from "../base/open.ts";
+import { UserConfigFile } from "../base/config/user-config-file.ts";
 import type { Closers } from "../base/host/closers.ts";
 import { errorText } from "../base/host/log.ts";
 import { Actions } from "./actions/actions.ts";
@@ -9,9 +10,11 @@ import { Audit } from "./audit/audit.ts";
 import { openEgress } from "./effects/open-egress.ts";
 import type { Models } from "./models/models.ts";
 import { openModels } from "./models/open.ts";
+import { ModelSettings } from "./models/settings.ts";
 import type { Egress } from "./network/egress.ts";
 import { PrivateHosts } from "./network/private-hosts.ts";
 import type { Secrets } from "./secrets/secrets.ts";
+import { Sessions } from "./sessions/sessions.ts";
 
 export interface RulesOptions {
   /** Notes that a sandbox is in use. */
@@ -25,6 +28,8 @@ export interface RulesOptions {
 export interface Rules {
   readonly audit: Audit;
   readonly approvals: Approvals;
+  /** Browsers that are logged in to the dashboard. */
+  readonly sessions: Sessions;
   readonly secrets: Secrets;
   readonly models: Models;
   /** Hosts with private addresses that people opened beside the user's config. */
@@ -42,11 +47,27 @@ export async function openRules(
   const trouble = (error: unknown, lost: number): void => log.warn("trouble with the audit trail", { lost, error: errorText(error) });
   const audit = new Audit(store, join(paths.home, "audit-anchor"), trouble, { reach });
   closers.add(() => audit.close());
-  const approvals = new Approvals(store, audit, join(paths.home, "approver-token"), reach);
-  const { secrets, models } = await openModels({ store, audit, approvals, user, log, touch }, paths.home);
+  const sessions = await Sessions.open(store, audit);
+  const approvals = new Approvals(store, audit, join(paths.home, "approver-token"), reach, (given) => sessions.isPerson(given));
+  const config = new UserConfigFile(paths.config);
+  const settings = new ModelSettings(
+    user,
+    () => config.changed(),
+    (error) => log.warn("the user's config is not as it should be, and what it said of models before holds", { error: errorText(error) }),
+  );
+  const { secrets, models } = await openModels({ store, audit, approvals, settings, log, touch }, paths.home);
   const privateHosts = await PrivateHosts.open(store);
   const { interceptor } = models;
   const egress = openEgress({ store, log, audit, approvals, privateHosts, interceptor, user: user.network, ownPorts, reach });
   closers.add(() => egress.closeAll());
-  return { audit, approvals, secrets, models, privateHosts, egress, actions: new Actions({ store, audit, approvals, user, reach }) };
+  return {
+    audit,
+    approvals,
+    sessions,
+    secrets,
+    models,
+    privateHosts,
+    egress,
+    actions: new Actions({ store, audit, approvals, user, reach }),
+  };
 }

@@ -40,6 +40,8 @@ export async function openSandboxes(state: State, options: SandboxOptions, close
   closers.add(() => registry.close());
   const sandboxes = new Sandboxes(parts, registry);
   closers.add(() => sandboxes.commands.close());
+  closers.add(() => sandboxes.desktops.closeAll());
+  closers.add(() => sandboxes.notebooks.closeAll());
   closers.add(() => sandboxes.creation.spares.close());
   closers.add(() => sandboxes.holds.close());
   const failed = (error: unknown): void => state.log.warn("hosts that people opened could not be read", { error: errorText(error) });

@@ -8,11 +8,14 @@ import { VivError } from "../base/schema/errors.ts";
 import type { Autonomy } from "../base/schema/policy.ts";
 import type { NetworkReport } from "../base/schema/network.ts";
 import { Sandbox, type SandboxDetail, type Snapshot } from "../base/schema/sandbox.ts";
+import { projectInside } from "../base/schema/start.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
 import { setAutonomy, changedAutonomy, type AutonomyChange } from "./permissions/autonomy.ts";
 import { comparedBase } from "./projects/bases.ts";
 import { Commands } from "./commands/commands.ts";
 import { Damage } from "./commands/damage.ts";
+import { Desktops } from "./desktop/desktop.ts";
+import { Notebooks } from "./notebook/notebook.ts";
 import { Creation } from "./start/creation.ts";
 import { SandboxEnd } from "./ending/sandbox-end.ts";
 import { CallerSandboxes } from "./ending/caller-sandboxes.ts";
@@ -20,22 +23,34 @@ import { LimitChanges, type LimitChange } from "./permissions/limit-changes.ts";
 import { Networks, type NetworkChange } from "./permissions/networks.ts";
 import type { Parts } from "./shared/parts.ts";
 import { SandboxRestart } from "./snapshots/sandbox-restart.ts";
+import { RepositoryClone } from "./start/repository-clone.ts";
 import { Services } from "./start/services.ts";
 import { SandboxStart } from "./start/sandbox-start.ts";
 import type { Registry } from "./shared/registry.ts";
 import { Snapshots } from "./snapshots/snapshots.ts";
 import { nextState, isFinal, notRunning, requireTransition } from "./shared/state.ts";
 
+export interface BranchOptions {
+  readonly name?: string;
+  /** Whether nothing in it can be written but temporary files, and it reaches no network. */
+  readonly sealed?: boolean;
+  /** Whether it goes without services; as a sealed one does. */
+  readonly idle?: boolean;
+}
+
 export class Sandboxes {
   readonly #parts: Parts;
   readonly damage: Damage;
   readonly commands: Commands;
+  readonly desktops: Desktops;
+  readonly notebooks: Notebooks;
   readonly holds: CallerSandboxes;
   readonly networks: Networks;
   readonly limitChanges: LimitChanges;
   readonly sandboxEnd: SandboxEnd;
   readonly sandboxStart: SandboxStart;
   readonly creation: Creation;
+  readonly #repositoryClone: RepositoryClone;
   readonly snapshots: Snapshots;
   readonly sandboxRestart: SandboxRestart;
 
@@ -43,12 +58,15 @@ export class Sandboxes {
     this.#parts = parts;
     this.damage = new Damage(parts);
     this.commands = new Commands(parts, this.damage);
+    this.desktops = new Desktops(parts, this.commands);
+    this.notebooks = new Notebooks(parts, this.commands);
     this.holds = new CallerSandboxes(parts.log, (id) => this.remove(id));
     this.networks = new Networks(parts);
     this.limitChanges = new LimitChanges(parts);
     this.sandboxEnd = new SandboxEnd(parts, registry, this.commands, this.networks);
     this.sandboxStart = new SandboxStart(parts, this.networks, new Services(parts, this.commands));
     this.creation = new Creation(parts, registry, this.sandboxStart, this.sandboxEnd);
+    this.#repositoryClone = new RepositoryClone(parts, this.creation, this.commands, this.sandboxEnd);
     this.snapshots = new Snapshots(parts, registry, this.creation, this.sandboxStart, this.sandboxEnd);
     this.sandboxRestart = new SandboxRestart(parts, this.creation, this.snapshots, this.sandboxEnd);
   }
@@ -62,7 +80,7 @@ export class Sandboxes {
 
   async create(input: CreateInput, signal?: AbortSignal): Promise<Sandbox & { result?: CommandResult }> {
     const key = input.idempotencyKey;
-    const row = key === undefined ? await this.#make(input) : await this.#makeOnce(key, input);
+    const row = key === undefined ? await this.#make(input, signal) : await this.#makeOnce(key, input, signal);
     if (input.run === undefined) return shown(row);
     try {
       const result = await this.commands.run(row, input.run, undefined, signal);
@@ -82,17 +100,18 @@ export class Sandboxes {
     }
   }
 
-  async #make(input: CreateInput): Promise<SandboxRow> {
-    const { row, services } = await this.creation.create(input);
+  async #make(input: CreateInput, signal: AbortSignal | undefined): Promise<SandboxRow> {
+    const origin = input.git === undefined ? undefined : await this.#repositoryClone.origin(input.git, input, signal);
+    const { row, services } = await this.creation.create(input, origin);
     if (row.held === true) this.holds.expect(row.id);
     await services;
     return row;
   }
 
-  async #makeOnce(key: string, input: CreateInput): Promise<SandboxRow> {
+  async #makeOnce(key: string, input: CreateInput, signal: AbortSignal | undefined): Promise<SandboxRow> {
     return this.#parts.locks.run(
       `key:${key}`,
-      async () => (await this.#parts.store.sandboxes.find({ idempotencyKey: key })) ?? this.#make(input),
+      async () => (await this.#parts.store.sandboxes.find({ idempotencyKey: key })) ?? this.#make(input, signal),
     );
   }
 
@@ -121,7 +140,7 @@ export class Sandboxes {
     const use = await live?.walls.usage();
     // Storage that is being opened again can't answer for a moment.
     const diskBytes = row.state === "completed" ? null : await backend.storage.disks.usage(row.id).catch(() => null);
-    const masked = await backend.driver.masked({ home: row.home, project: row.project, mask: row.masked, expose: row.exposed });
+    const masked = await backend.driver.masked({ home: row.home, project: projectInside(row), mask: row.masked, expose: row.exposed });
     return {
       ...this.#shownNow(row),
       baseTakenAt: base?.takenAt ?? row.createdAt,
@@ -275,9 +294,23 @@ export class Sandboxes {
     return forks.map((fork) => shown(fork.row));
   }
 
-  /** One more from a snapshot, with labels of its own, without waiting for what else is done with the sandbox it is of. */
-  async branch(reference: string, snapshot: string, labels: Readonly<Record<string, string>>): Promise<SandboxRow> {
-    const { row, services } = await this.creation.fork(await this.find(reference), snapshot, undefined, labels);
+  /**
+   * One more from a snapshot, with labels of its own, without waiting for what else is done with the sandbox it is of.
+   */
+  async branch(
+    reference: string,
+    snapshot: string,
+    labels: Readonly<Record<string, string>>,
+    { name, sealed = false, idle = sealed, ...autonomy }: AutonomyChange & BranchOptions = {},
+  ): Promise<SandboxRow> {
+    const from = await this.find(reference);
+    const like: SandboxRow = {
+      ...from,
+      autonomy: changedAutonomy(from.autonomy, autonomy),
+      ...(idle ? { services: {} } : {}),
+      ...(sealed ? sealedLike(from) : {}),
+    };
+    const { row, services } = await this.creation.fork(like, snapshot, name, labels);
     await services;
     return row;
   }
@@ -322,6 +355,15 @@ export class Sandboxes {
     const endsIn = Math.max(activeAt + row.idleMs, live.keepUntil) - performance.now();
     return { ...shown(row), uses, expiresAt: new Date(Date.now() + endsIn).toISOString() };
   }
+}
+
+function sealedLike({ network, networkChosen }: SandboxRow): Partial<SandboxRow> {
+  return {
+    sealed: true,
+    readOnly: true,
+    ...(network === undefined ? {} : { network: { ...network, mode: "off" as const } }),
+    networkChosen: { ...networkChosen, mode: "off" },
+  };
 }
 
 function notPaused({ name, state }: SandboxRow): VivError {

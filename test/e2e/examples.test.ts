@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PROGRAM, USER_CACHE } from "../support/compiled.ts";
 import { needs } from "../support/skip.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -17,28 +18,30 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "untrusted-script": ["Its loot is empty", "Only bin/ was taken out"],
 };
 
+/** Needs a real agent: `test/agents/example.test.ts` runs it. */
+const WITH_AGENT = "first-agent-task";
+
 describe("the examples", needs("root", "open-checkout"), () => {
   let place: string;
   let env: NodeJS.ProcessEnv;
-  const viv = join(root, "bin/viv");
 
   beforeAll(() => {
     place = mkdtempSync(join(tmpdir(), "viv-examples-"));
     const config = join(place, "config.json");
     writeFileSync(config, "{}");
     const path = `${dirname(process.execPath)}:${process.env["PATH"] ?? ""}`;
-    env = { ...process.env, PATH: path, VIV: viv, VIV_HOME: join(place, "state"), VIV_CONFIG: config };
+    env = { ...process.env, PATH: path, VIV: PROGRAM, XDG_CACHE_HOME: USER_CACHE, VIV_HOME: join(place, "state"), VIV_CONFIG: config };
   });
   afterAll(async () => {
     const call = promisify(execFile);
-    await call(viv, ["prune", "--all"], { env });
-    await call(viv, ["down"], { env });
+    await call(PROGRAM, ["prune", "--all"], { env });
+    await call(PROGRAM, ["down"], { env });
     rmSync(place, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
   });
 
   test("are all listed here", () => {
     const folders = readdirSync(join(root, "examples"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    expect(folders.map(({ name }) => name).toSorted()).toEqual(Object.keys(EXAMPLES).toSorted());
+    expect(folders.map(({ name }) => name).toSorted()).toEqual([...Object.keys(EXAMPLES), WITH_AGENT].toSorted());
   });
 
   for (const [name, promises] of Object.entries(EXAMPLES)) {

@@ -4,7 +4,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { attempt, Lab } from "../support/experiments.ts";
-import { ModelApi } from "../support/model-api.ts";
+import { openModelApi } from "../support/model-api.ts";
+import type { ScriptedModel } from "../support/scripted-model.ts";
 import { TestResolver } from "../support/origins.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
@@ -14,13 +15,13 @@ const BYTES = 100_000;
 const ASK = JSON.stringify({ model: "claude-sonnet-4-5", max_tokens: 10, messages: [{ role: "user", content: "hi" }] });
 
 describe("an attempt that uses network and models", needs("root", "curl"), () => {
-  let api: ModelApi;
+  let api: ScriptedModel;
   let resolver: TestResolver;
   let web: Server;
   let server: TestServer;
 
   beforeAll(async () => {
-    api = await ModelApi.open();
+    api = await openModelApi();
     resolver = await TestResolver.open();
     resolver.names.set("allowed.test", ["127.0.0.2"]);
     web = createServer((_, response) => response.end(Buffer.alloc(BYTES, "x"))).listen(0, "127.0.0.2");

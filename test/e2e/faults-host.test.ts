@@ -1,23 +1,10 @@
 /** F of the threat list about the host: out of inodes or memory, without cgroups, a stopped storage, another version. */
 import { execFileSync, spawnSync } from "node:child_process";
-import {
-  closeSync,
-  existsSync,
-  globSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Sandbox } from "../../src/base/schema/sandbox.ts";
+import { nativeProgram } from "../support/native-programs.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { missing, needs } from "../support/skip.ts";
 import { SmallDisk } from "../support/small-disk.ts";
@@ -227,19 +214,15 @@ describe("a machine without cgroups", needs("root"), () => {
 });
 
 describe("sandboxes of another version", needs("root", "compiler"), () => {
-  const place = mkdtempSync(join(tmpdir(), "viv-test-cell-"));
-  const other = join(place, "cell");
+  let other: string;
   let server: TestServer;
   let box: Sandbox;
 
   beforeAll(async () => {
-    const native = fileURLToPath(new URL("../../native", import.meta.url));
-    const sources = globSync("*/**/*.c", { cwd: native, exclude: ["tests"] });
-    const flags = ["-std=gnu11", "-O0", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64"];
-    const compile = (...more: string[]) => execFileSync("cc", [...flags, ...more], { cwd: native });
+    const cc = "cc -std=gnu11 -O0 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64";
+    const rest = "$(find . -mindepth 2 -name '*.c' ! -path './tests/*')";
     // A server starts no cell that says another version: this one says so only once it is process 1.
-    compile("-c", "-o", join(place, "main.o"), "main.c");
-    compile("-DPROTOCOL_VERSION=2", "-o", other, join(place, "main.o"), ...sources);
+    other = nativeProgram("other-version", `${cc} -c -o "$OUT.o" main.c; ${cc} -DPROTOCOL_VERSION=2 -o "$OUT" "$OUT.o" ${rest}`);
     server = await TestServer.start({ config: { spares: false } });
     await server.down();
     await server.up({ VIV_CELL: other });
@@ -248,10 +231,7 @@ describe("sandboxes of another version", needs("root", "compiler"), () => {
   }, 60_000);
 
   afterEach(() => server.kill());
-  afterAll(async () => {
-    await server?.remove();
-    rmSync(place, { recursive: true, force: true });
-  });
+  afterAll(async () => server?.remove());
 
   const inspect = () => server.client.call("inspectSandbox", { sandbox: box.id });
   const ALIVE = /another version/;

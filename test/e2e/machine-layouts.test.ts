@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { USER_CACHE } from "../support/compiled.ts";
+import { PROGRAM, USER_CACHE } from "../support/compiled.ts";
 import { TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
@@ -148,7 +148,7 @@ describe("with a state folder on the overlay of a container", needs("root", "use
     const script = `${container([CHECKOUT, PROGRAMS])}
       mkdir -m 711 /state; mkdir -m 700 /state/own; git init -q /code; echo hello > /code/hello.txt; chown -R ${uid}:${uid} /code /state/own /var/home/me
       export VIV_HOME=/state/own VIV_CONFIG=/state/none HOME=/home/me XDG_CACHE_HOME=${USER_CACHE} PATH=${dirname(process.execPath)}:$PATH; cd /code`;
-    const [program, ...args] = [...through(uid, script), "sh", "-c", `viv() { ${CHECKOUT}/bin/viv "$@"; }; ${lines}`];
+    const [program, ...args] = [...through(uid, script), "sh", "-c", `viv() { ${PROGRAM} "$@"; }; ${lines}`];
     return execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   };
 

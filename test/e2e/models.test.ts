@@ -1,14 +1,15 @@
 /** NET-4 and NET-5: programs inside a real sandbox call model APIs of the test without ever holding the key. */
 import { createServer as createTls } from "node:https";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { certificate } from "../support/certificates.ts";
-import { CANARY, scanFor } from "../support/canaries.ts";
-import { ModelApi } from "../support/model-api.ts";
+import { CANARY, holders, scanFor } from "../support/canaries.ts";
+import { openModelApi } from "../support/model-api.ts";
+import type { ScriptedModel } from "../support/scripted-model.ts";
 import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
@@ -18,35 +19,25 @@ const anthropic = (body: object, path = "/v1/messages"): string =>
   `curl -sS -N -w '\\n%{http_code}' "$ANTHROPIC_BASE_URL${path}" -H "x-api-key: $ANTHROPIC_API_KEY" -H 'anthropic-version: 2023-06-01' -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
 const openai = (path: string, body: object): string =>
   `curl -sS -N -w '\\n%{http_code}' "$OPENAI_BASE_URL${path}" -H "authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+const gemini = (call: string, body: object): string =>
+  `curl -sS -N -w '\\n%{http_code}' "$GOOGLE_GEMINI_BASE_URL/v1beta/models/${call}" -H "x-goog-api-key: $GEMINI_API_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
 const ASK = { model: "claude-sonnet-4-5", max_tokens: 100, messages: [{ role: "user", content: "hi" }] };
 
-/** Every file of the state folder that holds the text. */
-function holders(folder: string, text: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
-    const path = join(folder, name);
-    try {
-      // Volumes are looked through from inside.
-      return statSync(path).isFile() && statSync(path).size < 64 * 1024 ** 2 && readFileSync(path).includes(text);
-    } catch {
-      return false;
-    }
-  });
-}
-
 describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => {
-  let api: ModelApi;
+  let api: ScriptedModel;
   let server: TestServer;
   let box: string;
 
   const total = async (sandbox: string) => (await server.client.call("usage", { sandbox })).microDollars;
 
   beforeAll(async () => {
-    api = await ModelApi.open();
+    api = await openModelApi();
     server = await TestServer.start({
       config: {
         models: {
           anthropic: { url: api.url, secret: "anthropic" },
           openai: { url: `${api.url}/v1`, secret: "openai" },
+          gemini: { url: api.url, secret: "gemini" },
           unbound: { url: `${api.url}/v1`, secret: "elsewhere" },
         },
         prices: { "gpt-test": { input: 1, output: 10, cacheRead: 0.5 } },
@@ -57,6 +48,9 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
       viv(server, ["secret", "set", "anthropic", "--host", new URL(api.url).host, "--all-projects"], { input: `${CANARY}-a\n` }).code,
     ).toBe(0);
     expect(viv(server, ["secret", "set", "openai", "--host", new URL(api.url).host, "--all-projects"], { input: `${CANARY}-o` }).code).toBe(
+      0,
+    );
+    expect(viv(server, ["secret", "set", "gemini", "--host", new URL(api.url).host, "--all-projects"], { input: `${CANARY}-g` }).code).toBe(
       0,
     );
     expect(viv(server, ["secret", "set", "elsewhere", "--host", "api.example.com", "--all-projects"], { input: `${CANARY}-e` }).code).toBe(
@@ -129,6 +123,46 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     );
   });
 
+  test("NET-5: Gemini's calls get the key outside, wherever the program put what stands for it, and are counted", async () => {
+    const own = (await server.create()).id;
+    const body = { contents: [{ role: "user", parts: [{ text: "hi" }] }], generationConfig: { maxOutputTokens: 100 } };
+    for (const [call, sent] of [
+      ["gpt-test-1:generateContent", ""],
+      ["gpt-test-1:streamGenerateContent?alt=sse", "?alt=sse"],
+      ["gpt-test-1:streamGenerateContent?key=$GEMINI_API_KEY&alt=sse", "?alt=sse"],
+      ["gpt-test-1:streamGenerateContent?key=$GEMINI_API_KEY", ""],
+    ] as const) {
+      const { stdout } = await server.sh(own, gemini(call, body));
+      expect(stdout, call).toMatch(/"finishReason":"STOP".*\n200$/s);
+      expect(api.last.headers["x-goog-api-key"]).toBe(`${CANARY}-g`);
+      expect(api.last.path.replace(/^[^?]*/, "")).toBe(sent);
+      expect(api.last.body).toEqual(body);
+    }
+    // Four times 1000 * 1 + 2000 * 0.5 + 500 * 10
+    await eventually(
+      () => total(own),
+      (cost) => cost === 28_000,
+    );
+    expect((await server.sh(own, gemini("gpt-test-1:countTokens", body))).stdout).toMatch(/"totalTokens":1000.*\n200$/s);
+    expect(
+      (
+        await server.sh(
+          own,
+          gemini("", {})
+            .replace("models/", "models")
+            .replace(/ -d .*/, ""),
+        )
+      ).stdout,
+    ).toMatch(/"models".*\n200$/s);
+    const heard = api.received.length;
+    // These would bring an answer without its counts.
+    for (const call of ["gpt-test-1:generateContent?fields=candidates", "gpt-test-1:generateContent?alt=media", "m:batchGenerateContent"])
+      expect((await server.sh(own, gemini(call, body))).stdout, call).toMatch(/"NOT_FOUND".*\n404$/s);
+    expect(api.received.length).toBe(heard);
+    expect((await server.sh(own, gemini("echo:generateContent", body))).stdout).not.toContain(CANARY);
+    expect(await total(own)).toBe(28_000);
+  });
+
   test("NET-4, SC-01: the key is nowhere inside: not in the environment, in files, in other processes or in a snapshot", async () => {
     const { stdout: environment } = await server.sh(box, "env; echo; cat /proc/self/environ | tr '\\0' '\\n'");
     expect(environment).toContain("ANTHROPIC_API_KEY=viv-secret-");
@@ -173,7 +207,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     const { stdout } = await server.sh(box, `${anthropic({ ...ASK, model: "echo" })} -i`);
     expect(api.last.headers["x-api-key"]).toBe(`${CANARY}-a`);
     expect(stdout).toContain("bad key");
-    expect(stdout).toMatch(/401$/);
+    expect(stdout).toMatch(/422$/);
     expect(stdout).not.toContain(CANARY);
     expect(stdout).not.toMatch(/set-cookie/i);
   });
@@ -184,10 +218,10 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
       box,
       openai("/chat/completions", { model: "gpt-test-1" }).replace("$OPENAI_BASE_URL", "$UNBOUND_BASE_URL"),
     );
-    expect(denied.stdout).toMatch(/not bound to.*\n503$/s);
+    expect(denied.stdout).toMatch(/not bound to.*\n400$/s);
     expect(api.received.length).toBe(heard);
     const moved = await server.sh(box, anthropic({ ...ASK, model: "elsewhere" }));
-    expect(moved.stdout).toMatch(/"api_error".*\n502$/s);
+    expect(moved.stdout).toMatch(/"permission_error".*\n403$/s);
   });
 
   test("calls whose cost can't be read are not passed on", async () => {
@@ -231,7 +265,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     try {
       viv(own, ["secret", "set", "key", "--host", new URL(url).host, "--all-projects"], { input: CANARY });
       const sandbox = (await own.create()).id;
-      expect((await own.sh(sandbox, anthropic(ASK))).stdout).toMatch(/SELF_SIGNED.*\n502$/s);
+      expect((await own.sh(sandbox, anthropic(ASK))).stdout).toMatch(/SELF_SIGNED.*\n403$/s);
       expect(heard).toEqual([]);
       expect((await own.client.call("usage", { sandbox })).microDollars).toBe(0);
       // The same API with a certificate that the server trusts gets the key.
@@ -259,7 +293,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     expect(await total(own)).toBe(55_500);
     const again = await eventually(
       () => server.sh(own, openai("/chat/completions", { model: "gpt-test-1" })),
-      (result) => result.stdout.includes("\n402"),
+      (result) => result.stdout.includes("\n400"),
     );
     expect(again.stdout).toContain('"code":"insufficient_quota"');
     expect(api.received.length).toBe(heard);
@@ -303,7 +337,7 @@ describe("model APIs inside a sandbox", needs("root", "openssl", "curl"), () => 
     const heard = api.received.length;
     expect(viv(server, ["secret", "rm", "anthropic"]).code).toBe(0);
     const { stdout } = await server.sh(own, anthropic(ASK).replace("$ANTHROPIC_BASE_URL", "http://127.0.0.1:4097/model/anthropic"));
-    expect(stdout).toMatch(/no secret anthropic.*\n503$/s);
+    expect(stdout).toMatch(/no secret anthropic.*\n403$/s);
     expect(api.received.length).toBe(heard);
     expect((await server.sh(own, "env")).stdout).not.toContain("ANTHROPIC_");
   });

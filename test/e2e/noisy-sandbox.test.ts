@@ -1,5 +1,5 @@
-/** What the siblings of a sandbox notice when it storms disk, clock and timers. */
-import { spawn } from "node:child_process";
+/** What the siblings of a sandbox notice when it storms disk, clock, timers and processors. */
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { mountOf, readMounts } from "../../src/base/host/mounts.ts";
 import type { Limits } from "../../src/base/schema/sandbox.ts";
 import { attackHost, attackInside, compile, outcomes } from "../support/attacks.ts";
 import { percentile, timesUntil, timesOf, writtenTo } from "../support/measure.ts";
-import { TestServer } from "../support/server.ts";
+import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 const MIB = 1024 ** 2;
@@ -19,6 +19,10 @@ const EXEC_MS = 500;
 const WRITE_MS = 500;
 /** Waits for the disk itself, which nothing divides between sandboxes: bounded, and no more than that. */
 const SYNCED_WRITE_MS = 3_000;
+
+const BURN = "(timeout 2 sh -c 'while :; do :; done' & timeout 2 sh -c 'while :; do :; done' & wait)";
+/** The most of one processor that half of one may look like. */
+const HALF = 0.65;
 
 describe("a storm in one sandbox", needs("root", "btrfs", "compiler"), () => {
   let server: TestServer;
@@ -100,9 +104,35 @@ describe("a storm in one sandbox", needs("root", "btrfs", "compiler"), () => {
       expect(reads).toBeGreaterThan(1_000);
     }
   });
+
+  test("RS-08 and LIM-1: of programs that never rest burns no more than its share of the processors", { timeout: 180_000 }, async () => {
+    const half = await server.create({ limits: { ...SMALL, cpus: 0.5 } });
+    const burnInside = async (): Promise<number> => {
+      const { end } = await server.sh(half.id, `renice -n -20 $$; ${BURN}; true`);
+      const share = (end?.cpuMs ?? 0) / (end?.wallMs ?? 1);
+      expect(share).toBeLessThan(HALF);
+      return share;
+    };
+    // It takes its share, and what nothing limits takes more, once the machine has that to give.
+    await eventually(burnInside, (share) => share > 0.3, 60_000);
+    await eventually(burnOutside, (free) => free > HALF, 60_000);
+    await server.client.call("removeSandbox", { sandbox: half.id });
+  });
 });
 
 function countsOf(text: string): [fired: number, random: number, reads: number] {
   const [fired = 0, random = 0, reads = 0] = (outcomes(text)["storm"] ?? "").split(" ").map(Number);
   return [fired, random, reads];
+}
+
+/** The share of one processor that the burn takes where nothing limits it. */
+function burnOutside(): number {
+  const began = performance.now();
+  const { stdout } = spawnSync("sh", ["-c", `${BURN}; times`], { encoding: "utf8" });
+  const ofChildren = stdout.trim().split("\n").at(-1) ?? "";
+  const seconds = [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, rest]) => sum + Number(minutes) * 60 + Number(rest),
+    0,
+  );
+  return (seconds * 1000) / (performance.now() - began);
 }

@@ -1,9 +1,12 @@
 /** The published package: packed, installed as a user would, and run where there is neither a compiler nor a Node. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { renderReference } from "../../scripts/sdk-docs.ts";
+import { fetchNode, SdkUser } from "../support/sdk-package.ts";
 import { needs } from "../support/skip.ts";
 
 /** npm brings the Node of this processor's machines alone. */
@@ -11,6 +14,29 @@ const ONE_PROCESSOR = { skip: process.arch !== "x64" };
 const QUICKLY = ["--prefer-offline", "--no-audit", "--no-fund"];
 
 const project = join(import.meta.dirname, "..", "..");
+
+const call = promisify(execFile);
+
+/** Finds or starts the server, then does the main job once. */
+const PROGRAM = `
+import { readFileSync } from "node:fs";
+import { Vivarium, VivariumError } from "vivarium";
+const viv = new Vivarium();
+const box = await viv.create();
+const { exitCode, stdout } = await box.run("cat hello.txt; exit 3");
+const forks = await box.fork(2);
+const read = await Promise.all(forks.map((fork) => fork.files.read("hello.txt")));
+const tried = await viv.try(["false", "echo better > hello.txt"], { checks: ["grep -q better hello.txt"] });
+const promotion = await tried.winner.promote();
+const promoted = readFileSync("hello.txt", "utf8");
+await viv.undo();
+const error = await viv.get("none").catch((reason) => reason);
+for (const one of [box, ...forks]) await one[Symbol.asyncDispose]();
+await tried.remove();
+console.log(JSON.stringify({ exitCode, stdout, read, state: promotion.state, promoted, undone: readFileSync("hello.txt", "utf8"),
+  refused: error instanceof VivariumError && error.code, left: (await viv.list()).length }));
+viv.close();
+`;
 
 describe("the package", needs("linux", "compiler"), () => {
   let folder: string;
@@ -52,7 +78,7 @@ describe("the package", needs("linux", "compiler"), () => {
     expect(output).toContain(version());
   });
 
-  test("gives a server that starts, and a clone in which things run", needs("root"), () => {
+  test("gives a server that starts, a clone in which things run, and the pages of the dashboard", needs("root", "curl"), () => {
     const here = join(folder, "project");
     mkdirSync(here);
     writeFileSync(join(here, "vivarium.json"), "{}\n");
@@ -62,6 +88,8 @@ describe("the package", needs("linux", "compiler"), () => {
       execFileSync(join(folder, "prefix", "bin", "viv"), words, { cwd: here, encoding: "utf8", env });
     try {
       expect(viv("run", "--project", here, "--", "sh", "-c", "cat hello.txt; echo inside > hello.txt")).toBe("hello\n");
+      const { url } = JSON.parse(viv("open", "--json")) as { url: string };
+      expect(execFileSync("curl", ["-s", "--compressed", url.replace(/#.*/, "")], { encoding: "utf8" })).toContain("/assets/index-");
     } finally {
       viv("prune", "--all");
       viv("down");
@@ -101,5 +129,106 @@ describe("the package", needs("linux", "compiler"), () => {
     // A dynamic program would name its loader in the file.
     expect(readFileSync(cell).includes("/ld-linux")).toBe(false);
     expect(execFileSync(cell, ["--version"], { encoding: "utf8", env: {} })).toMatch(/\d/);
+  });
+
+  describe("has an SDK (API-1) that", needs("root"), () => {
+    let place: string;
+    let user: SdkUser;
+    let work: string;
+    let env: NodeJS.ProcessEnv;
+
+    beforeAll(() => {
+      place = mkdtempSync(join(tmpdir(), "viv-sdk-package-"));
+      user = new SdkUser(join(place, "user"), archive);
+      work = join(place, "project");
+      mkdirSync(work);
+      for (const [name, text] of Object.entries({
+        "hello.txt": "hello\n",
+        "vivarium.json": "{}\n",
+        "package.json": '{ "scripts": { "test": "true" } }\n',
+      }))
+        writeFileSync(join(work, name), text);
+      // An agent that does the task of the example, under the name that the example has.
+      const agent = { protocol: "command", command: "echo fixed > status.txt; echo I wrote it" };
+      writeFileSync(join(place, "config.json"), JSON.stringify({ agents: { claude: agent } }));
+      env = { PATH: process.env["PATH"], HOME: place, VIV_HOME: join(place, "state"), VIV_CONFIG: join(place, "config.json") };
+    }, 300_000);
+    afterAll(() => {
+      const viv = join(user.folder, "node_modules", ".bin", "viv");
+      execFileSync(viv, ["prune", "--all"], { env });
+      execFileSync(viv, ["down"], { env });
+      rmSync(place, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+    });
+
+    test("brings types that need no other file, name nothing of what it is made with, and are as its reference says", () => {
+      const files = user.declarations();
+      expect([...files.keys()].toSorted()).toEqual(["client.d.ts", "index.d.ts", "shared.d.ts"]);
+      const imported = [...files.values()].flatMap((text) => [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(([, name]) => name));
+      expect(new Set(imported)).toEqual(new Set(["./shared.js"]));
+      expect([...files.values()].join("")).not.toMatch(/\bz\.|zod|Buffer|NodeJS\./);
+      const page = readFileSync(join(project, "docs", "sdk", "reference.md"), "utf8");
+      expect(renderReference(files), "run `node scripts/sdk-docs.ts`").toBe(page);
+    });
+
+    test.each(["nodenext", "bundler"] as const)(
+      "compiles the examples of docs/SDK.md strictly, with modules resolved as for %s",
+      async (resolution) => {
+        expect(user.examples.length).toBeGreaterThan(8);
+        expect(await user.compile(resolution)).toBe("");
+      },
+    );
+
+    test("refuses an option that does not exist, and a wrong one, when it is compiled", () => {
+      const wrong =
+        'import { Vivarium } from "vivarium";\nconst viv = new Vivarium();\nawait viv.create({ projekt: "." });\nawait viv.call("status", { x: 1 });\nviv.run();\n';
+      writeFileSync(join(user.folder, "wrong.ts"), wrong);
+      const config = {
+        compilerOptions: { strict: true, module: "nodenext", target: "es2022", noEmit: true, types: [] },
+        files: ["wrong.ts"],
+      };
+      writeFileSync(join(user.folder, "tsconfig.wrong.json"), JSON.stringify(config));
+      const { stdout } = spawnSync(join(project, "node_modules", ".bin", "tsc"), ["-p", "tsconfig.wrong.json"], {
+        cwd: user.folder,
+        encoding: "utf8",
+      });
+      expect([...stdout.matchAll(/wrong\.ts\((\d+),/g)].map(([, line]) => line)).toEqual(["3", "4", "5"]);
+    });
+
+    const NODES: Record<string, () => string | undefined> = {
+      "20": () => fetchNode("20"),
+      "22": () => fetchNode("22"),
+      "24": () => process.execPath,
+    };
+    test.for(Object.entries(NODES))(
+      "does the main job on Node %s, and starts the server that it needs",
+      { timeout: 240_000, skip: process.arch !== "x64" },
+      async ([number, find], context) => {
+        const node = find();
+        if (node === undefined) return context.skip(`Node ${number} can't be fetched`);
+        writeFileSync(join(user.folder, "main.mjs"), PROGRAM);
+        const { stdout } = await call(node, [join(user.folder, "main.mjs")], { cwd: work, env });
+        expect(JSON.parse(stdout)).toEqual({
+          exitCode: 3,
+          stdout: "hello\n",
+          read: ["hello\n", "hello\n"],
+          state: "applied",
+          promoted: "better\n",
+          undone: "hello\n",
+          refused: "not_found",
+          left: 0,
+        });
+        execFileSync(join(user.folder, "node_modules", ".bin", "viv"), ["down"], { env });
+      },
+    );
+
+    test("runs every example of docs/SDK.md", { timeout: 240_000 }, async () => {
+      await user.compile("nodenext");
+      const node = fetchNode("20") ?? process.execPath;
+      for (const name of user.examples) {
+        const { stdout, stderr } = await call(node, [join(user.folder, "nodenext", `${name}.js`)], { cwd: work, env });
+        expect(stderr, name).toBe("");
+        expect(stdout.includes("undefined"), `${name}: ${stdout}`).toBe(false);
+      }
+    });
   });
 });

@@ -1,14 +1,14 @@
 /** A client of one version against a server of another, whose routes differ. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Transport } from "../../src/interfaces/client/transport.ts";
+import { NodeTransport } from "../../src/interfaces/client/node-transport.ts";
 import { startApi, type ApiServer } from "../support/api-server.ts";
 
 let api: ApiServer;
-let transport: Transport;
+let transport: NodeTransport;
 
 beforeEach(async () => {
   api = await startApi();
-  transport = new Transport({ socket: api.socketPath });
+  transport = new NodeTransport({ socket: api.socketPath });
 });
 afterEach(async () => {
   transport.close();

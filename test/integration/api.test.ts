@@ -199,11 +199,11 @@ describe("commands over a WebSocket (API-1)", () => {
       for (let at = 0; at < sent.length; at += 60_000) await stream.write(sent.subarray(at, at + 60_000));
       stream.endInput();
     })();
-    const got: Buffer[] = [];
+    const got: Uint8Array[] = [];
     const rest: unknown[] = [];
     for await (const chunk of stream.output) {
       if (chunk.stream === "stdout") got.push(chunk.data);
-      else rest.push(chunk.stream === "gap" ? chunk.bytes : chunk.data.toString());
+      else rest.push(chunk.stream === "gap" ? chunk.bytes : Buffer.from(chunk.data).toString());
     }
     await writing;
     expect(Buffer.concat(got).equals(sent)).toBe(true);

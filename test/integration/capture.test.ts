@@ -21,13 +21,14 @@ import type { Base } from "../../src/base/store/rows.ts";
 import { ProjectCapture } from "../../src/machine/capture/projects.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { CANARY, CaptureLab, filesWithCanary, git, requestFor } from "../support/capture-lab.ts";
+import { memoryFolder } from "../support/folders.ts";
 import { needs } from "../support/skip.ts";
 import { workMs } from "../support/work.ts";
 
 const suite = (storage: "btrfs" | "plain"): void => {
   let lab: CaptureLab;
   beforeAll(async () => {
-    lab = await CaptureLab.open(storage);
+    lab = await CaptureLab.open(storage, memoryFolder());
   });
   afterAll(async () => lab?.close());
 

@@ -11,14 +11,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VivError } from "../../src/base/schema/errors.ts";
 import { dialHost, hostCommand, sandbox, scriptedEngine } from "../support/cli-engine.ts";
 import { serve, type ScriptedServer } from "../support/cli-server.ts";
-import { COMPILED } from "../support/compiled.ts";
+import { COMMAND_LINE, COMPILED } from "../support/compiled.ts";
 import { echoServer } from "../support/scripted-engine.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const start = `import module from "node:module"; module.enableCompileCache(${JSON.stringify(COMPILED)}); const { main } = await import(process.argv[1]); process.exitCode = await main(process.argv.slice(2));`;
 
-function program(words: readonly string[], from = root): string[] {
-  return ["--input-type=module", "-e", start, "--", join(from, "src", "interfaces", "cli", "main.ts"), ...words];
+function program(words: readonly string[], main = COMMAND_LINE): string[] {
+  return ["--input-type=module", "-e", start, "--", main, ...words];
 }
 
 interface Result {
@@ -184,13 +184,22 @@ test("viv port leads a local port to one inside until it is interrupted", async 
   echo.close();
 });
 
+test("a command that needs no connection loads neither TLS nor HTTP requests of the browser's kind, nor WebSockets", () => {
+  const told = `${start} console.log(process.moduleLoadList.join("\\n"));`;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", told, "--", COMMAND_LINE, "version"], { encoding: "utf8" });
+  expect(stdout).toContain("NativeModule internal/process/per_thread");
+  expect(stdout.split("\n").filter((line) => /NativeModule (https|_?tls\w*|internal\/deps\/undici\/undici)$/.test(line))).toEqual([]);
+});
+
 describe("the server", () => {
   let copy: string;
+  let main: string;
 
   beforeAll(() => {
     copy = mkdtempSync(join(tmpdir(), "viv-cli-"));
     for (const part of ["src", "test/support", "package.json"]) cpSync(join(root, part), join(copy, part), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+    main = join(copy, "src", "interfaces", "cli", "main.ts");
   });
   afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
@@ -222,7 +231,7 @@ describe("the server", () => {
 
   test("is started once by ten command lines at the same moment, and holds none of their pipes", async () => {
     const { home, env, started } = plant(listening);
-    const all = Array.from({ length: 10 }, () => spawn(process.execPath, program(["ls", "--json"], copy), { env }));
+    const all = Array.from({ length: 10 }, () => spawn(process.execPath, program(["ls", "--json"], main), { env }));
     const results = await Promise.all(all.map(result));
     expect(results.map(({ code, out }) => [code, out])).toEqual(results.map(() => [0, '{"sandboxes":[]}\n']));
     const pids = started();
@@ -235,7 +244,7 @@ describe("the server", () => {
     const { env } = plant(
       `process.stderr.write(JSON.stringify({ at: "now", level: "warn", message: "The database is newer.", code: "store_newer", remedy: "Use a newer viv." }) + "\\n"); process.exit(125);`,
     );
-    expect(await result(spawn(process.execPath, program(["ls"], copy), { env }))).toMatchObject({
+    expect(await result(spawn(process.execPath, program(["ls"], main), { env }))).toMatchObject({
       code: 125,
       err: "viv: The database is newer.\n     Use a newer viv. [store_newer]\n",
     });
@@ -243,7 +252,7 @@ describe("the server", () => {
 
   test("that dies without a word is shown with the end of its log", async () => {
     const { env, home } = plant(`throw new Error("broken on purpose");`);
-    const { code, err } = await result(spawn(process.execPath, program(["ls"], copy), { env }));
+    const { code, err } = await result(spawn(process.execPath, program(["ls"], main), { env }));
     expect(code).toBe(125);
     expect(err).toContain("broken on purpose");
     expect(err).toContain(join(home, "server.log"));
@@ -252,15 +261,15 @@ describe("the server", () => {
   test("is started over the lock of a command line that died while starting one", async () => {
     const { home, env, started } = plant(listening);
     writeFileSync(join(home, "start.lock"), String(spawnSync("true").pid));
-    expect(await result(spawn(process.execPath, program(["ls", "--json"], copy), { env }))).toMatchObject({ code: 0 });
+    expect(await result(spawn(process.execPath, program(["ls", "--json"], main), { env }))).toMatchObject({ code: 0 });
     for (const pid of started()) process.kill(pid);
   });
 
   test("is not started where VIV_NO_START forbids it, nor by status", async () => {
     const { env } = plant(`process.exit(9);`);
-    const forbidden = await result(spawn(process.execPath, program(["ls"], copy), { env: { ...env, VIV_NO_START: "1" } }));
+    const forbidden = await result(spawn(process.execPath, program(["ls"], main), { env: { ...env, VIV_NO_START: "1" } }));
     expect(forbidden).toMatchObject({ code: 125, err: expect.stringContaining("No server runs") });
-    expect(await result(spawn(process.execPath, program(["status", "--json"], copy), { env }))).toMatchObject({
+    expect(await result(spawn(process.execPath, program(["status", "--json"], main), { env }))).toMatchObject({
       code: 0,
       out: expect.stringContaining('"running":false'),
     });

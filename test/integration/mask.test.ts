@@ -20,10 +20,12 @@ describe("the mask layer", needs("root", "linux"), () => {
   beforeAll(async () => {
     host = new CellHost({ program: CELL });
     mkdirSync(join(folder, "masks"));
+    mkdirSync(join(folder, "state/agents"), { recursive: true });
     masks = await MaskLayers.open({
       host,
       folder: join(folder, "masks"),
       own: [join(folder, "state")],
+      ownShown: [join(folder, "state/agents")],
       mode: "root",
       mounts: true,
       mountName: "viv-mask-test",
@@ -108,7 +110,7 @@ describe("the mask layer", needs("root", "linux"), () => {
 
   test("the system's own secrets are gone, and the system still knows its users", async () => {
     const { home, project } = makeHome();
-    mkdirSync(join(folder, "state"), { recursive: true });
+    writeFileSync(join(folder, "state/vivarium.db"), CANARY);
     writeFileSync(join(folder, "state/db"), CANARY);
     const { path } = await masks.layer({ home, project, mask: [], expose: [] });
     expect(
@@ -136,7 +138,7 @@ describe("the mask layer", needs("root", "linux"), () => {
         .split("\n")
         .filter((line) => line !== "" && !line.startsWith(".")),
     ).toEqual([]);
-    expect(through(path, `ls "$1${folder}"`)).not.toContain("state");
+    expect(through(path, `ls -A "$1${folder}/state"`)).toBe("agents\n");
     expect(through(path, `ls "$1/usr/bin/env" "$1/etc/passwd" "$1/etc/ssl/certs" > /dev/null && echo works`).trim()).toBe("works");
   });
 
@@ -179,6 +181,20 @@ describe("the mask layer", needs("root", "linux"), () => {
     }
     const { path } = await masks.layer({ home, project, mask: [], expose: [join(home, ".ssh")] });
     expect(through(path, `cat "$1${home}/.ssh/id_ed25519"`)).toBe(CANARY);
+  });
+
+  test("of Vivarium's own folders the programs of agents are seen, by every user inside, and nothing beside them", async () => {
+    const { home, project } = makeHome();
+    const state = join(folder, "state");
+    mkdirSync(join(state, "agents/claude/1.0"), { recursive: true });
+    mkdirSync(join(state, "secrets"), { recursive: true });
+    chmodSync(state, 0o700);
+    writeFileSync(join(state, "agents/claude/1.0/claude"), "program");
+    writeFileSync(join(state, "secrets/key"), CANARY);
+    for (const expose of [[], ["/"], [state], [folder]]) {
+      const { path } = await masks.layer({ home, project, mask: [], expose });
+      expect(through(path, `cd "$1${state}" && stat -c %a . && find . -type f -exec cat {} +`)).toBe("755\nprogram");
+    }
   });
 
   test("CLONE-4 what is masked by the name of a link is hidden where it lies", async () => {

@@ -20,6 +20,7 @@ import { mergeSides } from "../../src/machine/merge/three-way.ts";
 import { newId } from "../../src/base/schema/ids.ts";
 import { gatherWith } from "../../src/machine/volumes/gather.ts";
 import { CaptureLab, requestFor } from "../support/capture-lab.ts";
+import { memoryFolder } from "../support/folders.ts";
 import { needs } from "../support/skip.ts";
 
 /** Paths with what they are, from a real folder. */
@@ -45,7 +46,7 @@ for (const storageName of ["btrfs", "plain"] as const) {
     let temporary: string;
 
     beforeAll(async () => {
-      lab = await CaptureLab.open(storageName);
+      lab = await CaptureLab.open(storageName, memoryFolder());
       temporary = mkdtempSync(join(tmpdir(), "viv-merge-"));
     });
     beforeEach(async () => {

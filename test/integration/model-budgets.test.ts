@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Audit } from "../../src/rules/audit/audit.ts";
 import { Models } from "../../src/rules/models/models.ts";
+import { ModelSettings } from "../../src/rules/models/settings.ts";
 import type { BudgetsConfig } from "../../src/base/schema/model.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
 import { SealingKey } from "../../src/rules/secrets/sealing-key.ts";
@@ -15,7 +16,8 @@ import { Secrets } from "../../src/rules/secrets/secrets.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/base/store/store.ts";
 import type { SandboxRow } from "../../src/base/store/rows.ts";
-import { ModelApi } from "../support/model-api.ts";
+import { openModelApi } from "../support/model-api.ts";
+import type { ScriptedModel } from "../support/scripted-model.ts";
 import { aSandboxRow } from "../support/rows.ts";
 import { eventually } from "../support/server.ts";
 
@@ -26,6 +28,7 @@ const CALLS = {
   messages: ["anthropic/v1/messages", { model: "test", max_tokens: 500, messages: [] }],
   chat: ["openai/chat/completions", { model: "test", max_completion_tokens: 500, messages: [] }],
   responses: ["openai/responses", { model: "test", max_output_tokens: 500, input: "hi" }],
+  gemini: ["gemini/v1beta/models/test:generateContent", { generationConfig: { maxOutputTokens: 500 }, contents: [] }],
 } as const;
 type Call = keyof typeof CALLS;
 
@@ -40,7 +43,7 @@ const BOXES = {
 
 describe("budgets of models", () => {
   let place: string;
-  let api: ModelApi;
+  let api: ScriptedModel;
   let store: Store;
   let models: Models;
   let server: Server | undefined;
@@ -48,7 +51,7 @@ describe("budgets of models", () => {
 
   beforeEach(async () => {
     place = mkdtempSync(join(tmpdir(), "viv-budgets-"));
-    api = await ModelApi.open();
+    api = await openModelApi();
   });
   afterEach(async () => {
     vi.useRealTimers();
@@ -66,13 +69,17 @@ describe("budgets of models", () => {
     await store.change(async (change) => {
       for (const row of Object.values(BOXES)) await change.sandboxes.put(row);
     });
-    const providers = { anthropic: { url: api.url, secret: "key" }, openai: { url: `${api.url}/v1`, secret: "key" } };
+    const providers = {
+      anthropic: { url: api.url, secret: "key" },
+      openai: { url: `${api.url}/v1`, secret: "key" },
+      gemini: { url: api.url, secret: "key" },
+    };
     models = new Models({
       store,
       audit,
       secrets,
       interceptor: new SecretInterceptor(secrets, place),
-      user: { models: providers, prices: PRICES, budgets },
+      settings: new ModelSettings({ models: providers, prices: PRICES, budgets }),
       log: { info: () => undefined, warn: () => undefined },
       touch: () => undefined,
     });
@@ -114,7 +121,8 @@ describe("budgets of models", () => {
     expect(await status(sharing.at(-1) ?? "one", "chat")).toBe(200);
     const heard = api.received.length;
     for (const sandbox of sharing)
-      for (const call of ["messages", "chat", "responses"] as const) expect(await status(sandbox, call), `${sandbox} ${call}`).toBe(402);
+      for (const [call, refused] of Object.entries({ messages: 402, chat: 400, responses: 400, gemini: 402 } as const))
+        expect(await status(sandbox, call as Call), `${sandbox} ${call}`).toBe(refused);
     expect(api.received.length).toBe(heard);
     for (const sandbox of others) expect(await status(sandbox, "responses"), sandbox).toBe(200);
   });
@@ -157,7 +165,7 @@ describe("budgets of models", () => {
 
   test("NET-5: what is held is free again when the answer is an error, or took less", async () => {
     await up({ project: 0.02 });
-    for (let round = 0; round < 5; round += 1) expect((await ask("one", "messages", { model: "echo", max_tokens: 100 })).status).toBe(401);
+    for (let round = 0; round < 5; round += 1) expect((await ask("one", "messages", { model: "echo", max_tokens: 100 })).status).toBe(422);
     expect(await eventually(spent, (sum) => sum === 0)).toBe(0);
     expect(await status("one", "messages")).toBe(200);
     expect(await eventually(spent, (sum) => sum === ANSWER)).toBe(ANSWER);
@@ -188,7 +196,7 @@ describe("budgets of models", () => {
     await eventually(spent, (sum) => sum === ANSWER);
     await down();
     await up({ day: (ANSWER - 1) / 1e6 });
-    expect(await status("four", "responses")).toBe(402);
+    expect(await status("four", "responses")).toBe(400);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 24 * 3_600_000 });
     expect(await status("four", "responses")).toBe(200);
   });

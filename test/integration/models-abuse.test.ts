@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Audit } from "../../src/rules/audit/audit.ts";
 import { Models } from "../../src/rules/models/models.ts";
+import { ModelSettings } from "../../src/rules/models/settings.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { SecretInterceptor } from "../../src/rules/secrets/interceptor.ts";
 import { SealingKey } from "../../src/rules/secrets/sealing-key.ts";
@@ -58,11 +59,11 @@ describe("the model gateway under attack", () => {
       audit,
       secrets,
       interceptor: new SecretInterceptor(secrets, place),
-      user: {
+      settings: new ModelSettings({
         models: { anthropic: { url: `http://127.0.0.1:${api}`, secret: "key" } },
         prices: { cheap: { input: 1, output: 1 }, dear: { input: 100, output: 100 } },
         budgets: { project: 1 },
-      },
+      }),
       log: { info: () => undefined, warn: () => undefined },
       touch: () => undefined,
     });

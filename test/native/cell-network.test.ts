@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CellProcess } from "../support/cell-process.ts";
 import { needs } from "../support/skip.ts";
 
-const inside = `
+/** Servers inside, one of them on a Unix socket. */
+const inside = (path: string): string => `
   const { createServer } = require("node:net");
   const echo = createServer({ allowHalfOpen: true }, (socket) => {
     let size = 0;
@@ -21,6 +22,7 @@ const inside = `
     socket.on("error", () => {});
     socket.once("data", (letter) => socket.end(Buffer.alloc(5000000, letter)));
   });
+  createServer((socket) => socket.end("by path")).listen(${JSON.stringify(path)});
   echo.listen(7001, "127.0.0.1", () => source.listen(7002, "::1", () => letters.listen(7004, "127.0.0.1", () => console.log("ready"))));`;
 
 /** A client inside: sends, ends its side, prints what comes back. */
@@ -35,7 +37,7 @@ describe("ports of a sandbox", needs("linux", "root", "compiler"), () => {
   let outside: Server | undefined;
   beforeAll(async () => {
     cell = await new CellProcess().start("forward:7003:outside");
-    const server = await cell.client.exec(cell.request([process.execPath, "-e", inside]));
+    const server = await cell.client.exec(cell.request([process.execPath, "-e", inside(join(cell.folder, "inside"))]));
     for await (const chunk of server.output) if (chunk.stream === "stdout") break;
   }, 60_000);
   afterAll(async () => {
@@ -50,6 +52,16 @@ describe("ports of a sandbox", needs("linux", "root", "compiler"), () => {
     const socket = await cell.client.dial(7001);
     socket.end(Buffer.alloc(10_000_000));
     expect((await finish(socket)).toString()).toBe("got 10000000");
+  });
+
+  test("can be Unix sockets, named by their path inside", async () => {
+    const socket = await cell.client.dial(join(cell.folder, "inside"));
+    socket.end();
+    expect((await finish(socket)).toString()).toBe("by path");
+    for (const path of ["/tmp/none.sock", "/etc/passwd", "/tmp"])
+      await expect(cell.client.dial(path), path).rejects.toMatchObject({ code: "port_unreachable" });
+    for (const path of ["tmp/relative", `/${"long".repeat(30)}`])
+      await expect(cell.client.dial(path), path).rejects.toMatchObject({ code: "invalid_input" });
   });
 
   test("bring everything to a slow reader", async () => {

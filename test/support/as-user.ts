@@ -50,6 +50,7 @@ const masks = await MaskLayers.open({
   host,
   folder: join(home, "masks"),
   own: [home],
+  ownShown: [],
   mode: "user",
   mounts: false,
   mountName: "viv-mask-test",

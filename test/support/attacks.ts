@@ -1,15 +1,31 @@
 /** Programs that attack from inside, and the same on the machine itself as the proof that they would succeed. */
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { CHECKOUT } from "./compiled.ts";
 import type { TestServer } from "./server.ts";
 
-/** Compiles a program of this folder; into a project, so that it exists inside. */
+const MADE = join(CHECKOUT, ".cache/attacks");
+
+/** Puts a program of this folder into a project, so that it exists inside. */
 export function compile(folder: string, ...names: readonly string[]): void {
-  for (const name of names) {
-    const source = fileURLToPath(new URL(`${name}.c`, import.meta.url));
-    execFileSync("cc", ["-o", join(folder, name), source]);
-  }
+  for (const name of names) copyFileSync(compiled(name), join(folder, name));
+}
+
+/** Compiled once, for all files of tests that use it, and again when its source changes. */
+function compiled(name: string): string {
+  const source = fileURLToPath(new URL(`${name}.c`, import.meta.url));
+  const program = join(MADE, `${name}-${createHash("sha256").update(readFileSync(source)).digest("hex").slice(0, 16)}`);
+  if (existsSync(program)) return program;
+  mkdirSync(MADE, { recursive: true });
+  const work = mkdtempSync(join(MADE, "work-"));
+  execFileSync("cc", ["-o", join(work, name), source]);
+  // Another file may make the same at the same moment: each is whole from the start.
+  renameSync(join(work, name), program);
+  rmSync(work, { recursive: true });
+  return program;
 }
 
 export type Outcomes = Record<string, string>;

@@ -2,18 +2,18 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { MergedChange } from "../../src/machine/merge/three-way.ts";
 import { prepareBranch, type BranchCommits, type BranchConflict, type BranchRequest } from "../../src/work/promotion/branch.ts";
 
 import { keepContent } from "./contents.ts";
+import { memoryFolder } from "./folders.ts";
 
 /** A side of a change: nothing, the bytes of a file, or bytes with a mode. */
 type Side = string | Buffer | null | { readonly mode: string; readonly bytes: string | Buffer };
 
 export class BranchLab {
-  readonly place = mkdtempSync(join(tmpdir(), "viv-branch-"));
+  readonly place = mkdtempSync(join(memoryFolder(), "viv-branch-"));
   readonly home = join(this.place, "home");
   readonly project = join(this.place, "project");
   readonly #contents = join(this.place, "contents");

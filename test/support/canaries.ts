@@ -1,5 +1,5 @@
 /** Home folders full of secrets that mark themselves, so that a scan from inside can look for them. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** Unique in every run, and written in pieces nowhere else. */
@@ -66,4 +66,17 @@ export function plantHome(): Home {
 export function scanFor(places: readonly string[]): string {
   const files = `find ${places.join(" ")} -type f -mmin -10 -exec grep -lF -e '${CANARY}' {} +`;
   return `{ ${files}; grep -lF -e '${CANARY}' /proc/[0-9]*/environ; } 2>/dev/null | sort -u`;
+}
+
+/** Every file of a state folder that holds the text. */
+export function holders(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const path = join(folder, name);
+    try {
+      // Volumes are looked through from inside.
+      return statSync(path).isFile() && statSync(path).size < 64 * 1024 ** 2 && readFileSync(path).includes(text);
+    } catch {
+      return false;
+    }
+  });
 }

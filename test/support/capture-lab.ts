@@ -46,21 +46,24 @@ export class CaptureLab {
   readonly storage: Storage;
   readonly capture: ProjectCapture;
   readonly #lab: StorageLab;
+  readonly #parent: string;
   readonly #folders: string[] = [];
 
-  private constructor(lab: StorageLab) {
+  private constructor(lab: StorageLab, parent: string) {
     this.#lab = lab;
+    this.#parent = parent;
     this.host = lab.host;
     this.storage = lab.storage;
     this.capture = new ProjectCapture(lab.host, lab.storage);
   }
 
-  static async open(name: "btrfs" | "plain"): Promise<CaptureLab> {
-    return new CaptureLab(await makeStorage(name));
+  /** Projects are made below `parent`. */
+  static async open(name: "btrfs" | "plain", parent = tmpdir()): Promise<CaptureLab> {
+    return new CaptureLab(await makeStorage(name), parent);
   }
 
   folder(): string {
-    const made = realpathSync(mkdtempSync(join(tmpdir(), "viv-project-")));
+    const made = realpathSync(mkdtempSync(join(this.#parent, "viv-project-")));
     this.#folders.push(made);
     return made;
   }

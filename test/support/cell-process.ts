@@ -1,49 +1,22 @@
 /** Process 1 by itself, built with sanitizers, in throw-away namespaces: what the tests of native/ speak to. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterAll } from "vitest";
+import { join } from "node:path";
 import { CellClient, type CellExec } from "../../src/machine/drivers/native/cell-client.ts";
 import type { RawExit } from "../../src/machine/drivers/drivers.ts";
+import { sanitizedProgram } from "./native-programs.ts";
 
-const native = new URL("../../native", import.meta.url).pathname;
-const flags = [
-  "-std=gnu11",
-  "-D_GNU_SOURCE",
-  "-D_FILE_OFFSET_BITS=64",
-  "-g",
-  "-O1",
-  "-fsanitize=address,undefined",
-  "-fno-sanitize-recover=all",
-];
+let testinit: string | undefined;
 
-export function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), "viv-process1-"));
-}
-
-/** Compiles files of native/, given as patterns, into a program with the address and undefined-behaviour sanitizers. */
-export function build(program: string, patterns: readonly string[], defines: readonly string[] = []): void {
-  execFileSync("cc", [...flags, ...defines, "-o", program, ...globSync([...patterns], { cwd: native })], { cwd: native, stdio: "pipe" });
-}
-
-let built: string | undefined;
-afterAll(() => {
-  if (built !== undefined) rmSync(dirname(built), { recursive: true });
-  built = undefined;
-});
-
-/** Compiling takes seconds: once for all tests of a file. */
-function testinit(): string {
-  if (built !== undefined) return built;
-  built = join(temporaryFolder(), "testinit");
-  build(built, ["tests/testinit.c", "init/**/*.c", "shared/*.c"]);
-  return built;
+/** What process 1 is made of, with a main of its own. */
+function processOne(): string {
+  return (testinit ??= sanitizedProgram("testinit", "tests/testinit.c $(find init shared -name '*.c')"));
 }
 
 export class CellProcess {
-  readonly folder = temporaryFolder();
+  readonly folder = mkdtempSync(join(tmpdir(), "viv-process1-"));
   readonly logs = join(this.folder, "logs");
   readonly run = join(this.folder, "run");
   readonly socket = join(this.folder, "socket");
@@ -54,13 +27,13 @@ export class CellProcess {
   #serial = 0;
 
   async start(...options: string[]): Promise<this> {
-    return this.#start([testinit(), this.socket, this.logs, this.run, ...options]);
+    return this.#start([processOne(), this.socket, this.logs, this.run, ...options]);
   }
 
   /** With a log folder that holds this little; seen from here at `logsInside`. */
   async startWithSmallLogs(size: string): Promise<this> {
     const script = `mount -t tmpfs -o size=${size} logs "$2" && exec "$0" "$@"`;
-    return this.#start(["unshare", "-m", "sh", "-c", script, testinit(), this.socket, this.logs, this.run]);
+    return this.#start(["unshare", "-m", "sh", "-c", script, processOne(), this.socket, this.logs, this.run]);
   }
 
   get logsInside(): string {

@@ -2,10 +2,10 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CellHost } from "../../src/base/host/cell-host.ts";
 import { type Fields, joinParts } from "../../src/base/host/frames.ts";
+import { memoryFolder } from "./folders.ts";
 import { CELL } from "./storage.ts";
 
 type Value = string | Buffer | number;
@@ -22,7 +22,7 @@ export interface CellForTests {
 }
 
 export function startCell(): CellForTests {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-cell-")));
+  const folder = realpathSync(mkdtempSync(join(memoryFolder(), "viv-cell-")));
   const events: CellForTests["events"] = [];
   const host = new CellHost({ program: CELL, onEvent: (name, fields) => events.push({ name, fields }) });
   const mounts: string[] = [];

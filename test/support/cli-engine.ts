@@ -20,6 +20,8 @@ export function sandbox(name: string, project = "/tmp"): SandboxDetail {
     driver: "native",
     walled: true,
     project,
+    start: null,
+    readOnly: false,
     parent: null,
     limits: { cpus: 2, memoryBytes: 4 * 1024 ** 3, diskBytes: 10 * 1024 ** 3, processes: 4096 },
     limitsHeld: "hard",

@@ -52,7 +52,7 @@ export function experimentOf(input: Partial<ExperimentInput> & Pick<ExperimentIn
     state: "running",
     reason: null,
     winner: null,
-    attempts: input.attempts.map(({ name, command }, index) => newAttempt(index + 1, name ?? String(index + 1), command)),
+    attempts: input.attempts.map(({ name, command }, index) => newAttempt(index + 1, name ?? String(index + 1), command ?? "")),
     baseline: null,
     checks,
     setup: input.setup ?? null,

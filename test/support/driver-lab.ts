@@ -121,6 +121,8 @@ export class DriverLab {
       range: this.#range(),
       largeIds: { uids: [], gids: [] },
       sudo: false,
+      readOnly: false,
+      sealed: false,
       ...this.hiding,
     });
     return { id, base, walls, written: this.#writtenTo((await volume).folder) };

@@ -1,15 +1,21 @@
-/** A git server over HTTP: git's own http-backend, called as CGI. It takes pushes from a client that has the login. */
+/** A git server over HTTP or HTTPS: git's own http-backend, called as CGI. It takes pushes from a client that has the login. */
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecure } from "node:https";
 import type { AddressInfo } from "node:net";
+
+interface TlsOptions {
+  readonly key: Buffer;
+  readonly cert: Buffer;
+}
 
 export class GitHttp {
   readonly #server: Server;
   /** Authorization headers that came. */
   readonly logins: string[] = [];
 
-  private constructor(folder: string, login: string | undefined) {
-    this.#server = createServer((request, response) => {
+  private constructor(folder: string, login: string | undefined, tls: TlsOptions | undefined) {
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const given = request.headers.authorization;
       if (given !== undefined) this.logins.push(given);
       if (login !== undefined && given !== `Basic ${Buffer.from(login).toString("base64")}`) {
@@ -17,18 +23,23 @@ export class GitHttp {
         return;
       }
       serve(folder, request, response);
-    });
+    };
+    this.#server = tls === undefined ? createServer(answer) : createSecure(tls, answer);
   }
 
-  /** Serves every repository below the folder; `login` is `user:password`. */
-  static async open(folder: string, login?: string): Promise<GitHttp> {
-    const server = new GitHttp(folder, login);
+  /** Serves every repository below the folder; `login` is `user:password`. With a key and a certificate it speaks HTTPS. */
+  static async open(folder: string, login?: string, tls?: TlsOptions): Promise<GitHttp> {
+    const server = new GitHttp(folder, login, tls);
     await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
     return server;
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${this.port}`;
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,6 @@
 /** Generated triples of trees for merges: a base, and two sides that were worked on. The same seed gives the same case. */
+import { createHash } from "node:crypto";
+import type { StoredFile } from "../../src/machine/merge/merge.ts";
 
 export interface CaseFile {
   readonly mode: "100644" | "100755" | "120000";
@@ -103,4 +105,34 @@ export function mergeCase(seed: number): MergeCase {
   const base: CaseTree = new Map();
   for (let left = 4 + dice.below(6); left > 0; left -= 1) put(base, `${dice.of(FOLDERS)}${dice.of(["a", "b", "c", "d"])}.txt`, file(dice));
   return { base, ours: work(dice, base), theirs: work(dice, base) };
+}
+
+/** The id that git gives to a content of bytes. */
+export function blobId(content: string): string {
+  return objectId("blob", Buffer.from(content, "latin1")).toString("hex");
+}
+
+/** The id that git gives to a tree of these files. */
+export function treeId(files: ReadonlyMap<string, StoredFile>): string {
+  return folderId([...files]).toString("hex");
+}
+
+function folderId(files: readonly (readonly [path: string, file: StoredFile])[]): Buffer {
+  const rows: { readonly order: string; readonly bytes: Buffer }[] = [];
+  const add = (mode: string, name: string, id: Buffer, order: string): unknown =>
+    rows.push({ order, bytes: Buffer.concat([Buffer.from(`${mode} ${name}\0`), id]) });
+  const byFolder = Map.groupBy(files, ([path]) => (path.includes("/") ? path.slice(0, path.indexOf("/")) : ""));
+  for (const [name, { mode, id }] of byFolder.get("") ?? []) add(mode, name, Buffer.from(id, "hex"), name);
+  byFolder.delete("");
+  for (const [name, inner] of byFolder) {
+    const below = inner.map(([path, stored]) => [path.slice(name.length + 1), stored] as const);
+    // Git sorts a folder as if its name ended with a slash.
+    add("40000", name, folderId(below), `${name}/`);
+  }
+  const sorted = rows.toSorted((one, other) => Buffer.compare(Buffer.from(one.order), Buffer.from(other.order)));
+  return objectId("tree", Buffer.concat(sorted.map(({ bytes }) => bytes)));
+}
+
+function objectId(type: string, bytes: Buffer): Buffer {
+  return createHash("sha1").update(`${type} ${bytes.length}\0`).update(bytes).digest();
 }

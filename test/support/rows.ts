@@ -16,6 +16,8 @@ export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
     driver: "native",
     walled: true,
     project: "/srv/project",
+    start: null,
+    readOnly: false,
     parent: null,
     limits: { cpus: 2, memoryBytes: LIMITS.defaultMemoryBytes, diskBytes: LIMITS.defaultDiskBytes, processes: 4096 },
     limitsHeld: "hard",
@@ -34,9 +36,16 @@ export function aSandbox(changes: Partial<Sandbox> = {}): Sandbox {
 }
 
 export function aSandboxRow(changes: Partial<SandboxRow> = {}): SandboxRow {
-  const { autonomy, notes, ...rest } = changes;
+  const { autonomy, notes, start, readOnly, ...rest } = changes;
+  const { start: _none, ...shown } = aSandbox({
+    ...rest,
+    ...(autonomy === undefined ? {} : { autonomy }),
+    ...(notes === undefined ? {} : { notes }),
+  });
   return {
-    ...aSandbox({ ...rest, ...(autonomy === undefined ? {} : { autonomy }), ...(notes === undefined ? {} : { notes }) }),
+    ...shown,
+    start,
+    readOnly,
     base: newId("base"),
     range: 1,
     launched: { pid: 4711, start: "123456", boot: "b" },

@@ -137,12 +137,17 @@ export class ScriptedEngine implements Engine {
       },
       attach: async (_sandbox, _command, stdin) => this.#command(stdin ? "echo" : "yes"),
       dial: async (_sandbox, port) => this.#dial(port),
+      executionEvents: async () => (async function* () {})(),
+      screenshot: async () => Buffer.from("png"),
+      desktop: async () => this.#dial(0),
       readFile: async () => ({ entry: entry(5), body: Readable.from([Buffer.from("hello")]) }),
       writeFile: async (_sandbox, path, body) => {
         const data = await collect(body);
         this.written.set(path, data);
         return entry(data.length);
       },
+      runEvents: async () => (async function* () {})(),
+      jobOutput: async () => (async function* () {})(),
       patch: async () => Readable.from([Buffer.from("patch")]),
       packFiles: async () => Readable.from([Buffer.from("tar")]),
       unpackFiles: async (_sandbox, path, archive) => {

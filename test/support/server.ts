@@ -2,6 +2,7 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -29,6 +30,8 @@ export interface TestServerOptions {
   readonly through?: readonly string[];
   /** Where its folders are made; the folder for temporary files if left out. */
   readonly parent?: string;
+  /** Prepares the place before the server starts for the first time. */
+  readonly before?: (server: TestServer) => void;
 }
 
 export class TestServer {
@@ -38,6 +41,7 @@ export class TestServer {
   readonly client: Client;
   readonly #options: TestServerOptions;
   #process: ChildProcess | undefined;
+  #log = "";
 
   private constructor(options: TestServerOptions) {
     this.#options = options;
@@ -52,6 +56,7 @@ export class TestServer {
 
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
     const server = new TestServer(options);
+    options.before?.(server);
     await server.up();
     return server;
   }
@@ -71,12 +76,14 @@ export class TestServer {
   async up(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const child = this.#spawn(env);
     this.#process = child;
-    let log = "";
-    child.stderr?.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-20_000)));
+    this.#log = "";
+    child.stderr?.on("data", (chunk: Buffer) => (this.#log = (this.#log + chunk.toString()).slice(-200_000)));
     const deadline = performance.now() + START_MS;
     while (!(await isListening(this.paths.socket))) {
-      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline)
-        throw new Error(`the server did not start: ${log}`);
+      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
+        await this.kill();
+        throw new Error(`the server did not start: ${this.#log}`);
+      }
       await delay(10);
     }
   }
@@ -108,6 +115,11 @@ export class TestServer {
       },
       ...(uid === undefined || through !== undefined ? {} : { uid, gid: uid }),
     });
+  }
+
+  /** What the server that runs has written to its log. */
+  get log(): string {
+    return this.#log;
   }
 
   /** What the command line reads on a terminal to answer as a person. */
@@ -176,19 +188,34 @@ export class TestServer {
     await this.client.call("prune", { all: true });
     this.client.close();
     await this.down();
+    this.clear();
+  }
+
+  /** Removes what a server that has ended left on the machine. */
+  clear(): void {
     const left = readMounts().filter((mount) => mount.target.startsWith(this.place));
     if (left.length > 0) throw new Error(`still mounted: ${left.map((mount) => mount.target).join(", ")}`);
     rmSync(this.place, { recursive: true, force: true });
   }
 }
 
-/** Waits for a condition; fails with its last answer. */
+/** A port of 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const free = createServer().listen(0, "127.0.0.1");
+  await once(free, "listening");
+  const { port } = free.address() as AddressInfo;
+  free.close();
+  return port;
+}
+
+/** Waits for a condition; fails with its last answer. The longer it waits, the more rarely it looks: other tests need the processor. */
 export async function eventually<T>(look: () => Promise<T> | T, isRight: (value: T) => boolean, withinMs = 10_000): Promise<T> {
-  const deadline = performance.now() + withinMs;
+  const began = performance.now();
   for (;;) {
     const value = await look();
     if (isRight(value)) return value;
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${JSON.stringify(value)}`);
-    await delay(20);
+    const waited = performance.now() - began;
+    if (waited > withinMs) throw new Error(`not within ${withinMs} ms: ${JSON.stringify(value)}`);
+    await delay(Math.min(Math.max(20, waited / 20), 100));
   }
 }

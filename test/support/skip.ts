@@ -29,6 +29,8 @@ const PROBES = {
   go: () => program("go"),
   runc: () => program("runc"),
   chromium: () => program("chromium"),
+  jupyter: () => program("jupyter-server"),
+  desktop: () => ["Xvnc", "openbox", "xdotool", "xterm"].map(program).find((reason) => reason !== undefined),
   postgres: () => (postgresPrograms() === undefined ? "postgresql is not installed" : undefined),
   btrfs: probeBtrfs,
   "user-namespaces": probeUserNamespaces,

@@ -1,30 +1,28 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, TestServer } from "./server.ts";
 
 /** A state folder on a small disk of its own, which a test can fill. */
 export class SmallDisk {
   readonly server: TestServer;
-  readonly #image: string;
 
   private constructor(server: TestServer) {
     this.server = server;
-    this.#image = join(server.place, "disk.img");
   }
 
   /** Room for so many files, too, if that is given. */
   static async make(config: unknown, mebibytes: number, files?: number): Promise<SmallDisk> {
-    const disk = new SmallDisk(await TestServer.start({ config }));
-    await disk.server.down();
-    const { home } = disk.server.paths;
-    execFileSync("truncate", ["-s", `${mebibytes}M`, disk.#image]);
-    execFileSync("mkfs.ext4", ["-q", "-m", "0", ...(files === undefined ? [] : ["-N", String(files)]), disk.#image]);
-    execFileSync("mount", ["-o", "loop", disk.#image, home]);
-    execFileSync("chmod", ["700", home]);
-    await disk.server.up();
-    return disk;
+    const before = ({ place, paths: { home } }: TestServer): void => {
+      const image = join(place, "disk.img");
+      execFileSync("truncate", ["-s", `${mebibytes}M`, image]);
+      execFileSync("mkfs.ext4", ["-q", "-m", "0", ...(files === undefined ? [] : ["-N", String(files)]), image]);
+      mkdirSync(home, { mode: 0o700 });
+      execFileSync("mount", ["-o", "loop", image, home]);
+      chmodSync(home, 0o700);
+    };
+    return new SmallDisk(await TestServer.start({ config, before }));
   }
 
   /** Leaves this much free. Blocks are reserved, not written. */
@@ -50,6 +48,7 @@ export class SmallDisk {
   async remove(): Promise<void> {
     this.free();
     await this.server.client.call("prune", { all: true });
+    this.server.client.close();
     await this.server.down();
     // The loop device lets go of the pool's file when it is unmounted in all mount namespaces, those of other tests included.
     await eventually(
@@ -57,6 +56,6 @@ export class SmallDisk {
       (status) => status === 0,
       60_000,
     );
-    await this.server.remove();
+    this.server.clear();
   }
 }

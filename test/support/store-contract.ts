@@ -9,6 +9,7 @@ import type { UsageRow } from "../../src/base/schema/model.ts";
 import { COLLECTIONS, type CollectionName } from "../../src/base/store/collections.ts";
 import type { ExperimentRow, PromotionRow, SnapshotRow } from "../../src/base/store/rows.ts";
 import type { Change, Store } from "../../src/base/store/store.ts";
+import { conversationsContract } from "./conversations-contract.ts";
 import { aCommand, aSandboxRow } from "./rows.ts";
 
 /** A place for one database: `open` opens it, the first time anew. */
@@ -320,6 +321,8 @@ export function storeContract(makePlace: () => Promise<StorePlace>): void {
       await store.usage.spent({ task: "u" }),
     ]).toEqual([60, 100, 0]);
   });
+
+  conversationsContract(() => store);
 
   it("syncs what is committed, and also where there is nothing", async () => {
     await expect(store.sync()).resolves.toBeUndefined();

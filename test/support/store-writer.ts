@@ -1,8 +1,11 @@
 /** Writes one change after the other and says each number once it is acknowledged, until it is killed. */
 import { writeSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import { aSandboxRow } from "./rows.ts";
 
+// By itself it is written at the end, and this is killed.
+flushCompileCache();
 const [path = "", from = "0"] = process.argv.slice(2);
 const store = await openSqliteStore(path);
 const row = aSandboxRow();

@@ -41,6 +41,11 @@ export class Terminal {
     );
   }
 
+  /** Once. */
+  type(text: string): void {
+    this.#child.stdin.write(text);
+  }
+
   async end(): Promise<number | null> {
     await this.#ended;
     return this.#child.exitCode;

@@ -25,13 +25,11 @@ import type { MergedChange } from "../../src/machine/merge/three-way.ts";
 import { type ApplyRequest, type LateEdit, Transactions } from "../../src/work/promotion/transaction.ts";
 import { expect } from "vitest";
 import { keepContent } from "./contents.ts";
+import { memoryFolder } from "./folders.ts";
 import { CELL } from "./storage.ts";
 
 /** What a path holds: text of a file, `*` before that of an executable one, `->` before the target of a link. */
 type Held = string | null;
-
-/** Where nothing waits for a disk that others keep busy. */
-const MEMORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export class TransactionLab {
   readonly folder: string;
@@ -44,7 +42,7 @@ export class TransactionLab {
   transactions: Transactions;
   #changes: MergedChange[] = [];
 
-  constructor(where: "memory" | "disk" = "memory", parent = where === "memory" ? MEMORY : tmpdir()) {
+  constructor(where: "memory" | "disk" = "memory", parent = where === "memory" ? memoryFolder() : tmpdir()) {
     this.folder = realpathSync(mkdtempSync(join(parent, "viv-transaction-")));
     this.project = join(this.folder, "project");
     this.state = join(this.folder, "state");

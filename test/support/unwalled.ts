@@ -1,6 +1,5 @@
 /** The unwalled way as a server puts it together, on a project of its own; everything is taken away afterwards. */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { CaptureRequest } from "../../src/machine/capture/capture.ts";
 import type { Base } from "../../src/base/store/rows.ts";
@@ -11,6 +10,7 @@ import { newId } from "../../src/base/schema/ids.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { type FolderStorage, openFolder } from "../../src/machine/volumes/folder/storage.ts";
 import { USER } from "./driver-lab.ts";
+import { memoryFolder } from "./folders.ts";
 import type { VolumePaths } from "../../src/machine/volumes/disks.ts";
 
 export interface Box {
@@ -36,7 +36,7 @@ export interface Unwalled {
 }
 
 export async function makeUnwalled(files: Record<string, string>): Promise<Unwalled> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "viv-unwalled-")));
+  const folder = realpathSync(mkdtempSync(join(memoryFolder(), "viv-unwalled-")));
   const home = join(folder, "home");
   const project = join(folder, "project");
   const storage = await openFolder({ home });
@@ -69,6 +69,8 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
       mask: [],
       expose: [],
       sudo: false,
+      readOnly: false,
+      sealed: false,
       home: folder,
     });
     return { id, base, walls, copy: join(volume.folder, "roots/0") };

@@ -8,13 +8,25 @@ const FLOORS = ["interfaces", "work", "sandbox", "rules", "machine", "base"];
 
 /** Rooms by floor, and which rooms of the same floor each may import. */
 const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  interfaces: { api: ["operations"], cli: ["client"], client: [], gateway: [], operations: [] },
-  work: { checks: [], experiments: ["checks"], promotion: ["checks", "refresh"], refresh: [] },
+  interfaces: { api: ["operations"], cli: ["client", "mcp"], client: [], gateway: [], mcp: ["client"], operations: [], sdk: ["client"] },
+  work: {
+    agents: ["checks", "conversations", "guardian"],
+    checks: [],
+    conversations: [],
+    experiments: ["agents", "checks"],
+    guardian: [],
+    jobs: [],
+    promotion: ["checks", "refresh"],
+    refresh: [],
+    reviews: ["agents", "checks", "experiments"],
+  },
   sandbox: {
     changes: ["projects", "shared"],
     commands: ["shared"],
+    desktop: ["commands", "shared"],
     ending: ["commands", "permissions", "projects", "shared"],
     files: [],
+    notebook: ["commands", "shared"],
     permissions: ["projects", "shared"],
     projects: ["shared"],
     shared: [],
@@ -29,6 +41,7 @@ const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     models: ["approvals", "audit", "secrets"],
     network: [],
     secrets: ["approvals", "audit", "network"],
+    sessions: ["audit"],
   },
   machine: { capture: ["volumes"], drivers: ["capture", "volumes"], merge: ["volumes"], volumes: [] },
   base: {
@@ -45,21 +58,24 @@ const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>
 /** Rooms that are programs of their own beside the server, and the rooms that they share with it. */
 const BESIDE_THE_SERVER: Readonly<Record<string, readonly string[]>> = {
   client: ["schema", "wire"],
-  cli: ["client", "config", "host", "schema"],
+  sdk: ["client", "config", "schema"],
+  cli: ["client", "config", "host", "mcp", "schema"],
+  mcp: ["client", "schema"],
 };
 
 /** Packages and system modules that only these folders may import. */
 const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   kysely: ["store"],
   "node:sqlite": ["store"],
-  // The command line starts the server, and nothing else.
-  "node:child_process": ["host", "cli"],
+  // The command line starts the server, and nothing else; the SDK starts the command line.
+  "node:child_process": ["host", "cli", "sdk"],
   "node:net": ["host", "drivers", "api", "client", "cli", "network", "server.ts"],
   hono: ["api"],
   "@hono/node-server": ["api"],
   "jsonc-parser": ["config"],
-  "modern-tar": ["sandbox", "cli"],
-  ws: ["api", "client", "cli", "wire"],
+  "modern-tar": ["sandbox", "client", "mcp"],
+  "@modelcontextprotocol/server": ["mcp"],
+  ws: ["api", "client", "notebook", "wire"],
 };
 
 /** Folders whose subfolders are ways to do one thing: they know the port, not each other. */

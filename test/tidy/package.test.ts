@@ -12,12 +12,15 @@ interface LockEntry {
 
 const [lockFile] = projectFiles(/^package-lock\.json$/);
 const lock = JSON.parse(lockFile?.text ?? "") as { packages: Readonly<Record<string, LockEntry>> };
+const [webLockFile] = projectFiles(/^web\/package-lock\.json$/);
+const webLock = JSON.parse(webLockFile?.text ?? "") as typeof lock;
 const names = new Set(Object.keys(lock.packages).map((path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)));
 
 describe("the lock file", () => {
   test("names no registry", () => {
     expect(Object.entries(lock.packages).filter(([, entry]) => entry.resolved !== undefined)).toEqual([]);
-    expect(findLines(projectFiles(/^(package-lock\.json|package\.json|\.npmrc)$/), /registry[.=]|_auth|\.tgz/)).toEqual([]);
+    expect(Object.entries(webLock.packages).filter(([, entry]) => entry.resolved !== undefined)).toEqual([]);
+    expect(findLines(projectFiles(/^(web\/)?(package-lock\.json|package\.json|\.npmrc)$/), /registry[.=]|_auth|\.tgz/)).toEqual([]);
   });
 
   test("holds every platform's package of what it pins, since npm 11 refuses a lock file with gaps", () => {
@@ -31,7 +34,12 @@ describe("the lock file", () => {
 
   test("comes from exact versions", () => {
     const own = lock.packages[""];
-    const wanted = { ...own?.dependencies, ...own?.devDependencies, ...own?.optionalDependencies };
+    const wanted = {
+      ...own?.dependencies,
+      ...own?.devDependencies,
+      ...own?.optionalDependencies,
+      ...webLock.packages[""]?.devDependencies,
+    };
     expect(Object.keys(wanted)).not.toEqual([]);
     expect(Object.entries(wanted).filter(([, version]) => !/^(npm:[a-z0-9-]+@)?\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
@@ -49,7 +57,8 @@ describe("the lock file", () => {
 
   test("every direct dependency has its reason in docs/DEPENDENCIES.md", () => {
     const own = lock.packages[""];
-    const wanted = Object.keys({ ...own?.dependencies, ...own?.devDependencies, ...own?.optionalDependencies });
+    const web = webLock.packages[""];
+    const wanted = Object.keys({ ...own?.dependencies, ...own?.devDependencies, ...own?.optionalDependencies, ...web?.devDependencies });
     const [reasons] = projectFiles(/^docs\/DEPENDENCIES\.md$/);
     expect(wanted.filter((name) => !reasons?.text.includes(`\`${name}\``))).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { LIMITS } from "../../src/base/schema/limits.ts";
 const never = new AbortController().signal;
 const party = (name: string, project = "/project"): Sibling => ({ id: `sbx-${name}`, name, project });
 const options = { timeoutMs: 60_000, signal: never, record: () => Promise.resolve() };
-const text = { action: "review", context: null };
+const text = { action: "review", context: null, conversation: false };
 
 /** A request that is waited for in the background; its end does not matter unless a test awaits it. */
 function asks(coordination: Coordination, from: Sibling, to: Sibling, more: Partial<typeof options> = {}): Promise<unknown> {
@@ -39,6 +39,20 @@ describe("siblings that ask each other", () => {
     recorded.reject(new Error("full"));
     await expect(asked).rejects.toThrow("full");
     expect(await coordination.messages(b.id, 0, 0, never)).toEqual([]);
+  });
+
+  test("COORD-4: one that works when it is asked answers, under the same limits, and hears when no caller waits any more", async () => {
+    const coordination = new Coordination();
+    const over = Promise.withResolvers<AbortSignal>();
+    const serve = async (signal: AbortSignal): Promise<string> => {
+      over.resolve(signal);
+      return "fine";
+    };
+    expect((await coordination.request(a, b, text, { ...options, serve }))[1]).toBe("fine");
+    expect((await over.promise).aborted).toBe(true);
+    const late = coordination.request(a, b, text, { ...options, timeoutMs: 1, serve: () => new Promise(() => undefined) });
+    await expect(late).rejects.toMatchObject({ code: "timeout", remedy: expect.stringContaining("ask the same again") });
+    await expect(coordination.request(a, a, text, { ...options, serve })).rejects.toMatchObject({ code: "invalid_input" });
   });
 
   test("only the one who was asked can answer, once", async () => {

@@ -7,9 +7,9 @@ import { Readable } from "node:stream";
 import { packTar, type TarEntry } from "modern-tar";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseSide } from "../../src/interfaces/cli/commands/cp.ts";
-import { requireDestination } from "../../src/interfaces/cli/copy/destination.ts";
-import { isInnerLink, receiveFolder, safeParts } from "../../src/interfaces/cli/copy/receive.ts";
-import { packFolder } from "../../src/interfaces/cli/copy/send.ts";
+import { requireDestination } from "../../src/interfaces/client/copy/destination.ts";
+import { isInnerLink, receiveFolder, safeParts } from "../../src/interfaces/client/copy/receive.ts";
+import { packFolder } from "../../src/interfaces/client/copy/send.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -15,6 +15,8 @@ describe("prices", () => {
     expect(priceOf("claude-opus-4-20250514", {})).toEqual({ input: 15, output: 75 });
     expect(priceOf("claude-3-5-haiku-latest", {})).toEqual({ input: 0.8, output: 4 });
     expect(priceOf("gpt-5-mini-2025-08-07", {})).toMatchObject({ input: 0.25 });
+    expect(priceOf("gemini-3.1-pro-preview", {})).toEqual({ input: 2, output: 12, long: true });
+    expect(priceOf("gemini-2.5-flash-lite", {})).toEqual({ input: 0.1, output: 0.4 });
     expect(priceOf("gpt-5-mini", { gpt: { input: 7, output: 9 }, "gpt-5": { input: 6, output: 8 } })).toEqual({ input: 6, output: 8 });
   });
 
@@ -43,6 +45,34 @@ describe("prices", () => {
 });
 
 describe("the use of a model", () => {
+  test("is read from Gemini's answers: whole, as events, and as a list of what would be events", () => {
+    const first = { candidates: [{ content: { parts: [{ text: "hel" }] } }], usageMetadata: { promptTokenCount: 10 } };
+    const last = {
+      candidates: [{ content: { parts: [{ text: "lo" }] }, finishReason: "STOP" }],
+      usageMetadata: {
+        promptTokenCount: 10,
+        toolUsePromptTokenCount: 6,
+        cachedContentTokenCount: 4,
+        candidatesTokenCount: 5,
+        thoughtsTokenCount: 7,
+      },
+    };
+    const took = { ...NO_TOKENS, input: 12, output: 12, cacheRead: 4 };
+    const [whole, events, list, cut] = Array.from({ length: 4 }, () => new UsageReader("gemini")) as [
+      UsageReader,
+      UsageReader,
+      UsageReader,
+      UsageReader,
+    ];
+    whole.answer(last, 40);
+    for (const event of [first, last]) events.event(event);
+    list.answer([first, last], 80);
+    for (const reader of [whole, events, list]) expect(reader.tokens(ASKED, 9e9)).toEqual(took);
+    cut.event(first);
+    expect(cut.whole).toBe(false);
+    expect(cut.tokens(ASKED, 1000)).toEqual({ ...NO_TOKENS, input: 10, output: 200 });
+  });
+
   test("is read from whole answers of all three kinds", () => {
     const anthropic = new UsageReader("anthropic");
     anthropic.answer({ usage: { input_tokens: 10, output_tokens: 5, cache_read_input_tokens: 3, cache_creation_input_tokens: 2 } }, 40);
@@ -141,6 +171,7 @@ describe("providers", () => {
     expect(() => providersOf({ gate: { url: "http://gate.example.com", secret: "key" } })).toThrow(/https/);
     expect(providersOf({ gate: { url: "http://127.0.0.1:9", secret: "key" } }).size).toBe(1);
     expect(providersOf({ anthropic: { secret: "key" } }).get("anthropic")).toMatchObject({ shape: "anthropic" });
+    expect(providersOf({ gemini: { secret: "key" } }).get("gemini")).toMatchObject({ shape: "gemini" });
     expect(() => providersOf({ gate: { secret: "key" } })).toThrow(/no url/);
   });
 });

@@ -51,6 +51,21 @@ function inReality(...paths: string[]): void {
   }
 }
 
+describe("COORD-6: a note of the backlog", () => {
+  test("needs no look of a person under the name that the server gives it, and does under every other", async () => {
+    const own = `tsk${"0a".repeat(13)}`;
+    expect(await risks({ path: `.tasks/${own}.md`, text: "# Later\n" })).toEqual([]);
+    for (const path of [
+      `.tasks/${own}.sh`,
+      `.tasks/${own}.md/run`,
+      `.tasks/x.md`,
+      `sub/.tasks/${own}.md`,
+      `.tasks/${own.toUpperCase()}.md`,
+    ])
+      expect(await risks({ path }), path).toMatchObject([{ path, kind: "runs-by-itself" }]);
+  });
+});
+
 describe("HG-04: a folder that git takes for a repository", () => {
   const gitPaths = (found: readonly Risk[]): string[] => found.filter(({ kind }) => kind === "git").map(({ path }) => path);
 

@@ -85,6 +85,17 @@ describe("a secret", () => {
     );
   });
 
+  test("SC-13: is a key unless it was kept as a subscription's token, and does not open if that was edited in the database", async () => {
+    expect(await secrets.set("key", CANARY, { ...BINDING, kind: "subscription" }, null)).toMatchObject({ kind: "subscription" });
+    const [row] = await store.secrets.list();
+    if (row === undefined) throw new Error("no row");
+    await store.change((change) => change.secrets.put({ ...row, kind: "key" }));
+    await store.close();
+    await open();
+    expect(() => secrets.valueFor("key", THERE)).toThrow(expect.objectContaining({ code: "secret_unreadable" }));
+    expect(await secrets.set("key", CANARY, BINDING, null)).toMatchObject({ kind: "key" });
+  });
+
   test("SC-13: replaced or removed counts at once, and the placeholder stays", async () => {
     const { placeholder } = await secrets.set("key", CANARY, BINDING);
     expect(placeholder).toMatch(/^viv-secret-[\w-]{24}$/);
@@ -270,10 +281,10 @@ describe("the projects of a secret", () => {
     );
     await (await openSqliteStore(path, earlier)).close();
     const database = new DatabaseSync(path);
-    database.prepare("insert into secrets values ('key', ?)").run(JSON.stringify({ ...row, projects: undefined }));
+    database.prepare("insert into secrets values ('key', ?)").run(JSON.stringify({ ...row, projects: undefined, kind: undefined }));
     database.close();
     await open();
-    expect(secrets.list()).toMatchObject([{ name: "key", projects: [] }]);
+    expect(secrets.list()).toMatchObject([{ name: "key", kind: "key", projects: [] }]);
     expect(secrets.valueFor("key", THERE)).toBe(CANARY);
   });
 });

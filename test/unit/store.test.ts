@@ -22,6 +22,7 @@ import { MIGRATIONS, type Migration } from "../../src/base/store/migrations.ts";
 import { backupsOf } from "../../src/base/store/sqlite/backups.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/base/store/store.ts";
+import { COMPILED } from "../support/compiled.ts";
 import { aSandboxRow } from "../support/rows.ts";
 
 const SNAPSHOT = {
@@ -249,6 +250,7 @@ describe("a migration (F-44)", () => {
 async function killedWriter(from: number, count: number): Promise<{ writer: string | null; last: number }> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "../support/store-writer.ts"), path, String(from)], {
     stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
   });
   const closed = once(child, "close");
   let last = from - 1;

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/un.h>
 
 static void bad(struct connection *connection, const char *message) {
   connection_fail(connection, "bad-request", EINVAL, "request", message);
@@ -118,10 +119,13 @@ static void other_version(struct connection *connection) {
 static void handle_dial(struct connection *connection, const struct fields *request) {
   int64_t port = 0;
   const char *host = field(request, "host");
+  const char *path = field(request, "path");
   bool six = host != NULL && strcmp(host, "::1") == 0;
-  if (host != NULL && !six && strcmp(host, "127.0.0.1") != 0) bad(connection, "host= must be 127.0.0.1 or ::1");
+  if (path != NULL && (path[0] != '/' || strlen(path) >= sizeof((struct sockaddr_un *)NULL)->sun_path)) bad(connection, "path= is not that of a socket");
+  else if (path != NULL) dial_path(connection, path);
+  else if (host != NULL && !six && strcmp(host, "127.0.0.1") != 0) bad(connection, "host= must be 127.0.0.1 or ::1");
   else if (!field_number(request, "port", &port) || port < 1 || port > 65535) bad(connection, "port= is not a port");
-  else dial_start(connection, (uint16_t)port, six);
+  else dial_port(connection, (uint16_t)port, six);
 }
 
 static void handle_list(struct connection *connection, const struct fields *request) {

@@ -8,7 +8,8 @@
 #define DIRECT_PORTS_FILE "ports"
 
 /* pump.c */
-void dial_start(struct connection *connection, uint16_t port, bool six);
+void dial_port(struct connection *connection, uint16_t port, bool six);
+void dial_path(struct connection *connection, const char *path);
 void forwards_listen(void);
 int dial_outside(const char *name);    /* a socket in the folder of forwarded ones, -1 if there is none */
 void forward_start(int inside, const char *name, const char *preface, size_t length); /* takes the descriptor, whatever comes of it */

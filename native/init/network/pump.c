@@ -98,7 +98,7 @@ static void pump_left_ready(struct source *source, uint32_t events) {
 
 static void refuse_dial(struct pump *pump, int error) {
   send_error(pump->left.fd, NULL, error == ECONNREFUSED ? "not-found" : code_of_errno(error), error, "dial",
-             error == ECONNREFUSED ? "nothing listens on this port" : NULL);
+             error == ECONNREFUSED ? "nothing listens there" : NULL);
   pump_close(pump, false);
 }
 
@@ -108,7 +108,7 @@ static void connected(struct pump *pump) {
   getsockopt(pump->right.fd, SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return refuse_dial(pump, error);
   pump->connecting = false;
-  int on = 1;
+  int on = 1; /* refused by a Unix socket, which needs none of it */
   setsockopt(pump->right.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (send_frame(pump->left.fd, REPLY, "ok=1", 5) != 0) return pump_close(pump, true);
   pump_move(pump);
@@ -132,23 +132,25 @@ static struct pump *pump_make(int left, int right, bool dialled) {
   return pump;
 }
 
-static int loopback(struct sockaddr_storage *address, uint16_t port, bool six, socklen_t *length) {
-  *address = (struct sockaddr_storage){0};
-  if (six) {
-    *(struct sockaddr_in6 *)address = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    *length = sizeof(struct sockaddr_in6);
-  } else {
-    *(struct sockaddr_in *)address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    *length = sizeof(struct sockaddr_in);
-  }
-  return socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-}
-
-void dial_start(struct connection *connection, uint16_t port, bool six) {
+struct target {
   struct sockaddr_storage address;
   socklen_t length;
+};
+
+static struct target loopback(uint16_t port, bool six) {
+  struct target target = {.length = six ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)};
+  if (six) *(struct sockaddr_in6 *)&target.address = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+  else *(struct sockaddr_in *)&target.address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  return target;
+}
+
+static int stream_socket(const struct target *target) {
+  return socket(target->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static void dial_target(struct connection *connection, const struct target *target) {
   if (pumps_dialled >= CONNECTIONS_MAX) return connection_fail(connection, "too-many", EAGAIN, "dial", "too many dialled connections");
-  int fd = loopback(&address, port, six, &length);
+  int fd = stream_socket(target);
   if (fd < 0) return connection_fail(connection, code_of_errno(errno), errno, "dial", strerror(errno));
   struct queue rest = {0};
   struct pump *pump = pump_make(-1, fd, true);
@@ -162,8 +164,22 @@ void dial_start(struct connection *connection, uint16_t port, bool six) {
   /* Bytes sent right behind the request belong to the port; `rest` may be long, so it counts as already read. */
   pump->to_right = rest;
   pump->connecting = true;
-  if (connect(fd, (struct sockaddr *)&address, length) != 0 && errno != EINPROGRESS) return refuse_dial(pump, errno);
+  if (connect(fd, (const struct sockaddr *)&target->address, target->length) != 0 && errno != EINPROGRESS) return refuse_dial(pump, errno);
   if (source_idle(&pump->left) != 0 || source_watch(&pump->right, EPOLLOUT) != 0) pump_close(pump, true);
+}
+
+void dial_port(struct connection *connection, uint16_t port, bool six) {
+  struct target target = loopback(port, six);
+  dial_target(connection, &target);
+}
+
+/* The path is looked up inside, by process 1: a link leads to where it leads inside. */
+void dial_path(struct connection *connection, const char *path) {
+  struct target target = {.length = sizeof(struct sockaddr_un)};
+  struct sockaddr_un *address = (struct sockaddr_un *)&target.address;
+  address->sun_family = AF_UNIX;
+  snprintf(address->sun_path, sizeof address->sun_path, "%s", path);
+  dial_target(connection, &target);
 }
 
 /* The folder of the sockets lies outside this root: only its descriptor leads there, and only for a moment. */
@@ -212,14 +228,13 @@ static void forward_ready(struct source *source, uint32_t events) {
 void forwards_listen(void) {
   const int on = 1;
   for (size_t at = 0; at < 2 * plan->forward_count; at++) {
-    struct sockaddr_storage address;
-    socklen_t length;
     bool six = at % 2 == 1;
-    int fd = loopback(&address, plan->forwards[at / 2].port, six, &length);
+    struct target target = loopback(plan->forwards[at / 2].port, six);
+    int fd = stream_socket(&target);
     if (fd < 0) continue;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (six) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     forwards[at] = (struct forward){.source = {.fd = fd, .ready = forward_ready}, .name = plan->forwards[at / 2].name};
-    if (bind(fd, (struct sockaddr *)&address, length) != 0 || listen(fd, 64) != 0 || source_watch(&forwards[at].source, EPOLLIN) != 0) source_close(&forwards[at].source);
+    if (bind(fd, (struct sockaddr *)&target.address, target.length) != 0 || listen(fd, 64) != 0 || source_watch(&forwards[at].source, EPOLLIN) != 0) source_close(&forwards[at].source);
   }
 }

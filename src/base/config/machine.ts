@@ -12,6 +12,9 @@ const ROOT = fileURLToPath(new URL(isSource ? "../../.." : "../..", import.meta.
 /** The server's program: source runs source, and what was built what was built with it. */
 export const SERVER = fileURLToPath(new URL(isSource ? "../../server-main.ts" : "server.js", import.meta.url));
 
+/** The command line's program. */
+export const VIV = join(ROOT, "bin", "viv");
+
 /** The cell: VIV_CELL, whatever is there, or else the one built here or the one the package carries. */
 export function findCell(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const given = env["VIV_CELL"];
@@ -20,7 +23,17 @@ export function findCell(env: Readonly<Record<string, string | undefined>>): str
   return candidates.find((path) => existsSync(path));
 }
 
+/** What Vite made of web/: built here, or carried by the package. */
+export function findPages(): string | undefined {
+  return [join(ROOT, "build", "web"), join(ROOT, "dist", "web")].find((path) => existsSync(path));
+}
+
 export function readVersion(): string {
   const text = readFileSync(join(ROOT, "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
+}
+
+/** A file of integrations/, which agents inside get. */
+export function readIntegration(path: string): string {
+  return readFileSync(join(ROOT, "integrations", path), "utf8");
 }

@@ -23,6 +23,16 @@ export interface Paths {
   readonly config: string;
 }
 
+/** Where the programs of agents are that the server fetched. Unlike the rest of the state folder, every sandbox sees it. */
+export function agentsFolder({ home }: Pick<Paths, "home">): string {
+  return join(home, "agents");
+}
+
+/** Where the Node is that runs TypeScript inside. Every sandbox sees it, too. */
+export function runtimesFolder({ home }: Pick<Paths, "home">): string {
+  return join(home, "runtimes");
+}
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** sockaddr_un holds 108 bytes; some systems hold 104. */

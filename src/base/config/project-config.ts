@@ -43,7 +43,7 @@ export const NO_CONFIG: Omit<LoadedConfig, "config"> = {
 
 export function loadProjectConfig(project: string, trustedHash: string | null): LoadedConfig {
   const file = join(project, CONFIG_NAME);
-  const text = readBounded(file);
+  const text = readConfigText(file);
   if (text === undefined) return { ...NO_CONFIG, config: ProjectConfig.parse({}) };
   const config = parseConfig(file, text, ProjectConfig);
   const runs = hostLines(project, config);
@@ -70,7 +70,7 @@ function withoutTakes(config: ProjectConfig): ProjectConfig {
 }
 
 export function loadUserConfig(file: string): UserConfig {
-  const text = readBounded(file);
+  const text = readConfigText(file);
   return text === undefined ? UserConfig.parse({}) : parseConfig(file, text, UserConfig);
 }
 
@@ -145,7 +145,7 @@ function tightened(config: ProjectConfig): ProjectConfig {
 }
 
 /** The file's text; undefined if there is none. A link is not followed: it could point anywhere. */
-function readBounded(file: string): string | undefined {
+export function readConfigText(file: string): string | undefined {
   let descriptor: number;
   try {
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

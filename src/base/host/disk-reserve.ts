@@ -32,7 +32,8 @@ export class DiskReserve {
     try {
       return await work();
     } catch (error) {
-      if (VivError.from(error).code !== "disk_full" || !existsSync(this.#file)) throw error;
+      if (VivError.from(error).code !== "disk_full") throw error;
+      // It may be gone because other work got the space a moment ago: that is room for this work too.
       await rm(this.#file, { force: true });
       return work();
     }

@@ -32,7 +32,7 @@ export interface LevelData {
 const TOOLS: Rules = {
   "*": "ask",
   ...withVerdict("allow", ["read", "grep", "glob", "list", "ls", "lsp", "todowrite", "todoread", "task", "skill", "question"]),
-  ...withVerdict("allow", ["coordinate_sibling", "request_resources", "create_task"]),
+  ...withVerdict("allow", ["coordinate_sibling", "request_resources", "create_task", "snapshot"]),
   promotion: { "*": "ask" },
 };
 const WEB_TOOLS = ["webfetch", "websearch", "codesearch"];
@@ -77,7 +77,7 @@ const INTELLIGENT: Rules = {
 
 const FULL: Rules = {
   ...TOOLS,
-  ...withVerdict("allow", WEB_TOOLS),
+  ...withVerdict("allow", [...WEB_TOOLS, "roll_back"]),
   edit: "allow",
   external_directory: { "*": "ask", "/tmp/*": "allow", "/var/tmp/*": "allow" },
   bash: {
@@ -119,7 +119,7 @@ const YOLO_LIMITED: Rules = {
   external_directory: "allow",
   bash: {
     "*": "allow",
-    ...withVerdict("allow", [...READING, ...FILES, ...DELETING, ...BUILDING, ...INTERPRETERS, ...CALLING, "git *"]),
+    ...withVerdict("allow", [...READING, ...FILES, ...DELETING, ...BUILDING, ...INTERPRETERS, ...CALLING]),
     ...withVerdict("deny", BLOCKED),
   },
   delete: { "*": "allow", ...DELETES_PRECIOUS },

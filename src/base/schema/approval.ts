@@ -14,7 +14,7 @@ export const Approval = z
     sandbox: z.string().nullable().describe("Id of the sandbox that asks; null for the host's own."),
     sandboxName: z.string().nullable(),
     project: z.string().describe("Path of the project."),
-    kind: z.enum(["command", "tool", "path", "host", "effect", "promotion", "resources", "secret", "private"]),
+    kind: z.enum(["command", "tool", "path", "host", "effect", "promotion", "resources", "secret", "private", "run"]),
     target: z.string().describe("The exact command, path, host, promotion or secret."),
     hash: z.string().describe("Of the exact action and the sandbox: an answer counts for nothing else."),
     rule: z.string().nullable().describe("The rule that made it a question."),

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { AgentsConfig, GuardianConfig } from "./agent.ts";
+import { MemoryConfig } from "./conversation.ts";
 import { BudgetsConfig, ModelsConfig, PricesConfig } from "./model.ts";
 import { ProjectNetwork, UserNetwork } from "./network.ts";
 import { PolicyConfig } from "./policy.ts";
@@ -162,6 +164,18 @@ export const UserConfig = z
     models: ModelsConfig,
     prices: PricesConfig,
     budgets: BudgetsConfig,
+    memory: MemoryConfig,
+    agents: AgentsConfig,
+    guardian: GuardianConfig.prefault({}),
+    mcp: z
+      .strictObject({
+        projects: z
+          .array(z.string().startsWith("/"))
+          .default([])
+          .describe("Folders that a chat client may name as a project: clones of them, and of projects below them."),
+      })
+      .prefault({})
+      .describe("What chat clients may do through `viv mcp`."),
     spares: z.boolean().default(true).describe("Keep one sandbox of a project in use launched ahead, so that the next create is quicker."),
     forge: z
       .strictObject({
@@ -173,6 +187,10 @@ export const UserConfig = z
       .optional()
       .describe("Where pull requests are made."),
     parallel: z.number().int().min(1).max(256).optional().describe("Attempts of all experiments at once; by the machine if left out."),
+    jobs: z
+      .strictObject({ parallel: z.number().int().min(1).max(256).optional().describe("Jobs at once; by the machine if left out.") })
+      .prefault({})
+      .describe("Jobs: code that is given to be run."),
     storage: z.enum(["auto", "btrfs", "plain"]).default("auto").describe("Where volumes live."),
     poolLimit: ByteSize.optional().describe("Size the btrfs pool file may grow to."),
   })

@@ -4,18 +4,27 @@ import { ACTION_CONTRACTS } from "./action.ts";
 import { AUDIT_CONTRACTS } from "./audit.ts";
 import { Command, CommandResult, CommandSpec, TerminalSize } from "./command.ts";
 import { Duration } from "./config.ts";
+import { DASHBOARD_CONTRACTS } from "./dashboard.ts";
+import { CONVERSATION_CONTRACTS } from "./conversation.ts";
 import { CallerEnvironment, contract, count, Done, flag, none, ProjectPath, type Contract } from "./contract.ts";
 import { VivEvent } from "./event.ts";
 import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
+import { JOB_CONTRACTS } from "./job.ts";
 import { NETWORK_CONTRACTS, NetworkMode } from "./network.ts";
 import { AUTONOMY_FIELDS, POLICY_CONTRACTS } from "./policy.ts";
+import { DESKTOP_CONTRACTS } from "./desktop.ts";
+import { NOTEBOOK_CONTRACTS } from "./notebook.ts";
 import { EFFECT_CONTRACTS } from "./effect.ts";
 import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
 import { QUESTION_CONTRACTS } from "./question.ts";
 import { SECRET_CONTRACTS } from "./secret.ts";
 import { ROUTES } from "./routes.ts";
+import { AGENT_CALLER, AGENT_CONTRACTS } from "./agent-contracts.ts";
+import { BACKLOG_CONTRACTS } from "./backlog.ts";
+import { RUN_CONTRACTS } from "./run.ts";
+import { Repository } from "./start.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
@@ -24,8 +33,11 @@ import { Doctor, PruneReport, ServerStatus, TrustReport } from "./server.ts";
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 const FileUser = z.string().max(256).optional().describe("User inside whose rights apply; the server's own if left out.");
 
-export const CreateInput = z.strictObject({
-  project: ProjectPath,
+const CreateFields = z.strictObject({
+  project: ProjectPath.optional().describe("Absolute path of a folder in the project that is cloned, or of the project."),
+  git: Repository.optional(),
+  empty: z.boolean().optional().describe("An empty workspace on a read-only system, for a user without rights, instead of a project."),
+  readOnly: z.boolean().optional().describe("Only the project and folders for temporary files can be written to."),
   name: Name.optional().describe("Name; one is made up if left out."),
   limits: Limits.partial().optional().describe("Caps; what is left out comes from the config or the defaults."),
   idleMs: z.number().int().min(0).optional().describe("Idle time after which it ends, 0 for never."),
@@ -49,6 +61,11 @@ export const CreateInput = z.strictObject({
   idempotencyKey: z.string().min(1).max(128).optional().describe("The same key gives the same sandbox."),
   run: CommandSpec.optional().describe("A command to run at once; its result is in the answer."),
 });
+
+export const CreateInput = CreateFields.refine(
+  ({ project, git, empty }) => [project, git, empty === true ? empty : undefined].filter((one) => one !== undefined).length === 1,
+  "a sandbox starts from one of project, git and empty",
+);
 export type CreateInput = z.infer<typeof CreateInput>;
 
 export const CONTRACTS = {
@@ -224,7 +241,14 @@ export const CONTRACTS = {
     Done,
   ),
 
+  ...DESKTOP_CONTRACTS,
+  ...NOTEBOOK_CONTRACTS,
+  ...JOB_CONTRACTS,
   ...EXPERIMENT_CONTRACTS,
+  ...AGENT_CONTRACTS,
+  ...RUN_CONTRACTS,
+  ...BACKLOG_CONTRACTS,
+  ...CONVERSATION_CONTRACTS,
   ...PROMOTION_CONTRACTS,
   ...NETWORK_CONTRACTS,
   ...QUESTION_CONTRACTS,
@@ -234,6 +258,7 @@ export const CONTRACTS = {
   ...SECRET_CONTRACTS,
   ...MODEL_CONTRACTS,
   ...EFFECT_CONTRACTS,
+  ...DASHBOARD_CONTRACTS,
 
   listEvents: contract(
     ROUTES.listEvents,
@@ -251,7 +276,7 @@ export const CONTRACTS = {
   ),
 
   status: contract(ROUTES.status, "The server and its machine", none, ServerStatus),
-  doctor: contract(ROUTES.doctor, "What this machine can do", none, Doctor),
+  doctor: contract(ROUTES.doctor, "What this machine can do", z.strictObject(AGENT_CALLER), Doctor),
   trust: contract(
     ROUTES.trust,
     "Trust the present content of a project's vivarium.json",

@@ -17,12 +17,22 @@ export const ERRORS = {
   denied: { status: 403, exit: 4, remedy: "The sandbox's own file permissions refuse this; `--user root` may, where viv is run by root." },
   not_found: { status: 404, exit: 2, remedy: "Look at `viv ls` for the names that exist." },
   project_not_found: { status: 404, exit: 2, remedy: "Change into a project folder or pass `--project PATH`." },
+  ref_not_found: { status: 404, exit: 2, remedy: "Look at what the repository has with `git ls-remote`." },
   file_not_found: { status: 404, exit: 2, remedy: "Look at `viv files ls SANDBOX PATH`." },
   command_not_found: { status: 404, exit: 127, remedy: "Check the spelling, or install the program inside the sandbox." },
   command_not_runnable: { status: 400, exit: 126, remedy: "Check that the file is executable and made for this machine." },
+  agent_missing: { status: 404, exit: 2, remedy: "Look at `viv agents` for those that are there; `viv agents install` fetches one." },
+  agent_install: { status: 502, exit: 1, remedy: "See what npm says; `npm config get registry` shows where it looks." },
+  agent_login: { status: 409, exit: 4, remedy: "Run `viv agents login` for the agent, then try again." },
   name_taken: { status: 409, exit: 3, remedy: "Choose another name, or remove the sandbox that has it." },
   exists: { status: 409, exit: 3, remedy: "Choose another path, or allow it to be replaced." },
+  key_reused: { status: 409, exit: 3, remedy: "Choose another idempotency key for another request." },
   merge_conflict: { status: 409, exit: 3, remedy: "Look at the conflicts; a sandbox on the merged state is a place to resolve them." },
+  no_project: {
+    status: 409,
+    exit: 3,
+    remedy: "Push a branch from inside, or take the change out with `viv diff SANDBOX --patch` or `viv cp`.",
+  },
   push_refused: { status: 409, exit: 3, remedy: "Look at what the remote has with `git fetch`; nothing is ever forced." },
   illegal_transition: {
     status: 409,
@@ -54,8 +64,23 @@ export const ERRORS = {
   snapshot_damaged: { status: 409, exit: 3, remedy: "Use another one of `viv snapshots`, or fork the sandbox as it is now." },
   too_large: { status: 413, exit: 5, remedy: "Take out less: remove large files inside that are not needed, or copy them with `viv cp`." },
   limit_unsupported: { status: 400, exit: 2, remedy: "Leave the limit out, or see `viv doctor` for what this machine needs to hold it." },
+  clone_failed: { status: 502, exit: 3, remedy: "Check the address, and try `git ls-remote` with it." },
+  login_needed: {
+    status: 403,
+    exit: 4,
+    remedy: "Keep a token for the host outside: `viv secret set NAME --host HOST --all-projects`.",
+  },
   forge_failed: { status: 502, exit: 3, remedy: "Check the forge's address and token in the user config; the branch is kept." },
   port_unreachable: { status: 502, exit: 2, remedy: "Look at what listens inside, and whether it speaks HTTP." },
+  notebook_missing: { status: 501, exit: 2, remedy: "Install what is missing on the machine, then try again." },
+  notebook_failed: { status: 502, exit: 2, remedy: "Look at `viv ps SANDBOX --all` and `viv logs` for what Jupyter said." },
+  desktop_missing: { status: 501, exit: 2, remedy: "Install what is missing on the machine, then try again." },
+  desktop_failed: {
+    status: 502,
+    exit: 2,
+    remedy: "Look at `viv logs` of the sandbox, close the desktop with `viv desktop SANDBOX --close`, and start it again.",
+  },
+  desktop_taken: { status: 409, exit: 2, remedy: "Try again when the person has given it back; looking works meanwhile." },
   unsupported: { status: 501, exit: 2, remedy: "`viv doctor` says what this machine can do." },
   no_walls: { status: 501, exit: 2, remedy: "Run `viv doctor`; `--unwalled` works on a copy of the folder without isolation." },
   server_unreachable: { status: 503, exit: 125, remedy: "Start it with `viv up`; its log is named by `viv status`." },
@@ -78,8 +103,6 @@ export const ERRORS = {
     exit: 125,
     remedy: "Free space on the disk of the state folder; nothing is done that can't be recorded.",
   },
-  budget_exceeded: { status: 402, exit: 5, remedy: "Raise the budget in the user config, or wait for the next day if it is the day's." },
-  model_unreachable: { status: 502, exit: 3, remedy: "Check the address under `models` in the user config, and try again." },
   secret_unreadable: {
     status: 500,
     exit: 125,
@@ -114,13 +137,19 @@ export class VivError extends Error {
 
   constructor(code: ErrorCode, message: string, options: { cause?: unknown; remedy?: string } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.name = "VivError";
+    // As the SDK calls it, whose callers see this name in their stack traces.
+    this.name = "VivariumError";
     this.code = code;
     this.#remedy = options.remedy;
   }
 
   get remedy(): string {
     return this.#remedy ?? ERRORS[this.code].remedy;
+  }
+
+  /** HTTP status of the code. */
+  get status(): number {
+    return ERRORS[this.code].status;
   }
 
   toBody(): ErrorBody {

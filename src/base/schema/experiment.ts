@@ -4,14 +4,19 @@ import { CheckResult, ShellLine } from "./check.ts";
 import { KEEPS, PICKS, RANKING_RULES } from "./choices.ts";
 import { Duration } from "./config.ts";
 import { CallerEnvironment, CallerFolder, contract, Done, ProjectPath, flag } from "./contract.ts";
-import { ExperimentId, Name, SandboxId, SnapshotId } from "./ids.ts";
+import { ExperimentId, Name, RunId, SandboxId, SandboxRef, SnapshotId, SnapshotRef } from "./ids.ts";
+import { AUTONOMY_FIELDS } from "./policy.ts";
+import { BranchInput } from "./promotion.ts";
+import { LIMITS } from "./limits.ts";
 import { ROUTES } from "./routes.ts";
+import { AgentChoice } from "./run.ts";
 import { Limits } from "./sandbox.ts";
+import { Repository } from "./start.ts";
 
 export const Rule = z
   .enum(RANKING_RULES)
   .describe(
-    "What is better: checks that pass, fewer tests that fail or do not run, protected files untouched, the measure, a smaller diff, less time, CPU or memory.",
+    "What is better: checks that pass, fewer tests that fail or do not run, protected files untouched, the measure, a smaller diff, less time, CPU, memory or money.",
   );
 export type Rule = z.infer<typeof Rule>;
 export const DEFAULT_RULES: readonly Rule[] = ["checks", "tests", "protected", "measure", "diff", "time"];
@@ -27,13 +32,20 @@ export type Measure = z.infer<typeof Measure>;
 export const Pick = z.enum(PICKS).describe("Who chooses the winner: auto, the rules; ask, a person; none, no winner is chosen.");
 
 export const ExperimentInput = z.strictObject({
-  project: ProjectPath,
+  project: ProjectPath.optional().describe(
+    "Absolute path of a folder in the project, or of the project; left out where `git`, `empty` or `from` says where attempts begin.",
+  ),
+  git: Repository.optional(),
+  empty: z.boolean().optional().describe("Start from an empty workspace on a read-only system, as user 1000."),
   attempts: z
     .array(
-      z.strictObject({
-        name: Name.optional().describe("What to call it; a number if left out."),
-        command: ShellLine.describe("What it does, a line for the shell."),
-      }),
+      z
+        .strictObject({
+          name: Name.optional().describe("What to call it; a number if left out."),
+          command: ShellLine.optional().describe("What it does, a line for the shell."),
+          agent: AgentChoice.optional().describe("An agent that does it, instead of a command."),
+        })
+        .refine(({ command, agent }) => (command === undefined) !== (agent === undefined), "an attempt is a command or an agent"),
     )
     .min(1)
     .max(64)
@@ -42,11 +54,23 @@ export const ExperimentInput = z.strictObject({
   setup: ShellLine.optional().describe("Prepares a fresh clone before its checks, such as `npm ci`."),
   pick: Pick.optional().describe("auto where there are checks, else none."),
   promote: z.boolean().default(false).describe("Promote the winner at once."),
+  branch: BranchInput.optional().describe("With promote: make a branch of it instead of writing into the folder."),
+  from: z
+    .union([SandboxRef, SnapshotRef, RunId])
+    .optional()
+    .describe(
+      "Attempts begin as this sandbox is now, or as this snapshot, instead of as the project is. With the id of a run they begin as that left its sandbox, and agents get its conversation, too.",
+    ),
+  inputs: z
+    .array(z.string().min(1).max(4096))
+    .max(LIMITS.maxGivenFiles)
+    .optional()
+    .describe("With `from`: paths that the caller put there, relative to the project; they are no result of an attempt."),
   maxParallel: z.number().int().min(1).max(64).optional().describe("Attempts at once; by the machine if left out."),
   timeoutMs: Duration.optional().describe("Time for one attempt's command; 10 minutes if left out."),
   checkTimeoutMs: Duration.optional().describe("Time for one check; as for the command if left out."),
   keep: z.enum(KEEPS).default("all").describe("Which sandboxes stay when it is over."),
-  rank: z.array(Rule).min(1).max(8).optional().describe("Rules in their order."),
+  rank: z.array(Rule).min(1).max(9).optional().describe("Rules in their order."),
   repeat: z.number().int().min(1).max(20).default(1).describe("How often each check runs, to find flaky ones."),
   include: z
     .array(z.string().min(1).max(4096))
@@ -64,6 +88,7 @@ export const ExperimentInput = z.strictObject({
   cwd: CallerFolder,
   env: CallerEnvironment,
   limits: Limits.partial().optional().describe("Caps of each attempt."),
+  ...AUTONOMY_FIELDS,
   unwalled: z.boolean().optional().describe("Accept copies of the folder without isolation where no walls can be had."),
 });
 export type ExperimentInput = z.output<typeof ExperimentInput>;
@@ -94,7 +119,8 @@ export const Attempt = z
   .object({
     index: z.number().int().describe("From 1."),
     name: z.string(),
-    command: z.string(),
+    command: z.string().describe("The line for the shell, or the agent and its task."),
+    run: RunId.nullable().optional().describe("The run, where an agent does it."),
     state: AttemptState,
     reason: z.string().nullable().describe("Why it failed or was cancelled, one sentence."),
     sandbox: SandboxId.nullable().describe("Where it ran; null before and once it is gone."),
@@ -129,6 +155,9 @@ export const Experiment = z
   .object({
     id: ExperimentId,
     project: z.string(),
+    git: z.string().optional().describe("Address of the repository that attempts start from, instead of the project."),
+    inputs: z.array(z.string()).optional().describe("Paths that the caller put there before the attempts began."),
+    empty: z.boolean().optional().describe("Whether attempts start from an empty workspace, instead of the project."),
     state: ExperimentState.describe("choosing waits for a person."),
     reason: z.string().nullable().describe("The choice, or why there is none, in one sentence."),
     winner: z.number().int().nullable().describe("Index of the attempt that won."),

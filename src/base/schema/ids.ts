@@ -25,6 +25,9 @@ const PREFIXES = {
   approval: "apv",
   message: "msg",
   effect: "eff",
+  run: "run",
+  task: "tsk",
+  session: "ses",
 } as const;
 type IdKind = keyof typeof PREFIXES;
 
@@ -66,6 +69,16 @@ export const ApprovalId = z
 export const QuestionId = z
   .union([ApprovalId, PromotionId], "not the id of a question, as `viv approvals` shows it")
   .describe("Id of a question for a person, or of a promotion that waits for one.");
+export const RunId = z.string().regex(pattern("run"), "not the id of a run, as `viv tasks` shows it").describe("Id of a run.");
+export const SessionId = z
+  .string()
+  .regex(pattern("session"), "not the id of a session, as `viv open --sessions` shows it")
+  .describe("Id of a session of the dashboard.");
+export const TaskId = z
+  .string()
+  .regex(pattern("task"), "not the id of a task of the backlog, as `viv tasks` shows it")
+  .describe("Id of a task of the backlog.");
+export const MessageId = z.string().regex(pattern("message"), "not the id of a message").describe("Id of a message.");
 export const Name = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is 1 to 63 lower-case letters, digits and inner hyphens")

@@ -47,6 +47,59 @@ export const LIMITS = {
   maxFileWatches: 32,
   /** Snapshots of one sandbox that callers asked for. The snapshot that a stop takes is never refused. */
   maxSnapshots: 256,
+  /** Snapshots up to which an agent inside may take more: the rest is for people and for the server. */
+  maxAgentSnapshots: 64,
+  /** Tasks that agents of one sandbox may leave in the backlog. */
+  maxBacklogTasks: 500,
+
+  /** Agents have hundreds of megabytes. */
+  agentInstallTimeoutMs: 15 * 60_000,
+  /** For an agent's program to say its version, on a busy machine. */
+  agentProbeTimeoutMs: 60_000,
+
+  /** Desktops. */
+  maxDesktopSide: 4096,
+  maxDesktopPixels: 4096 * 4096,
+  /** Clipboards and names that a screen or a viewer may send. */
+  maxDesktopTextBytes: 1024 ** 2,
+  maxDesktopActions: 100,
+  maxTypedCharacters: 10_000,
+  defaultDesktopWaitMs: 10_000,
+  maxDesktopWaitMs: 60_000,
+  /** For a screen to come up, and for it to answer. */
+  desktopStartMs: 20_000,
+  desktopAnswerMs: 10_000,
+  /** Pages that show one desktop at a time. */
+  maxDesktopViewers: 16,
+  maxListedWindows: 100,
+  /** A connection to a screen that was not used for so long is closed. */
+  desktopIdleMs: 60_000,
+  /** Jobs. A request that carries the code escapes characters of it, and has to fit into a body. */
+  jobCodeBytes: 512 * 1024,
+  defaultJobMs: 10 * 60_000,
+  mostJobMs: 24 * 3_600_000,
+  /** What is kept of each stream of a job: the last bytes. */
+  jobOutputBytes: 1024 ** 2,
+  waitingJobs: 10_000,
+  /** Jobs that have ended: how many are kept, for how long, and how large their code and output may be together. */
+  keptJobs: 10_000,
+  keptJobMs: 7 * 24 * 3_600_000,
+  keptJobBytes: 256 * 1024 ** 2,
+  /** Pause before a job is tried again that the machine had no room for. */
+  jobAgainMs: 500,
+  /** Bytes of output that wait for one listener. What comes beyond is dropped for it. */
+  jobListenerBytes: 4 * 1024 ** 2,
+
+  /** Notebooks. */
+  maxContexts: 16,
+  maxCodeCharacters: 1024 ** 2,
+  keptExecutions: 50,
+  executionOutputBytes: 8 * 1024 ** 2,
+  executionOutputs: 10_000,
+  maxKernelMessageBytes: 32 * 1024 ** 2,
+  /** Python takes its time on a busy machine. */
+  notebookStartMs: 60_000,
+  notebookAnswerMs: 30_000,
 
   /** Capture. */
   liveFolderEntries: 2_000,
@@ -65,6 +118,23 @@ export const LIMITS = {
   /** Ignore rules that a sandbox wrote: how many files of rules count, and how long git may take to apply them. */
   maxRuleFiles: 1_000,
   insideRulesMs: 10_000,
+
+  /** Files that a chat client gives with a task (MCP). */
+  maxGivenFiles: 1_000,
+  maxGivenFileBytes: 32 * 1024 ** 2,
+  maxGivenBytes: 64 * 1024 ** 2,
+  /** Longest message of a chat client: files are longer in base64, and what is too much is refused by name, not cut off. */
+  maxToolMessageBytes: 256 * 1024 ** 2,
+  /** What a tool gives back into a conversation; the rest is a resource, or is saved. */
+  toolTextCharacters: 12_000,
+  toolDownloadBytes: 1024 ** 2,
+  maxSavedBytes: 1024 ** 3,
+  /** Most clients wait a minute for a tool, some less; without progress none waits longer. */
+  toolAnswerMs: 25_000,
+  toolAnswerWithProgressMs: 45_000,
+  /** For clients of which it is known that progress keeps them waiting. */
+  toolAnswerToPatientMs: 10 * 60_000,
+  toolProgressMs: 4_000,
 
   /** Experiments and promotions. */
   attemptTimeoutMs: 10 * 60_000,
@@ -107,6 +177,8 @@ export const LIMITS = {
   gatewayRequestMs: 30_000,
   /** How long a request above the limit waits before it is refused. */
   gatewayPauseMs: 100,
+  /** A tool call that takes longer than this is answered as a stream, with a sign of life each time. */
+  toolSignMs: 5_000,
   /** How long a report may wait to be recorded before its sender is told that it is not. */
   decisionMs: 1_000,
   /** How often the number of refused requests is recorded. */
@@ -116,6 +188,26 @@ export const LIMITS = {
   coordinatingSiblings: 16,
   coordinationDepth: 4,
   coordinationInbox: 32,
+
+  /** Conversations of runs: how much of one record's text is kept, and the bounds of what readers may ask for. */
+  recordCharacters: 256 * 1024,
+  recordNameCharacters: 200,
+  defaultContextTokens: 20_000,
+  leastContextTokens: 200,
+  mostContextTokens: 1_000_000,
+  /** What an agent gets of a conversation that it reads from inside, if it does not say, and at most. */
+  insideContextTokens: 4_000,
+  mostInsideContextTokens: 32_000,
+  conversationQueryCharacters: 1_000,
+  conversationHits: 20,
+  mostConversationHits: 100,
+  /** How long a search waits until new records can be found by meaning. */
+  meaningWaitMs: 5_000,
+  /** How long a model API may take for vectors. */
+  embeddingMs: 30_000,
+  /** How long one may take for all summaries of a view together, and to judge whether an agent left its task. */
+  summariesMs: 20_000,
+  judgeMs: 30_000,
 
   /** Requests of one sandbox to model APIs at once: fewer than the gateway's connections, so that other requests get through. */
   modelRequests: 24,
@@ -170,6 +262,16 @@ export const LIMITS = {
   /** Bodies of all held requests of one sandbox together. */
   heldTogetherBytes: 64 * 1024 ** 2,
 
+  /** The dashboard: for how long a link opens it, for how long a browser stays logged in, and how many there are of both. */
+  linkMs: 5 * 60_000,
+  sessionMs: 30 * 24 * 3_600_000,
+  sessionSeenEveryMs: 10 * 60_000,
+  maxSessions: 64,
+  /** Tried first where no other port was asked for. */
+  dashboardPort: 7411,
+  failedLogins: 20,
+  failedLoginsMs: 60_000,
+
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,
@@ -198,6 +300,9 @@ export const LIMITS = {
   /** How often the server looks whether storage that a full disk stopped can be opened again. */
   mendEveryMs: 3_000,
   launchTimeoutMs: 30_000,
+  /** How long the clone of a repository may take if the caller does not say, and what git is asked about it afterwards. */
+  cloneTimeoutMs: 10 * 60_000,
+  cloneQuestionMs: 30_000,
   /** How long process 1 of a sandbox may take for a request that it can answer at once. */
   cellAnswerMs: 10_000,
   /** How long the cell host may be silent while the server waits for its answer. */
@@ -206,5 +311,41 @@ export const LIMITS = {
   helperRestarts: 3,
   helperRestartsMs: 60_000,
   stopGraceMs: 2_000,
+  /** How long a write that failed for a full disk or a held database waits before it is tried again: at first, and at most. */
+  firstRetryMs: 250,
+  mostRetryMs: 5_000,
+  /** Of a run: events that are kept, and bytes of output that is kept although it can't be understood. */
+  runEvents: 1_000_000,
+  runRawBytes: 1024 ** 2,
+  /** A message to an agent. */
+  runMessageCharacters: 10_000,
+  /** Messages to one agent that wait. */
+  runMessages: 100,
+  runTaskCharacters: 100_000,
+  /** Reviews that one run may have, how long each may take, and how much of the change a reviewer is told. */
+  reviewsOfRun: 16,
+  reviewTimeoutMs: 15 * 60_000,
+  reviewPatchCharacters: 60_000,
+  /** What an adapter may know of an agent that works. */
+  runSessionCharacters: 512 * 1024,
+  /** Lines of an agent's output that are written down in one change. */
+  runLinesAtOnce: 100,
+  /** Answers that an agent may leave unread before the server stops listening to it. */
+  runUnreadBytes: 1024 ** 2,
+  /** Snapshots of a run that are kept. */
+  runSnapshots: 20,
+  /** How much of its conversation an agent gets that begins anew or takes over, and the most that may be asked for. */
+  restartTokens: 8_000,
+  mostHandedTokens: 200_000,
+  /** How often the guardian looks at a run, beside its events. */
+  guardianEveryMs: 5_000,
+  /** How often the server looks whether an agent lives, and after how long without an answer it counts as degraded, then as failed. */
+  heartbeatMs: 15_000,
+  degradedMs: 45_000,
+  unheardMs: 90_000,
+  /** How long an agent may take to end by itself once it has nothing more to do. */
+  agentEndMs: 10_000,
+  /** The longest that an agent may work, where no time was given. */
+  runTimeoutMs: 30 * 60_000,
   shutdownMs: 30_000,
 } as const;

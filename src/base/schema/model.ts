@@ -7,9 +7,19 @@ import { ROUTES } from "./routes.ts";
 /** First part of the path inside, below the gateway's port. */
 export const MODEL_PATH = "model";
 
+/** Providers whose address is known, and the agent by whose name `viv agents login` keeps the login of each. */
+export const KNOWN_PROVIDERS: Readonly<Record<string, { readonly url: string; readonly agent: string }>> = {
+  // What a program puts before the paths of the API: OpenAI's has the version in it, the others' have not.
+  anthropic: { url: "https://api.anthropic.com", agent: "claude" },
+  openai: { url: "https://api.openai.com/v1", agent: "codex" },
+  gemini: { url: "https://generativelanguage.googleapis.com", agent: "gemini" },
+};
+
 const dollars = z.number().min(0).max(1_000_000);
 
-export const ModelShape = z.enum(["anthropic", "openai"]).describe("How it speaks: Anthropic's messages, or OpenAI's chat and responses.");
+export const ModelShape = z
+  .enum(["anthropic", "openai", "gemini"])
+  .describe("How it speaks: Anthropic's messages, OpenAI's chat and responses, or Gemini's generateContent.");
 export type ModelShape = z.infer<typeof ModelShape>;
 
 const Provider = z
@@ -17,9 +27,13 @@ const Provider = z
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe("Its base address; known for anthropic and openai. Plain HTTP on loopback alone."),
-    secret: z.string().min(1).max(64).describe("Name of the secret that is its key, see `viv secret set`."),
-    shape: ModelShape.optional().describe("How it speaks; anthropic for the provider of that name, else openai."),
+      .describe("Its base address; known for anthropic, openai and gemini. Plain HTTP on loopback alone."),
+    secret: z.string().min(1).max(64).describe("Name of the secret that is its key, see `viv agents login` and `viv secret set`."),
+    shape: ModelShape.optional().describe("How it speaks; anthropic and gemini for the providers of these names, else openai."),
+    cost: z
+      .enum(["list", "none"])
+      .optional()
+      .describe("What requests cost: list by the table of prices, none for a subscription that is paid anyhow; list if left out."),
   })
   .describe("A model API.");
 export type Provider = z.infer<typeof Provider>;
@@ -47,6 +61,12 @@ export const PricesConfig = z
     "Prices of models whose names begin so, before the built-in ones; the longest beginning counts. A model without any costs the most that a known one does.",
   );
 export type PricesConfig = z.infer<typeof PricesConfig>;
+
+/** A model that the server itself asks. */
+export const ChosenModel = z.strictObject({
+  provider: z.string().min(1).max(32).describe("Name of a model API of `models`, such as `anthropic`."),
+  model: z.string().min(1).max(128).describe("Its model; a small one is enough."),
+});
 
 export const BudgetsConfig = z
   .strictObject({

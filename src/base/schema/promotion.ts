@@ -113,7 +113,7 @@ export const Promotion = z
   .meta({ id: "Promotion" });
 export type Promotion = z.infer<typeof Promotion>;
 
-const BranchInput = z
+export const BranchInput = z
   .strictObject({
     kind: z.enum(["fix", "feat", "chore", "docs", "refactor", "test", "perf"]).default("fix"),
     ticket: z
@@ -142,6 +142,7 @@ export const PromoteInput = z.strictObject({
   checks: z.array(ShellLine).max(32).optional().describe("Instead of those of the experiment or the config."),
   setup: ShellLine.optional(),
   allowRisky: z.boolean().default(false).describe("Accept everything risky that the plan lists."),
+  ask: z.boolean().default(false).describe("Wait for a person before anything is written."),
   hash: z.string().max(128).optional().describe("Refuse if the plan is not the one with this hash."),
   branch: BranchInput.optional(),
   cwd: CallerFolder,

@@ -6,8 +6,14 @@ export const TAGS = [
   "commands",
   "files",
   "ports",
+  "desktops",
+  "notebooks",
   "snapshots",
+  "jobs",
   "experiments",
+  "agents",
+  "runs",
+  "conversations",
   "promotions",
   "approvals",
   "policy",
@@ -17,6 +23,7 @@ export const TAGS = [
   "models",
   "audit",
   "events",
+  "dashboard",
   "server",
 ] as const;
 
@@ -69,6 +76,22 @@ export const ROUTES = {
   moveFile: { tag: "files", method: "post", path: "/sandboxes/{sandbox}/files/move" },
   removeFile: { tag: "files", method: "post", path: "/sandboxes/{sandbox}/files/remove" },
   makeFolder: { tag: "files", method: "post", path: "/sandboxes/{sandbox}/files/mkdir" },
+  openDesktop: { tag: "desktops", method: "post", path: "/sandboxes/{sandbox}/desktop" },
+  inspectDesktop: { tag: "desktops", method: "get", path: "/sandboxes/{sandbox}/desktop" },
+  closeDesktop: { tag: "desktops", method: "delete", path: "/sandboxes/{sandbox}/desktop" },
+  useDesktop: { tag: "desktops", method: "post", path: "/sandboxes/{sandbox}/desktop/actions" },
+  listWindows: { tag: "desktops", method: "get", path: "/sandboxes/{sandbox}/desktop/windows" },
+  executeCode: { tag: "notebooks", method: "post", path: "/sandboxes/{sandbox}/contexts/{context}/executions" },
+  inspectExecution: { tag: "notebooks", method: "get", path: "/sandboxes/{sandbox}/executions/{execution}" },
+  listContexts: { tag: "notebooks", method: "get", path: "/sandboxes/{sandbox}/contexts" },
+  interruptContext: { tag: "notebooks", method: "post", path: "/sandboxes/{sandbox}/contexts/{context}/interrupt" },
+  restartContext: { tag: "notebooks", method: "post", path: "/sandboxes/{sandbox}/contexts/{context}/restart" },
+  removeContext: { tag: "notebooks", method: "delete", path: "/sandboxes/{sandbox}/contexts/{context}" },
+  scheduleJob: { tag: "jobs", method: "post", path: "/schedule" },
+  jobStatus: { tag: "jobs", method: "get", path: "/status/{job_id}" },
+  listJobs: { tag: "jobs", method: "get", path: "/jobs" },
+  inspectJob: { tag: "jobs", method: "get", path: "/jobs/{job}" },
+  cancelJob: { tag: "jobs", method: "post", path: "/jobs/{job}/cancel" },
   startExperiment: { tag: "experiments", method: "post", path: "/experiments" },
   listExperiments: { tag: "experiments", method: "get", path: "/experiments" },
   inspectExperiment: { tag: "experiments", method: "get", path: "/experiments/{experiment}" },
@@ -76,6 +99,20 @@ export const ROUTES = {
   retryExperiment: { tag: "experiments", method: "post", path: "/experiments/{experiment}/retry" },
   pickWinner: { tag: "experiments", method: "post", path: "/experiments/{experiment}/pick" },
   removeExperiment: { tag: "experiments", method: "delete", path: "/experiments/{experiment}" },
+  listAgents: { tag: "agents", method: "get", path: "/agents" },
+  probeAgent: { tag: "agents", method: "post", path: "/agents/{agent}/probe" },
+  installAgent: { tag: "agents", method: "post", path: "/agents/{agent}/install" },
+  listRuns: { tag: "runs", method: "get", path: "/runs" },
+  inspectRun: { tag: "runs", method: "get", path: "/runs/{run}" },
+  sayToRun: { tag: "runs", method: "post", path: "/runs/{run}/messages" },
+  listRunMessages: { tag: "runs", method: "get", path: "/runs/{run}/messages" },
+  interruptRun: { tag: "runs", method: "post", path: "/runs/{run}/interrupt" },
+  stopRun: { tag: "runs", method: "post", path: "/runs/{run}/stop" },
+  listRunEvents: { tag: "runs", method: "get", path: "/runs/{run}/events/list" },
+  listBacklog: { tag: "runs", method: "get", path: "/backlog" },
+  removeBacklogTask: { tag: "runs", method: "delete", path: "/backlog/{task}" },
+  readContext: { tag: "conversations", method: "get", path: "/runs/{run}/context" },
+  searchConversations: { tag: "conversations", method: "get", path: "/conversations/search" },
   planPromotion: { tag: "promotions", method: "post", path: "/promotions/plan" },
   promote: { tag: "promotions", method: "post", path: "/promotions" },
   listPromotions: { tag: "promotions", method: "get", path: "/promotions" },
@@ -109,6 +146,9 @@ export const ROUTES = {
   reportDecision: { tag: "audit", method: "post", path: "/sandboxes/{sandbox}/decisions" },
   listDecisions: { tag: "audit", method: "get", path: "/sandboxes/{sandbox}/decisions" },
   listEvents: { tag: "events", method: "get", path: "/events/list" },
+  openDashboard: { tag: "dashboard", method: "post", path: "/dashboard/links" },
+  listSessions: { tag: "dashboard", method: "get", path: "/dashboard/sessions" },
+  endSession: { tag: "dashboard", method: "delete", path: "/dashboard/sessions/{session}" },
   status: { tag: "server", method: "get", path: "/status" },
   doctor: { tag: "server", method: "get", path: "/doctor" },
   trust: { tag: "server", method: "post", path: "/trust" },
@@ -119,6 +159,8 @@ export const ROUTES = {
 /** Routes that carry bytes, events or a conversation instead of one JSON value. */
 export const STREAMS = {
   events: { tag: "events", method: "get", path: "/events" },
+  runEvents: { tag: "runs", method: "get", path: "/runs/{run}/events" },
+  jobOutput: { tag: "jobs", method: "get", path: "/jobs/{job}/output" },
   patch: { tag: "sandboxes", method: "get", path: "/sandboxes/{sandbox}/diff/patch" },
   readFile: { tag: "files", method: "get", path: "/sandboxes/{sandbox}/files/content" },
   writeFile: { tag: "files", method: "put", path: "/sandboxes/{sandbox}/files/content" },
@@ -128,6 +170,9 @@ export const STREAMS = {
   exec: { tag: "commands", method: "websocket", path: "/sandboxes/{sandbox}/exec" },
   attach: { tag: "commands", method: "websocket", path: "/sandboxes/{sandbox}/commands/{command}/attach" },
   tunnel: { tag: "ports", method: "websocket", path: "/sandboxes/{sandbox}/ports/{port}/tunnel" },
+  executionEvents: { tag: "notebooks", method: "get", path: "/sandboxes/{sandbox}/executions/{execution}/events" },
+  screenshot: { tag: "desktops", method: "get", path: "/sandboxes/{sandbox}/desktop/screenshot" },
+  desktop: { tag: "desktops", method: "websocket", path: "/sandboxes/{sandbox}/desktop/screen" },
   proxy: { tag: "ports", method: "any", path: "/sandboxes/{sandbox}/ports/{port}/http/{rest}" },
 } as const satisfies Record<string, Stream>;
 
@@ -138,3 +183,9 @@ export const ENTRY_HEADER = "viv-entry";
 /** WebSocket subprotocol, and the prefix under which a browser passes the token beside it. */
 export const SOCKET_PROTOCOL = "viv";
 export const SOCKET_TOKEN_PREFIX = "viv.bearer.";
+/** A browser's session: the header with its key, the prefix of the same among a WebSocket's subprotocols, and where it logs in. */
+export const SESSION_KEY_HEADER = "viv-key";
+export const SOCKET_KEY_PREFIX = "viv.key.";
+export const LOGIN_PATH = "/dashboard/login";
+/** First parts of the paths of the dashboard's pages; none is one of the API's. */
+export const PAGES = ["work", "run", "experiment", "review", "question", "sandbox", "machine", "vnc.html"] as const;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SANDBOX_STATES } from "./choices.ts";
 import { Name, SandboxId, SnapshotId } from "./ids.ts";
 import { Autonomy, NO_CHOICE } from "./policy.ts";
+import { StartingPoint } from "./start.ts";
 
 export const SandboxState = z.enum(SANDBOX_STATES).describe("Where the sandbox is in its life.");
 export type SandboxState = z.infer<typeof SandboxState>;
@@ -69,7 +70,9 @@ export const Sandbox = z
     reason: z.string().nullable().describe("One sentence on why it is in this state, if there is something to say."),
     driver: DriverName,
     walled: z.boolean().describe("False: UNWALLED, a copy of the folder without isolation."),
-    project: z.string().describe("Absolute path of the project in reality."),
+    project: z.string().describe("Absolute path of the project in reality; an empty folder of the server's for a sandbox without one."),
+    start: StartingPoint.nullable().default(null),
+    readOnly: z.boolean().default(false).describe("Only the project and folders for temporary files can be written to."),
     parent: SandboxId.nullable().describe("The sandbox it was forked from."),
     limits: Limits,
     limitsHeld: LimitsHeld,

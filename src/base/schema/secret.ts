@@ -52,6 +52,11 @@ export const SecretBinding = z.strictObject({
 });
 export type SecretBinding = z.infer<typeof SecretBinding>;
 
+export const SecretKind = z
+  .enum(["key", "subscription"])
+  .describe("What it is: a key or password, or the long-lived token of a subscription, which is sent as Anthropic takes it.");
+export type SecretKind = z.infer<typeof SecretKind>;
+
 const SecretProjects = z
   .array(ProjectPath)
   .max(256)
@@ -62,6 +67,7 @@ export const Secret = z
   .object({
     name: SecretName,
     ...SecretBinding.shape,
+    kind: SecretKind,
     projects: SecretProjects,
     placeholder: z.string().describe("What stands for it inside: worthless anywhere else."),
     createdAt: z.string().describe("ISO time."),
@@ -100,6 +106,7 @@ export const SECRET_CONTRACTS = {
       secret: SecretName,
       value: SecretValue,
       ...SecretBinding.shape,
+      kind: SecretKind.default("key"),
       projects: SecretProjects.optional().describe("As they are if left out; none of a new secret."),
     }),
     Secret,

@@ -5,7 +5,10 @@ import { CONTRACTS } from "./contracts.ts";
 import { CHANNEL, STREAMS, type Stream } from "./routes.ts";
 import { VivEvent } from "./event.ts";
 import { FileChange, FileEntry, SandboxPath } from "./files.ts";
-import { CommandId, SandboxRef } from "./ids.ts";
+import { JobId, JobOutput } from "./job.ts";
+import { CommandId, RunId, SandboxRef } from "./ids.ts";
+import { ExecutionEvent, ExecutionId } from "./notebook.ts";
+import { RunEvent } from "./run.ts";
 import { ClientMessage, ExecOpen, ServerMessage, TunnelMessage } from "./streams.ts";
 
 const user = CONTRACTS.statFile.input.shape.user;
@@ -71,6 +74,18 @@ export const STREAM_ROUTES = {
     }),
     output: { events: VivEvent },
   },
+  runEvents: {
+    ...STREAMS.runEvents,
+    summary: "Events of a run after a number (or after the Last-Event-ID header), then live ones until it has ended, as server-sent events",
+    input: z.strictObject({ run: RunId, after: count(0).optional().describe("Number of an event; all of them if left out.") }),
+    output: { events: RunEvent },
+  },
+  jobOutput: {
+    ...STREAMS.jobOutput,
+    summary: "Output of a job from its beginning on, as far as it is kept, then how the job ended, as server-sent events",
+    input: z.strictObject({ job: JobId }),
+    output: { events: JobOutput },
+  },
   readFile: {
     ...STREAMS.readFile,
     summary: "Content of a file; the viv-entry header says what it is",
@@ -134,6 +149,24 @@ export const STREAM_ROUTES = {
     summary: "One TCP connection to a port inside",
     input: ofPort,
     output: { messages: { client: TunnelMessage, server: TunnelMessage, binary: "Bytes of the connection" } },
+  },
+  executionEvents: {
+    ...STREAMS.executionEvents,
+    summary: "Outputs of an execution so far, then those that come, until it has ended, as server-sent events",
+    input: ofSandbox.extend({ execution: ExecutionId }),
+    output: { events: ExecutionEvent },
+  },
+  screenshot: {
+    ...STREAMS.screenshot,
+    summary: "The screen of a sandbox as a picture",
+    input: ofSandbox,
+    output: { bytes: "image/png" },
+  },
+  desktop: {
+    ...STREAMS.desktop,
+    summary: "The screen of a sandbox by RFB, as noVNC speaks it; a viewer only looks unless it takes over",
+    input: ofSandbox.extend({ control: flag.default(false).describe("Take over keys and pointer, until the connection ends.") }),
+    output: { messages: { client: TunnelMessage, server: TunnelMessage, binary: "Bytes of RFB" } },
   },
   proxy: {
     ...STREAMS.proxy,

@@ -20,13 +20,15 @@ export const ClientMessage = z
   .meta({ id: "ClientMessage" });
 export type ClientMessage = z.infer<typeof ClientMessage>;
 
+const ToldError = z.object({ code: z.string(), message: z.string(), remedy: z.string() }).meta({ id: "ToldError" });
+
 /** What the server says of a command. */
 export const ServerMessage = z
   .discriminatedUnion("type", [
     z.object({ type: z.literal("started"), command: Command }),
     z.object({ type: z.literal("gap"), bytes: z.number().int() }),
     z.object({ type: z.literal("exit"), end: CommandEnd }),
-    z.object({ type: z.literal("error"), error: z.object({ code: z.string(), message: z.string(), remedy: z.string() }) }),
+    z.object({ type: z.literal("error"), error: ToldError }),
   ])
   .meta({ id: "ServerMessage" });
 export type ServerMessage = z.infer<typeof ServerMessage>;

@@ -4,9 +4,23 @@
  * from a row changes, a migration fills it anew.
  */
 import type { Approval } from "../schema/approval.ts";
+import type { BacklogTask } from "../schema/backlog.ts";
 import type { Command } from "../schema/command.ts";
 import type { Effect } from "../schema/effect.ts";
-import type { Base, ExperimentRow, ProjectRow, PromotionRow, SandboxRow, SecretRow, SnapshotRow } from "./rows.ts";
+import type {
+  Base,
+  ExperimentRow,
+  JobRow,
+  JobTextRow,
+  ProjectRow,
+  PromotionRow,
+  RunMessageRow,
+  RunRow,
+  SandboxRow,
+  SecretRow,
+  SessionRow,
+  SnapshotRow,
+} from "./rows.ts";
 
 export type ColumnValue = string | number | boolean | null;
 
@@ -104,6 +118,50 @@ export const COLLECTIONS = {
     id: "id",
     columns: { sandbox: (effect) => effect.sandbox, at: (effect) => effect.at },
     order: { by: "at", direction: "desc" },
+  }),
+  runs: rowsOf<RunRow>()({
+    id: "id",
+    columns: {
+      project: (row) => row.project,
+      sandbox: (row) => row.sandbox,
+      experiment: (row) => row.experiment,
+      /** Not at its end. */
+      open: (row) => row.endedAt === null,
+      createdAt: (row) => row.createdAt,
+    },
+    order: { by: "createdAt", direction: "desc" },
+  }),
+  runMessages: rowsOf<RunMessageRow>()({
+    id: "id",
+    columns: { run: (row) => row.run, sequence: (row) => row.sequence },
+    order: { by: "sequence", direction: "asc" },
+    partOf: { collection: "runs", column: "run" },
+  }),
+  jobs: rowsOf<JobRow>()({
+    id: "id",
+    columns: {
+      sequence: (row) => row.sequence,
+      state: (row) => row.state,
+      project: (row) => row.project,
+      idempotencyKey: (row) => row.idempotencyKey,
+    },
+    order: { by: "sequence", direction: "desc" },
+  }),
+  jobTexts: rowsOf<JobTextRow>()({
+    id: "id",
+    columns: { job: (row) => row.id },
+    order: { by: "id", direction: "asc" },
+    partOf: { collection: "jobs", column: "job" },
+  }),
+  backlog: rowsOf<BacklogTask>()({
+    id: "id",
+    columns: { project: (task) => task.project, sandbox: (task) => task.sandbox, createdAt: (task) => task.createdAt },
+    order: { by: "createdAt", direction: "desc" },
+  }),
+  sessions: rowsOf<SessionRow>()({
+    id: "id",
+    columns: { secretHash: (row) => row.secretHash, createdAt: (row) => row.createdAt },
+    order: { by: "createdAt", direction: "desc" },
   }),
   secrets: rowsOf<SecretRow>()({
     id: "name",

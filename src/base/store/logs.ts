@@ -3,8 +3,18 @@ import type { Kysely, Selectable } from "kysely";
 import type { AuditRecord } from "../schema/audit.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { UsageRow } from "../schema/model.ts";
+import type { RunEvent } from "../schema/run.ts";
 import type { Statements } from "./statements.ts";
-import type { AuditFilter, EventFilter, EventLog, GrowingAuditLog, GrowingUsageSums, UsageFilter } from "./store.ts";
+import type {
+  AuditFilter,
+  EventFilter,
+  EventLog,
+  GrowingAuditLog,
+  GrowingRunEvents,
+  GrowingUsageSums,
+  RunEventFilter,
+  UsageFilter,
+} from "./store.ts";
 import type { EventTable, Tables } from "./tables.ts";
 
 export class StoredEvents implements EventLog {
@@ -87,6 +97,39 @@ export class StoredAudit implements GrowingAuditLog {
 
 function toRecord({ body }: { readonly body: string }): AuditRecord {
   return JSON.parse(body) as AuditRecord;
+}
+
+export class StoredRunEvents implements GrowingRunEvents {
+  readonly #db: Kysely<Tables>;
+  readonly #statements: Statements;
+
+  constructor(db: Kysely<Tables>, statements: Statements) {
+    this.#db = db;
+    this.#statements = statements;
+  }
+
+  async list({ run, after, limit, newest = false }: RunEventFilter): Promise<RunEvent[]> {
+    const asked = this.#db.selectFrom("run_events").select("body").where("run", "=", run).where("sequence", ">", after);
+    const rows = await asked
+      .orderBy("sequence", newest ? "desc" : "asc")
+      .limit(limit)
+      .execute();
+    const events = rows.map(({ body }) => JSON.parse(body) as RunEvent);
+    return newest ? events.toReversed() : events;
+  }
+
+  async append(run: string, events: readonly RunEvent[]): Promise<void> {
+    for (const event of events) {
+      const query = this.#statements.fill("append run events", [run, event.sequence, JSON.stringify(event)], () =>
+        this.#db.insertInto("run_events").values({ run: "", sequence: 0, body: "" }),
+      );
+      await this.#db.executeQuery(query);
+    }
+  }
+
+  async remove(run: string): Promise<void> {
+    await this.#db.deleteFrom("run_events").where("run", "=", run).execute();
+  }
 }
 
 export class StoredUsage implements GrowingUsageSums {

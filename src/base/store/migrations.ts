@@ -175,6 +175,136 @@ async function sandboxesOfApprovals(db: Kysely<unknown>): Promise<void> {
   }
 }
 
+/** Runs of agents, their events and what was said to them. */
+async function runs(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("runs")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("project", "text", (column) => column.notNull())
+    .addColumn("sandbox", "text")
+    .addColumn("experiment", "text")
+    .addColumn("open", "integer", (column) => column.notNull())
+    .addColumn("created_at", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("runs_open").on("runs").columns(["open", "created_at"]).execute();
+  await db.schema.createIndex("runs_sandbox").on("runs").column("sandbox").execute();
+  await db.schema.createIndex("runs_experiment").on("runs").column("experiment").execute();
+  await db.schema
+    .createTable("runMessages")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("run", "text", (column) => column.notNull())
+    .addColumn("sequence", "integer", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("run_messages_run").on("runMessages").columns(["run", "sequence"]).execute();
+  await db.schema
+    .createTable("run_events")
+    .addColumn("run", "text", (column) => column.notNull())
+    .addColumn("sequence", "integer", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("run_events_place", ["run", "sequence"])
+    .execute();
+}
+
+/** Secrets of before are keys. */
+async function kindsOfSecrets(db: Kysely<unknown>): Promise<void> {
+  await sql`update secrets set body = json_set(body, '$.kind', 'key')`.execute(db);
+}
+
+/** What was said and done in runs, with its words, and vectors for its meaning. */
+async function conversations(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("conversations")
+    .addColumn("id", "integer", (column) => column.primaryKey().autoIncrement())
+    .addColumn("run", "text", (column) => column.notNull().unique())
+    .addColumn("project", "text", (column) => column.notNull())
+    .addColumn("records", "integer", (column) => column.notNull())
+    .addColumn("tokens", "integer", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("conversations_project").on("conversations").column("project").execute();
+  await db.schema
+    .createTable("conversation_records")
+    .addColumn("id", "integer", (column) => column.primaryKey().autoIncrement())
+    .addColumn("conversation", "integer", (column) => column.notNull())
+    .addColumn("sequence", "integer", (column) => column.notNull())
+    .addColumn("role", "text", (column) => column.notNull())
+    .addColumn("kind", "text", (column) => column.notNull())
+    .addColumn("tokens", "integer", (column) => column.notNull())
+    .addColumn("call_id", "text")
+    .addColumn("pinned", "integer", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .addUniqueConstraint("conversation_records_sequence", ["conversation", "sequence"])
+    .execute();
+  await db.schema
+    .createIndex("conversation_records_call")
+    .on("conversation_records")
+    .columns(["conversation", "call_id", "sequence"])
+    .where(sql.ref("call_id"), "is not", null)
+    .execute();
+  await db.schema
+    .createIndex("conversation_records_pinned")
+    .on("conversation_records")
+    .columns(["conversation", "sequence"])
+    .where(sql.ref("pinned"), "=", sql.lit(1))
+    .execute();
+  // Another database has its own way to find words; `WordIndex` says how.
+  await sql`create virtual table conversation_words using fts5 (
+    text, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+  )`.execute(db);
+  await db.schema
+    .createTable("conversation_vectors")
+    .addColumn("embedder", "text", (column) => column.notNull())
+    .addColumn("record", "integer", (column) => column.notNull())
+    .addColumn("vector", "blob", (column) => column.notNull())
+    .addPrimaryKeyConstraint("conversation_vectors_key", ["embedder", "record"])
+    .execute();
+}
+
+/** Tasks that agents leave for later. */
+async function backlog(db: Kysely<unknown>): Promise<void> {
+  let table: CreateTableBuilder<"backlog", string> = db.schema
+    .createTable("backlog")
+    .addColumn("id", "text", (column) => column.primaryKey());
+  for (const name of ["project", "sandbox", "created_at", "body"]) table = table.addColumn(name, "text", (column) => column.notNull());
+  await table.execute();
+  await db.schema.createIndex("backlog_project").on("backlog").columns(["project", "created_at"]).execute();
+  await db.schema.createIndex("backlog_sandbox").on("backlog").column("sandbox").execute();
+}
+
+/** Browsers that are logged in to the dashboard. */
+async function sessions(db: Kysely<unknown>): Promise<void> {
+  let table: CreateTableBuilder<"sessions", string> = db.schema
+    .createTable("sessions")
+    .addColumn("id", "text", (column) => column.primaryKey());
+  for (const name of ["secret_hash", "created_at", "body"]) table = table.addColumn(name, "text", (column) => column.notNull());
+  await table.execute();
+  await db.schema.createIndex("sessions_secret_hash").on("sessions").column("secret_hash").execute();
+}
+
+/** Code that is given to be run. A key of idempotency belongs to one job. */
+async function jobs(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable("jobs")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("sequence", "integer", (column) => column.notNull())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("project", "text")
+    .addColumn("idempotency_key", "text", (column) => column.unique())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("jobs_sequence").on("jobs").column("sequence").execute();
+  for (const column of ["state", "project"])
+    await db.schema.createIndex(`jobs_${column}`).on("jobs").columns([column, "sequence"]).execute();
+  await db.schema
+    .createTable("jobTexts")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("job", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("job_texts_job").on("jobTexts").column("job").execute();
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   firstTables,
   experimentsAndPromotions,
@@ -185,4 +315,10 @@ export const MIGRATIONS: readonly Migration[] = [
   projectsOfSecrets,
   bodiesOfProjects,
   sandboxesOfApprovals,
+  runs,
+  kindsOfSecrets,
+  conversations,
+  backlog,
+  sessions,
+  jobs,
 ];

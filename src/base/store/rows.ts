@@ -1,17 +1,28 @@
 /** What the server keeps: the rows of the store. They outlive the server that wrote them, so every field of a later version is optional. */
 import type { Service } from "../schema/config.ts";
+import type { DashboardSession } from "../schema/dashboard.ts";
 import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
 import type { ChosenNetwork, NetworkRules } from "../schema/network.ts";
 import type { Autonomy } from "../schema/policy.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { CaptureReport, Limits, LiveFolder, Sandbox, Snapshot } from "../schema/sandbox.ts";
+import type { GUARDIAN_DETECTORS } from "../schema/choices.ts";
+import type { Companion, Run, RunMessage } from "../schema/run.ts";
+import type { Job, ScheduleInput } from "../schema/job.ts";
 import type { Secret } from "../schema/secret.ts";
+import type { StartingPoint } from "../schema/start.ts";
 
 /** What a driver keeps to find a launched sandbox again after a restart of the server. Only that driver reads it. */
 export type Launched = object;
 
 /** A sandbox as it is kept: what the API shows, and what the server needs to go on after a crash. */
-export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes"> {
+export interface SandboxRow extends Omit<Sandbox, "autonomy" | "uses" | "notes" | "start" | "readOnly"> {
+  /** Absent for a clone of a project. */
+  readonly start?: StartingPoint | undefined;
+  /** Rows of earlier versions have none. */
+  readonly readOnly?: boolean | undefined;
+  /** Whether the project can't be written to either. */
+  readonly sealed?: boolean | undefined;
   /** Absent in rows of earlier versions: the default applies. */
   readonly autonomy?: Autonomy | undefined;
   /** What a person chose for it of what its agents may ask more of; rows of earlier versions don't say. */
@@ -68,6 +79,8 @@ export interface ExperimentRow extends Experiment {
   readonly origin: { readonly sandbox: string; readonly snapshot: string } | null;
   /** Patterns of protected files; null stands for tests and their configuration. */
   readonly protect: readonly string[] | null;
+  /** The run that its agents take over, and how many records its conversation had by then. */
+  readonly takesOver?: { readonly run: string; readonly records: number } | undefined;
 }
 
 /** A promotion as it is kept. */
@@ -86,6 +99,100 @@ export interface PromotionRow extends Omit<Promotion, "kept"> {
   readonly writing: boolean;
   /** Whether the change lies in the project's folder, and an undo has something to take back. */
   readonly written: boolean;
+}
+
+/** A run as it is kept. */
+export interface RunRow extends Run {
+  /** The program, a path inside. */
+  readonly program: string;
+  readonly timeoutMs: number;
+  /** The command that the agent is now, chosen before it starts. */
+  readonly command: string | null;
+  /** Bytes of its output that events were made of: of each stream up to its last whole line, and of both together. */
+  readonly read: { readonly stdout: number; readonly stderr: number; readonly total: number };
+  /** What its adapter knows; only that adapter reads it. */
+  readonly session: { readonly [key: string]: unknown };
+  /** Lines for its input that are not known to have been written. */
+  readonly outbox: readonly string[];
+  /** What follows the agent that runs, which is about to be replaced, or that died. */
+  readonly again?: RunAgain | null | undefined;
+  /** Whether the agent of now has ended its turn, and has been given nothing since. */
+  readonly idle?: boolean | undefined;
+  /** What the agent of now said of its end, before it ended. */
+  readonly over?: { readonly over: "done" | "failed" | "cancelled"; readonly reason: string | null } | null | undefined;
+  /** What the agent of now was told before its task. */
+  readonly context?: string | null | undefined;
+  /** Of the run that it took over: records that its agent gets in short, and in how many tokens. */
+  readonly handed?: { readonly records: number; readonly tokens: number } | undefined;
+  /** The oldest first. */
+  readonly snapshots?: readonly { readonly id: string; readonly at: string; readonly reason: string }[] | undefined;
+  /** Whether one is taken before each turn. */
+  readonly snapshotTurns?: boolean | undefined;
+  readonly guardianOff?: readonly (typeof GUARDIAN_DETECTORS)[number][] | undefined;
+  /** Where the guardian stands; only the guardian reads it. */
+  readonly escalation?: object | undefined;
+  /** Questions of the guardian's that no person has answered, by what they are about. */
+  readonly questions?: Readonly<Record<string, string>> | undefined;
+  /** Output that could not be understood, in bytes. */
+  readonly rawBytes: number;
+  /** Agents that it may ask, with the program of each. */
+  readonly with?: readonly (Companion & { readonly program: string })[] | undefined;
+  /** Of a review: what was asked about which change, as one hash, and the sandbox that was made for it. */
+  readonly review?: { readonly key: string; readonly sandbox: string } | undefined;
+}
+
+/** The next agent of a run: in a conversation that goes on, or in a new one with this to know. */
+export interface RunAgain {
+  readonly conversation: string | null;
+  readonly context: string | null;
+  /** The snapshot that the sandbox is brought back to before; absent if it goes on as it is. */
+  readonly snapshot?: string | undefined;
+  /** ISO time before which it does not begin. */
+  readonly at?: string | undefined;
+  /** Whether it counts as a restart, of which there are so many an hour. */
+  readonly isRestart?: boolean | undefined;
+}
+
+/** A message to an agent, in the order in which messages came. */
+export interface RunMessageRow extends RunMessage {
+  readonly sequence: number;
+}
+
+/** A browser's session as it is kept: hashes alone, so that what the file holds opens nothing. */
+export interface SessionRow extends DashboardSession {
+  /** SHA-256 of what the link carries; once it was used, of the cookie. */
+  readonly secretHash: string;
+  /** SHA-256 of what the browser sends beside the cookie; null before the link was used. */
+  readonly keyHash: string | null;
+  /** Port of 127.0.0.1 that the browser knows. */
+  readonly port: number;
+}
+
+/** A job as it is kept. Its code and its output are apart, so that lists are read without them. */
+export interface JobRow extends Job {
+  /** Order in which jobs came. */
+  readonly sequence: number;
+  /** What was asked for, but the code. */
+  readonly input: Omit<ScheduleInput, "code">;
+  /** The command that the code is, chosen before it starts. */
+  readonly command: string | null;
+  readonly idempotencyKey: string | null;
+  /** Hash of the request, for an idempotency key. */
+  readonly fingerprint: string;
+  /** Bytes of its code and its output. */
+  readonly textBytes: number;
+}
+
+export interface JobTextRow {
+  readonly id: string;
+  readonly code: string;
+  /** Absent before the end. Output that is no UTF-8 is kept as base64. */
+  readonly output?: {
+    readonly encoding: "utf8" | "base64";
+    readonly stdout: string;
+    readonly stderr: string;
+    readonly dropped: { readonly stdout: number; readonly stderr: number };
+  };
 }
 
 /** A secret as it is kept. */

@@ -2,29 +2,35 @@
 import type { Kysely } from "kysely";
 import type { VivEvent } from "../schema/event.ts";
 import { LIMITS } from "../schema/limits.ts";
-import { StoredAudit, StoredEvents, StoredUsage } from "./logs.ts";
+import { StoredAudit, StoredEvents, StoredRunEvents, StoredUsage } from "./logs.ts";
+import type { WordIndex } from "./conversation-log.ts";
 import type { Statements } from "./statements.ts";
 import type { Change, Read } from "./store.ts";
 import { collectionsIn } from "./stored-collection.ts";
+import { StoredConversations } from "./stored-conversations.ts";
 import type { Tables } from "./tables.ts";
 
-export function readsOf(db: Kysely<Tables>, statements: Statements): Read {
+export function readsOf(db: Kysely<Tables>, statements: Statements, words: WordIndex): Read {
   return {
     ...collectionsIn(db, statements),
     events: new StoredEvents(db, statements),
     audit: new StoredAudit(db, statements),
     usage: new StoredUsage(db),
+    runEvents: new StoredRunEvents(db, statements),
+    conversations: new StoredConversations(db, statements, words),
   };
 }
 
 /** What changes within the transactions of `db`. `onEvent` gets each event, to be published once its transaction is committed. */
-export function changesOf(db: Kysely<Tables>, statements: Statements, onEvent: (event: VivEvent) => void): Change {
+export function changesOf(db: Kysely<Tables>, statements: Statements, words: WordIndex, onEvent: (event: VivEvent) => void): Change {
   const events = new StoredEvents(db, statements);
   return {
     ...collectionsIn(db, statements),
     events,
     audit: new StoredAudit(db, statements),
     usage: new StoredUsage(db),
+    runEvents: new StoredRunEvents(db, statements),
+    conversations: new StoredConversations(db, statements, words),
     event: async (type, sandbox, data = {}) => onEvent(await events.append(type, sandbox, data)),
   };
 }

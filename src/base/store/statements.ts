@@ -8,7 +8,7 @@ export class Statements {
   readonly #compiled = new Map<string, CompiledQuery>();
 
   /** The query of this name with these parameters. `build` is called once for a name; its parameters only hold the places. */
-  fill<Row>(name: string, parameters: readonly Stored[], build: () => Compilable<Row>): CompiledQuery<Row> {
+  fill<Row>(name: string, parameters: readonly (Stored | Uint8Array)[], build: () => Compilable<Row>): CompiledQuery<Row> {
     const known = this.#compiled.get(name) as CompiledQuery<Row> | undefined;
     const compiled = known ?? build().compile();
     if (known === undefined) this.#compiled.set(name, compiled);

@@ -1,5 +1,5 @@
 /**
- * The database port: collections of rows, three logs, and transactions.
+ * The database port: collections of rows, four logs, conversations (`conversation-log.ts`), and transactions.
  *
  * **Rows.** A collection (`collections.ts` declares each) holds rows by their id. A row is given back as JSON keeps it: a field that is
  * undefined is absent. What the store wrote it trusts when it reads.
@@ -23,7 +23,9 @@
 import type { AuditRecord } from "../schema/audit.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { UsageRow } from "../schema/model.ts";
+import type { RunEvent } from "../schema/run.ts";
 import type { CollectionName, ColumnsOf, RowOf } from "./collections.ts";
+import type { ConversationLog, GrowingConversationLog } from "./conversation-log.ts";
 
 /** The rows whose columns all have these values. A value that is undefined asks for nothing. */
 export type Where<Columns> = { readonly [Name in keyof Columns]?: Exclude<Columns[Name], null> | undefined };
@@ -96,6 +98,27 @@ export interface GrowingUsageSums extends UsageSums {
   add(row: UsageRow): Promise<void>;
 }
 
+export interface RunEventFilter {
+  readonly run: string;
+  /** Number of the last event that is not asked for. */
+  readonly after: number;
+  readonly limit: number;
+  /** The newest of those that fit, instead of the oldest; in order all the same. */
+  readonly newest?: boolean | undefined;
+}
+
+/** What agents did, run by run. */
+export interface RunEvents {
+  /** The oldest first. */
+  list(filter: RunEventFilter): Promise<RunEvent[]>;
+}
+
+export interface GrowingRunEvents extends RunEvents {
+  /** A number that the run has already is refused with `exists`. */
+  append(run: string, events: readonly RunEvent[]): Promise<void>;
+  remove(run: string): Promise<void>;
+}
+
 type Collections = { readonly [Name in CollectionName]: Collection<RowOf<Name>, ColumnsOf<Name>> };
 export type ChangeableCollections = { readonly [Name in CollectionName]: ChangeableCollection<RowOf<Name>, ColumnsOf<Name>> };
 
@@ -103,12 +126,16 @@ export interface Read extends Collections {
   readonly events: EventLog;
   readonly audit: AuditLog;
   readonly usage: UsageSums;
+  readonly runEvents: RunEvents;
+  readonly conversations: ConversationLog;
 }
 
 export interface Change extends ChangeableCollections {
   readonly events: EventLog;
   readonly audit: GrowingAuditLog;
   readonly usage: GrowingUsageSums;
+  readonly runEvents: GrowingRunEvents;
+  readonly conversations: GrowingConversationLog;
   /** Adds an event, which listeners hear once the change is committed. */
   event(type: EventType, sandbox: string | null, data?: VivEvent["data"]): Promise<void>;
 }

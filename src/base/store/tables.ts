@@ -33,6 +33,44 @@ export interface EventTable {
   data: string;
 }
 
+interface RunEventTable {
+  run: string;
+  sequence: number;
+  body: string;
+}
+
+interface ConversationTable {
+  id: Generated<number>;
+  run: string;
+  project: string;
+  records: number;
+  tokens: number;
+}
+
+interface ConversationRecordTable {
+  id: Generated<number>;
+  conversation: number;
+  sequence: number;
+  role: string;
+  kind: string;
+  tokens: number;
+  call_id: string | null;
+  pinned: number;
+  body: string;
+}
+
+/** Of FTS5: its rowid is the id of a record. */
+interface ConversationWordTable {
+  rowid: number;
+  text: string;
+}
+
+interface ConversationVectorTable {
+  embedder: string;
+  record: number;
+  vector: Uint8Array;
+}
+
 /** The columns of a collection's table are known when its declaration is read. */
 type CollectionTables = { [Name in CollectionName]: Record<string, Stored> };
 
@@ -40,4 +78,9 @@ export interface Tables extends CollectionTables {
   audit: AuditTable;
   usage: UsageTable;
   events: EventTable;
+  run_events: RunEventTable;
+  conversations: ConversationTable;
+  conversation_records: ConversationRecordTable;
+  conversation_words: ConversationWordTable;
+  conversation_vectors: ConversationVectorTable;
 }

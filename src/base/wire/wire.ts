@@ -16,7 +16,7 @@ export function toBuffer(data: RawData): Buffer {
 }
 
 /** Sends a message; resolves at once while the other side keeps up, and when it has caught up otherwise. */
-function sendInFlow(socket: WebSocket, data: Buffer | string): Promise<void> {
+export function sendInFlow(socket: WebSocket, data: Uint8Array | string): Promise<void> {
   if (socket.readyState !== socket.OPEN) return Promise.reject(new Error("the connection is closed"));
   if (socket.bufferedAmount < SEND_WINDOW_BYTES) {
     socket.send(data);

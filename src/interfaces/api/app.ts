@@ -4,6 +4,8 @@ import { Hono, type Context } from "hono";
 import type { Engine } from "../operations/operations.ts";
 import { CONTRACTS, type OperationName, type ParsedOf } from "../../base/schema/contracts.ts";
 import { ERRORS, VivError } from "../../base/schema/errors.ts";
+import { addDashboard, type Dashboard } from "./dashboard.ts";
+import { MCP_PATH } from "../../base/schema/mcp.ts";
 import { addDocumentation } from "./docs.ts";
 import { routerPath, type AppEnv } from "./env.ts";
 import { merge, parse, readJson, readQuery } from "./input.ts";
@@ -46,11 +48,22 @@ function addOperation<Name extends OperationName>(app: Hono<AppEnv>, engine: Eng
   });
 }
 
-export function createApp(engine: Engine, version: string, onError: ErrorListener): Hono<AppEnv> {
+/** Answers chat clients, which speak MCP. */
+export type ChatTools = (request: Request) => Promise<Response>;
+
+/** What the app serves beside the operations; a part that is left out has no routes. */
+export interface AppParts {
+  readonly dashboard: Dashboard | undefined;
+  readonly chatTools: ChatTools | undefined;
+}
+
+export function createApp(engine: Engine, version: string, { dashboard, chatTools }: AppParts, onError: ErrorListener): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   for (const name of Object.keys(CONTRACTS) as OperationName[]) addOperation(app, engine, name);
   addStreamRoutes(app, engine);
   addDocumentation(app, version);
+  if (dashboard !== undefined) addDashboard(app, dashboard);
+  if (chatTools !== undefined) app.all(MCP_PATH, (context) => chatTools(context.req.raw));
   app.notFound(() =>
     errorResponse(new VivError("not_found", "There is no such route.", { remedy: "See /docs for the routes there are." })),
   );

@@ -7,6 +7,8 @@ export interface AppEnv {
     outgoing: ServerResponse;
     /** Aborts when the server stops. */
     closing: AbortSignal;
+    /** Port that the request came to; undefined for the Unix socket. */
+    port: number | undefined;
   };
 }
 

@@ -2,15 +2,25 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { VivError } from "../../base/schema/errors.ts";
-import { SOCKET_TOKEN_PREFIX } from "../../base/schema/routes.ts";
+import { LOGIN_PATH, SESSION_KEY_HEADER, SOCKET_KEY_PREFIX, SOCKET_TOKEN_PREFIX } from "../../base/schema/routes.ts";
+import { isPageFile } from "./pages.ts";
+
+/** The session that a cookie and a key prove together. */
+export type CheckSession = (cookie: string, key: string) => { readonly id: string } | undefined;
 
 export interface TcpAccess {
   readonly port: number;
   readonly token: string;
+  readonly session: CheckSession;
 }
 
 /** Documentation holds no secret, and a browser cannot send a token when it opens a page. */
-const PUBLIC = new Set(["/docs", "/openapi.json"]);
+const DOCUMENTS = new Set(["/docs", "/openapi.json"]);
+
+/** Cookies go to all ports of an address: the name keeps servers beside each other apart. */
+export function cookieName(port: number): string {
+  return `viv-session-${port}`;
+}
 
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
@@ -20,9 +30,19 @@ function headerCount(request: IncomingMessage, name: string): number {
   return request.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
 }
 
+function ownHosts(port: number): readonly string[] {
+  return [`127.0.0.1:${port}`, `localhost:${port}`];
+}
+
+/** Whether a person opens a page of the dashboard by its address. */
+function isVisit(request: IncomingMessage): boolean {
+  const { "sec-fetch-mode": mode, "sec-fetch-dest": dest } = request.headers;
+  return request.method === "GET" && mode === "navigate" && dest === "document" && isPageFile(pathOf(request));
+}
+
 /** Against DNS rebinding, and against pages of other origins, which send Origin or Sec-Fetch-Site. */
 function checkSource(request: IncomingMessage, port: number): void {
-  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
+  const hosts = ownHosts(port);
   const { host, origin } = request.headers;
   if (host === undefined || !hosts.includes(host) || headerCount(request, "host") !== 1) {
     throw new VivError("forbidden_origin", "The Host header is not this server's address.");
@@ -30,6 +50,8 @@ function checkSource(request: IncomingMessage, port: number): void {
   if (origin !== undefined && !hosts.some((own) => origin === `http://${own}`)) {
     throw new VivError("forbidden_origin", "The Origin header is not this server's address.");
   }
+  // A link in a chat or a mail may lead to a page, which holds no secret and shows in no frame.
+  if (isVisit(request)) return;
   const site = request.headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none")
     throw new VivError("forbidden_origin", "The request comes from a page of another origin.");
@@ -39,15 +61,52 @@ function checkSource(request: IncomingMessage, port: number): void {
 function presentedToken(request: IncomingMessage): string | undefined {
   const match = /^Bearer ([^\s]+)$/i.exec(request.headers.authorization ?? "");
   if (match?.[1] !== undefined) return match[1];
-  if (request.headers.upgrade === undefined) return undefined;
-  const protocols = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((text) => text.trim());
-  return protocols.find((text) => text.startsWith(SOCKET_TOKEN_PREFIX))?.slice(SOCKET_TOKEN_PREFIX.length);
+  return amongProtocols(request, SOCKET_TOKEN_PREFIX);
 }
 
-function checkToken(request: IncomingMessage, token: string): void {
+/** What stands behind a prefix among the subprotocols of a request for a WebSocket. */
+function amongProtocols(request: IncomingMessage, prefix: string): string | undefined {
+  if (request.headers.upgrade === undefined) return undefined;
+  const protocols = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((text) => text.trim());
+  return protocols.find((text) => text.startsWith(prefix))?.slice(prefix.length);
+}
+
+function cookieOf(request: IncomingMessage, name: string): string | undefined {
+  const parts = (request.headers.cookie ?? "").split(";").map((text) => text.trim());
+  return parts.find((text) => text.startsWith(`${name}=`))?.slice(name.length + 1);
+}
+
+/** Only scripts of the dashboard's own origin have the key, and a browser says Origin with all that is more than reading. */
+function sessionOf(request: IncomingMessage, { port, session }: TcpAccess): { readonly id: string } | undefined {
+  const cookie = cookieOf(request, cookieName(port));
+  const header = request.headers[SESSION_KEY_HEADER];
+  const key = typeof header === "string" ? header : amongProtocols(request, SOCKET_KEY_PREFIX);
+  if (cookie === undefined || key === undefined) return undefined;
+  const reads = request.method === "GET" && request.headers.upgrade === undefined;
+  if (!reads && request.headers.origin === undefined)
+    throw new VivError("forbidden_origin", "A browser's request to change something, or for a WebSocket, must say its Origin.");
+  return session(cookie, key);
+}
+
+/** The session of a browser, or undefined for a caller that has the token. */
+function checkCaller(request: IncomingMessage, access: TcpAccess): string | undefined {
   const presented = presentedToken(request);
-  if (presented === undefined) throw new VivError("unauthorized", "The request carries no token.");
-  if (!timingSafeEqual(digest(presented), digest(token))) throw new VivError("unauthorized", "The token is not this server's.");
+  if (presented !== undefined) {
+    if (timingSafeEqual(digest(presented), digest(access.token))) return undefined;
+    throw new VivError("unauthorized", "The token is not this server's.");
+  }
+  const session = sessionOf(request, access);
+  if (session !== undefined) return session.id;
+  if (request.headers[SESSION_KEY_HEADER] !== undefined)
+    throw new VivError("unauthorized", "This browser is not logged in.", { remedy: "Open a new link with `viv open`." });
+  throw new VivError("unauthorized", "The request carries no token.");
+}
+
+/** What needs neither token nor session: pages without data, and the login itself, which has a secret of its own. */
+function isPublic(request: IncomingMessage): boolean {
+  if (request.headers.upgrade !== undefined) return false;
+  if (request.method === "POST") return request.url === LOGIN_PATH;
+  return request.method === "GET" && (DOCUMENTS.has(request.url ?? "") || isPageFile(pathOf(request)));
 }
 
 /** Refuses what routers and URL parsers read differently: dot segments, NUL, broken percent signs, backslashes. */
@@ -63,12 +122,14 @@ export function pathOf(request: IncomingMessage): string {
   return query < 0 ? url : url.slice(0, query);
 }
 
-/** Throws when a request must not go further. */
-export function guard(request: IncomingMessage, tcp: TcpAccess | undefined): void {
+/** Throws when a request must not go further. Returns the id of the session where a browser sends it. */
+export function guard(request: IncomingMessage, tcp: TcpAccess | undefined): string | undefined {
   if (request.url?.startsWith("/") !== true) throw new VivError("forbidden_origin", "The request names a whole address instead of a path.");
+  let session: string | undefined;
   if (tcp !== undefined) {
     checkSource(request, tcp.port);
-    if (!(request.method === "GET" && PUBLIC.has(request.url))) checkToken(request, tcp.token);
+    if (!isPublic(request)) session = checkCaller(request, tcp);
   }
   checkPath(pathOf(request));
+  return session;
 }

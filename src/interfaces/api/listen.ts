@@ -9,9 +9,10 @@ import { getRequestListener } from "@hono/node-server";
 import type { Engine } from "../operations/operations.ts";
 import { ERRORS, VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { createApp, type ErrorListener } from "./app.ts";
+import { createApp, type ChatTools, type ErrorListener } from "./app.ts";
 import type { AppEnv } from "./env.ts";
-import { guard, type TcpAccess } from "./guard.ts";
+import type { Dashboard } from "./dashboard.ts";
+import { guard, type CheckSession, type TcpAccess } from "./guard.ts";
 import { proxyRequest, proxyTarget, proxyUpgrade } from "./proxy.ts";
 import { Sockets } from "./sockets.ts";
 
@@ -21,19 +22,31 @@ const SWEEP_MS = 10;
 /** sun_path holds 108 bytes with its NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
+export interface LoopbackOptions {
+  readonly port: number;
+  /** What callers send that are no browsers. */
+  readonly token: string;
+}
+
 export interface ListenOptions {
   readonly version: string;
   /** Path of the Unix socket, in a folder that is the owner's alone. */
   readonly socketPath: string;
   /** Also on 127.0.0.1; port 0 takes a free one. */
-  readonly tcp?: { readonly port: number; readonly token: string };
+  readonly tcp?: LoopbackOptions;
+  /** Without one there are no pages, and browsers can't log in. */
+  readonly dashboard?: Dashboard;
+  /** What chat clients speak with; there is no such route if left out. */
+  readonly chatTools?: ChatTools;
   /** Hears of errors that are defects. */
   readonly onError: ErrorListener;
 }
 
 export interface HttpListener {
-  /** Port on 127.0.0.1. */
+  /** Port on 127.0.0.1, once it listens there. */
   readonly port: number | null;
+  /** Listens on 127.0.0.1, too; the port that it has already, if it does so. */
+  open(options: LoopbackOptions): Promise<number>;
   /** Stops accepting, ends streams, waits for running requests up to a limit. */
   close(): Promise<void>;
 }
@@ -57,45 +70,76 @@ function answerRaw(socket: Duplex, error: VivError): void {
   );
 }
 
+type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
+
+/** How requests come: through the Unix socket, or through a port, which asks who the caller is. */
+interface Way {
+  readonly access: TcpAccess | undefined;
+  readonly listener: RequestListener;
+}
+
 /** Everything behind the sockets: one app, whichever way a request came. */
 class Front {
   readonly sockets: Sockets;
   readonly #engine: Engine;
   readonly #onError: ErrorListener;
-  readonly #listener: (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
+  readonly #app: ReturnType<typeof createApp>;
+  readonly #sessions: Dashboard["sessions"] | undefined;
+  readonly #closing: AbortSignal;
 
   constructor(engine: Engine, options: ListenOptions, closing: AbortSignal) {
     this.#engine = engine;
     this.#onError = options.onError;
     this.sockets = new Sockets(engine.streams, closing);
-    const app = createApp(engine, options.version, options.onError);
-    this.#listener = getRequestListener((request, env) => app.fetch(request, { ...(env as AppEnv["Bindings"]), closing }), {
+    this.#app = createApp(engine, options.version, { dashboard: options.dashboard, chatTools: options.chatTools }, options.onError);
+    this.#sessions = options.dashboard?.sessions;
+    this.#closing = closing;
+  }
+
+  /** For requests that come to this port, or to the Unix socket. */
+  listener(port: number | undefined): RequestListener {
+    const more = { closing: this.#closing, port };
+    return getRequestListener((request, env) => this.#app.fetch(request, { ...(env as AppEnv["Bindings"]), ...more }), {
       overrideGlobalObjects: false,
     });
   }
 
-  async request(incoming: IncomingMessage, outgoing: ServerResponse, access: TcpAccess | undefined): Promise<void> {
+  session(cookie: string, key: string): ReturnType<CheckSession> {
+    return this.#sessions?.check(cookie, key);
+  }
+
+  async request(incoming: IncomingMessage, outgoing: ServerResponse, { access, listener }: Way): Promise<void> {
     try {
-      guard(incoming, access);
+      this.#cutWith(guard(incoming, access), incoming);
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) return await proxyRequest(this.#engine.streams, target, incoming, outgoing);
       if (incoming.method === "HEAD") throw new VivError("not_found", "There is no such route.");
-      await this.#listener(incoming, outgoing);
+      await listener(incoming, outgoing);
     } catch (error) {
       answer(outgoing, this.#known(error));
     }
   }
 
-  async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer, access: TcpAccess | undefined): Promise<void> {
+  async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer, { access }: Way): Promise<void> {
     socket.on("error", () => socket.destroy());
     try {
-      guard(incoming, access);
+      this.#cutWith(guard(incoming, access), incoming);
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) await proxyUpgrade(this.#engine.streams, target, incoming, socket, head);
       else await this.sockets.upgrade(incoming, socket, head);
     } catch (error) {
       answerRaw(socket, this.#known(error));
     }
+  }
+
+  /** A session that is ended takes its open connections along. */
+  #cutWith(session: string | undefined, { socket }: IncomingMessage): void {
+    if (session === undefined || this.#sessions === undefined) return;
+    const ending = this.#sessions.ending(session);
+    const cut = (): void => void socket.destroy();
+    if (ending.aborted) return cut();
+    ending.addEventListener("abort", cut, { once: true });
+    socket.once("close", () => ending.removeEventListener("abort", cut));
   }
 
   /** Of a server that listens already: it goes on. */
@@ -111,7 +155,7 @@ class Front {
 }
 
 /** Long streams are no slow requests: only headers have a time limit here, and JSON bodies where they are read. */
-function makeServer(front: Front, access: () => TcpAccess | undefined): Server {
+function makeServer(front: Front, way: () => Way): Server {
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -120,9 +164,9 @@ function makeServer(front: Front, access: () => TcpAccess | undefined): Server {
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
     },
-    (incoming, outgoing) => void front.request(incoming, outgoing, access()),
+    (incoming, outgoing) => void front.request(incoming, outgoing, way()),
   );
-  server.on("upgrade", (incoming, socket, head) => void front.upgrade(incoming, socket, head, access()));
+  server.on("upgrade", (incoming, socket, head) => void front.upgrade(incoming, socket, head, way()));
   server.on("listening", () => server.on("error", (error) => front.failed(error)));
   server.maxConnections = LIMITS.maxConnections;
   return server;
@@ -178,6 +222,10 @@ async function bindLoopback(server: Server, port: number): Promise<number> {
       { cause: error, remedy: "Choose another port." },
     );
   }
+  return portOf(server);
+}
+
+function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
@@ -203,19 +251,64 @@ async function closeServers(servers: readonly Server[], sockets: Sockets, closin
 export async function listen(engine: Engine, options: ListenOptions): Promise<HttpListener> {
   const closing = new AbortController();
   const front = new Front(engine, options, closing.signal);
-  const local = makeServer(front, () => undefined);
+  const socketWay: Way = { access: undefined, listener: front.listener(undefined) };
+  const local = makeServer(front, () => socketWay);
   await bindPrivately(local, options.socketPath);
-  const servers = [local];
-  let access: TcpAccess | undefined;
-  if (options.tcp !== undefined) {
-    const server = makeServer(front, () => access);
-    servers.push(server);
+  const loopback = new Loopback(front);
+  try {
+    if (options.tcp !== undefined) await loopback.open(options.tcp);
+  } catch (error) {
+    local.close();
+    throw error;
+  }
+  return {
+    get port() {
+      return loopback.port;
+    },
+    open: (asked) => loopback.open(asked),
+    close: () => closeServers([local, ...loopback.servers], front.sockets, closing),
+  };
+}
+
+/** The port on 127.0.0.1: from the start, or from when it is first asked for. */
+class Loopback {
+  readonly #front: Front;
+  #opening: Promise<number> | undefined;
+  #server: Server | undefined;
+  #port: number | null = null;
+
+  constructor(front: Front) {
+    this.#front = front;
+  }
+
+  get port(): number | null {
+    return this.#port;
+  }
+
+  get servers(): readonly Server[] {
+    return this.#server === undefined ? [] : [this.#server];
+  }
+
+  async open(options: LoopbackOptions): Promise<number> {
+    this.#opening ??= this.#open(options);
     try {
-      access = { port: await bindLoopback(server, options.tcp.port), token: options.tcp.token };
+      return await this.#opening;
     } catch (error) {
-      local.close();
+      this.#opening = undefined;
       throw error;
     }
   }
-  return { port: access?.port ?? null, close: () => closeServers(servers, front.sockets, closing) };
+
+  async #open({ port: asked, token }: LoopbackOptions): Promise<number> {
+    let way: Way | undefined;
+    const server: Server = makeServer(this.#front, () => (way ??= this.#wayTo(portOf(server), token)));
+    this.#port = await bindLoopback(server, asked);
+    this.#server = server;
+    return this.#port;
+  }
+
+  #wayTo(port: number, token: string): Way {
+    const front = this.#front;
+    return { access: { port, token, session: (cookie, key) => front.session(cookie, key) }, listener: front.listener(port) };
+  }
 }

@@ -47,7 +47,13 @@ export interface OpenApiDocument {
   security: object[];
 }
 
-const componentName = (name: string): string => (name.startsWith("__schema") ? "Json" : name);
+/** As zod says it, it names itself, which generators of clients don't understand; to them it is any value. */
+const JSON_NAME = "Json";
+const ANY_JSON: JsonSchema = { description: "Any JSON value." };
+
+const BYTES: JsonSchema = { type: "string", format: "binary" };
+
+const componentName = (name: string): string => (name.startsWith("__schema") ? JSON_NAME : name);
 
 /** Points references at the document's components. */
 function relocate(schema: JsonSchema): JsonSchema {
@@ -66,7 +72,8 @@ class Builder {
     const { items, $defs = {} } = z.toJSONSchema(z.array(type), { io, unrepresentable: "any" });
     for (const [name, definition] of Object.entries($defs)) {
       const { id: _, ...rest } = definition as JsonSchema & { id?: string };
-      this.schemas[componentName(name)] = relocate(rest);
+      const component = componentName(name);
+      this.schemas[component] = component === JSON_NAME ? ANY_JSON : relocate(rest);
     }
     return relocate(items as JsonSchema);
   }
@@ -121,7 +128,7 @@ function streamOperation(builder: Builder, name: keyof typeof STREAM_ROUTES): Op
     summary: route.summary,
     tags: [route.tag],
     parameters: [...builder.parameters(route.path, route.input, true), ...builder.parameters(route.path, route.input, false)],
-    ...(route.body === undefined ? {} : { requestBody: { required: true, content: { [route.body]: {} } } }),
+    ...(route.body === undefined ? {} : { requestBody: { required: true, content: { [route.body]: { schema: BYTES } } } }),
     responses: {
       ...("messages" in output
         ? { "101": { description: "A WebSocket; x-websocket says what travels over it." } }
@@ -134,7 +141,7 @@ function streamOperation(builder: Builder, name: keyof typeof STREAM_ROUTES): Op
 
 function streamContent(builder: Builder, output: Exclude<StreamOutput, { messages: SocketMessages }>): Content {
   if ("json" in output) return { "application/json": { schema: builder.schema(output.json, "output") } };
-  if ("bytes" in output) return { [output.bytes]: {} };
+  if ("bytes" in output) return { [output.bytes]: { schema: BYTES } };
   return { "text/event-stream": { "x-event-data": builder.schema(output.events, "output") } };
 }
 

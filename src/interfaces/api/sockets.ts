@@ -53,6 +53,7 @@ export class Sockets {
         converse(await toSocket(), async (inbox) => streams.exec(sandbox, await inbox.opening()), closing),
       attach: async ({ sandbox, command, stdin }, toSocket) =>
         converse(await toSocket(), () => streams.attach(sandbox, command, stdin ?? false), closing),
+      desktop: async ({ sandbox, control }, toSocket) => joinTunnel(await streams.desktop(sandbox, control), toSocket),
       tunnel: async ({ sandbox, port }, toSocket) => joinTunnel(await streams.dial(sandbox, port), toSocket),
     };
   }

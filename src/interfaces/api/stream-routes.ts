@@ -94,6 +94,15 @@ function handlersOf(streams: Streams): Handlers {
       const events = await streams.events(from, { signal: stop.signal, sandbox, ...use });
       return sendEvents<"events">(events, stop, ({ sequence }) => sequence);
     },
+    runEvents: async ({ run, after }, context) => {
+      const from = startingPoint(context, after);
+      const stop = streamSignal(context);
+      return sendEvents<"runEvents">(await streams.runEvents(run, from, stop.signal), stop, ({ sequence }) => sequence);
+    },
+    jobOutput: async ({ job }, context) => {
+      const stop = streamSignal(context);
+      return sendEvents<"jobOutput">(await streams.jobOutput(job, stop.signal), stop);
+    },
     watchFiles: async ({ sandbox, path, user, recursive }, context) => {
       const stop = streamSignal(context);
       const options = { ...withUser(user), recursive: recursive ?? false, signal: stop.signal };
@@ -108,6 +117,14 @@ function handlersOf(streams: Streams): Handlers {
       const entry = await streams.writeFile(sandbox, path, body(context), options);
       return context.json(STREAM_ROUTES.writeFile.output.json.parse(entry));
     },
+    executionEvents: async ({ sandbox, execution }, context) => {
+      const stop = streamSignal(context);
+      return sendEvents<"executionEvents">(await streams.executionEvents(sandbox, execution, stop.signal), stop);
+    },
+    screenshot: async ({ sandbox }, context) =>
+      sendOctets(context, Readable.from([await streams.screenshot(sandbox)]), STREAM_ROUTES.screenshot.output.bytes, {
+        "content-disposition": "inline",
+      }),
     patch: async ({ sandbox, promotable }, context) =>
       sendOctets(context, await streams.patch(sandbox, { promotable }), STREAM_ROUTES.patch.output.bytes),
     packFiles: async ({ sandbox, path, user }, context) =>

@@ -45,6 +45,8 @@ export type CompletionKind =
   | "snapshot"
   | "experiment"
   | "attempt"
+  | "run"
+  | "job"
   | "undoable"
   | "source"
   | "question"

@@ -142,7 +142,7 @@ export function nextSteps(experiment: Experiment, names: ReadonlyMap<string, str
   if (winner !== undefined && experiment.promotion === null) {
     const name = sandbox(winner);
     if (name !== undefined) steps.push([`viv diff --patch ${name}`, "read the winner's change"]);
-    steps.push([`viv promote ${id}`, "bring it into the project; `viv undo` takes it back"]);
+    if (experiment.git === undefined) steps.push([`viv promote ${id}`, "bring it into the project; `viv undo` takes it back"]);
   }
   if (winner === undefined) {
     const kept = experiment.attempts.filter((attempt) => sandbox(attempt) !== undefined);
@@ -187,7 +187,7 @@ export function printAttempt(screen: Screen, attempt: Attempt): void {
 export function printHead(screen: Screen, experiment: Experiment): void {
   screen.fields([
     ["experiment", `${experiment.id}, ${experiment.state}`],
-    ["project", clean(experiment.project)],
+    ["project", clean(experiment.git ?? experiment.project)],
     ["started", ago(experiment.createdAt)],
     ["checks", experiment.checks.map(clean).join("; ") || "none"],
     ["order", experiment.rules.join(", ")],

@@ -34,6 +34,8 @@ const NAMES: Readonly<Record<Known["what"], (client: Client, of: string) => Prom
     const experiment = await findId(client, "experiment", text);
     return (await client.call("inspectExperiment", { experiment })).attempts.map(({ name }) => name);
   },
+  run: async (client) => (await client.call("listRuns", {})).runs.map(({ id }) => id),
+  job: async (client) => (await client.call("listJobs", {})).jobs.map(({ id }) => id),
   undoable: async (client) => {
     const { promotions } = await client.call("listPromotions", {});
     return promotions

@@ -64,7 +64,7 @@ export function autonomy({ level, yolo, role }: OptionValues<typeof AUTONOMY_OPT
   };
 }
 
-function oneOf<Value extends number | string>(option: string, values: readonly Value[], given: unknown): Value {
+export function oneOf<Value extends number | string>(option: string, values: readonly Value[], given: unknown): Value {
   const found = values.find((value) => value === given);
   if (found === undefined) throw usageError(`${option} is ${values.slice(0, -1).join(", ")} or ${values.at(-1) ?? ""}.`);
   return found;

@@ -26,6 +26,10 @@ export const GROUPS = [
   {
     title: "Work inside",
     commands: {
+      code: () => import("./commands/code.ts"),
+      jobs: () => import("./commands/jobs/list.ts"),
+      "jobs show": () => import("./commands/jobs/show.ts"),
+      "jobs cancel": () => import("./commands/jobs/cancel.ts"),
       exec: () => import("./commands/exec.ts"),
       shell: () => import("./commands/shell.ts"),
       ps: () => import("./commands/ps.ts"),
@@ -33,6 +37,8 @@ export const GROUPS = [
       attach: () => import("./commands/attach.ts"),
       kill: () => import("./commands/kill.ts"),
       port: () => import("./commands/port.ts"),
+      desktop: () => import("./commands/desktop.ts"),
+      python: () => import("./commands/python.ts"),
     },
   },
   {
@@ -53,6 +59,27 @@ export const GROUPS = [
       refresh: () => import("./commands/refresh.ts"),
       rollback: () => import("./commands/rollback.ts"),
       fork: () => import("./commands/fork.ts"),
+    },
+  },
+  {
+    title: "Agents",
+    commands: {
+      task: () => import("./commands/task.ts"),
+      tasks: () => import("./commands/tasks.ts"),
+      say: () => import("./commands/say.ts"),
+      interrupt: () => import("./commands/interrupt.ts"),
+      context: () => import("./commands/context.ts"),
+      agents: () => import("./commands/agents/list.ts"),
+      "agents install": () => import("./commands/agents/install.ts"),
+      "agents login": () => import("./commands/agents/login.ts"),
+      "agents logout": () => import("./commands/agents/logout.ts"),
+    },
+  },
+  {
+    title: "Chat clients",
+    commands: {
+      mcp: () => import("./commands/mcp/serve.ts"),
+      "mcp install": () => import("./commands/mcp/install.ts"),
     },
   },
   {
@@ -99,6 +126,7 @@ export const GROUPS = [
     commands: {
       up: () => import("./commands/up.ts"),
       down: () => import("./commands/down.ts"),
+      open: () => import("./commands/open.ts"),
       status: () => import("./commands/status.ts"),
       doctor: () => import("./commands/doctor.ts"),
       trust: () => import("./commands/trust.ts"),

@@ -1,4 +1,5 @@
 /** Runs a command in a sandbox for exec, shell and run: as the caller would run it here. */
+import { projectInside } from "../../base/schema/start.ts";
 import { isAbsolute, resolve } from "node:path";
 import { Writable } from "node:stream";
 import type { Client, CommandStream } from "../client/client.ts";
@@ -64,10 +65,10 @@ export function commandSpec(
 }
 
 /** A relative folder starts where the command would run without one; undefined is the project's folder. */
-function folderInside({ project }: Sandbox, asked: string | undefined, callers: string): string | undefined {
-  const here = isWithin(project, callers) ? callers : undefined;
+function folderInside(sandbox: Sandbox, asked: string | undefined, callers: string): string | undefined {
+  const here = sandbox.start === null && isWithin(sandbox.project, callers) ? callers : undefined;
   if (asked === undefined) return here;
-  return isAbsolute(asked) ? asked : resolve(here ?? project, asked);
+  return isAbsolute(asked) ? asked : resolve(here ?? projectInside(sandbox), asked);
 }
 
 function wantsTerminal(options: RunOptions): boolean {

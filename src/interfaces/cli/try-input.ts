@@ -1,11 +1,13 @@
 /** What `viv try` asks the server for, from options and from a file. */
+import { repository, REPOSITORY_OPTIONS } from "./starting-point.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { KEEPS, PICKS, RANKING_RULES } from "../../base/schema/choices.ts";
+import { COMPANION_ROLES, KEEPS, PICKS, RANKING_RULES } from "../../base/schema/choices.ts";
 import type { InputOf } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { wholeNumber } from "../../base/schema/numbers.ts";
 import type { Invocation, OptionDeclarations } from "./command.ts";
+import { companions, WITH_SUMMARY } from "./companions.ts";
 import { definedOnly } from "./defined-only.ts";
 import { isWithin } from "./within.ts";
 import { usageError } from "./values.ts";
@@ -17,6 +19,12 @@ export const TRY_OPTIONS = {
   check: { type: "list", short: "c", value: "COMMAND", summary: "Judges an attempt by its exit code; several must all pass" },
   setup: { type: "text", value: "COMMAND", summary: "Prepares a fresh clone before its checks, such as `npm ci`" },
   attempt: { type: "list", short: "a", value: "NAME=COMMAND", summary: "An approach with a name; may be given several times" },
+  agent: {
+    type: "text",
+    value: "AGENTS",
+    summary: "Agents with commas that do what COMMAND says in plain words, such as claude,codex; AGENT:MODEL chooses a model",
+  },
+  with: { type: "list", value: "ROLE", completes: COMPANION_ROLES, summary: WITH_SUMMARY },
   pick: {
     type: "text",
     completes: PICKS,
@@ -24,6 +32,12 @@ export const TRY_OPTIONS = {
     summary: "Who chooses the winner: auto (the rules), ask (you), none; auto where there are checks, else none",
   },
   promote: { type: "flag", summary: "Bring the winner into the project at once" },
+  from: {
+    type: "text",
+    value: "RUN",
+    completes: "sandbox",
+    summary: "Begin as this run left its files, agents with its conversation; or as a sandbox or a snapshot is",
+  },
   file: {
     type: "text",
     short: "f",
@@ -60,6 +74,7 @@ export const TRY_OPTIONS = {
   minimise: { type: "flag", summary: "Less of --measure is better, which is the default" },
   priority: { type: "text", value: "N", summary: "From -100 to 100; larger goes first where attempts wait" },
   project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "A folder in the project; the current one if left out" },
+  ...REPOSITORY_OPTIONS,
   cwd: {
     type: "text",
     short: "w",
@@ -76,8 +91,17 @@ type Options = Invocation<typeof TRY_OPTIONS>["options"];
 type Caller = Pick<Invocation, "cwd" | "env">;
 
 export async function tryInput(options: Options, lines: readonly string[], caller: Caller): Promise<Input> {
-  const { project, attempts: listed, cwd: given, ...inFile } = options.file === undefined ? {} : await readInput(options.file, caller.cwd);
-  const attempts = [...(listed ?? []), ...lines.map((command) => ({ command })), ...options.attempt.map(namedAttempt)];
+  const {
+    project,
+    git,
+    attempts: listed,
+    cwd: folderInFile,
+    ...inFile
+  } = options.file === undefined ? {} : await readInput(options.file, caller.cwd);
+  if (options.with.length > 0 && options.agent === undefined) throw usageError("--with goes with --agent.");
+  const given =
+    options.agent === undefined ? lines.map((command) => ({ command })) : agentAttempts(options.agent, lines, companions(options.with));
+  const attempts = [...(listed ?? []), ...given, ...options.attempt.map(namedAttempt)];
   if (attempts.length === 0)
     throw usageError(
       "viv try needs something to try.",
@@ -85,13 +109,23 @@ export async function tryInput(options: Options, lines: readonly string[], calle
     );
   return {
     ...inFile,
-    project: options.project === undefined ? (project ?? caller.cwd) : resolve(caller.cwd, options.project),
+    ...start(options, caller, { project, cwd: folderInFile, git }),
     attempts,
-    ...folder(options, caller, project, given),
     env: definedOnly(caller.env),
     ...checkInput(options),
     ...running(options),
   };
+}
+
+/** What attempts start from, and where they run: a file says it as far as the options don't. */
+function start(options: Options, caller: Caller, inFile: Pick<Input, "project" | "cwd" | "git">): Pick<Input, "project" | "cwd" | "git"> {
+  const git = repository(options);
+  if (git !== undefined && options.project !== undefined) throw usageError("--project and --git exclude each other.");
+  const cloned = git ?? (options.project === undefined ? inFile.git : undefined);
+  const cwd = options.cwd ?? inFile.cwd;
+  if (cloned !== undefined) return { git: cloned, ...(cwd === undefined ? {} : { cwd }) };
+  const project = options.project === undefined ? (inFile.project ?? caller.cwd) : resolve(caller.cwd, options.project);
+  return { project, ...folder(options, caller, inFile.project, inFile.cwd) };
 }
 
 /** The caller's folder where that may be in the project, as for a command in a sandbox. */
@@ -100,6 +134,27 @@ function folder({ cwd, project }: Options, caller: Caller, inFile: string | unde
   if (given !== undefined) return { cwd: given };
   const named = project === undefined ? inFile : resolve(caller.cwd, project);
   return named === undefined || isWithin(named, caller.cwd) ? { cwd: caller.cwd } : {};
+}
+
+/** Every agent with every task. */
+function agentAttempts(agents: string, tasks: readonly string[], may: ReturnType<typeof companions>): Attempts {
+  if (tasks.length === 0) throw usageError("--agent needs a task.", "Such as: viv try 'Fix the failing test' --agent claude,codex");
+  const named = agents.split(",").map((text) => text.trim());
+  const choices = named.map((text) => {
+    const [agent = "", ...model] = text.split(":");
+    if (agent === "") throw usageError(`--agent takes names with commas, not ${JSON.stringify(agents)}.`);
+    return { agent, ...(model.length === 0 ? {} : { model: model.join(":") }) };
+  });
+  const names = choices.map(({ agent }, index) => {
+    const same = choices.filter((other) => other.agent === agent).length > 1;
+    return same ? `${agent}-${index + 1}` : agent;
+  });
+  return tasks.flatMap((task, number) =>
+    choices.map((choice, index) => ({
+      name: tasks.length === 1 ? (names[index] ?? "") : `${names[index] ?? ""}-${number + 1}`,
+      agent: { ...choice, ...may, task },
+    })),
+  );
 }
 
 function namedAttempt(text: string): Attempts[number] {
@@ -163,10 +218,7 @@ function oneOf<Word extends string>(option: string, words: readonly Word[], text
 }
 
 /** Its schema and its parser are loaded only when there is a file to read. */
-async function readInput(
-  file: string,
-  cwd: string,
-): Promise<{ project?: string | undefined; attempts?: Attempts | undefined; cwd?: string | undefined }> {
+async function readInput(file: string, cwd: string): Promise<Pick<Input, "project" | "git" | "cwd"> & { attempts?: Attempts | undefined }> {
   const [{ parseConfig }, { ExperimentInput }] = await Promise.all([
     import("../../base/config/project-config.ts"),
     import("../../base/schema/experiment.ts"),

@@ -1,7 +1,7 @@
 /** Follows an experiment to its end: progress, ctrl-C, the comparison, a person's choice, and the exit code. */
 import type { Client } from "../client/client.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Experiment } from "../../base/schema/experiment.ts";
+import type { Attempt, Experiment } from "../../base/schema/experiment.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
 import type { Invocation } from "./command.ts";
 import { attemptLabel, byRank, nextSteps, printChoice, printTable } from "./experiment-table.ts";
@@ -100,13 +100,36 @@ export async function runToEnd(around: WatchContext, interrupts: Interrupts, fir
       .catch((error: unknown) => progress.say(`viv: ${clean(VivError.from(error).message)}`));
   });
   let endAnswering: (() => void) | undefined;
+  const listening = new AbortController();
+  const heard = tellRuns(around, first, progress, listening.signal);
   try {
     endAnswering = await answerMeanwhile(around, first.id, progress);
     return await watchExperiment(around, first, progress);
   } finally {
+    listening.abort();
+    await heard;
     progress.end();
     endAnswering?.();
   }
+}
+
+/** What its agents do, as they do it; the name before each line where there are several. */
+async function tellRuns(
+  { client, screen }: WatchContext,
+  { attempts }: Experiment,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  const tell = async ({ run, name }: Attempt): Promise<void> => {
+    if (run == null) return;
+    const { runLine } = await import("./run-lines.ts");
+    for await (const event of client.runEvents(run, 0, signal)) {
+      const line = runLine(event, screen);
+      if (line !== undefined) progress.say(attempts.length === 1 ? line : `${clean(name)}: ${line}`);
+    }
+  };
+  // The experiment goes on, and tells of its end, also where what its agents say can't be heard.
+  await Promise.all(attempts.map((attempt) => tell(attempt).catch(() => undefined)));
 }
 
 /** Questions of its attempts are answered where it is watched. Keys go to the questions alone; an interrupt stays one. */
@@ -197,5 +220,7 @@ export function heading(experiment: Experiment): string {
       ? "without checks, so nothing judges them"
       : `judged by ${experiment.checks.map((check) => `\`${check}\``).join(", ")}`;
   const count = experiment.attempts.length;
-  return clean(`${shortId(experiment.id)}: ${count === 1 ? "one attempt" : `${count} attempts`} on ${experiment.project}, ${judged}.`);
+  return clean(
+    `${shortId(experiment.id)}: ${count === 1 ? "one attempt" : `${count} attempts`} on ${experiment.git ?? experiment.project}, ${judged}.`,
+  );
 }

@@ -1,24 +1,42 @@
 /** A command inside, as a caller far from it holds it. */
-import type { WebSocket } from "ws";
 import type { Command, CommandEnd } from "../../base/schema/command.ts";
 import { VivError, type ErrorBody } from "../../base/schema/errors.ts";
 import { CHANNEL } from "../../base/schema/routes.ts";
 import type { SocketMessageOf } from "../../base/schema/stream-routes.ts";
-import { Intake, sendBytes, toBuffer } from "../../base/wire/wire.ts";
+import type { Channel } from "./transport.ts";
 
 /** Output that may wait for its reader before the server is made to wait. */
 const UNREAD_BYTES = 256 * 1024;
-const STDIN = Buffer.of(CHANNEL.stdin);
+/** Bytes of one message at most; the server refuses larger ones. */
+const MESSAGE_BYTES = 256 * 1024;
 
-type CommandOutput = { readonly stream: "stdout" | "stderr"; readonly data: Buffer } | { readonly stream: "gap"; readonly bytes: number };
+type CommandOutput =
+  | { readonly stream: "stdout" | "stderr"; readonly data: Uint8Array }
+  | { readonly stream: "gap"; readonly bytes: number };
+
+interface Settlable<Value> {
+  readonly promise: Promise<Value>;
+  readonly resolve: (value: Value) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Promise.withResolvers, which Node 20 lacks. */
+function settlable<Value>(): Settlable<Value> {
+  let resolve: Settlable<Value>["resolve"] = () => undefined;
+  let reject: Settlable<Value>["reject"] = () => undefined;
+  const promise = new Promise<Value>((resolved, rejected) => {
+    resolve = resolved;
+    reject = rejected;
+  });
+  return { promise, resolve, reject };
+}
 
 export class CommandStream {
   /** Output in order; ends when the command has ended. Not reading it makes the command wait. */
   readonly output: AsyncIterable<CommandOutput>;
-  readonly #socket: WebSocket;
-  readonly #intake: Intake;
-  readonly #started = Promise.withResolvers<Command>();
-  readonly #ended = Promise.withResolvers<CommandEnd>();
+  readonly #channel: Channel;
+  readonly #started = settlable<Command>();
+  readonly #ended = settlable<CommandEnd>();
   #command: Command | undefined;
   #unread: CommandOutput[] = [];
   #unreadBytes = 0;
@@ -26,24 +44,22 @@ export class CommandStream {
   #failure: VivError | undefined;
   #wake: (() => void) | undefined;
 
-  private constructor(socket: WebSocket) {
-    this.#socket = socket;
-    this.#intake = new Intake(socket);
+  private constructor(channel: Channel) {
+    this.#channel = channel;
     this.output = this.#read();
     // A rejection must not end the process of a caller that does not await these.
     this.#ended.promise.catch(() => undefined);
     this.#started.promise.catch(() => undefined);
-    socket.on("message", (data, binary) => (binary ? this.#data(toBuffer(data)) : this.#message(toBuffer(data))));
-    socket.on("close", () =>
-      this.#finish(new VivError("server_unreachable", "The connection to the server broke off before the command ended.")),
-    );
   }
 
   /** Resolves when the server says the command has started. */
-  static async over(socket: WebSocket, opening?: string): Promise<CommandStream> {
-    const stream = new CommandStream(socket);
-    socket.resume();
-    if (opening !== undefined) socket.send(opening);
+  static async over(channel: Channel, opening?: string): Promise<CommandStream> {
+    const stream = new CommandStream(channel);
+    channel.listen({
+      message: (data) => (typeof data === "string" ? stream.#message(data) : stream.#data(data)),
+      close: () => stream.#finish(new VivError("server_unreachable", "The connection to the server broke off before the command ended.")),
+    });
+    if (opening !== undefined) await channel.send(opening);
     stream.#command = await stream.#started.promise;
     return stream;
   }
@@ -57,8 +73,14 @@ export class CommandStream {
     return this.#ended.promise;
   }
 
-  write(data: Uint8Array): Promise<void> {
-    return sendBytes(this.#socket, data, STDIN);
+  async write(data: Uint8Array): Promise<void> {
+    for (let at = 0; at < data.length; at += MESSAGE_BYTES) {
+      const part = data.subarray(at, at + MESSAGE_BYTES);
+      const frame = new Uint8Array(part.length + 1);
+      frame[0] = CHANNEL.stdin;
+      frame.set(part, 1);
+      await this.#channel.send(frame);
+    }
   }
 
   endInput(): void {
@@ -75,22 +97,20 @@ export class CommandStream {
 
   /** Goes away: the command is killed or kept, as it was opened. */
   close(): void {
-    this.#intake.resume();
-    // Input that the command does not read any more would be sent before the close, and delay it.
-    if (this.#socket.bufferedAmount > 0) this.#socket.terminate();
-    else this.#socket.close(1000);
+    this.#channel.close();
   }
 
   #send(message: SocketMessageOf<"exec" | "attach", "client">): void {
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+    // The end of a connection is told by its close.
+    if (this.#channel.isOpen) this.#channel.send(JSON.stringify(message)).catch(() => undefined);
   }
 
-  #data(frame: Buffer): void {
+  #data(frame: Uint8Array): void {
     this.#put({ stream: frame[0] === CHANNEL.stderr ? "stderr" : "stdout", data: frame.subarray(1) }, frame.length);
   }
 
-  #message(text: Buffer): void {
-    const message = JSON.parse(text.toString("utf8")) as SocketMessageOf<"exec" | "attach", "server">;
+  #message(text: string): void {
+    const message = JSON.parse(text) as SocketMessageOf<"exec" | "attach", "server">;
     if (message.type === "started") this.#started.resolve(message.command);
     else if (message.type === "gap") this.#put({ stream: "gap", bytes: message.bytes }, 0);
     else if (message.type === "error") this.#finish(VivError.fromBody({ error: message.error } as ErrorBody));
@@ -103,7 +123,7 @@ export class CommandStream {
   #put(output: CommandOutput, bytes: number): void {
     this.#unread.push(output);
     this.#unreadBytes += bytes;
-    if (this.#unreadBytes > UNREAD_BYTES) this.#intake.pause();
+    if (this.#unreadBytes > UNREAD_BYTES) this.#channel.pause();
     this.#wake?.();
   }
 
@@ -123,7 +143,7 @@ export class CommandStream {
       const next = this.#unread.shift();
       if (next !== undefined) {
         this.#unreadBytes -= next.stream === "gap" ? 0 : next.data.length + 1;
-        if (this.#unreadBytes <= UNREAD_BYTES / 2) this.#intake.resume();
+        if (this.#unreadBytes <= UNREAD_BYTES / 2) this.#channel.resume();
         yield next;
       } else if (this.#over) {
         if (this.#failure !== undefined) throw this.#failure;

@@ -12,7 +12,7 @@ function failure(data: string): VivError {
   return isErrorCode(body.error.code) ? VivError.fromBody(body) : new VivError("internal", body.error.message);
 }
 
-export async function* readEvents<Data>(body: AsyncIterable<Buffer>): AsyncGenerator<Data, void, void> {
+export async function* readEvents<Data>(body: AsyncIterable<Uint8Array>): AsyncGenerator<Data, void, void> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const chunk of body) {

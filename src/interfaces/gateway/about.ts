@@ -1,12 +1,19 @@
 /** What a sandbox is told about itself. */
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Reviews } from "../../work/reviews/reviews.ts";
 import type { Answer, Call } from "./call.ts";
 
-export async function about({ store }: Pick<Parts, "store">, { row }: Call<"describeSelf">): Answer<"describeSelf"> {
+export async function about(
+  { store }: Pick<Parts, "store">,
+  reviews: Pick<Reviews, "offered">,
+  { row }: Call<"describeSelf">,
+): Answer<"describeSelf"> {
   const { id, name, project, limits, createdAt, idleMs } = row;
   const others = (await store.sandboxes.list()).filter((other) => areSiblings(row, other));
-  const siblings = others.map((other) => ({ id: other.id, name: other.name }));
+  // One that works when it is asked is known by its role alone.
+  const roles = reviews.offered(row.id).map((role) => ({ id: role, name: role }));
+  const siblings = [...roles, ...others.map((other) => ({ id: other.id, name: other.name }))];
   return { body: { id, name, project, limits, createdAt, idleMs, siblings } };
 }
 

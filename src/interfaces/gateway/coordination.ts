@@ -30,6 +30,8 @@ export interface RequestOptions {
   readonly signal: AbortSignal;
   /** Must succeed before the sibling sees the message. */
   readonly record: (message: Message) => Promise<unknown>;
+  /** Answers in the place of a sibling that is no sandbox yet; until the signal. */
+  readonly serve?: (signal: AbortSignal) => Promise<SiblingAnswer>;
 }
 
 export class Coordination {
@@ -41,19 +43,22 @@ export class Coordination {
   async request(
     from: Sibling,
     to: Sibling,
-    text: Pick<Message, "action" | "context">,
+    text: Pick<Message, "action" | "context" | "conversation">,
     options: RequestOptions,
   ): Promise<[Message, SiblingAnswer]> {
     this.#refuse(from, to);
     const exchange = this.#begin(from, to, text, options.timeoutMs);
     const { id } = exchange.message;
+    const over = new AbortController();
     try {
       await options.record(exchange.message);
       exchange.ready = true;
-      for (const wake of this.#listeners.get(to.id) ?? []) wake();
+      if (options.serve === undefined) for (const wake of this.#listeners.get(to.id) ?? []) wake();
+      else options.serve(over.signal).then(exchange.answered.resolve, exchange.answered.reject);
       return [exchange.message, await patiently(exchange, options)];
     } finally {
       this.#open.delete(id);
+      over.abort();
     }
   }
 
@@ -104,7 +109,7 @@ export class Coordination {
     return [...this.#open.values()].filter(({ to, ready, message }) => ready && to.id === sandbox && message.sequence > after);
   }
 
-  #begin(from: Sibling, to: Sibling, text: Pick<Message, "action" | "context">, timeoutMs: number): Exchange {
+  #begin(from: Sibling, to: Sibling, text: Pick<Message, "action" | "context" | "conversation">, timeoutMs: number): Exchange {
     const now = Date.now();
     const message: Message = {
       id: newId("message"),
@@ -114,6 +119,7 @@ export class Coordination {
       provenance: "sibling",
       action: text.action,
       context: text.context ?? null,
+      conversation: text.conversation,
       depth: this.#depth(from.id),
       sentAt: new Date(now).toISOString(),
       expiresAt: new Date(now + timeoutMs).toISOString(),
@@ -172,9 +178,11 @@ function seen(exchanges: readonly Exchange[]): Message[] {
   return exchanges.map(({ message }) => message);
 }
 
-async function patiently({ to, answered }: Exchange, { timeoutMs, signal }: RequestOptions): Promise<SiblingAnswer> {
+async function patiently({ to, answered }: Exchange, { timeoutMs, signal, serve }: RequestOptions): Promise<SiblingAnswer> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new VivError("timeout", `${to.name} did not answer within ${timeoutMs / 1000} s.`)), timeoutMs);
+  const hint = serve === undefined ? {} : { remedy: "It works on: ask the same again to get its answer." };
+  const late = new VivError("timeout", `${to.name} did not answer within ${timeoutMs / 1000} s.`, hint);
+  const timer = setTimeout(() => reject(late), timeoutMs);
   const gone = (): void => reject(new VivError("cancelled", "The caller that asked has gone."));
   signal.addEventListener("abort", gone, { once: true });
   try {

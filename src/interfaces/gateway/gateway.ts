@@ -11,6 +11,7 @@ import type { GatewaySockets } from "../../sandbox/shared/parts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_SOCKET } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import { ToolServer } from "./tool-server.ts";
 import { readRequest, refuse, refuseStrangers, send, type Reply, type Request } from "./http.ts";
 
 /** What answers; there once the server has all its parts. */
@@ -97,7 +98,9 @@ export class Gateway implements GatewaySockets {
       routes.admit(sandbox);
       refuseStrangers(message);
       if (this.#models.isFor(message.url ?? "")) return await this.#models.serve(sandbox, message, response);
-      send(response, await routes.answer(sandbox, await readRequest(message, gone.signal)));
+      const request = await readRequest(message, gone.signal);
+      if (ToolServer.isFor(request)) return await new ToolServer(routes).serve(sandbox, request, response);
+      send(response, await routes.answer(sandbox, request));
     } catch (error) {
       const known = VivError.from(error);
       // With so many connections and this pause, a flood has an end.

@@ -4,6 +4,7 @@ import type { z } from "zod";
 import { ERRORS, VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_PORT } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import { isNestedDeeply } from "../../base/schema/nesting.ts";
 
 export interface Request {
   readonly method: string;
@@ -12,6 +13,8 @@ export interface Request {
   readonly query: Readonly<Record<string, string>>;
   /** Undefined where there is none. */
   readonly body: unknown;
+  /** Bytes of the body as it came. */
+  readonly bodyBytes: number;
   /** Aborted when the caller is gone. */
   readonly signal: AbortSignal;
 }
@@ -34,7 +37,7 @@ export function refuseStrangers(message: IncomingMessage): void {
 
 export async function readRequest(message: IncomingMessage, signal: AbortSignal): Promise<Request> {
   const { path, query } = address(message.url ?? "/");
-  return { method: message.method ?? "GET", path, query, body: await readBody(message), signal };
+  return { method: message.method ?? "GET", path, query, ...(await readBody(message)), signal };
 }
 
 function address(url: string): Pick<Request, "path" | "query"> {
@@ -47,7 +50,7 @@ function address(url: string): Pick<Request, "path" | "query"> {
   }
 }
 
-async function readBody(message: IncomingMessage): Promise<unknown> {
+async function readBody(message: IncomingMessage): Promise<Pick<Request, "body" | "bodyBytes">> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of message as AsyncIterable<Buffer>) {
@@ -56,27 +59,14 @@ async function readBody(message: IncomingMessage): Promise<unknown> {
       throw new VivError("too_large", `A body has at most ${LIMITS.gatewayBodyBytes} bytes.`, { remedy: "Send less." });
     chunks.push(chunk);
   }
-  if (bytes === 0) return undefined;
+  if (bytes === 0) return { body: undefined, bodyBytes: 0 };
   const text = Buffer.concat(chunks).toString("utf8");
-  if (nesting(text) > LIMITS.gatewayJsonDepth) throw new VivError("invalid_input", "The body is nested too deeply.");
+  if (isNestedDeeply(text, LIMITS.gatewayJsonDepth)) throw new VivError("invalid_input", "The body is nested too deeply.");
   try {
-    return JSON.parse(text);
+    return { body: JSON.parse(text), bodyBytes: bytes };
   } catch (error) {
     throw new VivError("invalid_input", "The body is not JSON.", { cause: error });
   }
-}
-
-/** How deep brackets go; what handles values one inside the other must not run out of stack. */
-function nesting(text: string): number {
-  let [depth, most, quoted] = [0, 0, false];
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (quoted && character === "\\") at += 1;
-    else if (character === '"') quoted = !quoted;
-    else if (!quoted && (character === "{" || character === "[")) most = Math.max(most, (depth += 1));
-    else if (!quoted && (character === "}" || character === "]")) depth -= 1;
-  }
-  return most;
 }
 
 /** The input as its schema wants it. */

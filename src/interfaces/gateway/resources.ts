@@ -4,7 +4,7 @@ import type { Audit } from "../../rules/audit/audit.ts";
 import { errorText } from "../../base/host/log.ts";
 import { grantedWithoutAsking } from "../../sandbox/start/admission.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
-import { openProject } from "../../sandbox/projects/projects.ts";
+import { projectOf } from "../../sandbox/projects/projects.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { Approval } from "../../base/schema/approval.ts";
 import type { ResourcesInput } from "../../base/schema/gateway.ts";
@@ -44,7 +44,7 @@ export class Resources {
   async #ask(row: SandboxRow, { cpus, memoryBytes, reason }: ResourcesInput): Promise<{ limits: Limits } | { approval: Approval }> {
     const wish: Wish = { cpus: cpus ?? row.limits.cpus, memoryBytes: memoryBytes ?? row.limits.memoryBytes };
     this.#sandboxes.limitChanges.refuse(row, wish);
-    const { config } = await openProject(this.#parts.store, row.project, this.#parts.state);
+    const { config } = await projectOf(this.#parts.store, row, this.#parts.state);
     const most = grantedWithoutAsking(row, config, this.#parts.user);
     if (wish.cpus <= most.cpus && wish.memoryBytes <= most.memoryBytes) return { limits: await this.#grant(row, wish, "ceiling") };
     const question = questionOf(row, wish, reason);

@@ -18,17 +18,23 @@ import {
 } from "../../base/schema/gateway-contracts.ts";
 import { pathFields } from "../../base/schema/path-template.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Reviews } from "../../work/reviews/reviews.ts";
+import type { RunGateway } from "../../work/agents/run-gateway.ts";
 import { about } from "./about.ts";
 import { asTool, decideInside } from "./actions.ts";
+import { Backlog } from "./backlog.ts";
 import type { Call, Handlers } from "./call.ts";
 import { Conversations } from "./conversations.ts";
 import { Decisions } from "./decisions.ts";
 import { DroppedRequests } from "./dropped-requests.ts";
 import type { Routes } from "./gateway.ts";
 import { parse, type Reply, type Request } from "./http.ts";
+import { OwnSnapshots } from "./own-snapshots.ts";
+import { ownStatus } from "./own-status.ts";
 import { Questions } from "./questions.ts";
 import { Rates } from "./rates.ts";
 import { Resources } from "./resources.ts";
+import { runHandlers } from "./run-requests.ts";
 
 export interface GatewayParts {
   readonly parts: Pick<Parts, "store" | "backends" | "user" | "state" | "log" | "live">;
@@ -36,6 +42,9 @@ export interface GatewayParts {
   readonly audit: Audit;
   readonly approvals: Approvals;
   readonly actions: Actions;
+  readonly runs: RunGateway;
+  /** Reviews that agents ask for. */
+  readonly reviews: Pick<Reviews, "offered" | "ask">;
 }
 
 /** A contract that a request fits, with what stands in its path. */
@@ -66,12 +75,13 @@ export class GatewayRoutes implements Routes {
   }
 
   #table(): Handlers {
-    const { parts, audit, approvals, actions } = this.#parts;
+    const { parts, audit, approvals, actions, runs, reviews } = this.#parts;
     const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
+    const [backlog, snapshots] = [new Backlog(parts, audit), new OwnSnapshots({ ...this.#parts, log: parts.log })];
     const askSibling: Handlers["askSibling"] = (call) =>
       asTool(actions, call.row, { tool: "coordinate_sibling", argument: call.path.to }, () => talk.coordinate(call));
     return {
-      describeSelf: (call) => about(parts, call),
+      describeSelf: (call) => about(parts, reviews, call),
       reportDecision: (call) => decisions.report(call),
       listDecisions: (call) => decisions.list(call),
       decideAction: (call) => decideInside(actions, call),
@@ -80,10 +90,18 @@ export class GatewayRoutes implements Routes {
       askSiblingAsSelf: askSibling,
       readMessages: (call) => talk.messages(call),
       answerMessage: (call) => talk.answer(call),
+      readConversation: (call) => talk.read(call),
       requestResources: (call) => asTool(actions, call.row, { tool: "request_resources" }, () => this.#resources.request(call)),
       readStaleness: async ({ row }) => ({ body: await staleness(parts, row) }),
       askPerson: (call) => questions.ask(call),
       readQuestion: (call) => questions.look(call),
+      readStatus: (call) => ownStatus(this.#parts, call),
+      createTask: (call) => asTool(actions, call.row, { tool: "create_task" }, () => backlog.create(call)),
+      listTasks: (call) => backlog.list(call),
+      takeSnapshot: (call) => asTool(actions, call.row, { tool: "snapshot" }, () => snapshots.take(call)),
+      listSnapshots: (call) => snapshots.list(call),
+      rollBack: (call) => asTool(actions, call.row, { tool: "roll_back", argument: call.input.snapshot }, () => snapshots.rollBack(call)),
+      ...runHandlers(runs),
     };
   }
 
@@ -121,6 +139,7 @@ export class GatewayRoutes implements Routes {
   async #handle<Name extends GatewayRequestName>(name: Name, path: Match["path"], row: SandboxRow, request: Request): Promise<Reply> {
     const contract: GatewayContract = GATEWAY_CONTRACTS[name];
     if (contract.rate !== undefined) this.#hold(row.id, contract.rate, request.body);
+    refuseLarge(contract, request.bodyBytes);
     this.#parts.parts.live.touch(row.id);
     const input = parse(contract.input, contract.method === "get" ? request.query : request.body);
     const reply = await this.#handlers[name]({ row, path, input, signal: request.signal } as Call<Name>);
@@ -130,13 +149,22 @@ export class GatewayRoutes implements Routes {
   }
 
   #hold(sandbox: string, kind: GatewayRate, body?: unknown): void {
-    const { charactersEach }: Rate = GATEWAY_RATES[kind];
-    const weight = charactersEach === undefined ? 1 : 1 + Math.floor((JSON.stringify(body) ?? "").length / charactersEach);
-    const waitMs = this.#rates.take(sandbox, kind, weight);
+    const waitMs = this.#rates.take(sandbox, kind, weightOf(GATEWAY_RATES[kind], body));
     if (waitMs === 0) return;
     this.#dropped.count(sandbox, kind);
     throw new VivError("rate_limited", `Too many requests of this kind; the next one in ${waitMs} ms.`);
   }
+}
+
+function weightOf({ charactersEach, itemsOf }: Rate, body: unknown): number {
+  if (charactersEach !== undefined) return 1 + Math.floor((JSON.stringify(body) ?? "").length / charactersEach);
+  const items: unknown = itemsOf === undefined ? undefined : (body as Readonly<Record<string, unknown>> | null | undefined)?.[itemsOf];
+  return Array.isArray(items) ? Math.max(1, items.length) : 1;
+}
+
+function refuseLarge({ bodyBytes }: GatewayContract, sent: number): void {
+  if (bodyBytes !== undefined && sent > bodyBytes)
+    throw new VivError("too_large", `A body of this kind has at most ${bodyBytes} bytes.`, { remedy: "Send less." });
 }
 
 function find(request: Request): Match | undefined {

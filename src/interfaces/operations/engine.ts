@@ -15,6 +15,7 @@ import type { LiveSandbox } from "../../sandbox/shared/live.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Promotions } from "../../work/promotion/promotions.ts";
 import type { Recovery } from "../../sandbox/recovery.ts";
+import type { Models } from "../../rules/models/models.ts";
 import type { Secrets } from "../../rules/secrets/secrets.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
@@ -24,16 +25,29 @@ import { OWNER } from "../../base/schema/audit.ts";
 import type { ParsedOf } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
+import { projectInside } from "../../base/schema/start.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Conversations } from "../../work/conversations/conversations.ts";
 import type { Experiments } from "../../work/experiments/experiments.ts";
+import type { Agents } from "../../work/agents/agents.ts";
+import type { Runs } from "../../work/agents/runs.ts";
+import type { Jobs } from "../../work/jobs/jobs.ts";
 import type { SandboxRefresh } from "../../work/refresh/refresh.ts";
 import { actionHandlers } from "./actions.ts";
+import { agentHandlers, agentsFinding } from "./agents.ts";
 import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
+import { notebookHandlers, notebookStreams } from "./notebooks.ts";
+import { desktopHandlers, desktopStreams } from "./desktops.ts";
+import { conversationHandlers } from "./conversations.ts";
+import { dashboardHandlers, type DashboardDoor } from "./dashboard.ts";
 import { effectHandlers } from "./effects.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
 import { modelHandlers } from "./models.ts";
+import { jobHandlers } from "./jobs.ts";
+import { backlogHandlers } from "./backlog.ts";
+import { runHandlers } from "./runs.ts";
 import { subjectId } from "./subjects.ts";
 import { policyHandlers } from "./policy.ts";
 import { secretHandlers } from "./secrets.ts";
@@ -50,12 +64,18 @@ export interface EngineParts {
   readonly approvals: Approvals;
   readonly actions: Actions;
   readonly secrets: Secrets;
+  readonly models: Models;
   readonly experiments: Experiments;
+  readonly conversations: Conversations;
   readonly refresh: SandboxRefresh;
   /** Absent where there is no cell. */
   readonly promotions: Promotions | undefined;
+  readonly agents: Agents;
+  readonly runs: Runs;
+  readonly jobs: Jobs;
   readonly events: EventFeed;
   readonly view: ServerView;
+  readonly door: DashboardDoor;
   /** Begins the end of the server. */
   readonly shutdown: () => void;
   /** Folder for spooled uploads. */
@@ -88,7 +108,7 @@ class Inside {
     const live = this.#engine.parts.live.require(row);
     live.activeAt = performance.now();
     const files = this.#engine.sandboxes.damage.watch(row.id, live.walls.files);
-    return { files, path: resolve(row.project, path), user: user ?? row.user, row, live };
+    return { files, path: resolve(projectInside(row), path), user: user ?? row.user, row, live };
   }
 }
 
@@ -146,7 +166,8 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     createSnapshot: ({ sandbox, name }) => sandboxes.snapshot(sandbox, name),
     listSnapshots: async ({ sandbox }) => ({ snapshots: await sandboxes.snapshots.list(await sandboxes.find(sandbox)) }),
     removeSnapshot: async ({ sandbox, snapshot }) => (await sandboxes.removeSnapshot(sandbox, snapshot), OK),
-    rollback: ({ sandbox, snapshot }) => sandboxes.rollback(sandbox, snapshot),
+    rollback: async ({ sandbox, snapshot }) =>
+      (await engine.runs.rollBack(sandbox, snapshot)) ? sandboxes.summary(sandbox) : sandboxes.rollback(sandbox, snapshot),
 
     listFiles: async ({ sandbox, path, depth, limit, user }) => {
       const at = await inside.files(sandbox, path, user);
@@ -158,7 +179,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     },
     moveFile: async ({ sandbox, path, to, replace, user }) => {
       const at = await inside.files(sandbox, path, user);
-      await at.files.move(at.path, resolve(at.row.project, to), at.user, replace);
+      await at.files.move(at.path, resolve(projectInside(at.row), to), at.user, replace);
       return OK;
     },
     removeFile: async ({ sandbox, path, recursive, user }) => {
@@ -172,7 +193,14 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       return OK;
     },
 
+    ...desktopHandlers(sandboxes),
+    ...notebookHandlers(sandboxes),
+    ...jobHandlers(engine.jobs),
     ...experimentHandlers(engine.experiments),
+    ...agentHandlers(engine.agents),
+    ...runHandlers(engine.runs),
+    ...backlogHandlers(parts.store),
+    ...conversationHandlers(engine.conversations),
     ...approvalHandlers(engine.approvals, engine.promotions),
     ...actionHandlers(engine),
     ...auditHandlers(engine.audit, sandboxes),
@@ -183,8 +211,9 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       always: (project) => alwaysIn(engine.approvals, project),
     }),
     ...effectHandlers(parts.store, sandboxes),
+    ...dashboardHandlers(engine.door),
     ...secretHandlers(engine.secrets, engine.parts.state, () => sandboxes.creation.spares.clear()),
-    ...modelHandlers(parts.store, sandboxes, parts.user.budgets),
+    ...modelHandlers(parts.store, sandboxes, engine.models),
     ...promotionHandlers(() => required(engine.promotions), engine.approvals),
 
     listEvents: async ({ after, limit, sandbox }) => {
@@ -196,7 +225,10 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     },
 
     status: () => engine.view.status(),
-    doctor: () => engine.view.doctor(),
+    doctor: async (caller) => {
+      const report = await engine.view.doctor();
+      return { ...report, findings: [...report.findings, agentsFinding(engine.agents.list(caller))] };
+    },
     trust: (input) => trust(engine, input),
     prune: ({ all }) => prune(engine, all),
     shutdown: async () => (engine.shutdown(), OK),
@@ -281,6 +313,8 @@ function streams(engine: EngineParts, inside: Inside): Streams {
         throw error;
       }
     },
+    ...desktopStreams(sandboxes),
+    ...notebookStreams(sandboxes),
     readFile: async (sandbox, path, user) => {
       const at = await inside.files(sandbox, path, user);
       return at.files.read(at.path, at.user);
@@ -317,6 +351,11 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       return unpack(at.files, at.path, archive, at.user, { temporary: engine.temporary, mostBytes: limits.diskBytes });
     },
     events: (after, options) => eventsOf(engine, events, after, options),
+    jobOutput: (job, signal) => engine.jobs.output(job, signal),
+    runEvents: async (run, after, signal) => {
+      await engine.runs.row(run);
+      return engine.runs.events(run, after, signal);
+    },
   };
 }
 

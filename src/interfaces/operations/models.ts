@@ -1,11 +1,11 @@
 /** Use cases of model APIs. */
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
-import type { BudgetsConfig } from "../../base/schema/model.ts";
+import type { Models } from "../../rules/models/models.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { Handlers } from "./operations.ts";
 import { subjectId } from "./subjects.ts";
 
-export function modelHandlers(store: Store, sandboxes: Sandboxes, budgets: BudgetsConfig): Pick<Handlers, "usage"> {
+export function modelHandlers(store: Store, sandboxes: Sandboxes, models: Pick<Models, "budgets">): Pick<Handlers, "usage"> {
   return {
     usage: async ({ sandbox, project, day }) => {
       const id = sandbox === undefined ? undefined : await subjectId(sandboxes, sandbox);
@@ -14,7 +14,7 @@ export function modelHandlers(store: Store, sandboxes: Sandboxes, budgets: Budge
         usage: await store.usage.list(filter),
         microDollars: await store.usage.spent(filter),
         todayMicroDollars: await store.usage.spent({ day: new Date().toISOString().slice(0, 10) }),
-        budgets,
+        budgets: models.budgets,
       };
     },
   };

@@ -3,6 +3,9 @@ import type { Duplex, Readable } from "node:stream";
 import type { OperationName, OutputOf, ParsedOf } from "../../base/schema/contracts.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
+import type { ExecutionEvent } from "../../base/schema/notebook.ts";
+import type { JobOutput } from "../../base/schema/job.ts";
+import type { RunEvent } from "../../base/schema/run.ts";
 import type { ExecOpen } from "../../base/schema/streams.ts";
 import type { CommandStream } from "../../sandbox/commands/stream.ts";
 
@@ -29,6 +32,12 @@ export interface Streams {
   exec(sandbox: string, open: ExecOpen): Promise<CommandStream>;
   attach(sandbox: string, command: string, stdin: boolean): Promise<CommandStream>;
   dial(sandbox: string, port: number): Promise<Duplex>;
+  /** Outputs of an execution so far, then those that come, until it has ended or the signal. */
+  executionEvents(sandbox: string, execution: string, signal: AbortSignal): Promise<AsyncIterable<ExecutionEvent>>;
+  /** The screen as a PNG file. */
+  screenshot(sandbox: string): Promise<Buffer>;
+  /** RFB for a viewer; one with control has keys and pointer. */
+  desktop(sandbox: string, control: boolean): Promise<Duplex>;
   readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }>;
   writeFile(
     sandbox: string,
@@ -50,6 +59,10 @@ export interface Streams {
   unpackFiles(sandbox: string, path: string, archive: Readable, user?: string): Promise<{ files: number; bytes: number }>;
   /** Events after a sequence number, then live ones, until the signal. A listener that lags is ended. */
   events(after: number, options: EventOptions): Promise<AsyncIterable<VivEvent>>;
+  /** Output of a job from its beginning on, then how it ended. */
+  jobOutput(job: string, signal: AbortSignal): Promise<AsyncIterable<JobOutput>>;
+  /** Events of a run after a number, then live ones, until it has ended or the signal. */
+  runEvents(run: string, after: number, signal: AbortSignal): Promise<AsyncIterable<RunEvent>>;
 }
 
 export interface Engine {

@@ -75,15 +75,23 @@ function madeOf({ id, name }: Sandbox, action: string, details: Details): Audite
 
 /** With what is opened, or run at once, before there is a name. */
 function beforeCreate(input: ParsedOf<"createSandbox">): AuditedAction | undefined {
-  const { project, name, network, unwalled, yolo, run } = input;
-  const details = { project, network, unwalled, yolo };
+  const { project, git, empty, name, network, unwalled, yolo, run } = input;
+  const details = { project, git: git?.url, empty, network, unwalled, yolo };
   if (run !== undefined) return { action: "sandbox.run", target: line(run.command), details: { ...details, ...command(run).details } };
-  return opensSandbox(input) ? { action: "sandbox.open", target: name ?? project, details } : undefined;
+  return opensSandbox(input) ? { action: "sandbox.open", target: name ?? project ?? git?.url ?? "an empty workspace", details } : undefined;
 }
 
 /** Whether the new sandbox is more open than one without any options. */
-function opensSandbox({ network, unwalled, yolo }: ParsedOf<"createSandbox">): boolean {
-  return (network ?? "off") !== "off" || unwalled === true || (yolo ?? 0) > DEFAULT_YOLO;
+function opensSandbox({ git, network, unwalled, yolo }: ParsedOf<"createSandbox">): boolean {
+  return git !== undefined || (network ?? "off") !== "off" || unwalled === true || (yolo ?? 0) > DEFAULT_YOLO;
+}
+
+function jobDetails({ kind, code, project, network, limits }: ParsedOf<"scheduleJob">): Details {
+  return { kind, code: code.slice(0, LINE), project, network, limits: limits as Details[string] };
+}
+
+function opensNetworkOf({ network }: ParsedOf<"scheduleJob">): boolean {
+  return (network ?? "off") !== "off";
 }
 
 /** Whether anything may be reached afterwards that was not before. */
@@ -93,8 +101,19 @@ function opensNetwork({ mode, allow, ports, effects }: ParsedOf<"changeNetwork">
 
 export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[ParsedOf<Name>], OutputOf<Name>> } = {
   createSandbox: {
-    made: (box, { project, network, unwalled, limits, level, yolo, role }) => [
-      madeOf(box, "sandbox.create", { project, network, unwalled, limits: limits as Details[string], level, yolo, role }),
+    made: (box, { project, git, empty, network, unwalled, limits, level, yolo, role }) => [
+      madeOf(box, "sandbox.create", {
+        project,
+        git: git?.url,
+        ref: git?.ref,
+        empty,
+        network,
+        unwalled,
+        limits: limits as Details[string],
+        level,
+        yolo,
+        role,
+      }),
     ],
     before: beforeCreate,
     widens: opensSandbox,
@@ -139,6 +158,21 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   },
   createSnapshot: { act: ({ name }) => ({ action: "snapshot.create", details: { name } }) },
   listSnapshots: LOOKS,
+  executeCode: {
+    act: ({ context, code }) => ({ action: "code.execute", target: context, details: { code: code.slice(0, LINE) } }),
+    often: true,
+  },
+  inspectExecution: LOOKS,
+  listContexts: LOOKS,
+  interruptContext: { act: ({ context }) => ({ action: "code.interrupt", target: context }) },
+  restartContext: { act: ({ context }) => ({ action: "code.restart", target: context }) },
+  removeContext: { act: ({ context }) => ({ action: "code.remove", target: context }) },
+  openDesktop: { act: ({ browser }) => ({ action: "desktop.open", details: { browser } }) },
+  inspectDesktop: LOOKS,
+  closeDesktop: plain("desktop.close"),
+  // What is typed may be a password.
+  useDesktop: { act: ({ actions }) => ({ action: "desktop.use", details: { actions: actions.map((action) => action.do) } }), often: true },
+  listWindows: LOOKS,
   removeSnapshot: { act: ({ snapshot }) => ({ action: "snapshot.remove", target: snapshot }) },
   rollback: { act: ({ snapshot }) => ({ action: "sandbox.rollback", target: snapshot }) },
   listFiles: LOOKS,
@@ -146,23 +180,57 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   moveFile: { act: ({ path, to, user }) => ({ action: "file.move", target: path, details: { to, user } }) },
   removeFile: { act: ({ path, user }) => ({ action: "file.remove", target: path, details: { user } }) },
   makeFolder: { act: ({ path, user }) => ({ action: "file.mkdir", target: path, details: { user } }) },
+  scheduleJob: {
+    made: ({ job_id }, input) => [{ action: "job.schedule", target: job_id, details: jobDetails(input) }],
+    before: (input) => (opensNetworkOf(input) ? { action: "sandbox.open", target: "a job", details: jobDetails(input) } : undefined),
+    widens: opensNetworkOf,
+  },
+  jobStatus: LOOKS,
+  listJobs: LOOKS,
+  inspectJob: LOOKS,
+  cancelJob: { act: ({ job }) => ({ action: "job.cancel", target: job }) },
   startExperiment: {
-    before: ({ project, unwalled }) => (unwalled === true ? { action: "sandbox.open", target: project, details: { unwalled } } : undefined),
-    widens: ({ unwalled }) => unwalled === true,
-    made: ({ id, project }, { attempts, checks, promote }) => [
+    before: ({ project, git, unwalled }) =>
+      git !== undefined || unwalled === true
+        ? { action: "sandbox.open", target: project ?? git?.url ?? "", details: { git: git?.url, unwalled } }
+        : undefined,
+    widens: ({ git, unwalled }) => git !== undefined || unwalled === true,
+    made: ({ id, project }, { git, attempts, checks, promote }) => [
       {
         action: "experiment.start",
         target: id,
-        details: { project, attempts: attempts.map(({ command: text }) => text), checks, promote },
+        details: {
+          project,
+          git: git?.url,
+          attempts: attempts.map(({ command: text, agent }) => text ?? `${agent?.agent ?? ""}: ${agent?.task ?? ""}`),
+          checks,
+          promote,
+        },
       },
     ],
   },
+  listAgents: LOOKS,
+  probeAgent: { act: ({ agent, project }) => ({ action: "agent.probe", target: agent, details: { project } }) },
+  installAgent: {
+    made: ({ program, version }, { agent }) => [{ action: "agent.install", target: agent, details: { version, program } }],
+  },
+  listRuns: LOOKS,
+  listBacklog: LOOKS,
+  removeBacklogTask: { act: ({ task }) => ({ action: "backlog.remove", target: task }) },
+  inspectRun: LOOKS,
+  listRunMessages: LOOKS,
+  listRunEvents: LOOKS,
+  sayToRun: { act: ({ run, text, way }) => ({ action: "run.say", target: run, details: { text, way } }) },
+  interruptRun: { act: ({ run }) => ({ action: "run.interrupt", target: run }) },
+  stopRun: { act: ({ run }) => ({ action: "run.stop", target: run }) },
   listExperiments: LOOKS,
   inspectExperiment: LOOKS,
   cancelExperiment: { act: ({ experiment }) => ({ action: "experiment.cancel", target: experiment }) },
   retryExperiment: { act: ({ experiment, all }) => ({ action: "experiment.retry", target: experiment, details: { all } }) },
   pickWinner: { act: ({ experiment, attempt }) => ({ action: "experiment.pick", target: experiment, details: { attempt } }) },
   removeExperiment: { act: ({ experiment }) => ({ action: "experiment.remove", target: experiment }) },
+  readContext: LOOKS,
+  searchConversations: LOOKS,
   planPromotion: LOOKS,
   promote: itself("promotions"),
   listPromotions: LOOKS,
@@ -196,6 +264,9 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   reportDecision: itself("what it reports"),
   listDecisions: LOOKS,
   listEvents: LOOKS,
+  openDashboard: itself("sessions"),
+  listSessions: LOOKS,
+  endSession: itself("sessions"),
   status: LOOKS,
   doctor: LOOKS,
   trust: itself("the trust that changes"),
@@ -215,11 +286,16 @@ export const RECORDED_STREAMS: {
   },
   // A caller that only listens changes nothing.
   attach: { act: (_, id, stdin) => (stdin ? { action: "command.attach", target: id } : undefined) },
+  executionEvents: LOOKS,
+  screenshot: LOOKS,
+  desktop: { act: (_, control) => (control ? { action: "desktop.control" } : undefined) },
   // Bytes between a person's program and one inside, as often as a page in a browser asks for them.
   dial: LOOKS,
   readFile: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user } }) },
   writeFile: { act: (_, path, __, { user, mode }) => ({ action: "file.write", target: path, details: { user, mode } }) },
   watchFiles: LOOKS,
+  runEvents: LOOKS,
+  jobOutput: LOOKS,
   patch: LOOKS,
   packFiles: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user, archive: true } }) },
   unpackFiles: { act: (_, path, __, user) => ({ action: "file.write", target: path, details: { user, archive: true } }) },

@@ -29,6 +29,18 @@ export interface CaptureRequest {
   readonly data: readonly DataFolder[];
 }
 
+/** A folder that was filled for one sandbox, and stands still. */
+export interface TakenFolder {
+  /** Id of the project. */
+  readonly project: string;
+  /** Where it is inside. */
+  readonly path: string;
+  /** The folder that is copied. What lies in it may be hostile. */
+  readonly source: string;
+  /** It is the same each time: one base serves all, as long as this server runs. */
+  readonly lasting?: true;
+}
+
 /** Folders of a base that are shared live with reality. */
 export interface SharedFolders {
   /** Whether one moved since the last call, or since they are watched; undefined where that is not known. */
@@ -39,6 +51,8 @@ export interface SharedFolders {
 export interface Capture {
   /** A base that equals reality now: the last one if nothing changed, otherwise a new one. Serialised per project. */
   base(request: CaptureRequest, signal?: AbortSignal): Promise<Base>;
+  /** A base with the content of a folder that is no project of reality; nothing of reality moves away from it. A new one, unless it is lasting. */
+  take(folder: TakenFolder): Promise<Base>;
   /** What changed in reality since a base was taken. */
   staleness(base: Base, request: CaptureRequest): Promise<Staleness>;
   /** Watches the folders that a base shares live; `key` is the caller's own. Null where a base shares none. */

@@ -42,6 +42,8 @@ export interface MaskFacts {
   readonly homes: readonly string[];
   /** Vivarium's own folders and files. */
   readonly own: readonly string[];
+  /** Folders in those that every sandbox sees all the same: they hold programs, and nothing of a user. */
+  readonly ownShown: readonly string[];
   /** Folders that are made or mounted by the launcher, and so need no rule. */
   readonly made: readonly string[];
   /** Mounts that may show a folder in more places than one. */
@@ -191,7 +193,17 @@ export class MaskPlan {
   /** Whatever is shown around it: who sees this is no sandbox any more. */
   #hideOwn(path: string): void {
     for (const at of this.#entries.keys()) if (isWithin(at, path)) this.#entries.delete(at);
-    if (!this.#isEmptied(path) || this.#isShownThrough(path)) this.#put({ kind: "hide", path: outermostMissing(path) });
+    const shown = this.#facts.ownShown.filter((folder) => isWithin(folder, path) && found(folder)?.isDirectory() === true);
+    if (shown.length > 0) this.#showAlone(path, shown);
+    else if (!this.#isEmptied(path) || this.#isShownThrough(path)) this.#put({ kind: "hide", path: outermostMissing(path) });
+  }
+
+  /** The folder is private in reality. Inside it holds nothing but these, so that each user inside may pass through it. */
+  #showAlone(path: string, shown: readonly string[]): void {
+    const like = found(path);
+    if (like === undefined) return;
+    this.#put({ kind: "opaque", path, like: { ...owner(like), mode: 0o755 } });
+    for (const folder of shown) this.#show(folder);
   }
 
   /** Whether an emptied folder above hides it already. */

@@ -33,6 +33,8 @@ export interface MaskOptions {
   readonly mountName: string;
   /** Vivarium's own folders and files: state, config. */
   readonly own: readonly string[];
+  /** Folders in those that sandboxes see; they are there before the first sandbox is. */
+  readonly ownShown: readonly string[];
   readonly mode: "root" | "user";
   /** Placeholders for logins in settings files; `version` changes with them. */
   readonly standIns?: () => { readonly find: PlaceholderOf; readonly version: number } | undefined;
@@ -130,10 +132,10 @@ export class MaskLayers {
   }
 
   async #build(request: MaskRequest): Promise<Layer> {
-    const { mode, own, standIns } = this.#options;
+    const { mode, own, ownShown, standIns } = this.#options;
     const standIn = standIns?.()?.find ?? (() => undefined);
     const mounts = readMounts();
-    const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, made: MADE, mounts, standIn });
+    const plan = new MaskPlan(request, { homes: homeFolders(readPeople(), [request.home]), own, ownShown, made: MADE, mounts, standIn });
     const isApart = (path: string): boolean => mode === "user" || (mountOf(path, mounts)?.target ?? "/") !== "/";
     const entries = plan.entries();
     const encoded = entries.map((entry) => encode(entry, isApart(entry.path) ? undefined : entry.path));

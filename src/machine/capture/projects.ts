@@ -14,12 +14,13 @@ import type { LiveFolder } from "../../base/schema/sandbox.ts";
 import { type SharedList, writeShared } from "../volumes/shared.ts";
 import type { Tip } from "../volumes/bases.ts";
 import type { Storage } from "../volumes/volumes.ts";
-import type { Capture, CaptureRequest, SharedFolders } from "./capture.ts";
+import type { Capture, CaptureRequest, SharedFolders, TakenFolder } from "./capture.ts";
 import type { Base } from "../../base/store/rows.ts";
 import { likeReality } from "./gitconfig.ts";
 import { chooseLive } from "./ignored.ts";
 import { makeReport } from "./report.ts";
 import { isWithin } from "./project.ts";
+import { PROJECT_SLOT } from "../volumes/volumes.ts";
 import { findRoots, type Root, type Roots } from "./roots.ts";
 import { WatchedFolders } from "./shared.ts";
 import { compareWithReality } from "./staleness.ts";
@@ -54,6 +55,8 @@ export class ProjectCapture implements Capture {
   readonly #followed = new Map<string, FollowedProject>();
   /** Bases that no sandbox uses, kept for the next clone of a project that has not changed since. */
   readonly #forgotten = new Set<string>();
+  /** Bases of folders that are the same each time, by project. */
+  readonly #lasting = new Map<string, Base>();
 
   constructor(host: CellHost, storage: CaptureStorage) {
     this.#host = host;
@@ -69,6 +72,28 @@ export class ProjectCapture implements Capture {
         return base;
       } catch (error) {
         throw explain(error, request.path);
+      }
+    });
+  }
+
+  async take({ project, path, source, lasting }: TakenFolder): Promise<Base> {
+    return this.#locks.run(project, async () => {
+      const last = lasting === undefined ? undefined : this.#lasting.get(project);
+      // Storage that was opened again may have lost it.
+      if (last !== undefined && existsSync(`${this.#storage.bases.manifests(last.id)}${PROJECT_SLOT}`)) return last;
+      try {
+        await this.#storage.health.free(); // makes the storage grow before it is needed
+        const root: Root = { path, source, slot: PROJECT_SLOT, kind: "taken" };
+        const tip = await this.#storage.bases.openTip(project, true);
+        const synced = [await syncRoot(this.#host, { tip, root, skip: [], dirty: "all" })];
+        const id = newId("base");
+        const takenAt = new Date().toISOString();
+        await this.#storage.bases.freeze(project, id);
+        const base = baseOf({ id, project, takenAt }, { roots: { roots: [root], notes: [] }, live: [], synced }, synced, []);
+        if (lasting !== undefined) this.#lasting.set(project, base);
+        return base;
+      } catch (error) {
+        throw explain(error, path);
       }
     });
   }
@@ -202,18 +227,7 @@ export class ProjectCapture implements Capture {
     const id = newId("base");
     const takenAt = new Date().toISOString();
     await this.#storage.bases.freeze(request.project, id);
-    const report = makeReport(request.path, parts, now, before?.readOnly ?? []);
-    const roots = parts.roots.roots.map(({ path, slot, kind }) => ({ path, slot, ...(kind === "taken" ? { taken: true as const } : {}) }));
-    return {
-      id,
-      project: request.project,
-      takenAt,
-      roots,
-      live: parts.live.map((folder, slot) => ({ ...folder, slot })),
-      readOnly: report.readOnly,
-      owners: allIds(parts.synced.map(({ owners }) => owners)),
-      report,
-    };
+    return baseOf({ id, project: request.project, takenAt }, parts, now, before?.readOnly ?? []);
   }
 
   async #supersede(base: Base): Promise<void> {
@@ -240,6 +254,8 @@ export class ProjectCapture implements Capture {
   }
 
   async forget(base: string): Promise<void> {
+    // The next server removes it.
+    if ([...this.#lasting.values()].some(({ id }) => id === base)) return;
     const current = [...this.#followed.values()].some((followed) => followed.base.id === base);
     if (current) this.#forgotten.add(base);
     else await this.#storage.bases.remove(base);
@@ -256,6 +272,23 @@ export class ProjectCapture implements Capture {
   async close(): Promise<void> {
     for (const project of this.#followed.keys()) await this.#locks.run(project, () => this.#stop(project));
   }
+}
+
+function baseOf(
+  frozen: Pick<Base, "id" | "project" | "takenAt">,
+  parts: Pick<FollowedProject, "roots" | "live" | "synced">,
+  now: readonly (SyncReport | undefined)[],
+  readOnlyBefore: readonly string[],
+): Base {
+  const report = makeReport(parts, now, readOnlyBefore);
+  return {
+    ...frozen,
+    roots: parts.roots.roots.map(({ path, slot, kind }) => ({ path, slot, ...(kind === "taken" ? { taken: true as const } : {}) })),
+    live: parts.live.map((folder, slot) => ({ ...folder, slot })),
+    readOnly: report.readOnly,
+    owners: allIds(parts.synced.map(({ owners }) => owners)),
+    report,
+  };
 }
 
 /** A sync of some folders tells of the owners in those alone; the others are the ones from before. */

@@ -17,12 +17,7 @@ const SECRET_FILE =
   /^\.env(\..+)?$|^\.netrc$|^\.npmrc$|^\.pypirc$|\.pem$|^id_(rsa|ed25519|ecdsa)$|^credentials(\.json)?$|^secrets\.(json|ya?ml)$/;
 const EXAMPLE = /\.(example|sample|template|dist|defaults?)$/;
 
-export function makeReport(
-  project: string,
-  parts: Parts,
-  now: readonly (SyncReport | undefined)[],
-  readOnlyBefore: readonly string[],
-): CaptureReport {
+export function makeReport(parts: Parts, now: readonly (SyncReport | undefined)[], readOnlyBefore: readonly string[]): CaptureReport {
   const sum = (of: (found: SyncReport) => number): number => parts.synced.reduce((total, found) => total + of(found), 0);
   const fresh = now.filter((found) => found !== undefined);
   const torn = now.flatMap((found, index) => (found?.torn ?? []).map((path) => join(parts.roots.roots[index]?.path ?? "", path)));
@@ -34,7 +29,7 @@ export function makeReport(
     live: [...parts.live],
     readOnly: largeFiles(parts.roots, now, readOnlyBefore),
     torn,
-    notes: [...parts.roots.notes, ...secretNotes(project), ...syncNotes(parts)],
+    notes: [...parts.roots.notes, ...secretNotes(parts.roots), ...syncNotes(parts)],
   };
 }
 
@@ -45,8 +40,9 @@ function largeFiles(roots: Roots, now: readonly (SyncReport | undefined)[], befo
   return [...new Set([...still, ...found])].toSorted();
 }
 
-function secretNotes(project: string): string[] {
-  return readdirSync(project)
+function secretNotes({ roots }: Roots): string[] {
+  return roots
+    .flatMap(({ kind, source }) => (kind === "project" ? readdirSync(source) : []))
     .filter((name) => SECRET_FILE.test(name) && !EXAMPLE.test(name))
     .map((name) => `captured: ${name} (may hold secrets)`);
 }

@@ -45,6 +45,10 @@ export interface LaunchRequest {
   readonly mask: readonly string[];
   readonly expose: readonly string[];
   readonly sudo: boolean;
+  /** Only the project and folders for temporary files can be written to, by any user inside. */
+  readonly readOnly: boolean;
+  /** With `readOnly`: not the project either. */
+  readonly sealed: boolean;
   /** Home folder of the caller. */
   readonly home: string;
 }
@@ -156,6 +160,9 @@ export interface FileOperations {
   watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncIterable<FileChange>;
 }
 
+/** A port of the sandbox's loopback, or the absolute path of a Unix socket inside. */
+export type DialTarget = number | string;
+
 /** A launched sandbox. */
 export interface Walls {
   /** For the sandbox's row, and for adopt() after a restart of the server. */
@@ -166,7 +173,7 @@ export interface Walls {
   isAlive(): Promise<boolean>;
   /** Throws `cell_incompatible` when another version launched it, whose processes this one can't speak with. */
   greet(): Promise<void>;
-  dial(port: number): Promise<Duplex>;
+  dial(target: DialTarget): Promise<Duplex>;
   readonly commands: CommandOperations;
   readonly files: FileOperations;
   usage(): Promise<Usage>;

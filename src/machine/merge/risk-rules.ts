@@ -70,7 +70,10 @@ export const SUBMODULES = { pattern: /(^|\/)\.gitmodules$/, why: "It names repos
 const HARMLESS_DOTFILES =
   /^\.(gitignore|gitkeep|keep|editorconfig|nvmrc|node-version|python-version|ruby-version|tool-versions|dockerignore|npmignore|eslintignore|prettierignore|mailmap)$/;
 
+/** Notes of what agents leave for later, by the names that the server gives them. */
+const BACKLOG_NOTES = /^\.tasks\/tsk[0-9a-z]{26}\.md$/;
+
 /** Whether a file or a folder on its way begins with a dot, which programs read without being asked. */
 export function isRunningDotfile(path: string): boolean {
-  return path.split("/").some((part) => part.startsWith(".") && !HARMLESS_DOTFILES.test(part));
+  return !BACKLOG_NOTES.test(path) && path.split("/").some((part) => part.startsWith(".") && !HARMLESS_DOTFILES.test(part));
 }

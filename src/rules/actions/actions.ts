@@ -84,7 +84,7 @@ export class Actions {
     try {
       const policy = await this.policy(row);
       const decision = decide(policy, action);
-      const missing = policy.level === 3 ? this.#missing(row) : undefined;
+      const missing = policy.level === 3 ? await this.#missing(row) : undefined;
       return missing === undefined ? decision : denied(decision, "level 3", missing);
     } catch (error) {
       if (!(error instanceof VivError) || error.code !== "config_invalid") throw error;
@@ -93,10 +93,13 @@ export class Actions {
   }
 
   /** What full autonomy must have and this sandbox has not. */
-  #missing({ idleMs }: SandboxRow): string | undefined {
+  async #missing({ id, idleMs, labels }: SandboxRow): Promise<string | undefined> {
     const { models, budgets } = this.#parts.user;
-    if (idleMs === 0) return "Level 3 runs only with a watchdog, and this sandbox has no idle time after which it ends.";
-    if (Object.keys(models).length > 0 && Object.keys(budgets).length === 0)
+    // What an experiment runs has a time in which it must end.
+    if (idleMs === 0 && labels["experiment"] === undefined)
+      return "Level 3 runs only with a watchdog, and this sandbox has no idle time after which it ends.";
+    const isBounded = Object.keys(budgets).length > 0 || (await this.#parts.store.runs.find({ sandbox: id }))?.budget != null;
+    if (Object.keys(models).length > 0 && !isBounded)
       return "Level 3 runs only with a budget, and the user config has models without `budgets`.";
     return undefined;
   }

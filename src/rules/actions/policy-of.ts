@@ -7,6 +7,7 @@ import { effectivePolicy, type EffectivePolicy } from "../../base/policy/policy.
 import type { SandboxPolicy } from "../../base/schema/action.ts";
 import { type Autonomy, DEFAULT_YOLO, NO_CHOICE, type PolicyConfig, type PolicyAction } from "../../base/schema/policy.ts";
 import { redact } from "../../base/schema/secret-patterns.ts";
+import { projectInside } from "../../base/schema/start.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
@@ -19,7 +20,7 @@ export async function policyOf(store: Store, approvals: Approvals, row: SandboxR
     ...chosen(row.autonomy ?? NO_CHOICE, config.policy ?? {}),
     config: { policy: config.policy, limits: config.limits, network: { production } },
     limits: givenTo(row),
-    project: row.project,
+    project: projectInside(row),
     always: await alwaysIn(approvals, row.project),
   });
 }

@@ -4,6 +4,7 @@ import type { AuditEntry, AuditLabel } from "../../base/schema/audit.ts";
 import type { PolicyAction, PolicyDecision } from "../../base/schema/policy.ts";
 import { canonicalAction, shownAction } from "../../base/policy/always.ts";
 import { redact } from "../../base/schema/secret-patterns.ts";
+import { projectInside } from "../../base/schema/start.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
 /** Parts that are kept with a record; the others follow from the target. */
@@ -19,7 +20,7 @@ export function actionEntry(
   return {
     actor: { kind: "agent", name: row.name },
     action: nameOf(action),
-    target: action.kind === "tool" ? (action.argument ?? "") : shownAction(action),
+    target: action.kind === "tool" ? shownArgument(row, action) : shownAction(action),
     arguments: {
       verdict,
       hash: createHash("sha256").update(canonicalAction(action)).digest("hex"),
@@ -37,6 +38,12 @@ export function actionEntry(
     sandbox: row.id,
     snapshot: row.currentSnapshot,
   };
+}
+
+/** A file of the project is named as it is called there. */
+function shownArgument(row: SandboxRow, { tool, argument = "" }: Extract<PolicyAction, { kind: "tool" }>): string {
+  const project = `${projectInside(row)}/`;
+  return tool !== "bash" && argument.startsWith(project) ? argument.slice(project.length) : argument;
 }
 
 /** As agents call their tools. */

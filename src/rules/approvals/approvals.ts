@@ -47,11 +47,17 @@ export class Approvals {
   readonly #timed = new Set<string>();
   readonly #listeners = new Map<string, Set<(approval: Approval) => void>>();
 
-  /** `tokenFile` holds the approver's token; it is made if it is not there. */
-  constructor(store: Store, audit: Audit, tokenFile: string, reach: (point: string) => void = () => undefined) {
+  /** `tokenFile` holds the approver's token; it is made if it is not there. `isPerson` knows what browsers send whose person may answer. */
+  constructor(
+    store: Store,
+    audit: Audit,
+    tokenFile: string,
+    reach: (point: string) => void = () => undefined,
+    isPerson: (given: string) => boolean = () => false,
+  ) {
     this.#store = store;
     this.#audit = audit;
-    this.#approver = new Approver(tokenFile);
+    this.#approver = new Approver(tokenFile, isPerson);
     this.#reach = reach;
   }
 

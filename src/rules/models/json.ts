@@ -1,6 +1,6 @@
 /** JSON of requests. It is looked over before it is parsed: that takes the server's time, and a text may be made to take seconds of it. */
-import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import { Refusal } from "./refusal.ts";
 
 interface Shape {
   /** Fields at the top. */
@@ -16,17 +16,17 @@ const [OPEN_OBJECT, OPEN_LIST, CLOSE_OBJECT, CLOSE_LIST] = [0x7b, 0x5b, 0x7d, 0x
 export function parseObject(body: Buffer): Record<string, unknown> {
   const { fields, values, depth } = shapeOf(body);
   if (values > LIMITS.modelJsonValues || depth > LIMITS.modelJsonDepth)
-    throw new VivError("too_large", `A request has at most ${LIMITS.modelJsonValues} values, ${LIMITS.modelJsonDepth} deep.`);
+    throw new Refusal("too_large", `A request has at most ${LIMITS.modelJsonValues} values, ${LIMITS.modelJsonDepth} deep.`);
   let value: unknown;
   try {
     value = JSON.parse(body.toString("utf8"));
   } catch {
-    throw new VivError("invalid_input", "The body is not JSON.");
+    throw new Refusal("invalid_request", "The body is not JSON.");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new VivError("invalid_input", "The body is not an object.");
+    throw new Refusal("invalid_request", "The body is not an object.");
   // Which of two counts is the provider's affair: it must not be another than the one that is priced.
-  if (fields !== Object.keys(value).length) throw new VivError("invalid_input", "A field of the request stands there twice.");
+  if (fields !== Object.keys(value).length) throw new Refusal("invalid_request", "A field of the request stands there twice.");
   return value as Record<string, unknown>;
 }
 

@@ -5,20 +5,23 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Audit } from "../audit/audit.ts";
 import { errorText, type Logger } from "../../base/host/log.ts";
-import type { UserConfig } from "../../base/schema/config.ts";
-import { VivError, type ErrorCode } from "../../base/schema/errors.ts";
+import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { MODEL_PATH } from "../../base/schema/model.ts";
+import { MODEL_PATH, type BudgetsConfig, type ModelShape } from "../../base/schema/model.ts";
 import type { SecretInterceptor } from "../secrets/interceptor.ts";
 import type { Destination, Secrets } from "../secrets/secrets.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
-import { Accounts } from "./accounts.ts";
+import { Accounts, type Payer } from "./accounts.ts";
+import { questionRequest, textIn, type ModelQuestion } from "./completion.ts";
+import { embeddingRequest, vectorsIn } from "./embeddings.ts";
 import { NO_TOKENS } from "./prices.ts";
-import { modelEnvironment, providersOf, type KnownProvider } from "./providers.ts";
-import { refuse } from "./refusal.ts";
-import { readModelRequest, type ModelRequest } from "./request.ts";
-import { passOn, pathOf, send, type Target } from "./upstream.ts";
+import { modelEnvironment, modelsInside, renewalOf, usualShape, type KnownProvider } from "./providers.ts";
+import { Refusal, refuse } from "./refusal.ts";
+import { RefusalRecords } from "./refusal-records.ts";
+import { readModelRequest, type MaximumCost, type ModelRequest } from "./request.ts";
+import type { ModelSettings } from "./settings.ts";
+import { passOn, pathOf, readAnswer, send, type Target } from "./upstream.ts";
 import { UsageReader } from "./usage.ts";
 
 export interface ModelParts {
@@ -26,28 +29,46 @@ export interface ModelParts {
   readonly audit: Audit;
   readonly secrets: Secrets;
   readonly interceptor: SecretInterceptor;
-  readonly user: Pick<UserConfig, "models" | "prices" | "budgets">;
+  readonly settings: ModelSettings;
   readonly log: Logger;
   /** The sandbox is in use. */
   readonly touch: (sandbox: string) => void;
 }
 
+/** How a key is sent where its secret names no header. */
+const KEY_HEADERS: Readonly<Record<ModelShape, string>> = {
+  anthropic: "x-api-key: {}",
+  openai: "authorization: Bearer {}",
+  gemini: "x-goog-api-key: {}",
+};
+/** Anthropic takes the token of a subscription only with this in `anthropic-beta`. */
+const SUBSCRIPTION_BETA = "oauth-2025-04-20";
 const ADDRESS = new RegExp(`^/${MODEL_PATH}/([a-z][a-z0-9-]{0,31})(/[^#]*)$`);
 
-/** Their messages name files and settings of the machine. */
-const HIDDEN: readonly ErrorCode[] = ["internal", "secret_unreadable", "store_corrupt", "store_busy", "disk_full"];
+/** Who pays for what the server asks for itself. */
+const SERVER = { id: "server", name: "server", project: "", labels: {} };
 
 export class Models {
   readonly #parts: ModelParts;
-  readonly #providers: ReadonlyMap<string, KnownProvider>;
   readonly #accounts: Accounts;
+  readonly #refusals: RefusalRecords;
   /** Requests under way and their bytes, by sandbox. */
   readonly #busy = new Map<string, { requests: number; bytes: number }>();
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
-    this.#providers = providersOf(parts.user.models);
-    this.#accounts = new Accounts(parts.store, parts.user.budgets, parts.user.prices);
+    this.#accounts = new Accounts(parts.store, parts.settings);
+    this.#refusals = new RefusalRecords(parts);
+  }
+
+  /** What may be spent, as the user's config says now. */
+  get budgets(): BudgetsConfig {
+    return this.#parts.settings.budgets;
+  }
+
+  /** Requests of a sandbox that are under way. */
+  openRequests(sandbox: string): number {
+    return this.#busy.get(sandbox)?.requests ?? 0;
   }
 
   /** Puts other secrets into requests of the proxy. */
@@ -63,9 +84,14 @@ export class Models {
 
   /** Variables for programs inside. What the sandbox sets by itself is meant so, but for whom it trusts: that is completed. */
   environment(present: Readonly<Record<string, string>>): Record<string, string> {
-    const { interceptor, secrets } = this.#parts;
-    const offered = Object.entries({ ...interceptor.placeholders(), ...modelEnvironment(this.#providers.values(), secrets) });
+    const { interceptor, secrets, settings } = this.#parts;
+    const offered = Object.entries({ ...interceptor.placeholders(), ...modelEnvironment(settings.providers.values(), secrets) });
     return { ...Object.fromEntries(offered.filter(([name]) => !(name in present))), ...interceptor.trust() };
+  }
+
+  /** The same as the variables say, by name. */
+  inside(): Record<string, { url: string; key: string }> {
+    return modelsInside(this.#parts.settings.providers.values(), this.#parts.secrets);
   }
 
   /** Files that the variables name. */
@@ -81,21 +107,22 @@ export class Models {
   /** Answers it, whatever happens. */
   async serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, name = "", rest = ""] = ADDRESS.exec(message.url ?? "") ?? [];
-    const provider = this.#providers.get(name);
-    const shape = provider?.shape ?? (name === "anthropic" ? "anthropic" : "openai");
+    const provider = this.#parts.settings.providers.get(name);
+    const shape = provider?.shape ?? usualShape(name);
     const busy = this.#busy.get(sandbox) ?? { requests: 0, bytes: 0 };
     try {
       if (provider === undefined)
-        throw new VivError("not_found", `There is no model API ${name} here. \`models\` in Vivarium's user config names them.`);
+        throw new Refusal("no_such_provider", `There is no model API ${name} here. \`models\` in Vivarium's user config names them.`);
       if (busy.requests >= LIMITS.modelRequests)
-        throw new VivError("rate_limited", `${busy.requests} requests of this sandbox are under way already.`);
+        throw new Refusal("too_many_requests", `${busy.requests} requests of this sandbox are under way already.`);
       this.#busy.set(sandbox, busy);
       busy.requests += 1;
       let bytes = 0;
       const came = (more: number): void => {
         bytes += more;
         busy.bytes += more;
-        if (busy.bytes > LIMITS.modelTogetherBytes) throw new VivError("rate_limited", "Requests of this sandbox are too large together.");
+        if (busy.bytes > LIMITS.modelTogetherBytes)
+          throw new Refusal("too_many_requests", "Requests of this sandbox are too large together.");
       };
       try {
         await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest, came), response);
@@ -110,19 +137,78 @@ export class Models {
     }
   }
 
+  /** Vectors of texts, for the server itself. The user's config names provider and model; budgets of the day hold here, too. */
+  async embeddings(name: string, model: string, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
+    const provider = this.#parts.settings.providers.get(name);
+    if (provider?.shape !== "openai")
+      throw new VivError("config_invalid", `memory.embeddings names ${name}, but models has no such API in the shape openai.`);
+    const answer = await this.#own(SERVER, provider, embeddingRequest(model, texts), signal);
+    return vectorsIn(answer, texts.length);
+  }
+
+  /** A short text of a model about a run, for the server itself. The sandbox of the run pays, within its budgets. */
+  async ask(
+    payer: Payer,
+    { provider: name, model }: { readonly provider: string; readonly model: string },
+    question: ModelQuestion,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const provider = this.#parts.settings.providers.get(name);
+    if (provider === undefined)
+      throw new VivError("config_invalid", `The user's config wants a model of ${name}, but models has no such API.`);
+    return textIn(provider.shape, await this.#own(payer, provider, questionRequest(provider.shape, model, question), signal));
+  }
+
+  /** A request of the server itself, and its whole answer. */
+  async #own(
+    payer: Payer,
+    provider: KnownProvider,
+    request: ModelRequest & { readonly billed: MaximumCost },
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const to = destinationOf(provider, request);
+    const target = this.#target(provider, to);
+    const booking = await this.#accounts.book(payer, provider, request.billed);
+    const usage = new UsageReader(provider.shape);
+    const began = performance.now();
+    let counted = false;
+    try {
+      await this.#parts.secrets.recordOwnUse(to, provider.secret);
+      // What was sent and not answered may have been carried out; a refusal costs nothing.
+      const answer = await send(target, request, { signal, onSent: () => (counted = true) });
+      counted = (answer.statusCode ?? 500) < 300;
+      return await readAnswer(answer, { target, usage });
+    } finally {
+      // An answer that was not waited for is written, and billed, all the same.
+      const elapsedMs = signal.aborted ? Infinity : performance.now() - began;
+      await booking.settle(counted ? usage.tokens(request.billed, elapsedMs) : NO_TOKENS);
+    }
+  }
+
   async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, response: ServerResponse): Promise<void> {
     const row = await this.#parts.store.sandboxes.get(sandbox);
-    if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");
+    if (row === undefined || row.removing) throw new Refusal("sandbox_removed", "The sandbox is being removed.");
     this.#parts.touch(sandbox);
+    try {
+      await this.#exchange(provider, row, request, response);
+    } catch (error) {
+      if (error instanceof Refusal) await this.#refusals.add(row, provider.name, request.billed?.model, error);
+      throw error;
+    }
+  }
+
+  async #exchange(provider: KnownProvider, row: SandboxRow, request: ModelRequest, response: ServerResponse): Promise<void> {
+    const sandbox = row.id;
     const to = destinationOf(provider, request);
     const target = this.#target(provider, to);
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     if (response.destroyed) gone.abort();
     const refused = await this.#parts.secrets.permitNamed(sandbox, provider.secret, gone.signal);
-    if (refused !== undefined) throw new VivError("denied", refused.reason, { remedy: refused.remedy });
+    if (refused !== undefined)
+      throw new Refusal(refused.code === "secret_held" ? "secret_held" : "secret_denied", `${refused.reason} ${refused.remedy}`);
     const { billed, hideUsage } = request;
-    const booking = billed === undefined ? undefined : await this.#book(row, provider, billed);
+    const booking = billed === undefined ? undefined : await this.#accounts.book(row, provider, billed);
     const usage = new UsageReader(provider.shape);
     const began = performance.now();
     let sent = false;
@@ -142,50 +228,43 @@ export class Models {
     }
   }
 
-  #target({ url, shape, secret }: KnownProvider, to: Destination): Target {
-    const key = this.#key(secret, to);
+  #target(provider: KnownProvider, to: Destination): Target {
+    const { name, url, shape, secret } = provider;
+    const key = this.#key(provider, to);
     const kept = this.#parts.secrets.find(secret);
-    const header = kept?.header ?? (shape === "anthropic" ? "x-api-key: {}" : "authorization: Bearer {}");
+    const isToken = shape === "anthropic" && kept?.kind === "subscription";
+    const header = kept?.header ?? (isToken ? "authorization: Bearer {}" : KEY_HEADERS[shape]);
     const colon = header.indexOf(": ");
     const value = header.slice(colon + 2).replace("{}", () => key);
-    return { url, shape, key, placeholder: kept?.placeholder ?? "", header: [header.slice(0, colon).toLowerCase(), value] };
+    return {
+      url,
+      shape,
+      key,
+      placeholder: kept?.placeholder ?? "",
+      header: [header.slice(0, colon).toLowerCase(), value],
+      beta: isToken ? SUBSCRIPTION_BETA : undefined,
+      refusedLogin: `The login of ${name} was refused: run \`${renewalOf(provider)}\`.`,
+    };
   }
 
   /** Where the key is missing or bound to another host, the user has to set it; the request is not at fault. */
-  #key(secret: string, to: Destination): string {
+  #key(provider: KnownProvider, to: Destination): string {
+    const { secret } = provider;
     try {
       return this.#parts.secrets.valueFor(secret, to);
     } catch (error) {
-      if (!(error instanceof VivError) || error.code === "secret_unreadable") throw error;
-      throw new VivError("config_invalid", `${error.message} ${error.remedy}`, { cause: error });
-    }
-  }
-
-  async #book(row: SandboxRow, { name }: KnownProvider, billed: NonNullable<ModelRequest["billed"]>) {
-    try {
-      return await this.#accounts.book(row, name, billed);
-    } catch (error) {
-      if (!(error instanceof VivError) || (error.code !== "budget_exceeded" && error.code !== "rate_limited")) throw error;
-      this.#parts.audit.note({
-        actor: { kind: "agent", name: row.name },
-        action: "model.request",
-        target: `${name}/${billed.model}`,
-        arguments: {},
-        label: "DENIED",
-        rule: "budgets",
-        reason: error.message,
-        sandbox: row.id,
-        snapshot: null,
-      });
-      throw error;
+      if (!(error instanceof VivError)) throw error;
+      // Why it can't be opened names files of the machine.
+      const reason = error.code === "secret_unreadable" ? `The secret ${secret} can't be opened.` : error.message;
+      throw new Refusal("no_login", `${reason} Run \`${renewalOf(provider)}\`.`, error);
     }
   }
 
   /** Programs inside are not told about faults of the server. */
-  #refusal(sandbox: string, error: unknown): VivError {
-    if (error instanceof VivError && !HIDDEN.includes(error.code)) return error;
+  #refusal(sandbox: string, error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
     this.#parts.log.warn("a request to a model API", { sandbox, error: errorText(error) });
-    return new VivError("internal", "The request could not be sent on.", { cause: error });
+    return new Refusal("server_fault", "The request could not be sent on.", error);
   }
 }
 

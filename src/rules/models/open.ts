@@ -10,10 +10,9 @@ export async function openModels(
   parts: Omit<ModelParts, "secrets" | "interceptor"> & { readonly approvals: Approvals },
   home: string,
 ): Promise<{ secrets: Secrets; models: Models }> {
-  // Their use is counted here: no other way may send them.
-  const reserved = new Set(Object.values(parts.user.models).map(({ secret }) => secret));
+  const { settings } = parts;
   const secrets = await Secrets.open(parts.store, parts.audit, new SealingKey(join(home, "secrets-key")), {
-    reserved,
+    reserved: { has: (secret) => settings.isLogin(secret) },
     approvals: parts.approvals,
   });
   return { secrets, models: new Models({ ...parts, secrets, interceptor: new SecretInterceptor(secrets, home) }) };

@@ -89,6 +89,18 @@ const PRICES: Readonly<Record<string, Rate>> = {
   "o3-mini": { input: 1.1, output: 4.4, cacheRead: 0.55 },
   "o3-pro": { input: 20, output: 80, cacheRead: 20 },
   "o4-mini": { input: 1.1, output: 4.4, cacheRead: 0.275 },
+  // Google's lower prices of 2026 for newer models are not counted with: they end with the year.
+  "gemini-4-argon": { input: 4, output: 20, cacheRead: 0.2 },
+  "gemini-3.8-flash": { input: 1.5, output: 7.5 },
+  "gemini-3.5-flash": { input: 1.5, output: 9 },
+  "gemini-3.5-flash-lite": { input: 0.3, output: 2.5 },
+  "gemini-3.1-pro-preview": { input: 2, output: 12, long: true },
+  "gemini-3.1-pro-preview-customtools": { input: 2, output: 12, long: true },
+  "gemini-3.1-flash-lite": { input: 0.25, output: 1.5 },
+  "gemini-3-flash-preview": { input: 0.5, output: 3 },
+  "gemini-2.5-pro": { input: 1.25, output: 10, long: true },
+  "gemini-2.5-flash": { input: 0.3, output: 2.5 },
+  "gemini-2.5-flash-lite": { input: 0.1, output: 0.4 },
   "text-embedding-3-small": { input: 0.02, output: 0 },
   "text-embedding-3-large": { input: 0.13, output: 0 },
 };

@@ -1,42 +1,128 @@
-/** Refusals in the words of the API that was called, so that every client understands them. */
+/**
+ * Refusals of the model gateway, in the words of the API that was called. The status decides whether an agent tries again: what
+ * trying again can't change gets one that agents end on, what waiting changes gets `retry-after`. docs/MODELS.md has the table.
+ */
 import type { ServerResponse } from "node:http";
-import type { ErrorCode, VivError } from "../../base/schema/errors.ts";
 import type { ModelShape } from "../../base/schema/model.ts";
 
 interface Words {
-  readonly status: number;
-  readonly anthropic: string;
-  readonly openai: string;
-  /** Trying again helps; for all others the clients of both APIs are told that it does not. */
-  readonly passing: boolean;
+  /** HTTP status and the API's own word for it, by the API's shape. */
+  readonly anthropic: readonly [status: number, type: string];
+  readonly openai: readonly [status: number, code: string];
+  readonly gemini: readonly [status: number, name: string];
+  /** Seconds after which trying again may help; absent where it never does. */
+  readonly retryAfterSeconds?: number;
 }
 
-const UNAVAILABLE: Words = { status: 503, anthropic: "api_error", openai: "server_error", passing: true };
-const WORDS: Partial<Record<ErrorCode, Words>> = {
-  budget_exceeded: { status: 402, anthropic: "billing_error", openai: "insufficient_quota", passing: false },
-  invalid_input: { status: 400, anthropic: "invalid_request_error", openai: "invalid_request_error", passing: false },
-  not_found: { status: 404, anthropic: "not_found_error", openai: "invalid_request_error", passing: false },
-  too_large: { status: 413, anthropic: "request_too_large", openai: "invalid_request_error", passing: false },
-  rate_limited: { status: 429, anthropic: "rate_limit_error", openai: "rate_limit_exceeded", passing: true },
-  model_unreachable: { status: 502, anthropic: "api_error", openai: "server_error", passing: true },
+/** Claude Code and Gemini CLI end on it at once. Codex would try 403 six times, and ends on 400 alone. */
+const FORBIDDEN: Words = {
+  anthropic: [403, "permission_error"],
+  openai: [400, "permission_denied"],
+  gemini: [403, "PERMISSION_DENIED"],
+};
+/** Codex ends on 429 at once, and waits on 503; the others wait on both. */
+const LATER: Words = { anthropic: [429, "rate_limit_error"], openai: [503, "rate_limit_exceeded"], gemini: [429, "RESOURCE_EXHAUSTED"] };
+const UNAVAILABLE: Words = { anthropic: [503, "api_error"], openai: [503, "server_error"], gemini: [503, "UNAVAILABLE"] };
+const INVALID: Words = {
+  anthropic: [400, "invalid_request_error"],
+  openai: [400, "invalid_request_error"],
+  gemini: [400, "INVALID_ARGUMENT"],
 };
 
-export function refuse(response: ServerResponse, shape: ModelShape, { code, message }: VivError): void {
+/** Every way in which the gateway refuses a request. */
+export const REFUSALS = {
+  /** The request itself is wrong. */
+  invalid_request: INVALID,
+  too_large: { anthropic: [413, "request_too_large"], openai: [400, "request_too_large"], gemini: [400, "INVALID_ARGUMENT"] },
+  /** A call that is not passed on. Programs look for calls that not every server has, and do without on 404. */
+  no_such_call: { anthropic: [404, "not_found_error"], openai: [404, "not_found"], gemini: [404, "NOT_FOUND"] },
+  no_such_provider: FORBIDDEN,
+  /** There is no login, it can't be opened, or it is bound to another host. */
+  no_login: FORBIDDEN,
+  /** The provider does not take the login: it has expired or was revoked. */
+  login_refused: FORBIDDEN,
+  /** A person said no. */
+  secret_denied: FORBIDDEN,
+  /** A person was asked and has not answered yet. */
+  secret_held: { ...LATER, retryAfterSeconds: 10 },
+  budget_used_up: { anthropic: [402, "billing_error"], openai: [400, "insufficient_quota"], gemini: [402, "FAILED_PRECONDITION"] },
+  /** Requests under way hold the rest of a budget. */
+  budget_held: { ...LATER, retryAfterSeconds: 5 },
+  too_many_requests: { ...LATER, retryAfterSeconds: 2 },
+  sandbox_removed: FORBIDDEN,
+  /** What answers there is not the API, or not one that the gateway can use. */
+  provider_unusable: FORBIDDEN,
+  provider_unreachable: {
+    anthropic: [502, "api_error"],
+    openai: [502, "server_error"],
+    gemini: [502, "UNAVAILABLE"],
+    retryAfterSeconds: 5,
+  },
+  server_fault: { ...UNAVAILABLE, retryAfterSeconds: 5 },
+} as const satisfies Record<string, Words>;
+
+export type RefusalKind = keyof typeof REFUSALS;
+
+/** Thrown while a request is served. Programs inside read the message: it names no file of the machine. */
+export class Refusal extends Error {
+  readonly kind: RefusalKind;
+
+  constructor(kind: RefusalKind, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = "Refusal";
+    this.kind = kind;
+  }
+}
+
+export interface RefusalAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export function answerOf({ kind, message }: Refusal, shape: ModelShape): RefusalAnswer {
+  const words: Words = REFUSALS[kind];
+  const [status, word] = words[shape];
+  const { retryAfterSeconds } = words;
+  // The clients of Anthropic and OpenAI look at this header before the status.
+  const again = retryAfterSeconds === undefined ? { "x-should-retry": "false" } : { "retry-after": String(retryAfterSeconds) };
+  return {
+    status,
+    headers: { "content-type": "application/json", ...again },
+    body: `${JSON.stringify(BODIES[shape]({ status, word, message, retryAfterSeconds }))}\n`,
+  };
+}
+
+interface Said {
+  readonly status: number;
+  readonly word: string;
+  readonly message: string;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+const BODIES: Readonly<Record<ModelShape, (said: Said) => object>> = {
+  anthropic: ({ word, message }) => ({ type: "error", error: { type: word, message } }),
+  openai: ({ word, message }) => ({ error: { message, type: word, param: null, code: word } }),
+  gemini: ({ status, word, message, retryAfterSeconds }) => ({
+    error: {
+      code: status,
+      message,
+      status: word,
+      ...(retryAfterSeconds === undefined
+        ? {}
+        : { details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: `${retryAfterSeconds}s` }] }),
+    },
+  }),
+};
+
+export function refuse(response: ServerResponse, shape: ModelShape, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) {
     // Half an answer must not look like a whole one.
     response.destroy();
     return;
   }
-  const words = WORDS[code] ?? UNAVAILABLE;
-  const type = words[shape];
-  const error = shape === "anthropic" ? { type, message } : { message, type, param: null, code: type };
-  const text = `${JSON.stringify(shape === "anthropic" ? { type: "error", error } : { error })}\n`;
-  response.writeHead(words.status, {
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(text),
-    // What of the request was not read would be taken for the next one.
-    connection: "close",
-    ...(words.passing ? {} : { "x-should-retry": "false" }),
-  });
-  response.end(text);
+  const { status, headers, body } = answerOf(refusal, shape);
+  // What of the request was not read would be taken for the next one.
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body), connection: "close" });
+  response.end(body);
 }

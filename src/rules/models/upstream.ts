@@ -1,10 +1,10 @@
 /** Sends a request on with the real key, and brings the answer in without it. */
 import { request as requestPlain, type IncomingMessage, type ServerResponse } from "node:http";
 import { request as requestTls } from "node:https";
-import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { ModelShape } from "../../base/schema/model.ts";
 import { dataOf, EventSplitter } from "./events.ts";
+import { Refusal } from "./refusal.ts";
 import type { ModelRequest } from "./request.ts";
 import type { UsageReader } from "./usage.ts";
 
@@ -16,10 +16,17 @@ export interface Target {
   readonly key: string;
   /** What is shown inside where an answer repeats the key. */
   readonly placeholder: string;
+  /** What `anthropic-beta` has to name, too. */
+  readonly beta: string | undefined;
+  /** What programs inside are told if the provider does not take the login. */
+  readonly refusedLogin: string;
 }
 
 const SHOWN =
   /^(content-type|request-id|x-request-id|retry-after|x-should-retry|anthropic-ratelimit-[a-z-]+|x-ratelimit-[a-z-]+|openai-[a-z-]+)$/;
+
+/** Codes that Node has for certificates which it does not take. */
+const CERTIFICATE_ERROR = /CERT|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ERR_TLS|HOSTNAME_MISMATCH|INVALID_CA/;
 
 /** Resolves to the upstream's answer, its head read and its body not. */
 export function send(
@@ -38,7 +45,7 @@ export function send(
       port: address.port === "" ? undefined : Number(address.port),
       method,
       path: pathOf(target.url, path),
-      headers: { ...headers, ...(body === undefined ? {} : { "content-length": body.length }), [name]: value },
+      headers: { ...headers, ...betaOf(target, headers), ...(body === undefined ? {} : { "content-length": body.length }), [name]: value },
       signal,
       // Whatever the environment of the server says.
       rejectUnauthorized: true,
@@ -47,15 +54,27 @@ export function send(
     resolve,
   );
   sent.on("timeout", () => sent.destroy(new Error("no answer in time")));
-  sent.on("error", (error) => reject(new VivError("model_unreachable", `The model API can't be reached: ${reasonOf(error)}.`)));
+  sent.on("error", (error) => reject(unreachable(error)));
   // Nothing is written before the host has shown who it is.
   sent.once("finish", onSent);
   sent.end(body);
   return promise;
 }
 
+function betaOf({ beta }: Target, headers: Readonly<Record<string, string>>): Record<string, string> {
+  const named = headers["anthropic-beta"] ?? "";
+  if (beta === undefined || named.split(",").some((one) => one.trim() === beta)) return {};
+  return { "anthropic-beta": named === "" ? beta : `${named},${beta}` };
+}
+
 export function pathOf(url: URL, path: string): string {
   return `${url.pathname.replace(/\/+$/, "")}${path}`;
+}
+
+/** A certificate that is not trusted stays so until the user does something; a connection may come back by itself. */
+function unreachable(error: NodeJS.ErrnoException): Refusal {
+  const kind = CERTIFICATE_ERROR.test(error.code ?? "") ? "provider_unusable" : "provider_unreachable";
+  return new Refusal(kind, `The model API can't be reached: ${reasonOf(error)}.`, error);
 }
 
 /** The cause alone: messages of TLS and HTTP may repeat what was sent. */
@@ -73,11 +92,11 @@ export async function passOn(
   // A redirect would carry the key to an address that the user did not configure.
   if (status >= 300 && status < 400) {
     answer.destroy();
-    throw new VivError("model_unreachable", "The model API sends requests elsewhere.");
+    throw new Refusal("provider_unusable", "The model API sends requests elsewhere.");
   }
   if (!["", "identity"].includes((answer.headers["content-encoding"] ?? "").toLowerCase())) {
     answer.destroy();
-    throw new VivError("model_unreachable", "The model API packs its answers, though it was asked not to.");
+    throw new Refusal("provider_unusable", "The model API packs its answers, though it was asked not to.");
   }
   const headers = Object.fromEntries(
     Object.entries(answer.headers).flatMap(([name, value]) =>
@@ -92,9 +111,28 @@ export async function passOn(
     return;
   }
   const text = clean(await readWhole(answer), target);
+  if (isLoginRefused(status, text)) throw new Refusal("login_refused", target.refusedLogin);
   if (status < 300) usage.answer(parse(text), text.length);
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
   response.end(text);
+}
+
+/** The whole answer to a call of the server itself. What is no success is a refusal. */
+export async function readAnswer(answer: IncomingMessage, { target, usage }: { target: Target; usage: UsageReader }): Promise<unknown> {
+  const status = answer.statusCode ?? 502;
+  const text = await readWhole(answer);
+  if (isLoginRefused(status, text)) throw new Refusal("login_refused", target.refusedLogin);
+  if (status >= 300) throw new Refusal("provider_unusable", `The model API answered with status ${status}.`);
+  const value = parse(text);
+  usage.answer(value, text.length);
+  return value;
+}
+
+/** 401 at every provider. Beside that, Google answers 400 for a key that it does not know, and Anthropic 403 for a token that was revoked. */
+function isLoginRefused(status: number, text: string): boolean {
+  if (status === 401) return true;
+  if (status === 400) return text.includes("API_KEY_INVALID");
+  return status === 403 && /OAuth token (has been |has |was )?(revoked|expired)/i.test(text);
 }
 
 async function passEvents(
@@ -105,7 +143,7 @@ async function passEvents(
   const splitter = new EventSplitter(LIMITS.modelEventCharacters);
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     const events = splitter.add(chunk);
-    if (events === undefined) throw new VivError("model_unreachable", "An event of the model API is too long.");
+    if (events === undefined) throw new Refusal("provider_unusable", "An event of the model API is too long.");
     for (const event of events) {
       const data = dataOf(event);
       if (data !== undefined) usage.event(data);
@@ -143,7 +181,7 @@ async function readWhole(answer: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > LIMITS.modelAnswerBytes) throw new VivError("model_unreachable", "The answer of the model API is too long.");
+    if (bytes > LIMITS.modelAnswerBytes) throw new Refusal("provider_unusable", "The answer of the model API is too long.");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

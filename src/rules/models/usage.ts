@@ -8,7 +8,7 @@ const CHARACTERS_PER_TOKEN = 4;
 const TOKENS_PER_SECOND = 200;
 /** More than any model takes at once: sums stay numbers that can be counted with. */
 const MOST_TOKENS = 1e9;
-const COUNTS = ["input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"];
+const COUNTS = ["input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "promptTokenCount", "candidatesTokenCount"];
 
 export class UsageReader {
   readonly #shape: ModelShape;
@@ -24,17 +24,27 @@ export class UsageReader {
   /** A whole answer. */
   answer(value: unknown, characters: number): void {
     this.#seen = Math.ceil(characters / CHARACTERS_PER_TOKEN);
-    this.#whole = this.#take(at(value, "usage"));
+    if (this.#shape !== "gemini") this.#whole = this.#take(at(value, "usage"));
+    // A stream that was not asked for as events is a list of what would be events.
+    else for (const part of Array.isArray(value) ? (value as unknown[]) : [value]) this.#whole = this.#take(at(part, "usageMetadata"));
   }
 
   /** One event of a stream. Counts in it are of all before, too. */
   event(value: unknown): void {
     const type = at(value, "type");
-    this.#seen += Math.max(1, Math.ceil(JSON.stringify(at(value, "delta") ?? at(value, "choices") ?? "").length / CHARACTERS_PER_TOKEN));
+    this.#seen += Math.max(
+      1,
+      Math.ceil(JSON.stringify(at(value, "delta") ?? at(value, "choices") ?? at(value, "candidates") ?? "").length / CHARACTERS_PER_TOKEN),
+    );
     if (this.#shape === "anthropic") {
       this.#take(at(at(value, "message"), "usage") ?? at(value, "usage"));
       if (type === "message_stop" || (type === "message_delta" && typeof at(at(value, "delta"), "stop_reason") === "string"))
         this.#whole = true;
+      return;
+    }
+    if (this.#shape === "gemini") {
+      const counted = this.#take(at(value, "usageMetadata"));
+      if (counted && isLast(value)) this.#whole = true;
       return;
     }
     if (this.#take(at(value, "usage") ?? at(at(value, "response"), "usage"))) this.#whole = true;
@@ -60,10 +70,12 @@ export class UsageReader {
   /** Whether there was a count in it. */
   #take(usage: unknown): boolean {
     if (typeof usage !== "object" || usage === null) return false;
-    this.#tokens = this.#shape === "anthropic" ? anthropic(usage, this.#tokens) : openai(usage);
+    this.#tokens = READERS[this.#shape](usage, this.#tokens);
     return COUNTS.some((name) => count(usage, name) !== undefined);
   }
 }
+
+const READERS: Readonly<Record<ModelShape, (usage: object, before: Tokens) => Tokens>> = { anthropic, openai, gemini };
 
 /** The first event has what was sent, later ones what was answered; each may have everything. */
 function anthropic(usage: object, before: Tokens): Tokens {
@@ -84,6 +96,22 @@ function openai(usage: object): Tokens {
   const cached = Math.min(sent, count(details, "cached_tokens") ?? 0);
   const output = count(usage, "completion_tokens") ?? count(usage, "output_tokens") ?? 0;
   return { ...NO_TOKENS, input: sent - cached, output, cacheRead: cached };
+}
+
+/** Cached tokens are among those sent, thoughts are not among those answered. Every event has the counts so far. */
+function gemini(usage: object, before: Tokens): Tokens {
+  const prompt = count(usage, "promptTokenCount");
+  const sent = prompt === undefined ? before.input + before.cacheRead : prompt + (count(usage, "toolUsePromptTokenCount") ?? 0);
+  const cached = Math.min(sent, count(usage, "cachedContentTokenCount") ?? before.cacheRead);
+  const output = (count(usage, "candidatesTokenCount") ?? 0) + (count(usage, "thoughtsTokenCount") ?? 0);
+  return { ...NO_TOKENS, input: sent - cached, output: Math.max(output, before.output), cacheRead: cached };
+}
+
+/** Of a stream of Gemini: the event that says why it ends. */
+function isLast(value: unknown): boolean {
+  const candidates = at(value, "candidates");
+  const reasons = Array.isArray(candidates) ? candidates.map((one) => at(one, "finishReason")) : [];
+  return reasons.some((reason) => typeof reason === "string") || at(at(value, "promptFeedback"), "blockReason") !== undefined;
 }
 
 function at(value: unknown, name: string): unknown {

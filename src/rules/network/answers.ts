@@ -12,6 +12,18 @@ const STATUS: Partial<Record<DenialCode, number>> = {
   too_many_requests: 429,
 };
 
+/** Seconds after which trying again may help: a person may have answered by then, or other requests have ended. */
+const RETRY_AFTER_SECONDS: Partial<Record<DenialCode, number>> = {
+  secret_held: 10,
+  effect_held: 10,
+  host_held: 10,
+  not_recorded: 5,
+  too_many_connections: 5,
+  too_many_bytes: 5,
+  too_many_names: 5,
+  too_many_requests: 5,
+};
+
 const PHRASE: Readonly<Record<number, string>> = {
   400: "Bad Request",
   403: "Forbidden",
@@ -34,6 +46,7 @@ export interface Answer {
 export function answerTo({ code, reason, remedy }: Denied): Answer {
   const status = STATUS[code] ?? 403;
   const sentence = `${reason} ${remedy}`;
+  const after = RETRY_AFTER_SECONDS[code];
   // npm shows `error` as it is, and takes it for a text.
   const body = `${JSON.stringify({ error: sentence, code })}\n`;
   return {
@@ -43,6 +56,7 @@ export function answerTo({ code, reason, remedy }: Denied): Answer {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
       "x-viv-code": code,
+      ...(after === undefined ? {} : { "retry-after": String(after) }),
       connection: "close",
     },
     body,

@@ -264,7 +264,7 @@ function filled(
   try {
     return interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
   } catch {
-    return deny("unreachable", `The secret of ${to.host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
+    return deny("secret_denied", `The secret of ${to.host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
   }
 }
 

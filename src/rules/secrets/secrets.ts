@@ -10,7 +10,7 @@ import { matches, type Denied } from "../network/rules.ts";
 import { OWNER, type AuditEntry } from "../../base/schema/audit.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { canonicalHost } from "../../base/schema/network.ts";
-import { boundHost, type Secret, type SecretBinding } from "../../base/schema/secret.ts";
+import { boundHost, type Secret, type SecretBinding, type SecretKind } from "../../base/schema/secret.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { SecretRow } from "../../base/store/rows.ts";
 import { SecretScope } from "./scope.ts";
@@ -28,7 +28,7 @@ export interface Destination {
 
 export interface SecretsOptions {
   /** Used by a part of the server that counts what they cost: no other part sends them. */
-  readonly reserved?: ReadonlySet<string>;
+  readonly reserved?: Pick<ReadonlySet<string>, "has">;
   /** Asks a person about projects that a secret was not kept for; without it they don't get it. */
   readonly approvals?: Approvals;
   readonly holdMs?: number;
@@ -46,7 +46,7 @@ export class Secrets {
   /** Counts up with every change of them. */
   #version = 0;
 
-  readonly #reserved: ReadonlySet<string>;
+  readonly #reserved: Pick<ReadonlySet<string>, "has">;
   readonly #scope: SecretScope;
 
   private constructor(store: Store, audit: Audit, key: SealingKey, { reserved, approvals, holdMs }: SecretsOptions) {
@@ -68,12 +68,18 @@ export class Secrets {
   }
 
   /** The same name keeps its placeholder: what holds it inside goes on working with the new value. */
-  async set(name: string, value: string, binding: SecretBinding, given?: Secret["projects"]): Promise<Secret> {
+  async set(
+    name: string,
+    value: string,
+    binding: SecretBinding & { readonly kind?: SecretKind },
+    given?: Secret["projects"],
+  ): Promise<Secret> {
     const before = this.#rows.get(name);
     const projects = given === undefined ? (before === undefined ? [] : before.projects) : given;
     const now = new Date().toISOString();
     const placeholder = before?.placeholder ?? `viv-secret-${randomBytes(PLACEHOLDER_BYTES).toString("base64url")}`;
-    const known: Secret = { name, ...bindingOf(binding), projects, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
+    const { kind = "key" } = binding;
+    const known: Secret = { name, ...bindingOf(binding), kind, projects, placeholder, createdAt: before?.createdAt ?? now, changedAt: now };
     const row: SecretRow = { ...known, sealed: this.#key.seal(value, contextOf(known)) };
     await this.#audit.record(this.#entry(before === undefined ? "secret.set" : "secret.replace", name, binding.hosts, projects));
     await this.#store.change((change) => change.secrets.put(row));
@@ -193,6 +199,21 @@ export class Secrets {
     });
   }
 
+  /** The server itself sends a secret, as the user's config says. */
+  async recordOwnUse({ host, port, method, path }: Destination, name: string): Promise<void> {
+    await this.#audit.record({
+      actor: { kind: "server", name: "server" },
+      action: "secret.use",
+      target: name,
+      arguments: { host, port, method, path: path.slice(0, 1024) },
+      label: "RECORDED",
+      rule: `bound to ${host}`,
+      reason: null,
+      sandbox: null,
+      snapshot: null,
+    });
+  }
+
   #usable(to: Destination): SecretRow[] {
     // A client does not log in with OPTIONS; it only asks what could be asked.
     return to.method === "OPTIONS" ? [] : this.#injected().filter((row) => isBound(row, to));
@@ -268,15 +289,17 @@ function isBelow(prefix: string, path: string): boolean {
   return path === prefix || path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
 }
 
-/** A row whose binding or scope was edited behind our back does not open any more. One for no project has the same as before there were scopes. */
-function contextOf({ name, hosts, methods, path, header, projects, placeholder }: Secret): string {
-  return JSON.stringify([name, hosts, methods, path, header, placeholder, ...(projects?.length === 0 ? [] : [projects])]);
+/** A row that was edited behind our back does not open any more. What older rows did not have is left out where it is as it was for them. */
+function contextOf({ name, hosts, methods, path, header, kind, projects, placeholder }: Secret): string {
+  const scope = projects?.length === 0 ? [] : [projects];
+  return JSON.stringify([name, hosts, methods, path, header, placeholder, ...scope, ...(kind === "key" ? [] : [kind])]);
 }
 
 function bindingOf({ hosts, methods, path, header }: SecretBinding): SecretBinding {
   return { hosts, methods, path, header };
 }
 
-function shown({ name, hosts, methods, path, header, projects, placeholder, createdAt, changedAt }: SecretRow): Secret {
-  return { name, hosts, methods, path, header, projects, placeholder, createdAt, changedAt };
+function shown(row: SecretRow): Secret {
+  const { sealed: _, ...secret } = row;
+  return secret;
 }

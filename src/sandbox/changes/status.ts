@@ -2,7 +2,7 @@
 import { git } from "../../machine/capture/git.ts";
 import { diffNames } from "../../machine/merge/diff.ts";
 import type { SandboxStatus, Staleness } from "../../base/schema/files.ts";
-import type { SandboxRow } from "../../base/store/rows.ts";
+import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import { comparedBase, openBase } from "../projects/bases.ts";
 import { sidesOf } from "./diff.ts";
 import { withCommitReader } from "./commit-reader.ts";
@@ -14,9 +14,14 @@ type StatusParts = Pick<Parts, "store" | "backends" | "user" | "state">;
 
 export async function staleness(parts: StatusParts, row: SandboxRow): Promise<Staleness> {
   const base = await openBase(parts.store, row, comparedBase(row));
-  return parts.backends
-    .of(row)
-    .capture.staleness(base, captureRequest(await openProject(parts.store, row.project, parts.state), parts.user));
+  // Nothing of reality moves away from it.
+  if (row.start !== undefined) return unmoved(base);
+  const view = await openProject(parts.store, row.project, parts.state);
+  return parts.backends.of(row).capture.staleness(base, captureRequest(view, parts.user));
+}
+
+function unmoved({ takenAt }: Base): Staleness {
+  return { takenAt, ageMs: Math.max(0, Date.now() - Date.parse(takenAt)), stale: false, changes: [], more: false };
 }
 
 export async function sandboxStatus(parts: StatusParts, row: SandboxRow, temporary: string): Promise<SandboxStatus> {

@@ -1,14 +1,13 @@
 /** Commands inside sandboxes: started, listened to, ended, and explained. */
-import { resolve } from "node:path";
-import type { CommandLog, ExecRequest, OutputChunk, RunningCommand } from "../../machine/drivers/drivers.ts";
+import type { CommandLog, OutputChunk, RunningCommand } from "../../machine/drivers/drivers.ts";
 import { errorText } from "../../base/host/log.ts";
-import type { Command, CommandEnd, CommandResult, CommandSpec, TerminalSize } from "../../base/schema/command.ts";
+import type { Command, CommandEnd, CommandResult } from "../../base/schema/command.ts";
+import { DESKTOP_DISPLAY, DESKTOP_SERVICE } from "../../base/schema/desktop.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { ModelFiles } from "./model-files.ts";
-import { proxyEnvironment } from "../../rules/network/environment.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
+import { commandOf, execRequest, type StartOptions } from "./exec-request.ts";
 import { CommandRecords } from "./command-records.ts";
 import { commandEnd, endedWithSandbox, NOTHING_SEEN, signalNumber, type Circumstances } from "./causes.ts";
 import type { Damage } from "./damage.ts";
@@ -18,21 +17,8 @@ import type { Parts } from "../shared/parts.ts";
 import { requireLive } from "../shared/state.ts";
 import type { CommandStream } from "./stream.ts";
 
-export interface StartOptions extends CommandSpec {
-  readonly terminal?: TerminalSize | undefined;
-  readonly stdin?: boolean | undefined;
-  /** An id from newId(); one is made where this is left out. */
-  readonly id?: string | undefined;
-  /** Name of the service that it belongs to. A command without one was asked for, and keeps the sandbox from being idle. */
-  readonly service?: string | undefined;
-  readonly onDisconnect?: "kill" | "keep";
-}
-
 /** A quota counts as used up when less than this is left. */
 const DISK_MARGIN_BYTES = 1024 ** 2;
-
-/** Command line and environment travel together with a few words more. */
-const SLACK_BYTES = 64 * 1024;
 
 /** The store has it already. */
 const KNOWN = Promise.resolve();
@@ -45,7 +31,6 @@ export class Commands {
   readonly #ends = new Map<string, Promise<CommandEnd>>();
   /** Commands that a caller asked to end. */
   readonly #cancelled = new Set<string>();
-
   readonly #modelFiles: ModelFiles;
 
   constructor(parts: Pick<Parts, "store" | "backends" | "user" | "log" | "models" | "live">, damage: Damage) {
@@ -58,23 +43,11 @@ export class Commands {
   async start(row: SandboxRow, options: StartOptions): Promise<CommandStream> {
     requireLive(row);
     const live = this.#live(row);
-    const request = execRequest(row, options, this.#parts);
-    if (row.walled) await this.#modelFiles.to(live, this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
+    const request = execRequest(row, options, this.#parts, live.display);
+    await this.prepare(row);
     const leave = live.concurrency.commands.take();
     const running = await orLeave(this.#damage.heardBy(row.id, live.walls.commands.exec(request)), leave);
-    const command: Command = {
-      id: request.id,
-      sandbox: row.id,
-      command: [...options.command],
-      user: request.user,
-      cwd: request.cwd,
-      terminal: options.terminal !== undefined,
-      pid: running.pid,
-      startedAt: new Date().toISOString(),
-      running: true,
-      end: null,
-      ...(options.service === undefined ? {} : { service: options.service }),
-    };
+    const command = commandOf(request, row, options, running.pid);
     const onDisconnect = options.onDisconnect ?? "keep";
     const begun = this.#records.begun(command, running.exit);
     // A caller that waits for it needs no record: that comes when the database can be written.
@@ -92,11 +65,18 @@ export class Commands {
     return this.#stream(command, running, end, onDisconnect);
   }
 
-  /** Runs a command to its end and keeps the last part of its output. */
+  /** What has to be inside before a command starts; a caller with other things to do can have it done meanwhile. */
+  async prepare(row: SandboxRow): Promise<void> {
+    if (!row.walled) return;
+    await this.#modelFiles.to(this.#live(row), this.#parts.backends.of(row).driver.capabilities.allUsers ? "0" : row.user, row.env);
+  }
+
+  /** Runs a command to its end and keeps the last part of its output. An abort kills it, and its end is waited for all the same. */
   async run(row: SandboxRow, options: StartOptions, stdin: string | undefined, signal?: AbortSignal): Promise<CommandResult> {
     const stream = await this.start(row, { ...options, stdin: stdin !== undefined, onDisconnect: "kill" });
-    const abort = (): void => stream.close();
+    const abort = (): void => stream.signal("SIGKILL");
     signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true) abort();
     try {
       if (stdin !== undefined) {
         void stream.write(Buffer.from(stdin)).then(
@@ -106,8 +86,7 @@ export class Commands {
       }
       const tail = new OutputTail(LIMITS.capturedOutputBytes);
       for await (const chunk of stream.output) tail.add(chunk);
-      const end = await stream.end;
-      return { ...stream.command, running: false, end, ...tail.result() };
+      return { ...stream.command, running: false, end: await stream.end, ...tail.result() };
     } finally {
       signal?.removeEventListener("abort", abort);
     }
@@ -134,6 +113,28 @@ export class Commands {
       yield* running.output;
     };
     return { ...this.#stream(command, running, end, "keep"), output: output(), close: () => (running.detach(), leave()) };
+  }
+
+  /**
+   * A command whose id an earlier server chose, as a stream; undefined if that server died before it started the command. It may have
+   * died before it noted the start, too: then the start is noted now.
+   */
+  async again(row: SandboxRow, options: StartOptions & { readonly id: string }): Promise<CommandStream | undefined> {
+    const { id } = options;
+    if ((await this.#parts.store.commands.get(id)) === undefined && !(await this.#noteStart(row, options))) return undefined;
+    return this.attach(row, id, options.stdin === true);
+  }
+
+  /** Whether it was started. */
+  async #noteStart(row: SandboxRow, options: StartOptions & { readonly id: string }): Promise<boolean> {
+    const running = await this.#parts.live.get(row.id)?.walls.commands.attach(options.id, false);
+    running?.detach();
+    const { exit, chunks } = await this.#log(row, options.id);
+    if (running === undefined && exit === null && chunks.length === 0) return false;
+    const command = commandOf(execRequest(row, options, this.#parts, null), row, options, running?.pid ?? 0);
+    const end = exit === null ? (running === undefined ? endedWithSandbox("lost", 0) : null) : commandEnd(exit, NOTHING_SEEN);
+    await this.#records.surely(command, end);
+    return true;
   }
 
   /** Listens to a command of an earlier server, so that its end is recorded. */
@@ -206,7 +207,13 @@ export class Commands {
   #follow(live: LiveSandbox, command: Command, running: RunningCommand, begun: Promise<void>, leave: () => void): Promise<CommandEnd> {
     // Services run as long as the sandbox does: they would keep it for ever.
     const use = command.service === undefined ? live.uses.begin(`command ${command.id}`) : undefined;
-    const over = (): void => (leave(), use?.());
+    const isDesktop = command.service === DESKTOP_SERVICE;
+    if (isDesktop) live.display = DESKTOP_DISPLAY;
+    const over = (): void => {
+      leave();
+      use?.();
+      if (isDesktop) live.display = null;
+    };
     running.exit.then(over, over);
     const end = running.exit.then(
       async (exit) => commandEnd(exit, await this.#circumstances(live, command, exit.code !== 0)),
@@ -345,56 +352,4 @@ async function drain(output: AsyncIterable<OutputChunk>, end: Promise<CommandEnd
   } catch (error) {
     log.info("stopped listening to a command", { error: errorText(error) });
   }
-}
-
-function execRequest(row: SandboxRow, options: StartOptions, { models, user: config }: Pick<Parts, "models" | "user">): ExecRequest {
-  const bytes = options.command.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
-  if (bytes > LIMITS.maxArgumentBytes)
-    throw new VivError("invalid_input", `The command line is ${bytes} bytes; ${LIMITS.maxArgumentBytes} are allowed.`);
-  if (options.command.some((part) => part.includes("\0"))) throw new VivError("invalid_input", "An argument has a NUL byte.");
-  const environment = Object.entries({ ...row.env, ...options.env });
-  const environmentBytes = environment.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 2, 0);
-  if (environmentBytes > LIMITS.maxEnvironmentBytes - SLACK_BYTES)
-    throw new VivError(
-      "invalid_input",
-      `The environment is ${environmentBytes} bytes; ${LIMITS.maxEnvironmentBytes - SLACK_BYTES} are allowed.`,
-    );
-  if ([...environment.map(([, value]) => value), options.cwd ?? "", options.user ?? ""].some((text) => text.includes("\0")))
-    throw new VivError("invalid_input", "The environment, the working folder or the user has a NUL byte.");
-  const user = options.user ?? row.user;
-  // Another user's home, name and shell come from the sandbox's own /etc/passwd.
-  const { HOME: home, USER: name, LOGNAME: logname, SHELL: shell, ...rest } = row.env;
-  const own = user === row.user ? defined({ HOME: home, USER: name, LOGNAME: logname, SHELL: shell }) : {};
-  const proxied = row.walled ? proxyEnvironment(row.network, row.env, config.network.private) : {};
-  // Tools of agents name themselves by it at the gateway, which goes by the socket all the same.
-  const identity = row.walled ? { SANDBOX_ID: row.id } : {};
-  // Only walls have a door to the gateway.
-  const reached = row.walled ? models.environment(row.env) : {};
-  const env = {
-    ...rest,
-    ...own,
-    ...reached,
-    ...identity,
-    ...proxied,
-    ...(options.terminal === undefined ? {} : { TERM: "xterm-256color" }),
-    ...options.env,
-  };
-  const envBytes = Object.entries(env).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value) + 2, 0);
-  if (envBytes > LIMITS.maxEnvironmentBytes)
-    throw new VivError("invalid_input", `The environment is ${envBytes} bytes; ${LIMITS.maxEnvironmentBytes} are allowed.`);
-  return {
-    id: options.id ?? newId("command"),
-    command: options.command,
-    env,
-    cwd: options.cwd?.startsWith("/") === true ? options.cwd : resolve(row.project, options.cwd ?? ""),
-    user,
-    // A caller that attaches later may type at the terminal, too.
-    stdin: options.stdin === true || options.terminal !== undefined,
-    ...(options.terminal === undefined ? {} : { terminal: options.terminal }),
-    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-  };
-}
-
-function defined(values: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }

@@ -54,9 +54,14 @@ export class OutputTail {
     return last;
   }
 
+  /** What is held of a stream. */
+  bytes(stream: "stdout" | "stderr"): Buffer {
+    return this.#join(this.#held[stream]);
+  }
+
   result(): { stdout: string; stderr: string; truncated: boolean } {
-    const stdout = this.#join(this.#held.stdout).toString("utf8");
-    const stderr = this.#join(this.#held.stderr).toString("utf8");
+    const stdout = this.bytes("stdout").toString("utf8");
+    const stderr = this.bytes("stderr").toString("utf8");
     return { stdout, stderr, truncated: this.#truncated };
   }
 }

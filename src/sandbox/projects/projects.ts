@@ -4,14 +4,14 @@ import { join, relative, resolve } from "node:path";
 import type { CaptureRequest, DataFolder } from "../../machine/capture/capture.ts";
 import { homeFolders, readPeople } from "../../machine/capture/people.ts";
 import { findProject, isWithin } from "../../machine/capture/project.ts";
-import { loadProjectConfig, type LoadedConfig } from "../../base/config/project-config.ts";
+import { loadProjectConfig, NO_CONFIG, type LoadedConfig } from "../../base/config/project-config.ts";
 import { realPlace } from "../../base/host/real-place.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { UserConfig } from "../../base/schema/config.ts";
+import { ProjectConfig, type UserConfig } from "../../base/schema/config.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Store } from "../../base/store/store.ts";
-import type { ProjectRow } from "../../base/store/rows.ts";
+import type { ProjectRow, SandboxRow } from "../../base/store/rows.ts";
 
 export interface ProjectView extends LoadedConfig {
   readonly row: ProjectRow;
@@ -25,8 +25,19 @@ interface ConfiguredProject extends Pick<LoadedConfig, "config"> {
 /** The project at or above a path; known to the store from its first use on. */
 export async function openProject(store: Store, path: string, stateFolder: string): Promise<ProjectView> {
   const folder = findProject(path, stateFolder);
-  const row = (await store.projects.find({ path: folder })) ?? (await addProject(store, folder));
+  const row = await knownProject(store, folder);
   return { row, ...loadProjectConfig(folder, row.trusted) };
+}
+
+/** The project of a sandbox. One that started from no project of reality has an empty folder, and no config. */
+export async function projectOf(store: Store, { project, start }: SandboxRow, stateFolder: string): Promise<ProjectView> {
+  if (start === undefined) return openProject(store, project, stateFolder);
+  return { row: await knownProject(store, project), ...NO_CONFIG, config: ProjectConfig.parse({}) };
+}
+
+/** The row of a folder, made at its first use. */
+export async function knownProject(store: Store, path: string): Promise<ProjectRow> {
+  return (await store.projects.find({ path })) ?? addProject(store, path);
 }
 
 async function addProject(store: Store, path: string): Promise<ProjectRow> {

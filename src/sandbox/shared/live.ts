@@ -18,6 +18,8 @@ export interface LiveSandbox {
   counters: Pick<Usage, "outOfMemory" | "tooManyProcesses">;
   /** Bytes of logs written since they were last bounded. */
   logBytes: number;
+  /** Value of DISPLAY inside while it has a desktop. */
+  display: string | null;
   /** What keeps it from being idle, besides its work. */
   readonly uses: Uses;
   /** What is under way now, each within its bound. */
@@ -41,6 +43,7 @@ export class Live {
       // As much as may be there from an earlier server.
       logBytes: LIMITS.sandboxLogBytes,
       counters: { outOfMemory: 0, tooManyProcesses: 0 },
+      display: null,
       uses: before?.uses ?? new Uses(() => this.touch(id)),
       concurrency: {
         commands: new ConcurrencyLimit(

@@ -56,8 +56,8 @@ export class Admission {
 /** Asked, else configured, else the default; never over the user's ceiling. */
 export function effectiveLimits(
   asked: { readonly [Key in keyof Limits]?: Limits[Key] | undefined } | undefined,
-  config: ProjectConfig,
-  user: UserConfig,
+  config: Pick<ProjectConfig, "limits">,
+  user: Pick<UserConfig, "ceilings">,
 ): Limits {
   const { ceilings } = user;
   const choose = (

@@ -7,7 +7,8 @@ import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { networkRules } from "../../base/schema/network.ts";
+import { networkRules, type HostRule } from "../../base/schema/network.ts";
+import { projectInside, WORKSPACE_USER, type StartingPoint } from "../../base/schema/start.ts";
 import type { Change } from "../../base/store/store.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { VolumeSource } from "../../machine/volumes/disks.ts";
@@ -24,6 +25,7 @@ import type { Backend } from "../../machine/backends.ts";
 import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { captureBase } from "../projects/service-data.ts";
+import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
 import { Spares, type Spare } from "./spares.ts";
 import type { Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
 import type { SandboxEnd } from "../ending/sandbox-end.ts";
@@ -32,6 +34,24 @@ import { forgetUnused } from "../projects/fresh-base.ts";
 
 type UnnamedRow = Omit<SandboxRow, keyof Reservation>;
 
+/** What a new sandbox is made from. */
+export interface Origin {
+  readonly view: ProjectView;
+  /** Absent for a project of reality. */
+  readonly start?: StartingPoint;
+  /** Hosts that the caller named with it: the sandbox reaches them, unless its network is off. */
+  readonly opens?: readonly HostRule[];
+  capture(backend: Backend): Promise<Captured>;
+}
+
+export interface Captured {
+  readonly base: Base;
+  /** As it is known by now. */
+  readonly start?: StartingPoint;
+  /** What the caller should know of it, a sentence each. */
+  readonly notes?: readonly string[];
+}
+
 /** What a request and the configs come to, before the project is looked at. */
 interface CreateSettings {
   readonly limits: SandboxRow["limits"];
@@ -39,7 +59,9 @@ interface CreateSettings {
   readonly hiding: MaskRequest;
 }
 
-type CreationParts = Pick<Parts, "store" | "backends" | "user" | "uid" | "home" | "state" | "locks" | "log" | "reach">;
+const OWN_USER = "Its commands run with the id of the server's own user, because a server of root alone can give them another one.";
+
+type CreationParts = Pick<Parts, "store" | "backends" | "user" | "uid" | "home" | "state" | "locks" | "log" | "reserve" | "reach">;
 
 export class Creation {
   readonly spares: Spares;
@@ -58,21 +80,25 @@ export class Creation {
     this.spares = new Spares(parts, registry, sandboxStart);
   }
 
-  async create(input: CreateInput): Promise<StartedSandbox> {
-    const view = await openProject(this.#parts.store, input.project, this.#parts.state);
+  /** From what the input names, unless the caller has an origin. */
+  async create(input: CreateInput, given?: Origin): Promise<StartedSandbox> {
+    const origin = given ?? (await this.#origin(input));
+    const { view } = origin;
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
+    refuseUnheldSystem(input, backend);
     refuseWider(input.network, this.#parts.user.network);
-    const asked = this.#asked(input, view);
+    const asked = this.#asked(input, origin);
     const own = await this.#reserve(backend, input.name);
-    const fresh = input.name === undefined ? this.spares.hidingAsNow(backend.driver, asked.hiding) : Promise.resolve(undefined);
-    const { base, row } = await this.#prepare(input, view, backend, asked).catch((error: unknown) => {
+    const claim = input.name === undefined && isAlike(origin) ? this.spares.claim(backend.driver, view.row.path, asked.hiding) : undefined;
+    const { base, row } = await this.#prepare(input, origin, backend, asked).catch((error: unknown) => {
+      if (claim !== undefined) this.spares.drop(claim);
       this.#registry.release(own);
       throw error;
     });
     const release = this.#registry.hold(base.id);
     try {
-      const spare = input.name === undefined ? await this.spares.take(row, fresh) : undefined;
+      const spare = claim === undefined ? undefined : await this.spares.use(claim, row);
       if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
       this.#registry.release(own);
       return await this.#claim(row, base, spare);
@@ -96,12 +122,31 @@ export class Creation {
     return this.#registry.reserve(name);
   }
 
-  async #prepare(input: CreateInput, view: ProjectView, backend: Backend, asked: CreateSettings): Promise<{ base: Base; row: UnnamedRow }> {
-    const base = await captureBase(this.#parts, view, backend, "fresh");
-    return { base, row: this.#compose(input, view, backend, base, asked) };
+  async #origin({ project, empty }: CreateInput): Promise<Origin> {
+    if (empty === true) {
+      const view = await openWorkspace(this.#parts, "empty");
+      const capture = async (backend: Backend): Promise<Captured> => ({
+        base: await emptyBase(this.#parts, view, backend, this.#emptyUser(backend), "lasting"),
+        notes: backend.driver.capabilities.allUsers ? [] : [OWN_USER],
+      });
+      return { view, start: { from: "empty" }, capture };
+    }
+    if (project === undefined) throw new VivError("internal", "A sandbox is made from nothing.");
+    const view = await openProject(this.#parts.store, project, this.#parts.state);
+    return { view, capture: async (backend) => ({ base: await captureBase(this.#parts, view, backend, "fresh") }) };
   }
 
-  #asked(input: CreateInput, view: ProjectView): CreateSettings {
+  /** Where only one user exists inside, it is that one. */
+  #emptyUser({ driver }: Backend): string {
+    return driver.capabilities.allUsers ? WORKSPACE_USER : String(this.#parts.uid);
+  }
+
+  async #prepare(input: CreateInput, origin: Origin, backend: Backend, asked: CreateSettings): Promise<{ base: Base; row: UnnamedRow }> {
+    const captured = await origin.capture(backend);
+    return { base: captured.base, row: this.#compose(input, { ...origin, ...captured }, backend, asked) };
+  }
+
+  #asked(input: CreateInput, { view, start }: Origin): CreateSettings {
     const { user, home } = this.#parts;
     const environment = filterEnvironment(input.env ?? {}, view.config.env);
     return {
@@ -110,7 +155,7 @@ export class Creation {
       hiding: {
         // Whose toolchains are shown.
         home: callersHome(environment.env["HOME"], home),
-        project: view.row.path,
+        project: projectInside({ project: view.row.path, start }),
         mask: [...user.mask, ...hiddenPaths(view)],
         expose: [...user.expose, ...shownPaths(view)],
       },
@@ -119,21 +164,25 @@ export class Creation {
 
   #compose(
     input: CreateInput,
-    view: ProjectView,
+    { view, base, start, notes = [], opens = [] }: Origin & Captured,
     backend: Backend,
-    base: Base,
     { limits, environment, hiding }: CreateSettings,
   ): UnnamedRow {
     const { driver, storage } = backend;
-    const { env, leftOut } = environment;
+    const { leftOut } = environment;
     const { home } = hiding;
     const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
-    const user = input.user ?? String(this.#parts.uid);
+    const empty = start?.from === "empty";
+    const user = empty ? this.#emptyUser(backend) : (input.user ?? String(this.#parts.uid));
+    const env = empty ? withoutPerson(environment.env) : environment.env;
+    const rules = networkRules(view.config.network, this.#parts.user.network, { mode: input.network, variables: input.networkVariables });
     return {
       ...beginning(idleMs),
       driver: driver.name,
       walled: driver.capabilities.walled,
       project: view.row.path,
+      start,
+      readOnly: input.readOnly === true || empty,
       parent: null,
       limits,
       givenLimits: chosenLimits(input.limits),
@@ -148,13 +197,13 @@ export class Creation {
       env,
       environmentLeftOut: leftOut,
       environmentSet: Object.keys(view.config.env.set),
-      notes: driver.capabilities.allUsers ? unmappedNotes({ user, home }, base) : [],
+      notes: [...notes, ...(driver.capabilities.allUsers ? unmappedNotes({ user, home }, base) : [])],
       untrusted: [...view.untrusted],
       masked: [...hiding.mask],
       exposed: [...hiding.expose],
       sudo: view.config.sudo,
-      network: networkRules(view.config.network, this.#parts.user.network, { mode: input.network, variables: input.networkVariables }),
-      networkChosen: chosenNetwork({}, { mode: input.network }),
+      network: { ...rules, allow: [...rules.allow, ...opens] },
+      networkChosen: chosenNetwork({}, { mode: input.network, allow: opens }),
       services: view.config.services,
       home,
       idempotencyKey: input.idempotencyKey ?? null,
@@ -227,7 +276,7 @@ export class Creation {
       };
       const started = await this.#sandboxStart.start({ row, on: { base, volume: made }, record });
       reach("create.running");
-      if ("base" in source && this.#parts.user.spares) this.spares.prepare(started.row, base);
+      if ("base" in source && isAlike(row) && this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
     } catch (error) {
       await volume.catch(() => undefined);
@@ -236,22 +285,28 @@ export class Creation {
     }
   }
 
-  /** Nothing of a failed creation stays but the event that says why. */
+  /** Nothing of a failed creation stays but the event that says why. A full disk is a common reason, so this gets the space kept back. */
   async #undo(row: SandboxRow, error: unknown): Promise<void> {
-    const { store, backends, log } = this.#parts;
+    const { store, reserve, log } = this.#parts;
     try {
-      await this.#sandboxEnd.endProcesses({ ...row, removing: true }, 0, "cancelled");
-      await backends.of(row).storage.disks.remove(row.id);
-      await store.change(async (change) => {
-        if ((await change.sandboxes.get(row.id)) === undefined) return;
-        await change.sandboxes.remove(row.id);
-        await change.event("sandbox.failed", row.id, { name: row.name, reason: errorText(error) });
-      });
+      await reserve.during(() => this.#clear(row, error));
       // Only now: what could not be cleaned up may still have processes with the ids of this range.
       this.#registry.release(row);
     } catch (second) {
-      log.warn("cleaning up after a failed creation failed; the reconciler will", { sandbox: row.id, error: errorText(second) });
+      log.warn("cleaning up after a failed creation failed; it is tried again", { sandbox: row.id, error: errorText(second) });
+      if ((await store.sandboxes.get(row.id)) !== undefined) this.#sandboxEnd.unfinished.add(row.id);
     }
+  }
+
+  async #clear(row: SandboxRow, error: unknown): Promise<void> {
+    const { store, backends } = this.#parts;
+    await this.#sandboxEnd.endProcesses({ ...row, removing: true }, 0, "cancelled");
+    await backends.of(row).storage.disks.remove(row.id);
+    await store.change(async (change) => {
+      if ((await change.sandboxes.get(row.id)) === undefined) return;
+      await change.sandboxes.remove(row.id);
+      await change.event("sandbox.failed", row.id, { name: row.name, reason: errorText(error) });
+    });
   }
 
   /** Walls, unless the caller or a trusted config accepts to go without. */
@@ -263,6 +318,11 @@ export class Creation {
     if (chosen === undefined) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
     return chosen;
   }
+}
+
+/** Whether the next sandbox of its project may be one that was made ahead. Each clone of a repository is fetched anew. */
+function isAlike({ start }: { readonly start?: StartingPoint | undefined }): boolean {
+  return start?.from !== "git";
 }
 
 /** What every new life of a sandbox starts with. */
@@ -298,6 +358,22 @@ async function recordRunning(change: Change, created: SandboxRow, processes: Pro
   await change.sandboxes.put(row);
   await change.event("sandbox.running", row.id, { name: row.name });
   return row;
+}
+
+/** An empty workspace belongs to no person of this machine: what names the caller stays outside, and homes are read-only. */
+function withoutPerson({
+  USER: _user,
+  LOGNAME: _logname,
+  SHELL: _shell,
+  ...env
+}: Readonly<Record<string, string>>): Record<string, string> {
+  return { ...env, HOME: "/tmp" };
+}
+
+/** Without walls every file of reality can be written to. */
+function refuseUnheldSystem({ readOnly, empty }: CreateInput, { driver }: Backend): void {
+  if ((readOnly !== true && empty !== true) || driver.capabilities.walled) return;
+  throw new VivError("unsupported", "A read-only system needs walls, which this machine does not have.");
 }
 
 /** Which limits a driver can't hold: a watcher bounds memory, rlimits bound processes, but nothing bounds CPU. */

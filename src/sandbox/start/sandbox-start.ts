@@ -9,6 +9,7 @@
  * 4. The services of the project.
  */
 import { errorText } from "../../base/host/log.ts";
+import { projectInside } from "../../base/schema/start.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
 import type { VolumePaths } from "../../machine/volumes/disks.ts";
@@ -48,7 +49,7 @@ export interface StartedSandbox {
 /** What decides how processes are launched; of the network, only how it is likely to be. */
 export type LaunchSettings = Pick<
   SandboxRow,
-  "driver" | "project" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network"
+  "driver" | "project" | "start" | "readOnly" | "sealed" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network"
 >;
 
 export class SandboxStart {
@@ -115,13 +116,15 @@ export class SandboxStart {
       name: row.name,
       volume,
       base,
-      project: row.project,
+      project: projectInside(row),
       limits: row.limits,
       range: row.range,
       largeIds: mappedIds(row, base),
       mask: row.masked,
       expose: row.exposed,
       sudo: row.sudo,
+      readOnly: row.readOnly === true,
+      sealed: row.sealed === true,
       home: row.home,
     });
   }

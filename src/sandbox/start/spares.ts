@@ -23,6 +23,13 @@ interface WaitingSpare {
   expires: NodeJS.Timeout;
 }
 
+/** A spare that one create has for itself. */
+export interface SpareClaim {
+  readonly waiting: WaitingSpare;
+  /** What became secret on this machine since the spare was made would be there to read. */
+  readonly hidesAsNow: Promise<boolean>;
+}
+
 const UNUSED_MS = 60_000;
 /** Of a project whose last sandbox is gone: long enough for a caller that makes one after the other. */
 const DESERTED_MS = 3_000;
@@ -52,31 +59,31 @@ export class Spares {
     return this.#ids;
   }
 
-  /** The spare of this kind, also one that is nearly there; undefined if there is none, or if it is not the one of hidingAsNow(). */
-  async take(kind: LaunchSettings, hiding: Promise<string | undefined>): Promise<Spare | undefined> {
-    const waiting = this.#byProject.get(kind.project);
+  /**
+   * Takes the project's spare for one create, before that create knows its kind: whether the spare still hides what a launch
+   * would hide now is asked meanwhile, because the kernel's answer takes a moment. Creates beside this one find none.
+   */
+  claim(driver: Driver, project: string, hiding: MaskRequest): SpareClaim | undefined {
+    const waiting = this.#byProject.get(project);
     if (waiting === undefined) return undefined;
-    this.#take(kind.project, waiting);
-    if (waiting.key === keyOf(kind)) {
-      const spare = await waiting.spare;
-      const isNew = spare !== undefined && (await hiding) === spare.id;
-      // One that died while it waited is no longer known, or will not be in a moment.
-      if (isNew && (await spare.walls.isAlive()) && this.#ids.delete(spare.id)) return spare;
-    }
-    this.#discard(kind, waiting);
+    this.#take(project, waiting);
+    const hidesAsNow = waiting.spare.then(async (spare) => spare !== undefined && (await driver.hidesAsNow(spare.id, hiding)));
+    // Where that is not known, a launch says why.
+    return { waiting, hidesAsNow: hidesAsNow.catch(() => false) };
+  }
+
+  /** The claimed spare if it is of this kind, also one that is nearly there; else it goes. */
+  async use({ waiting, hidesAsNow }: SpareClaim, kind: LaunchSettings): Promise<Spare | undefined> {
+    const spare = waiting.key === keyOf(kind) && (await hidesAsNow) ? await waiting.spare : undefined;
+    // One that died while it waited is no longer known, or will not be in a moment.
+    if (spare !== undefined && (await spare.walls.isAlive()) && this.#ids.delete(spare.id)) return spare;
+    this.drop({ waiting });
     return undefined;
   }
 
-  /**
-   * The id of the project's spare if it hides what a launch would hide now: what became secret on this machine since it was
-   * made would be there to read. Asked ahead of take(), beside other questions, because the kernel's answer takes a moment.
-   */
-  async hidingAsNow(driver: Driver, hiding: MaskRequest): Promise<string | undefined> {
-    const spare = await this.#byProject.get(hiding.project)?.spare;
-    if (spare === undefined) return undefined;
-    // Where that is not known, a launch says why.
-    const same = await driver.hidesAsNow(spare.id, hiding).catch(() => false);
-    return same ? spare.id : undefined;
+  /** Ends a claimed spare that no create will use, in the background. */
+  drop({ waiting }: Pick<SpareClaim, "waiting">): void {
+    this.#discard(JSON.parse(waiting.key) as LaunchSettings, waiting);
   }
 
   /** Makes a spare of this kind in a moment, unless there is one. */
@@ -193,8 +200,8 @@ export class Spares {
   }
 }
 
-function keyOf({ driver, project, base, user, home, masked, exposed, sudo, limits }: LaunchSettings): string {
+function keyOf({ driver, project, base, user, home, masked, exposed, sudo, readOnly, sealed, limits }: LaunchSettings): string {
   const ordered: Limits = { cpus: limits.cpus, memoryBytes: limits.memoryBytes, diskBytes: limits.diskBytes, processes: limits.processes };
   // Users whose ids every sandbox has share their spares.
-  return JSON.stringify({ driver, project, base, ids: idsOfUser(user), home, masked, exposed, sudo, limits: ordered });
+  return JSON.stringify({ driver, project, base, ids: idsOfUser(user), home, masked, exposed, sudo, readOnly, sealed, limits: ordered });
 }

@@ -4,6 +4,7 @@ import type { Verdict } from "../../base/schema/experiment.ts";
 import { applyInside } from "../../sandbox/files/apply-inside.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
+import { projectInside } from "../../base/schema/start.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { judgeOnce, combineVerdicts, type CheckSettings } from "./checks.ts";
 import type { Clones } from "./clones.ts";
@@ -76,7 +77,7 @@ export class Verification {
   /** Writes a change into a live sandbox. */
   async apply(row: SandboxRow, changes: readonly MergedChange[], contents: string): Promise<void> {
     const live = this.#parts.live.require(row);
-    await applyInside(live.walls.files, row.project, row.user, changes, contents);
+    await applyInside(live.walls.files, projectInside(row), row.user, changes, contents);
   }
 
   #create({ project, env, user, unwalled }: HostProject): ReturnType<Sandboxes["create"]> {

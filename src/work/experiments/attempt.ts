@@ -1,5 +1,6 @@
 /** The way of one attempt: a clone, its command, a frozen state, and the checks in a fresh fork of that. */
 import { errorText } from "../../base/host/log.ts";
+import type { CommandEnd } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Attempt } from "../../base/schema/experiment.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
@@ -8,6 +9,7 @@ import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { openChange, type OpeningChange } from "./change.ts";
 import type { Clones } from "../checks/clones.ts";
+import type { Runs } from "../agents/runs.ts";
 import { commandTimeoutMs, checkSettings } from "./input.ts";
 import type { Journal } from "./journal.ts";
 import { lastWords, runLine, tailOf, type LineEnd } from "../checks/line.ts";
@@ -25,6 +27,7 @@ export interface ExperimentParts {
   readonly clones: Clones;
   readonly verification: Verification;
   readonly temporary: string;
+  readonly runs: Runs;
 }
 
 /** How an experiment is ended from outside. */
@@ -92,13 +95,21 @@ export class AttemptRun {
     const { origin } = this.#journal.row;
     if (origin === null) throw new VivError("internal", "The experiment has no frozen reality to start from.");
     if (this.#now.snapshot === null) {
-      const [before, row] = await Promise.all([this.#shared.mark(), this.#clone(origin)]);
-      await this.#command(row);
+      const [before, row] = await Promise.all([this.#shared.mark(), this.#place(origin)]);
+      await (this.#now.run == null ? this.#command(row) : this.#agent(row, this.#now.run));
       if (!(await this.#freeze(row, before))) return false;
     }
     if (this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled; the state it left is kept.");
     else await this.#judge();
     return true;
+  }
+
+  /** A clone of its own; an agent that goes on without a server has one already. */
+  async #place(origin: { sandbox: string; snapshot: string }): Promise<SandboxRow> {
+    const { sandbox, run } = this.#now;
+    if (run == null || sandbox === null) return this.#clone(origin);
+    this.#onRunning();
+    return this.#all.sandboxes.find(sandbox);
   }
 
   async #clone({ sandbox, snapshot }: { sandbox: string; snapshot: string }): Promise<SandboxRow> {
@@ -114,7 +125,7 @@ export class AttemptRun {
   }
 
   async #command(row: SandboxRow): Promise<void> {
-    const { sandboxes, parts } = this.#all;
+    const { sandboxes } = this.#all;
     const { cancel, kill } = this.#ends;
     const ended = await runLine(sandboxes.commands, row, this.#now.command, {
       cwd: this.#journal.row.input.cwd,
@@ -122,23 +133,50 @@ export class AttemptRun {
       stop: cancel,
       kill,
     });
-    const { end, output } = ended;
+    await this.#ran(row, ended.end, {
+      exitCode: ended.end.exitCode,
+      reason: endOf(ended),
+      output: tailOf(ended.output, OUTPUT_CHARACTERS),
+    });
+  }
+
+  async #agent(row: SandboxRow, run: string): Promise<void> {
+    const { outcome, reason, command } = await this.#all.runs.work(run, row, this.#journal.row.protect, this.#ends);
+    const { text } = await this.#all.runs.lastWords(run);
+    await this.#ran(row, command, {
+      exitCode: outcome === "done" ? 0 : command.exitCode || 1,
+      reason,
+      output: tailOf(text, OUTPUT_CHARACTERS),
+    });
+  }
+
+  /** Its command or agent has ended. */
+  async #ran(row: SandboxRow, end: CommandEnd, came: Pick<Attempt, "exitCode" | "reason" | "output">): Promise<void> {
+    const { parts } = this.#all;
+    const { kill } = this.#ends;
     const use = await parts.live.get(row.id)?.walls.usage();
     const { sentBytes, receivedBytes } = parts.egress.use(row.id);
-    const requests = await parts.store.usage.list({ sandbox: row.id });
+    const cost = await this.#cost(row);
     this.#change({
       state: "freezing",
-      exitCode: end.exitCode,
-      reason: endOf(ended),
-      output: tailOf(output, OUTPUT_CHARACTERS),
+      ...came,
       wallMs: end.wallMs,
       cpuMs: use?.cpuMs ?? end.cpuMs,
       peakMemoryBytes: use?.peakMemoryBytes ?? null,
       networkBytes: row.walled ? sentBytes + receivedBytes : null,
-      cost: requests.length === 0 ? null : requests.reduce((sum, { microDollars }) => sum + microDollars, 0) / MICRO,
+      cost,
     });
     parts.reach("experiment.ran");
     if (kill.aborted) throw new VivError("cancelled", "It was cancelled.");
+  }
+
+  /** Of its requests to models, and of those that it asked; null where there were none. */
+  async #cost({ id }: SandboxRow): Promise<number | null> {
+    const requests = await this.#all.parts.store.usage.list({ sandbox: id });
+    const own = requests.reduce((sum, { microDollars }) => sum + microDollars, 0) / MICRO;
+    const { run } = this.#now;
+    const all = run == null ? own : await this.#all.runs.spent(await this.#all.runs.row(run));
+    return requests.length === 0 && all === 0 ? null : all;
   }
 
   /** False if what it read of shared folders was not one state. */

@@ -5,6 +5,7 @@ import { writeContents } from "../../machine/merge/contents.ts";
 import { asMerged, type LeftOut, type Promotable, type PromotableRequest } from "../../machine/merge/promotable.ts";
 import { GitStore } from "../../machine/merge/store.ts";
 import type { MergedChange } from "../../machine/merge/three-way.ts";
+import { VivError } from "../../base/schema/errors.ts";
 import type { DiffStat } from "../../base/schema/experiment.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import { promotableOf } from "../../sandbox/changes/promotable-of.ts";
@@ -18,6 +19,8 @@ export interface AttemptChange extends Splittable {
   readonly leftOut: readonly LeftOut[];
   /** Size in files and lines. */
   diff(): Promise<DiffStat>;
+  /** As text, for readers; undefined where that has more bytes than this. */
+  patch(mostBytes: number): Promise<string | undefined>;
   /** Writes the contents that these changes bring into a folder of ours. */
   contents(of: readonly MergedChange[]): Promise<string>;
 }
@@ -61,6 +64,7 @@ async function changeOf(
       changes: asMerged(changes),
       leftOut,
       diff: () => diffStat(store, trees),
+      patch: (most) => patchOf(store, trees, most),
       contents: (of) => contentsOf(store, of),
       text: async (id) => (await store.git(["cat-file", "blob", id])).stdout.toString("utf8"),
       hold: async (text) => (await store.git(["hash-object", "-w", "--stdin"], { input: [Buffer.from(text)] })).stdout.toString().trim(),
@@ -83,6 +87,17 @@ async function contentsOf(store: GitStore, changes: readonly MergedChange[]): Pr
     return folder;
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function patchOf(store: GitStore, trees: Promotable["trees"], mostBytes: number): Promise<string | undefined> {
+  if (trees === undefined) return "";
+  try {
+    const shown = ["diff-tree", "-r", "-p", "-M", "--no-color", "--no-ext-diff", "--no-textconv", trees.old, trees.new];
+    return (await store.git(shown, { maxOutputBytes: mostBytes })).stdout.toString("utf8");
+  } catch (error) {
+    if (error instanceof VivError) return undefined;
     throw error;
   }
 }

@@ -1,16 +1,17 @@
 /** The face of this folder: experiments that run, that wait, that ended, and those an earlier server left. */
 import { availableParallelism, totalmem } from "node:os";
 import { errorText } from "../../base/host/log.ts";
-import { openProject } from "../../sandbox/projects/projects.ts";
 import { Experiment, type ExperimentInput } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Promotion } from "../../base/schema/promotion.ts";
-import type { ExperimentRow } from "../../base/store/rows.ts";
+import type { ExperimentRow, RunRow } from "../../base/store/rows.ts";
+import { newRun } from "../agents/runs.ts";
 import type { ExperimentParts } from "./attempt.ts";
 import { newAttempt, newExperiment } from "./input.ts";
+import { openOrigin } from "./origin.ts";
 import { parallelByMachine, Queue } from "./queue.ts";
 import { Resumption } from "./resumption.ts";
-import { Run, type PromoteWinner } from "./run.ts";
+import { FINAL, Run, type PromoteWinner } from "./run.ts";
 
 const LISTED = 100;
 
@@ -39,11 +40,13 @@ export class Experiments {
 
   /** Reality is frozen when this returns, unless there is no room: then it waits for some. */
   async start(input: ExperimentInput): Promise<Experiment> {
-    const { store, state, reach } = this.#all.parts;
-    const view = await openProject(store, input.project, state);
-    const row = newExperiment(input, view.row.path, view.config);
+    const { store, reach } = this.#all.parts;
+    const { view, inside } = await openOrigin(this.#all, input);
+    const takesOver = input.from === undefined ? undefined : await this.#all.runs.before(input.from);
+    const { row, runs } = this.#withRuns({ ...newExperiment(input, view, inside), takesOver }, input);
     await store.change(async (change) => {
       await change.experiments.put(row);
+      for (const run of runs) await this.#all.runs.put(change, run);
       await change.event("experiment.started", null, { experiment: row.id, project: row.project, attempts: row.attempts.length });
     });
     reach("experiment.row");
@@ -60,6 +63,23 @@ export class Experiments {
     return shown(run.journal.row);
   }
 
+  /** Each attempt that an agent does gets its run; refuses agents that could not begin. */
+  #withRuns(row: ExperimentRow, { attempts: asked, env, timeoutMs, level }: ExperimentInput): { row: ExperimentRow; runs: RunRow[] } {
+    const runs: RunRow[] = [];
+    const attempts = row.attempts.map((attempt) => {
+      const choice = asked[attempt.index - 1]?.agent;
+      if (choice === undefined) return attempt;
+      const around = { project: row.project, env, level };
+      const { program } = this.#all.runs.check(choice, around);
+      const companions = this.#all.runs.companions(choice, around);
+      const { id: experiment, project, takesOver } = row;
+      const run = newRun(choice, { project, experiment, attempt: attempt.index, program, with: companions, takesOver }, timeoutMs);
+      runs.push(run);
+      return { ...attempt, run: run.id };
+    });
+    return { row: { ...row, attempts }, runs };
+  }
+
   #take(row: ExperimentRow): Run {
     const run = new Run(this.#all, this.#queue, (winner) => this.#winners.promote(winner), row);
     this.#runs.set(row.id, run);
@@ -74,7 +94,10 @@ export class Experiments {
   async #forget(run: Run, id: string): Promise<void> {
     await run.journal.written().catch(() => undefined);
     this.#runs.delete(id);
-    await this.#all.parts.store.change((change) => change.experiments.remove(id));
+    await this.#all.parts.store.change(async (change) => {
+      await this.#all.runs.remove(change, id);
+      await change.experiments.remove(id);
+    });
     for (const { id: sandbox } of await this.#all.clones.of(id)) this.#all.clones.discard(sandbox);
   }
 
@@ -125,9 +148,14 @@ export class Experiments {
     const again = row.attempts.filter(({ state }) => all || state !== "done");
     if (again.length === 0) throw new VivError("illegal_transition", "Every attempt ended well.", { remedy: "Run all of them again." });
     for (const { sandbox } of again) if (sandbox !== null) clones.discard(sandbox);
-    const attempts = row.attempts.map((attempt) =>
+    const fresh = row.attempts.map((attempt) =>
       again.includes(attempt) ? newAttempt(attempt.index, attempt.name, attempt.command) : { ...attempt, verified: null, needs: [] },
     );
+    const { row: ready, runs } = this.#withRuns({ ...row, attempts: fresh }, { ...row.input, attempts: row.input.attempts });
+    await parts.store.change(async (change) => {
+      for (const each of runs) await this.#all.runs.put(change, each);
+    });
+    const { attempts } = ready;
     const run = this.#take(row);
     run.journal.change({ attempts, state: "running", winner: null, reason: null, endedAt: null }, "experiment.started");
     await run.journal.written();
@@ -167,6 +195,7 @@ export class Experiments {
     await this.#runs.get(id)?.cancel(true);
     for (const { id: sandbox } of await this.#all.clones.of(id)) await this.#all.clones.remove(sandbox);
     await this.#all.parts.store.change(async (change) => {
+      await this.#all.runs.remove(change, id);
       await change.experiments.remove(id);
       await change.event("experiment.removed", null, { experiment: id });
     });
@@ -176,6 +205,11 @@ export class Experiments {
   async resume(): Promise<void> {
     const resumption = new Resumption(this.#all);
     for (const row of await resumption.prepare()) this.#begin(this.#take(row));
+    for (const { experiment } of await this.#all.parts.store.runs.list({ open: true })) {
+      const ended = experiment === null ? undefined : await this.#all.parts.store.experiments.get(experiment);
+      if (ended !== undefined && FINAL.has(ended.state))
+        await this.#all.runs.settle(ended, ended.input.promote && ended.promotion === null);
+    }
   }
 
   /** What is under way is left as it is, for the next server. */

@@ -2,14 +2,13 @@
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { DEFAULT_RULES, type Attempt, type ExperimentInput } from "../../base/schema/experiment.ts";
-import type { ProjectConfig } from "../../base/schema/config.ts";
-import { folderIn } from "../../sandbox/projects/projects.ts";
+import { folderIn, type ProjectView } from "../../sandbox/projects/projects.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 import { foldersOf, type CheckSettings } from "../checks/checks.ts";
 
 const COMMAND_MS = 10 * 60_000;
 
-export function newExperiment(input: ExperimentInput, project: string, config: ProjectConfig): ExperimentRow {
+export function newExperiment(input: ExperimentInput, { row: { path: project }, config }: ProjectView, inside: string): ExperimentRow {
   const checks = input.checks ?? config.checks;
   const pick = input.pick ?? (checks.length > 0 ? "auto" : "none");
   if (pick === "auto" && checks.length === 0 && input.measure === undefined)
@@ -26,10 +25,13 @@ export function newExperiment(input: ExperimentInput, project: string, config: P
   return {
     id: newId("experiment"),
     project,
+    ...(input.git === undefined ? {} : { git: input.git.url }),
+    ...(input.inputs === undefined ? {} : { inputs: input.inputs }),
+    ...(input.empty === true ? { empty: true } : {}),
     state: "queued",
     reason: null,
     winner: null,
-    attempts: input.attempts.map(({ command }, index) => newAttempt(index + 1, names[index] ?? "", command)),
+    attempts: input.attempts.map((approach, index) => newAttempt(index + 1, names[index] ?? "", lineOf(approach))),
     baseline: null,
     checks,
     setup: input.setup ?? config.setup ?? null,
@@ -39,17 +41,24 @@ export function newExperiment(input: ExperimentInput, project: string, config: P
     promotion: null,
     createdAt: new Date().toISOString(),
     endedAt: null,
-    input: { ...input, cwd: folderIn(project, input.cwd) },
+    input: { ...input, cwd: folderIn(inside, input.cwd) },
     origin: null,
     protect: input.protect ?? config.protect ?? null,
   };
 }
 
-export function newAttempt(index: number, name: string, command: string): Attempt {
+/** What an approach is called where commands are shown. */
+function lineOf({ command, agent }: ExperimentInput["attempts"][number]): string {
+  if (command !== undefined) return command;
+  return agent === undefined ? "" : `${agent.agent}${agent.model === undefined ? "" : ` (${agent.model})`}: ${agent.task}`;
+}
+
+export function newAttempt(index: number, name: string, command: string, run: string | null = null): Attempt {
   return {
     index,
     name,
     command,
+    run,
     state: "queued",
     reason: null,
     sandbox: null,

@@ -3,6 +3,7 @@ import { errorText, type Logger } from "../../base/host/log.ts";
 import type { EventType, VivEvent } from "../../base/schema/event.ts";
 import type { Attempt } from "../../base/schema/experiment.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import { Patience } from "../../base/host/patience.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 
@@ -20,11 +21,13 @@ export class Journal {
   #isDirty = false;
   #writing: Promise<void> | undefined;
   #closed = false;
+  readonly #patience: Patience;
 
   constructor(store: Store, log: Logger, row: ExperimentRow) {
     this.#store = store;
     this.#log = log;
     this.#row = row;
+    this.#patience = new Patience(log, { experiment: row.id });
   }
 
   get row(): ExperimentRow {
@@ -80,10 +83,12 @@ export class Journal {
       this.#events = [];
       this.#isDirty = false;
       try {
-        await this.#store.change(async (change) => {
-          await change.experiments.put(row);
-          for (const { type, sandbox, data } of events) await change.event(type, sandbox, data);
-        });
+        await this.#patience.until(() =>
+          this.#store.change(async (change) => {
+            await change.experiments.put(row);
+            for (const { type, sandbox, data } of events) await change.event(type, sandbox, data);
+          }),
+        );
       } catch (error) {
         this.#isDirty = true;
         this.#events = [...events, ...this.#events];
@@ -92,7 +97,7 @@ export class Journal {
     }
   }
 
-  /** Resolves when everything is written; rejects if it can't be. */
+  /** Resolves when everything is written, however long the disk is full; rejects if it can't be. */
   async written(): Promise<void> {
     if (this.#isDirty && this.#writing === undefined) this.#touch();
     await this.#writing;
@@ -101,5 +106,6 @@ export class Journal {
   /** Writes nothing more: what is on disk is what the next server goes on from. */
   close(): void {
     this.#closed = true;
+    this.#patience.giveUp();
   }
 }

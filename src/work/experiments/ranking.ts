@@ -32,6 +32,7 @@ const SCORES: Readonly<Record<Rule, Score>> = {
   time: ({ wallMs }) => wallMs ?? NEVER,
   cpu: ({ cpuMs }) => cpuMs ?? NEVER,
   memory: ({ peakMemoryBytes }) => peakMemoryBytes ?? NEVER,
+  cost: ({ cost }) => cost ?? 0,
 };
 
 function isSteering(flag: string): boolean {
@@ -152,10 +153,15 @@ const ADVANTAGES: Readonly<Record<Rule, (winner: Attempt, next: Attempt, by: { l
   time: (winner, next) => `is the fastest (${seconds(winner.wallMs)} against ${seconds(next.wallMs)})`,
   cpu: (winner, next) => `takes the least CPU time (${seconds(winner.cpuMs)} against ${seconds(next.cpuMs)})`,
   memory: (winner, next) => `takes the least memory (${mebibytes(winner)} against ${mebibytes(next)})`,
+  cost: (winner, next) => `costs the least (${dollars(winner)} against ${dollars(next)})`,
 };
 
 export function title({ index, name }: Pick<Attempt, "index" | "name">): string {
   return name === String(index) ? `Attempt ${index}` : `Attempt ${index} (${name})`;
+}
+
+function dollars({ cost }: Attempt): string {
+  return `$${(cost ?? 0).toFixed(4)}`;
 }
 
 function lines({ diff }: Attempt): string {

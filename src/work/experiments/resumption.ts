@@ -48,7 +48,9 @@ export class Resumption {
     const isThere = sandboxes.some(({ id, removing }) => id === attempt.sandbox && !removing);
     if (attempt.snapshot !== null && isThere && (await this.#hasSnapshot(attempt.snapshot)))
       return attempt.checked === null ? attempt : { ...attempt, state: attempt.state === "verifying" ? "done" : attempt.state };
-    const fresh = newAttempt(attempt.index, attempt.name, attempt.command);
+    // An agent goes on by itself while no server is there.
+    if (attempt.run != null && attempt.state === "running" && isThere) return attempt;
+    const fresh = newAttempt(attempt.index, attempt.name, attempt.command, attempt.run);
     return { ...fresh, reruns: attempt.reruns + 1, reason: "The server was interrupted while it ran; it begins again." };
   }
 
@@ -82,6 +84,7 @@ export class Resumption {
   async #clear(sandboxes: readonly SandboxRow[]): Promise<void> {
     const rows = await this.#all.parts.store.experiments.list();
     const named = new Set(rows.flatMap(({ origin, attempts }) => [origin?.sandbox, ...attempts.map(({ sandbox }) => sandbox)]));
+    for (const { review } of await this.#all.parts.store.runs.list({ open: true })) named.add(review?.sandbox);
     for (const { id, labels, removing } of sandboxes) {
       const isOurs = ExperimentId.safeParse(labels[EXPERIMENT_LABEL]).success && labels[ROLE_LABEL] !== undefined;
       if (isOurs && !removing && !named.has(id)) this.#all.clones.discard(id);

@@ -53,6 +53,7 @@ export class Run {
   readonly #promoteWinner: PromoteWinner;
   /** A promotion that waits needs the sandbox that it comes from. */
   #isPromotionWaiting = false;
+  #isPromotionFailed = false;
   readonly #cancel = new AbortController();
   readonly #kill = new AbortController();
   #closed = false;
@@ -91,6 +92,7 @@ export class Run {
       else this.journal.change({ state: "failed", reason: errorText(error), endedAt: new Date().toISOString() }, "experiment.ended");
     }
     await this.journal.written();
+    await this.#settleRuns();
   }
 
   async #runAll(): Promise<void> {
@@ -212,6 +214,13 @@ export class Run {
     this.journal.change({ state, endedAt }, "experiment.ended");
     await this.journal.written();
     this.#all.parts.reach("experiment.ended");
+    await this.#settleRuns();
+  }
+
+  /** Runs end with their experiment: what waits for a person waits without them. */
+  async #settleRuns(): Promise<void> {
+    const { row } = this.journal;
+    if (!this.#closed && (FINAL.has(row.state) || row.state === "choosing")) await this.#all.runs.settle(row, this.#isPromotionFailed);
   }
 
   async #promote(): Promise<void> {
@@ -219,9 +228,11 @@ export class Run {
       const { id, state, reason } = await this.#promoteWinner(await this.#withEnvironment());
       this.journal.change({ promotion: id });
       this.#isPromotionWaiting = state === "waiting";
+      this.#isPromotionFailed = state !== "waiting" && state !== "applied";
       if (state === "waiting") this.#addReason(`Its promotion waits: ${reason ?? "a person has to approve it."}`);
       else if (state !== "applied") this.#addReason(`It could not be promoted: ${reason ?? `its promotion is ${state}.`}`);
     } catch (error) {
+      this.#isPromotionFailed = true;
       this.#addReason(`It could not be promoted: ${errorText(error)}`);
     }
   }
@@ -276,6 +287,8 @@ export class Run {
   async close(): Promise<void> {
     this.#closed = true;
     this.journal.close();
+    // Agents go on, and must not hear that this server lets go of them.
+    await this.#all.runs.close();
     this.#cancel.abort();
     this.#kill.abort();
     await this.#ended;

@@ -47,6 +47,9 @@ const NAMED_FILES = 5;
 
 type Environment = Readonly<Record<string, string>>;
 
+/** Of a task that becomes the message of its promotion. */
+const MESSAGE_CHARACTERS = 10_000;
+
 export class Promotions {
   readonly #all: PromotionParts;
   readonly #records: Records;
@@ -105,7 +108,9 @@ export class Promotions {
     const earlier = (await this.#all.parts.store.promotions.list({ project })).find(
       (row) => row.experiment === id && row.sandbox === sandbox && row.kind === "promotion" && (row.state === "applied" || isWaiting(row)),
     );
-    return earlier === undefined ? this.promote({ experiment: id, allowRisky: false, env: input.env }) : shown(earlier);
+    if (earlier !== undefined) return shown(earlier);
+    const message = input.attempts[(winner ?? 0) - 1]?.agent?.task.slice(0, MESSAGE_CHARACTERS);
+    return this.promote({ experiment: id, allowRisky: false, ask: false, env: input.env, branch: input.branch, message });
   }
 
   /** Stages of the config, or of a branch that was asked for. */

@@ -4,6 +4,7 @@ import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { PromoteInput } from "../../base/schema/promotion.ts";
 import type { ExperimentRow, SandboxRow } from "../../base/store/rows.ts";
+import { requireProject } from "../../sandbox/projects/workspaces.ts";
 import type { Source } from "./plan.ts";
 
 export interface Origin extends Source {
@@ -27,6 +28,7 @@ export async function findSource(
   const meant = { only: asked.only, include: asked.include ?? [], onto, keepsCommits: asked.branch?.keepCommits === true };
   if (asked.experiment === undefined) {
     const row = await sandboxes.find(asked.sandbox ?? "");
+    requireProject(row, "promote into");
     const state = snapshot ?? (await frozen(sandboxes, row));
     return { row, snapshot: state, experiment: null, isOwn: state !== row.currentSnapshot, ...meant };
   }
@@ -47,6 +49,7 @@ export async function findSource(
       remedy: `Run it again with \`viv experiment ${experiment.id} retry\`.`,
     });
   const row = await sandboxes.find(winner.sandbox);
+  requireProject(row, "promote into");
   return {
     row,
     snapshot: snapshot ?? winner.snapshot,

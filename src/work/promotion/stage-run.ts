@@ -296,7 +296,9 @@ function questionOf(row: PromotionRow, stage: PlannedStage, index: number, conte
   const accepted = row.input?.allowRisky === true || row.approved.includes(`risks:${row.plan?.hash ?? ""}`);
   if (touches && risks > 0 && !accepted && !isWritten(row, context))
     return `The change holds ${risks === 1 ? "something" : `${risks} things`} that a person should look at first.`;
-  const asked = stage.approval === "ask" && !row.approved.includes(approvalOf(stage.name, row));
+  const isApproved = row.approved.includes(approvalOf(stage.name, row));
+  if (touches && row.input?.ask === true && !isApproved && !isWritten(row, context)) return "A person decides whether it is written.";
+  const asked = stage.approval === "ask" && !isApproved;
   return asked ? `Stage ${context.stages[index]?.name ?? ""} waits for an approval.` : undefined;
 }
 

@@ -16,6 +16,7 @@ import { basesOf, comparedBase, dropUnused, openBase } from "../../sandbox/proje
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
+import { requireProject } from "../../sandbox/projects/workspaces.ts";
 import { resolveMerge, settleLate } from "./conflicts.ts";
 import type { Registry } from "../../sandbox/shared/registry.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
@@ -77,6 +78,7 @@ export class SandboxRefresh {
 
   async #refresh(row: SandboxRow): Promise<RefreshReport> {
     requireLive(row);
+    requireProject(row, "refresh from");
     const backend = this.#parts.backends.of(row);
     const view = await openProject(this.#parts.store, row.project, this.#parts.state);
     return withFreshBase(this.#parts, this.#registry, view, backend, async (today) => {

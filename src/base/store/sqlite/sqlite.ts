@@ -11,6 +11,7 @@ import type { Tables } from "../tables.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { storeError } from "./errors.ts";
 import { openDatabase, retryBusy } from "./open.ts";
+import { SqliteWords } from "./words.ts";
 import { WriteAheadLog } from "./write-ahead-log.ts";
 
 type EventsListener = (events: readonly VivEvent[]) => void;
@@ -33,7 +34,7 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
     this.#database = database;
     this.#db = new Kysely<Tables>({ dialect: sqliteDialect(database) });
     this.#statements = statements;
-    this.#change = changesOf(this.#db, statements, (event) => this.#written.push(event));
+    this.#change = changesOf(this.#db, statements, new SqliteWords(this.#db, statements), (event) => this.#written.push(event));
     this.#log = new WriteAheadLog(path);
     this.#busyMs = busyMs;
   }
@@ -101,7 +102,7 @@ export async function openSqliteStore(
   const transactions = new Transactions(writer, statements, path, busyMs);
   const reading = new Kysely<Tables>({ dialect: sqliteDialect(reader) });
   return {
-    ...readsOf(reading, statements),
+    ...readsOf(reading, statements, new SqliteWords(reading, statements)),
     change: (work) => transactions.change(work),
     onEvents: (listener) => transactions.onEvents(listener),
     sync: () => transactions.sync(),

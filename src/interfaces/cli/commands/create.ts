@@ -12,11 +12,15 @@ import { AUTONOMY_OPTIONS, autonomy } from "../policy-options.ts";
 import { clean, duration } from "../text.ts";
 import { shellLine } from "../../../base/schema/shell-words.ts";
 import { parsePairs, usageError } from "../values.ts";
+import { repository, REPOSITORY_OPTIONS, startSentence } from "../starting-point.ts";
 
 const SMALLEST_BYTES = 1024 ** 2;
 
 export const CREATE_OPTIONS = {
   project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "A folder in the project; the current one if left out" },
+  ...REPOSITORY_OPTIONS,
+  empty: { type: "flag", summary: "Start from an empty workspace on a read-only system, as user 1000" },
+  "read-only": { type: "flag", summary: "Only the project and /tmp can be written to" },
   name: { type: "text", short: "n", value: "NAME", summary: "Name: lower-case letters, digits and hyphens; one is made up if left out" },
   cpus: { type: "number", value: "N", summary: "CPU cores, fractions allowed" },
   memory: { type: "size", value: "SIZE", summary: "Memory, such as 512m or 4g" },
@@ -45,6 +49,7 @@ export function createInput(
     if ((options[name] ?? SMALLEST_BYTES) < SMALLEST_BYTES) throw usageError(`--${name} must be 1m at least.`);
   }
   refusePorts(options.project);
+  const start = startOf(options, caller.cwd);
   const limits = {
     ...(options.cpus === undefined ? {} : { cpus: options.cpus }),
     ...(options.memory === undefined ? {} : { memoryBytes: options.memory }),
@@ -52,7 +57,7 @@ export function createInput(
     ...(options.processes === undefined ? {} : { processes: options.processes }),
   };
   return {
-    project: resolve(caller.cwd, options.project ?? "."),
+    ...start,
     env: definedOnly(caller.env),
     user: options.user ?? String(process.getuid?.() ?? 0),
     ...(options.name === undefined ? {} : { name: options.name }),
@@ -63,8 +68,20 @@ export function createInput(
     ...(options.network === undefined ? {} : { network: options.network as NetworkMode }),
     ...(options["no-network-variables"] ? { networkVariables: false } : {}),
     ...autonomy(options),
+    ...(options["read-only"] ? { readOnly: true } : {}),
     ...(options.unwalled ? { unwalled: true } : {}),
   };
+}
+
+/** The project of the caller's folder, unless the options name another start. */
+function startOf(options: OptionValues<typeof CREATE_OPTIONS>, cwd: string): Pick<CreateInput, "project" | "git" | "empty"> {
+  const { project, empty } = options;
+  const git = repository(options);
+  const named = [project === undefined ? [] : "a project", git === undefined ? [] : "--git", empty ? "--empty" : []].flat();
+  if (named.length > 1) throw usageError(`${named.join(" and ")} exclude each other.`, "A sandbox starts from one of them.");
+  if (empty && options.user !== undefined) throw usageError("An empty workspace has the user 1000; --user does not go with --empty.");
+  if (empty) return { empty };
+  return git === undefined ? { project: resolve(cwd, project ?? ".") } : { git };
 }
 
 /** Elsewhere -p opens ports, and a project has no such name. */
@@ -91,7 +108,7 @@ export function sayWhatIsMissing(screen: Screen, { untrusted, notes }: Sandbox):
 }
 
 /** Tells the person now which registries an install inside would not reach. Asked after the creation, so that the creation takes no longer. */
-async function closedRegistries(server: Client, { project, env, network }: CreateInput): Promise<readonly ClosedRegistry[]> {
+async function closedRegistries(server: Client, project: string, { env, network }: CreateInput): Promise<readonly ClosedRegistry[]> {
   try {
     const patience = AbortSignal.timeout(2 * LIMITS.closedRegistriesMs);
     return (await server.call("closedRegistries", { project, home: env?.["HOME"], network }, patience)).registries;
@@ -115,11 +132,13 @@ export default command({
   name: "create",
   summary: "Clone this machine into a new sandbox",
   details:
-    "The project is the nearest folder with a vivarium.json or .git above that folder. The clone starts from the project and the system as they are now; nothing done inside reaches them. If settings of the machine or the project name a package registry that sandboxes don't reach, the command names it, and says how to open it.",
+    "The project is the nearest folder with a vivarium.json or .git above that folder. The clone starts from the project and the system as they are now; nothing done inside reaches them. If settings of the machine or the project name a package registry that sandboxes don't reach, the command names it, and says how to open it. With --git the repository is cloned inside the walls, by a clone that reaches its host alone; a secret that is kept for that host (`viv secret set`) is put into the requests outside. Such a sandbox and an empty one have their files at /workspace, and no project on this machine: `viv diff`, snapshots and forks work as ever, and a change leaves by a push from inside, `viv diff --patch` or `viv cp`.",
   examples: [
     ["viv create --name try", "clone the machine with the project of this folder"],
     ["viv create ~/src/app --memory 2g --cpus 1", "another project, with limits"],
     ["viv exec $(viv create) -- make test", "create prints the name alone when piped"],
+    ["viv create --git https://github.com/me/app.git --ref v2", "a repository, cloned inside"],
+    ["viv create --empty", "an empty /workspace, a read-only system, no user of this machine"],
     ["viv create --json", "id, name, state and more, for programs"],
   ],
   options: CREATE_OPTIONS,
@@ -136,12 +155,12 @@ export default command({
     else if (!screen.terminal) screen.print(sandbox.name);
     else {
       screen.print(
-        `${screen.paint("bold", sandbox.name)} is ${sandbox.state} after ${duration(performance.now() - started)}, cloned from ${sandbox.project}.`,
+        `${screen.paint("bold", sandbox.name)} is ${sandbox.state} after ${duration(performance.now() - started)}, ${startSentence(sandbox)}.`,
       );
       screen.print(screen.paint("dim", `Try: viv shell ${sandbox.name}`));
     }
-    if (json || !sandbox.walled) return;
-    for (const registry of await closedRegistries(server, input))
+    if (json || !sandbox.walled || input.project === undefined) return;
+    for (const registry of await closedRegistries(server, input.project, input))
       screen.say(offer(registry, path === undefined ? undefined : sandbox.project));
   },
 });

@@ -5,6 +5,7 @@ import { diagnose } from "../../../base/host/doctor.ts";
 import { examineMachine } from "../../../base/host/machine.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import type { Doctor } from "../../../base/schema/server.ts";
+import { agentCaller } from "../agent-caller.ts";
 import { command } from "../command.ts";
 import { connectIfRunning } from "../connect.ts";
 import type { Screen } from "../screen.ts";
@@ -19,9 +20,9 @@ const WALLS = {
 } as const;
 
 /** The server's report; if no server can start, the reason, and what this process itself finds on the machine. */
-async function look(client: () => Promise<Client>, env: Readonly<Record<string, string | undefined>>): Promise<Doctor> {
+async function look(client: () => Promise<Client>, env: Environment, cwd: string): Promise<Doctor> {
   try {
-    return await (await client()).call("doctor", {});
+    return await (await client()).call("doctor", agentCaller(env, cwd));
   } catch (error) {
     const { message, remedy } = VivError.from(error);
     const cell = findCell(env);
@@ -56,9 +57,9 @@ export default command({
   ],
   options: { repair: { type: "flag", summary: "Bring a damaged database back from its newest backup" } },
   positionals: [],
-  async run({ options, json, screen, env, client }) {
+  async run({ options, json, screen, env, cwd, client }) {
     if (options.repair) await screen.during("Starting the server anew", repair(screen, env));
-    const report = await screen.during("Looking at the machine", look(client, env));
+    const report = await screen.during("Looking at the machine", look(client, env, cwd));
     const code = report.mode !== "none" && report.findings.every(({ check }) => check !== "server") ? 0 : 1;
     if (json) {
       screen.json(report);

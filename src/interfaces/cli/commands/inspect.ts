@@ -6,6 +6,7 @@ import type { Client } from "../../client/client.ts";
 import type { Screen } from "../screen.ts";
 import { ago, bytes, clean, duration, plural, until } from "../text.ts";
 import { paintState, stateText } from "./ls.ts";
+import { startText } from "../starting-point.ts";
 
 const SHOWN = 12;
 
@@ -75,7 +76,9 @@ function print(screen: Screen, detail: SandboxDetail, agents: string, stale: Sta
     ["name", screen.paint("bold", detail.name)],
     ["id", detail.id],
     ["state", paintState(screen, stateText(detail), detail.state) + (detail.reason === null ? "" : `: ${clean(detail.reason)}`)],
-    ["project", clean(detail.project)],
+    ["project", startText(detail)],
+    ...(detail.start?.from === "git" && detail.start.commit !== null ? [["commit", clean(detail.start.commit)] as const] : []),
+    ...(detail.readOnly ? [["system", "read-only; the project and /tmp can be written to"] as const] : []),
     ["walls", detail.walled ? detail.driver : "none: UNWALLED"],
     ["agents", agents],
     ["created", ago(detail.createdAt)],

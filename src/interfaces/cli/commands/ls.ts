@@ -4,6 +4,7 @@ import { SANDBOX_STATES } from "../../../base/schema/choices.ts";
 import type { Sandbox } from "../../../base/schema/sandbox.ts";
 import type { Screen } from "../screen.ts";
 import { ago, until } from "../text.ts";
+import { startText } from "../starting-point.ts";
 
 const ENDED: ReadonlySet<string> = new Set(["completed", "failed"]);
 
@@ -68,7 +69,7 @@ export default command({
         value: stateText,
         paint: (cell, sandbox) => (sandbox.walled ? paintState(screen, cell, sandbox.state) : screen.paint("yellow", cell)),
       },
-      { title: "PROJECT", value: (sandbox) => sandbox.project, shrinks: true },
+      { title: "PROJECT", value: startText, shrinks: true },
       { title: "CREATED", value: (sandbox) => ago(sandbox.createdAt) },
       { title: "STOPS", value: (sandbox) => stopsText(sandbox) },
     ]);

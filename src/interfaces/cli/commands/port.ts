@@ -1,46 +1,14 @@
-import { createServer, type Server, type Socket } from "node:net";
 import { VivError } from "../../../base/schema/errors.ts";
-import type { Client } from "../../client/client.ts";
+import { openPort } from "../../client/local-port.ts";
 import type { EventType } from "../../../base/schema/event.ts";
 import type { Sandbox } from "../../../base/schema/sandbox.ts";
 import { command } from "../command.ts";
 import { follow, type FollowParts } from "../follow.ts";
-import type { Screen } from "../screen.ts";
 import { clean } from "../text.ts";
 import { parsePort } from "../values.ts";
 import { isEnded } from "./ls.ts";
 
 const ENDINGS: ReadonlySet<EventType> = new Set(["sandbox.completed", "sandbox.failed", "sandbox.removed"]);
-
-async function tunnel(client: Client, sandbox: string, port: number, local: Socket, screen: Screen): Promise<void> {
-  local.on("error", () => local.destroy());
-  try {
-    const inside = await client.dial(sandbox, port);
-    inside.on("error", () => local.destroy());
-    local.on("close", () => inside.destroy());
-    inside.on("close", () => local.destroy());
-    local.pipe(inside).pipe(local);
-    local.resume();
-  } catch (error) {
-    screen.say(`viv: a connection failed: ${clean(VivError.from(error).message)}`);
-    local.destroy();
-  }
-}
-
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "is taken" : `can't be opened (${error.code ?? error.message})`;
-      reject(
-        new VivError("busy", `Local port ${port} ${why}.`, { cause: error, remedy: "Choose another local port, or 0 for any free one." }),
-      );
-    });
-    server.listen(port, "127.0.0.1", () => {
-      const address = server.address();
-      resolve(typeof address === "object" && address !== null ? address.port : port);
-    });
-  });
-}
 
 export default command({
   name: "port",
@@ -64,13 +32,10 @@ export default command({
     const server = await client();
     const sandbox = await server.call("findSandbox", { sandbox: name });
     if (isEnded(sandbox.state)) throw ended(sandbox);
-    const open = new Set<Socket>();
-    const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
-      open.add(socket);
-      socket.once("close", () => open.delete(socket));
-      void tunnel(server, sandbox.id, port, socket, screen);
-    });
-    const address = await listen(listener, wanted);
+    const opened = await openPort(server, { sandbox: sandbox.id, port }, wanted, (error) =>
+      screen.say(`viv: a connection failed: ${clean(error.message)}`),
+    );
+    const address = opened.port;
     if (json) screen.json({ sandbox: sandbox.id, port, local: address, address: `127.0.0.1:${address}` });
     else screen.print(`127.0.0.1:${address} leads to port ${port} in ${sandbox.name}. Ctrl-C ends it.`);
     const stop = new AbortController();
@@ -78,8 +43,7 @@ export default command({
     try {
       await untilEnded({ client: server, screen, env, say: (line) => screen.say(line) }, sandbox, port, stop.signal);
     } finally {
-      listener.close();
-      for (const socket of open) socket.destroy();
+      opened.close();
     }
   },
 });

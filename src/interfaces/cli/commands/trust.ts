@@ -1,15 +1,8 @@
 import { resolve } from "node:path";
 import { VivError } from "../../../base/schema/errors.ts";
 import { command } from "../command.ts";
+import { confirm } from "../confirm.ts";
 import { clean, cleanPath } from "../text.ts";
-
-async function confirm(question: string): Promise<boolean> {
-  const { createInterface } = await import("node:readline/promises");
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await prompt.question(`${question} [y/N] `);
-  prompt.close();
-  return /^y(es)?$/i.test(answer.trim());
-}
 
 export default command({
   name: "trust",

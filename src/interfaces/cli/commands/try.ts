@@ -1,6 +1,6 @@
 import type { Experiment } from "../../../base/schema/experiment.ts";
 import { command, type Invocation } from "../command.ts";
-import { shortId } from "../references.ts";
+import { findStart, shortId } from "../references.ts";
 import { TRY_OPTIONS, tryInput } from "../try-input.ts";
 import { usageError } from "../values.ts";
 import {
@@ -21,7 +21,7 @@ const NOT_PROMOTED = 1;
 
 async function run({ options, rest, json, screen, cwd, env, client }: Invocation<typeof TRY_OPTIONS>): Promise<number> {
   const input = await tryInput(options, rest, { cwd, env });
-  if (looksUnquoted(rest))
+  if (options.agent === undefined && looksUnquoted(rest))
     screen.say(`Each word is an approach of its own here; a line with spaces is quoted: viv try '${rest.join(" ")}'.`);
   const canAsk = !json && !options.detach && process.stdin.isTTY && process.stderr.isTTY;
   if (input.pick === "ask" && !canAsk)
@@ -32,6 +32,7 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
   const interrupts = new Interrupts();
   try {
     const around = { client: await client(), screen, env };
+    if (options.from !== undefined) input.from = await findStart(around.client, options.from);
     const started = await screen.during("Starting", around.client.call("startExperiment", input));
     if (options.detach) {
       if (json) screen.json(started);
@@ -85,6 +86,7 @@ export default command({
       "with names, and the winner into the project",
     ],
     ["viv try 'sed -i s/-O1/-O2/ Makefile' 'sed -i s/-O1/-O3/ Makefile' --check make --measure ./bench.sh", "which is faster?"],
+    ["viv try 'Fix the failing test' --agent claude,codex --check 'npm test'", "two agents at the same task"],
     ["viv try -f attempts.json --detach", "from a file, in the background"],
   ],
   options: TRY_OPTIONS,

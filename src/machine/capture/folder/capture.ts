@@ -49,6 +49,10 @@ export class FolderCapture implements Capture {
     });
   }
 
+  async take(): Promise<never> {
+    throw new VivError("unsupported", "A sandbox that starts from no project needs walls, which this machine does not have.");
+  }
+
   #usable(request: CaptureRequest): Last | undefined {
     const last = this.#last.get(request.project);
     return last?.key === JSON.stringify(request) && this.#bases.frozen(last.base.id) !== undefined ? last : undefined;

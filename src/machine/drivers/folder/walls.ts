@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { VivError } from "../../../base/schema/errors.ts";
-import type { FileOperations, Usage, Walls } from "../drivers.ts";
+import type { DialTarget, FileOperations, Usage, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { FolderCommands } from "./commands.ts";
 import { FolderFiles } from "./files.ts";
@@ -40,7 +40,8 @@ export class FolderWalls implements Walls {
   async greet(): Promise<void> {}
 
   /** Ports are the machine's own: without walls, what listens in one sandbox listens for all. */
-  async dial(port: number): Promise<Duplex> {
+  async dial(port: DialTarget): Promise<Duplex> {
+    if (typeof port !== "number") throw new VivError("unsupported", "A sandbox without walls has no sockets of its own.");
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     try {
       await once(socket, "connect");

@@ -1,7 +1,7 @@
 /** What the server can ask of a sandbox: the sandbox channel of native/PROTOCOL.md. */
 import type { Duplex } from "node:stream";
 import { type FieldList, type FieldValue, FrameDecoder, KIND } from "../../../base/host/frames.ts";
-import type { ExecRequest, FileOperations } from "../drivers.ts";
+import type { DialTarget, ExecRequest, FileOperations } from "../drivers.ts";
 import { CellCommand } from "./cell-command.ts";
 import { ask, askList, errorOf, lost, openSocket, request, silent } from "./cell-connection.ts";
 import { CellFiles } from "./cell-files.ts";
@@ -152,13 +152,17 @@ export class CellClient {
     }
   }
 
-  /** A connection to a port of the sandbox's loopback, half-close kept. */
-  dial(port: number, host: "127.0.0.1" | "::1" = "127.0.0.1"): Promise<Duplex> {
-    const subject = `port ${port}`;
-    const socket = openSocket(this.#path, "dial", [
-      ["port", String(port)],
-      ["host", host],
-    ]);
+  /** A connection to a port of the sandbox's loopback, or to a Unix socket inside, half-close kept. */
+  dial(target: DialTarget, host: "127.0.0.1" | "::1" = "127.0.0.1"): Promise<Duplex> {
+    const isPort = typeof target === "number";
+    const subject = isPort ? `port ${target}` : `socket ${target}`;
+    const fields: FieldList = isPort
+      ? [
+          ["port", String(target)],
+          ["host", host],
+        ]
+      : [["path", target]];
+    const socket = openSocket(this.#path, "dial", fields);
     const decoder = new FrameDecoder();
     const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
     const fail = (error: Error) => {

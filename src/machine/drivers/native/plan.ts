@@ -29,6 +29,8 @@ const MADE: readonly (readonly [path: string, mode: string])[] = [
   ["/root", "700"],
   ["/mnt", "755"],
 ];
+/** What programs write to on a read-only system. As root in memory: it counts as the sandbox's, and no snapshot has it. */
+const TEMPORARY = ["/tmp", "/var/tmp"];
 const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
@@ -40,10 +42,14 @@ export function rootPlan(request: LaunchRequest, mask: Layer, mounts: readonly M
   ]);
   const slots = slotsOf(request);
   const steps = [parts("overlay", "/", "@vol/system/upper", "@vol/system/work", "@mask", trees.at("/"))];
+  if (request.readOnly) steps.push(...TEMPORARY.map((path) => parts("tmpfs", path, "1777", "")));
   for (const disk of foreignDisks(request, mask, mounts)) steps.push(...slotMount(disk.target, mask, slots, trees));
-  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, mask, trees, joined));
+  steps.push(...throughMounts(mask, slots, trees));
+  const project = projectMounts(request, mask, trees, joined);
+  const readOnly = closed(request, steps, project);
+  steps.push(...project);
   slots.save();
-  return finish(trees, "overlay", steps);
+  return [...finish(trees, "overlay", steps), ...readOnly];
 }
 
 /** User mode: an empty root and an overlay for each folder of the system, or for those in it where it holds a mount. */
@@ -75,9 +81,23 @@ export function userPlan(request: LaunchRequest, mask: Layer, mounts: readonly M
   for (const link of linksTo(request.home)) {
     if (link.startsWith("/home/") && !shown.has("/home")) steps.push(parts("symlink", link, readlinkSync(link)));
   }
-  steps.push(...throughMounts(mask, slots, trees), ...projectMounts(request, mask, trees));
+  steps.push(...throughMounts(mask, slots, trees));
+  const project = projectMounts(request, mask, trees);
+  const readOnly = closed(request, [...steps, parts("overlay", "/")], project);
+  steps.push(...project);
   slots.save();
-  return finish(trees, "tmpfs", steps);
+  return [...finish(trees, "tmpfs", steps), ...readOnly];
+}
+
+/** Where the system can be read alone: its mounts, and those of the project where it is sealed. What is no mount of its own is closed with the one it lies in. */
+function closed({ readOnly, sealed, home }: LaunchRequest, steps: readonly string[], project: readonly string[]): Field[] {
+  if (!readOnly) return [];
+  const own = realPlace(home);
+  const split = (all: readonly string[]): string[][] => all.map((step) => step.split(PART));
+  const system = split(steps).filter(([kind, path]) => kind === "overlay" || (kind === "bind" && path === own));
+  // Single files are read-only anyway, and what begins with @ is mounted only to be shown elsewhere.
+  const shown = sealed ? split(project).filter(([, path = "", , mode]) => path.startsWith("/") && mode !== "ro,file") : [];
+  return [...system, ...shown].map(([, path = ""]): Field => ["read_only", path]);
 }
 
 function finish(trees: Trees, root: "overlay" | "tmpfs", steps: readonly string[]): Field[] {

@@ -8,7 +8,7 @@ import { isRunning } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
-import type { CommandOperations, FileOperations, Usage, Walls } from "../drivers.ts";
+import type { CommandOperations, DialTarget, FileOperations, Usage, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { CellClient } from "./cell-client.ts";
 import type { Process1 } from "./process1.ts";
@@ -70,12 +70,12 @@ export class NativeWalls implements Walls {
   }
 
   /** Many servers listen on `localhost`, which may be either of the two. */
-  async dial(port: number): Promise<Duplex> {
+  async dial(target: DialTarget): Promise<Duplex> {
     try {
-      return await this.#cell.dial(port);
+      return await this.#cell.dial(target);
     } catch (error) {
-      if (!(error instanceof VivError) || error.code !== "port_unreachable") throw error;
-      return this.#cell.dial(port, "::1");
+      if (typeof target !== "number" || !(error instanceof VivError) || error.code !== "port_unreachable") throw error;
+      return this.#cell.dial(target, "::1");
     }
   }
 

@@ -1,0 +1,41 @@
+/** The dashboard's routes: its pages, and the login that a one-time link leads to. */
+import type { Context, Hono } from "hono";
+import { LoginInput, LoginAnswer, type DashboardSession } from "../../base/schema/dashboard.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { LOGIN_PATH } from "../../base/schema/routes.ts";
+import type { AppEnv } from "./env.ts";
+import { cookieName, pathOf } from "./guard.ts";
+import { parse, readJson } from "./input.ts";
+import { isPageFile, type Pages } from "./pages.ts";
+
+export interface Dashboard {
+  readonly pages: Pages;
+  readonly sessions: {
+    login(link: string, browser: string | undefined): Promise<{ session: DashboardSession; cookie: string; key: string }>;
+    check(cookie: string, key: string): DashboardSession | undefined;
+    /** Aborts when the session is ended. */
+    ending(session: string): AbortSignal;
+  };
+}
+
+export function addDashboard(app: Hono<AppEnv>, { pages, sessions }: Dashboard): void {
+  app.post(LOGIN_PATH, async (context) => {
+    const { port, incoming } = context.env;
+    if (port === undefined)
+      throw new VivError("not_found", "Browsers log in at the server's port.", { remedy: "Open a link with `viv open`." });
+    const { link } = parse(LoginInput, await readJson(incoming));
+    const { cookie, ...opened } = await sessions.login(link, incoming.headers["user-agent"]);
+    const age = Math.floor(LIMITS.sessionMs / 1000);
+    context.header("set-cookie", `${cookieName(port)}=${cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${age}`);
+    context.header("cache-control", "no-store");
+    return context.json(LoginAnswer.parse(opened));
+  });
+  app.use(async (context, next) => page(context, pages) ?? next());
+}
+
+function page(context: Context<AppEnv>, pages: Pages): Response | undefined {
+  const path = pathOf(context.env.incoming);
+  if (context.req.method !== "GET" || !isPageFile(path)) return undefined;
+  return pages.answer(path, context.req.header("accept-encoding") ?? "");
+}

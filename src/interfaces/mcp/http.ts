@@ -1,0 +1,56 @@
+/** The tools over Streamable HTTP, in the server itself. Who may speak was decided before a request comes here. */
+import { randomBytes } from "node:crypto";
+import type { McpHttpHandler } from "@modelcontextprotocol/server";
+import { Client } from "../client/client.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import { TOOL_NAMES } from "../../base/schema/mcp.ts";
+import { realFolder } from "./projects.ts";
+
+export interface HttpToolsOptions {
+  /** The server's own socket: the tools are a client like every other. */
+  readonly socket: string;
+  readonly version: string;
+  readonly projects: readonly string[];
+  /** Where programs of agents are looked for. */
+  readonly path: string | undefined;
+}
+
+export class HttpTools {
+  readonly #options: HttpToolsOptions;
+  #handler: Promise<McpHttpHandler> | undefined;
+  #client: Client | undefined;
+
+  constructor(options: HttpToolsOptions) {
+    this.#options = options;
+  }
+
+  async answer(request: Request): Promise<Response> {
+    this.#handler ??= this.#make();
+    return (await this.#handler).fetch(request);
+  }
+
+  /** Loaded with the first request: the package takes a while, and most servers never need it. */
+  async #make(): Promise<McpHttpHandler> {
+    const [{ createMcpHandler }, { mcpServers }] = await Promise.all([import("@modelcontextprotocol/server"), import("./mcp.ts")]);
+    const { socket, version, projects, path } = this.#options;
+    const client = (this.#client = new Client({ socket }));
+    const factory = mcpServers(
+      {
+        version,
+        client: async () => client,
+        env: path === undefined ? {} : { PATH: path },
+        projects: projects.flatMap((folder) => realFolder(folder) ?? []),
+        downloads: undefined,
+        tools: TOOL_NAMES,
+        key: randomBytes(32),
+      },
+      () => undefined,
+    );
+    return createMcpHandler(factory, { maxRequestBodySize: 2 * LIMITS.maxGivenBytes, keepAliveMs: LIMITS.toolProgressMs });
+  }
+
+  async close(): Promise<void> {
+    await (await this.#handler)?.close();
+    this.#client?.close();
+  }
+}

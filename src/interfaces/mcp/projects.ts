@@ -1,0 +1,37 @@
+/** Which folders a chat client may name: those that the user's config or the command line of `viv mcp` trusts, and what is below. */
+import { realpathSync } from "node:fs";
+import { relative } from "node:path";
+import { VivError } from "../../base/schema/errors.ts";
+import type { McpParts } from "./parts.ts";
+
+/** As it is without links; undefined where it is not there. */
+export function realFolder(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+export function trustedProject({ projects }: Pick<McpParts, "projects">, asked: string | undefined): string {
+  const [only] = projects;
+  if (asked === undefined && only !== undefined && projects.length === 1) return only;
+  if (asked === undefined)
+    throw new VivError("invalid_input", "Name a project.", {
+      remedy: projects.length === 0 ? noneYet("PATH") : "Call list to see which projects there are.",
+    });
+  const real = realFolder(asked);
+  if (real !== undefined && projects.some((trusted) => isBelow(real, trusted))) return real;
+  throw new VivError("denied", `${JSON.stringify(asked.slice(0, 200))} is not a folder that the person has opened to chat clients.`, {
+    remedy: noneYet(asked),
+  });
+}
+
+function isBelow(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (!way.startsWith("..") && !way.startsWith("/"));
+}
+
+function noneYet(path: string): string {
+  return `Tell the person: to open a folder, add it to mcp.projects in the user's config, or to the client's settings as \`viv mcp --project ${JSON.stringify(path.slice(0, 200))}\`.`;
+}

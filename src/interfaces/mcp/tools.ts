@@ -1,0 +1,173 @@
+/** One handler a tool. */
+import type { RequestStateCodec } from "@modelcontextprotocol/server";
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { ToolInput, ToolName } from "../../base/schema/mcp.ts";
+import { answerOf, ask, mayAsk, sentenceOf, settle } from "./asking.ts";
+import type { Asked, Call } from "./call.ts";
+import { commandFields, commandWork } from "./command-work.ts";
+import { inConversation, save } from "./downloads.ts";
+import { executeTask, waitForRun, type Answer } from "./execute-task.ts";
+import { experimentFields, experimentWork } from "./experiment-work.ts";
+import { follow, type Work } from "./follow.ts";
+import { promote, undo } from "./person-tools.ts";
+import { trustedProject } from "./projects.ts";
+import { patchOf } from "./resources.ts";
+import { clean, result } from "./results.ts";
+import { filesCreated, taskResult } from "./run-work.ts";
+import { findSession, isOurs, MADE_HERE, notOurs, requireOurs, sandboxOf } from "./sessions.ts";
+
+type Codec = RequestStateCodec<Asked>;
+type Handlers = { readonly [Name in ToolName]: (call: Call, input: ToolInput<Name>, codec: Codec) => Promise<Answer> };
+
+const LISTED = 20;
+const SECOND_MS = 1000;
+
+export const HANDLERS: Handlers = {
+  execute_task: (call, input, codec) => executeTask(call, codec, input),
+  wait: (call, { session_id }, codec) => wait(call, codec, session_id),
+  get_sandbox_status: async (call, { session_id }) => status(call, session_id),
+  download_files: download,
+  cleanup_sandbox: async (call, { session_id }) => cleanUp(call, session_id),
+  clone: async ({ client, parts }, { project }) => {
+    const folder = trustedProject(parts, project);
+    const { id, name, notes } = await client.call("createSandbox", {
+      project: folder,
+      labels: { [MADE_HERE]: "clone" },
+      env: { ...parts.env },
+    });
+    return result({ session_id: id, name, project: folder, notes: notes.map(clean), next: `Call run with session_id ${id}.` });
+  },
+  run: async (call, { session_id, command, timeout }, codec) => {
+    const sandbox = await sandboxOf(call.client, session_id);
+    await requireOurs(call.client, sandbox);
+    const started = await call.client.call("runCommand", {
+      sandbox,
+      command: ["sh", "-c", command],
+      timeoutMs: timeout * SECOND_MS,
+      background: true,
+    });
+    return wait(call, codec, `${sandbox}/${started.id}`);
+  },
+  diff: async ({ client }, { session_id }) => {
+    const sandbox = await sandboxOf(client, session_id);
+    const { entries, more } = await client.call("diffSandbox", { sandbox, stat: true });
+    const patch = clean(await patchOf(client, sandbox));
+    const isWhole = patch.length <= LIMITS.toolTextCharacters;
+    return result({
+      session_id,
+      files: entries.slice(0, LIMITS.maxGivenFiles).map(({ path, status: what }) => `${what} ${clean(path)}`),
+      more,
+      patch: isWhole ? patch : patch.slice(0, LIMITS.toolTextCharacters),
+      ...(isWhole ? {} : { next: `The patch is cut. Read the resource viv://${sandbox}/diff for all of it.` }),
+    });
+  },
+  try: async (call, { task, agents = ["claude"], commands = [], checks, project }, codec) => {
+    const ways = task === undefined ? commands.map((command) => ({ command })) : agents.map((agent) => ({ agent: { task, agent } }));
+    const started = await call.client.call("startExperiment", {
+      project: trustedProject(call.parts, project),
+      attempts: ways.map((way, index) => ({ name: `${MADE_HERE}-${index + 1}`, ...way })),
+      ...(checks === undefined ? {} : { checks }),
+      env: { ...call.parts.env },
+    });
+    return wait(call, codec, started.id);
+  },
+  promote: (call, input, codec) => promote(call, codec, input),
+  undo: (call, input, codec) => undo(call, codec, input),
+  list: async ({ client, parts }) => {
+    const [{ sandboxes }, { runs }, { experiments }, { promotions }, { approvals }] = await Promise.all([
+      client.call("listSandboxes", {}),
+      client.call("listRuns", {}),
+      client.call("listExperiments", {}),
+      client.call("listPromotions", {}),
+      client.call("listApprovals", {}),
+    ]);
+    const one = (text: string): string => clean(text.slice(0, 100).replaceAll(/\s+/g, " "));
+    return result({
+      projects: parts.projects,
+      sandboxes: sandboxes.slice(0, LISTED).map(({ id, name, state, project }) => ({ session_id: id, name, status: state, project })),
+      tasks: runs.slice(0, LISTED).map(({ id, task, state, outcome }) => ({ session_id: id, task: one(task), status: outcome ?? state })),
+      experiments: experiments
+        .slice(0, LISTED)
+        .map(({ id, state, attempts }) => ({ session_id: id, status: state, attempts: attempts.length })),
+      promotions: promotions
+        .slice(0, LISTED)
+        .map(({ id, state, project, plan }) => ({ promotion: id, status: state, project, files: plan?.files ?? 0 })),
+      questions: approvals
+        .slice(0, LISTED)
+        .map(({ id, kind, target }) => ({ id, kind, about: one(target), answer: `the person types: viv approve ${id}` })),
+    });
+  },
+};
+
+/** To the end of the work, to a question for the person, or as long as the client waits. */
+async function wait(call: Call, codec: Codec, id: string): Promise<Answer> {
+  const back = answerOf(call);
+  if (back !== undefined) await settle(call, back.asked, back.answer);
+  const meant = back?.asked.session ?? id;
+  const session = await findSession(call.client, meant);
+  if (session.kind === "run") return waitForRun(call, codec, meant);
+  if (session.kind === "experiment") return waitFor(call, codec, meant, experimentWork(call.client, meant), experimentFields);
+  if (session.kind === "command")
+    return waitFor(call, codec, meant, commandWork(call.client, session.sandbox, session.command), (state) => commandFields(meant, state));
+  return status(call, meant);
+}
+
+async function waitFor<State>(
+  call: Call,
+  codec: Codec,
+  id: string,
+  work: Work<State>,
+  fields: (state: State) => Record<string, unknown>,
+): Promise<Answer> {
+  const { state, question } = await follow(call, work);
+  if (question !== undefined && mayAsk(call, question) && !work.isOver(state))
+    return ask(call, codec, sentenceOf(question), { question: question.id, hash: question.hash, session: id });
+  return result(fields(state));
+}
+
+async function status({ client }: Call, id: string): Promise<Answer> {
+  const session = await findSession(client, id);
+  if (session.kind === "run") {
+    const isOver = session.run.endedAt !== null;
+    return result(await taskResult(client, session.run, isOver ? undefined : `It still works. Call wait with session_id ${id}.`));
+  }
+  if (session.kind === "experiment") return result(experimentFields(session.experiment));
+  if (session.kind === "command")
+    return result(commandFields(id, await client.call("inspectCommand", { sandbox: session.sandbox, command: session.command })));
+  const { state, name, project, reason, createdAt } = await client.call("findSandbox", { sandbox: session.sandbox });
+  return result({
+    session_id: session.sandbox,
+    status: state,
+    name,
+    project,
+    created_at: createdAt,
+    files_created: await filesCreated(client, session.sandbox),
+    ...(reason === null ? {} : { reason: clean(reason) }),
+  });
+}
+
+async function download({ client, parts }: Call, { session_id, paths, save: isSaved }: ToolInput<"download_files">): Promise<Answer> {
+  const session = await findSession(client, session_id);
+  const sandbox = await sandboxOf(client, session_id);
+  const experiment = session.kind === "run" ? session.run.experiment : null;
+  const inputs = experiment === null ? [] : (await client.call("inspectExperiment", { experiment })).inputs;
+  const wanted = paths ?? (await filesCreated(client, sandbox, inputs));
+  // Files of a sandbox that has ended are there once it is started again.
+  const { state } = await client.call("findSandbox", { sandbox });
+  if (state === "completed") await client.call("startSandbox", { sandbox });
+  if (!isSaved) return result({ session_id, files: await inConversation(client, sandbox, wanted) });
+  return result({ session_id, ...(await save(client, sandbox, wanted, parts, session_id.slice(0, 12))) });
+}
+
+async function cleanUp({ client }: Call, id: string): Promise<Answer> {
+  const session = await findSession(client, id);
+  if (session.kind === "run" || session.kind === "experiment") {
+    const experiment = session.kind === "run" ? session.run.experiment : session.experiment.id;
+    if (experiment === null || !isOurs(await client.call("inspectExperiment", { experiment }))) throw notOurs("This work");
+    await client.call("removeExperiment", { experiment });
+  } else {
+    await requireOurs(client, session.sandbox);
+    await client.call("removeSandbox", { sandbox: session.sandbox });
+  }
+  return result({ session_id: id, status: "removed" });
+}

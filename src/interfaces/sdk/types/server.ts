@@ -1,0 +1,60 @@
+// Made from the contracts by scripts/sdk-types.ts.
+
+/** The server and its machine. */
+export interface ServerStatus {
+  /** Version of viv. */
+  version: string;
+  /** Process id of the server. */
+  pid: number;
+  /** ISO time. */
+  startedAt: string;
+  /** State folder. */
+  home: string;
+  /** Log file of the server. */
+  log: string;
+  /** Address it listens on besides its socket. */
+  listen: string | null;
+  /** Walls in use. */
+  driver: "native" | "folder" | "none";
+  /** root: whole machine with all users. user: one mapped user. none: no walls. */
+  mode: "root" | "user" | "none";
+  /** Where volumes live. */
+  storage: "btrfs" | "plain" | "folder";
+  /** How limits are held. */
+  limitsHeld: "hard" | "watched";
+  /** Sandboxes by state. */
+  sandboxes: { [name: string]: number };
+  /** Memory of the machine. */
+  memory: {
+    totalBytes: number;
+    freeBytes: number;
+  };
+  /** Disk under the state folder. */
+  disk: {
+    totalBytes: number;
+    freeBytes: number;
+  };
+  /** Sequence number of the newest event. */
+  newestEvent: number;
+}
+
+/** What this machine can do. */
+export interface Doctor {
+  /** The best wall to be had here. */
+  wall: "native" | "folder";
+  /** How the native driver runs here. */
+  mode: "root" | "user" | "none";
+  findings: Finding[];
+}
+
+/** One finding of the doctor. */
+export interface Finding {
+  /** What was looked at. */
+  check: string;
+  /** good: all there. reduced: works with a loss. missing: does not work. */
+  verdict: "good" | "reduced" | "missing";
+  /** What was found, one sentence. */
+  detail: string;
+  /** What would make it better. */
+  remedy: string | null;
+}

@@ -1,0 +1,47 @@
+// Made from the contracts by scripts/sdk-types.ts.
+
+/** All of them, for the entries of the package. */
+export type * from "./agents-operations.ts";
+export type * from "./agents.ts";
+export type * from "./approvals-operations.ts";
+export type * from "./approvals.ts";
+export type * from "./audit-operations.ts";
+export type * from "./audit.ts";
+export type * from "./commands-operations.ts";
+export type * from "./conversations-operations.ts";
+export type * from "./conversations.ts";
+export type * from "./dashboard-operations.ts";
+export type * from "./dashboard.ts";
+export type * from "./desktops-operations.ts";
+export type * from "./effects-operations.ts";
+export type * from "./effects.ts";
+export type * from "./error-code.ts";
+export type * from "./events-operations.ts";
+export type * from "./events.ts";
+export type * from "./experiments-operations.ts";
+export type * from "./experiments.ts";
+export type * from "./files-operations.ts";
+export type * from "./files.ts";
+export type * from "./jobs-operations.ts";
+export type * from "./jobs.ts";
+export type * from "./models-operations.ts";
+export type * from "./models.ts";
+export type * from "./network-operations.ts";
+export type * from "./network.ts";
+export type * from "./notebooks-operations.ts";
+export type * from "./notebooks.ts";
+export type * from "./operations.ts";
+export type * from "./policy-operations.ts";
+export type * from "./policy.ts";
+export type * from "./promotions-operations.ts";
+export type * from "./promotions.ts";
+export type * from "./runs-operations.ts";
+export type * from "./runs.ts";
+export type * from "./sandboxes-operations.ts";
+export type * from "./sandboxes.ts";
+export type * from "./secrets-operations.ts";
+export type * from "./secrets.ts";
+export type * from "./server-operations.ts";
+export type * from "./server.ts";
+export type * from "./snapshots-operations.ts";
+export type * from "./snapshots.ts";

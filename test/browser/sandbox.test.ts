@@ -1,0 +1,97 @@
+/** The pages of a sandbox and of the machine, and how fast and small pages are. */
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { seriousFaults } from "../support/accessible.ts";
+import { BrowserLab } from "../support/browser-lab.ts";
+import { CHECKOUT } from "../support/compiled.ts";
+import { needs } from "../support/skip.ts";
+
+const FIRST_PAGE_BYTES = 200 * 1024;
+
+describe("sandbox and machine in the dashboard (WEB-1)", needs("chromium", "root"), () => {
+  let lab: BrowserLab;
+
+  beforeAll(async () => {
+    lab = await BrowserLab.start({ files: { "hello.txt": "hello\n", "src/a.js": "export const a = 1;\n" } });
+    await lab.server.create({ name: "seen" });
+    await lab.server.sh("seen", "echo more >> hello.txt; echo out");
+  });
+
+  afterAll(() => lab.close());
+
+  test("shows what a sandbox uses against its limits, and how it stands to reality", async () => {
+    const visitor = await lab.visit("/sandbox/seen");
+    const { page } = visitor;
+    await page.getByText("Use against limits").waitFor();
+    await page.getByText("as reality is").waitFor();
+    await page.locator(".plot polyline").first().waitFor({ state: "attached" });
+    await lab.picture(visitor, "sandbox");
+    expect(await seriousFaults(page)).toEqual([]);
+    writeFileSync(join(lab.server.project, "hello.txt"), "moved\n");
+    await page.reload();
+    await page.getByText("stale", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("paused").first().waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("running").first().waitFor();
+    expect(visitor.troubles).toEqual([]);
+  });
+
+  test("has a terminal inside, and files that are looked at, uploaded and downloaded", async () => {
+    const visitor = await lab.visit("/sandbox/seen?show=terminal");
+    const { page } = visitor;
+    await page.locator(".xterm-helper-textarea").waitFor();
+    await page.locator(".xterm-rows").getByText(/[#$]/).first().waitFor();
+    await page.keyboard.type("echo hello-$((40+2))\n");
+    await page.locator(".xterm-rows").getByText("hello-42").first().waitFor();
+    await lab.picture(visitor, "terminal");
+    await page.getByRole("link", { name: "Files" }).click();
+    await page.getByRole("button", { name: "hello.txt" }).click();
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("more").first().waitFor();
+    await page.locator('input[type="file"]').setInputFiles({ name: "up.txt", mimeType: "text/plain", buffer: Buffer.from("<b>up</b>") });
+    await page.getByRole("button", { name: "up.txt" }).waitFor();
+    expect((await lab.server.sh("seen", "cat up.txt")).stdout).toBe("<b>up</b>");
+    await lab.picture(visitor, "files");
+    await page.getByRole("button", { name: "up.txt" }).click();
+    const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+    expect(readFileSync(await saved.path(), "utf8")).toBe("<b>up</b>");
+    expect(visitor.troubles).toEqual([]);
+  });
+
+  test.each(["commands", "network", "audit"])("shows the %s of a sandbox", async (tab) => {
+    const visitor = await lab.visit(`/sandbox/seen?show=${tab}`);
+    await visitor.page.locator(".card").first().waitFor();
+    await lab.picture(visitor, `sandbox-${tab}`);
+    expect(await seriousFaults(visitor.page)).toEqual([]);
+    expect(visitor.troubles).toEqual([]);
+  });
+
+  test.each(["overview", "costs", "doctor", "audit", "events", "rules", "secrets", "browsers"])(
+    "shows the %s of the machine",
+    async (tab) => {
+      const visitor = await lab.visit(`/machine?show=${tab}`);
+      await visitor.page.locator(".card").first().waitFor();
+      await lab.picture(visitor, `machine-${tab}`);
+      expect(await seriousFaults(visitor.page)).toEqual([]);
+      expect(visitor.troubles).toEqual([]);
+    },
+  );
+
+  test("loads its first page within 200 kB, and its parts from the cache afterwards", async () => {
+    const { page } = await lab.visit("/");
+    const entries = (await page.evaluate(
+      "performance.getEntriesByType('resource').filter((e) => /assets|index/.test(e.name)).map((e) => e.name)",
+    )) as string[];
+    const folder = join(CHECKOUT, "build", "web");
+    const sizes = entries.map((name) => statSync(join(folder, `${new URL(name).pathname}.gz`)).size);
+    expect(sizes.length).toBeGreaterThan(2);
+    expect(sizes.reduce((sum, size) => sum + size, statSync(join(folder, "index.html.gz")).size)).toBeLessThan(FIRST_PAGE_BYTES);
+    await page.reload();
+    const sent = (await page.evaluate(
+      "performance.getEntriesByType('resource').filter((e) => e.name.includes('/assets/')).map((e) => e.transferSize)",
+    )) as number[];
+    expect(sent.every((bytes) => bytes === 0)).toBe(true);
+  });
+});

@@ -1,0 +1,167 @@
+/** Runs, experiments, reviews and questions in a real browser, with an agent that does what its task says. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { RunLab } from "../support/agents/run-lab.ts";
+import { seriousFaults } from "../support/accessible.ts";
+import { BrowserLab } from "../support/browser-lab.ts";
+import { eventually } from "../support/server.ts";
+import { needs } from "../support/skip.ts";
+
+const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
+const CODE = `export function total(prices) {\n  let sum = 0;\n  for (const price of prices) sum += price;\n  return sum;\n}\n`;
+
+describe("work in the dashboard (WEB-1)", needs("chromium", "root"), () => {
+  let runs: RunLab;
+  let lab: BrowserLab;
+
+  beforeAll(async () => {
+    runs = await RunLab.open();
+    writeFileSync(join(runs.server.project, "total.js"), CODE);
+    lab = await BrowserLab.before(runs.server);
+  });
+
+  afterAll(() => lab.close());
+
+  test("shows a run as it grows, takes a message for it, and tells the message's fate", async () => {
+    const { id } = await runs.begin(
+      [`text I look at the prices ${HOSTILE}`, "call sed -i s/sum/whole/g total.js; echo changed", "hold go", "text That is all"],
+      {
+        agent: { steps: 20, budget: 2 },
+      },
+    );
+    await runs.waitForEvent(id, "tool_result");
+    const visitor = await lab.visit(`/run/${id}`);
+    const { page } = visitor;
+    await page.getByText("I look at the prices").first().waitFor();
+    await page.getByText("Bash").first().click();
+    await page.getByText("changed", { exact: true }).waitFor();
+    await page.getByLabel("Message to the agent").fill("Mind the empty list");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("queued").or(page.getByText("sent, not confirmed yet")).or(page.getByText("delivered")).first().waitFor();
+    await page.getByText(/^Changed .*total\.js/).waitFor();
+    await lab.picture(visitor, "run");
+    expect(await seriousFaults(page)).toEqual([]);
+    const { sandbox } = await lab.server.client.call("inspectRun", { run: id });
+    await lab.server.sh(sandbox ?? "", "touch go");
+    await runs.ended(id);
+    await page.getByText("See the verdict").waitFor();
+    const { messages } = await lab.server.client.call("listRunMessages", { run: id });
+    expect(messages.find(({ text }) => text === "Mind the empty list")?.state).toBe("delivered");
+    expect(await page.title()).not.toBe("owned");
+    expect(visitor.troubles).toEqual([]);
+  });
+
+  test("compares attempts, shows the verdict with its reason, promotes the winner and takes it back", async () => {
+    const { client, project } = lab.server;
+    const file = join(project, "total.js");
+    const { id } = await client.call("startExperiment", {
+      project,
+      attempts: [
+        { name: "rename", command: "sed -i 's/total(/sumOf(/' total.js" },
+        { name: "broken", command: "echo 'export {' > total.js; echo it is late" },
+        { name: "guard", command: "sed -i 's/let sum/if (prices.length === 0) return 0;\\n  let sum/' total.js" },
+      ],
+      checks: ["node --check total.js", "grep -q 'prices.length' total.js"],
+      env: { PATH: process.env["PATH"] ?? "" },
+    });
+    const visitor = await lab.visit(`/experiment/${id}`);
+    const { page } = visitor;
+    await page.getByText("guard won").first().waitFor({ timeout: 60_000 });
+    await page.getByRole("button", { name: "broken" }).click();
+    await page.getByText("Checks in the state it left").waitFor();
+    await page.getByText("1 file would be written or deleted.").waitFor();
+    await lab.picture(visitor, "experiment");
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.getByRole("button", { name: "Promote", exact: true }).click();
+    await page.getByText("The change is in reality.").waitFor({ timeout: 60_000 });
+    expect(readFileSync(file, "utf8")).toContain("prices.length");
+    await page.getByRole("button", { name: "Undo", exact: true }).click();
+    await eventually(
+      () => readFileSync(file, "utf8"),
+      (text) => text === CODE,
+    );
+    await page.getByText("undone").first().waitFor();
+    const home = await lab.visit("/");
+    await home.page.getByText("Changed in reality today").waitFor();
+    await lab.picture(home, "home");
+    expect(await seriousFaults(home.page)).toEqual([]);
+    expect([...visitor.troubles, ...home.troubles]).toEqual([]);
+  });
+
+  test("reviews a change: risky files first, a comment on a line reaches the agent, viewed marks go when the file changes", async () => {
+    const { id } = await runs.begin([
+      "call sed -i 's/let sum/const start = prices.length;\\n  let sum/' total.js; mkdir -p .github/workflows; echo 'on: push' > .github/workflows/x.yml",
+      "hold go",
+      "text Done",
+    ]);
+    await runs.waitForEvent(id, "tool_result");
+    const { sandbox } = await runs.until(id, (run) => run.sandbox !== null);
+    const visitor = await lab.visit(`/review/${sandbox ?? ""}`);
+    const { page } = visitor;
+    const cards = page.locator("article.file");
+    await cards.nth(1).waitFor();
+    expect(await cards.nth(0).locator("header code").textContent()).toBe(".github/workflows/x.yml");
+    await cards.nth(0).getByText("risky").waitFor();
+    const lines = cards.nth(1).locator("diffs-container");
+    await lines.getByText("start").first().waitFor();
+    await lines.locator('[data-column-number="2"]').last().click();
+    await page.getByPlaceholder("What should the agent change here?").fill("Do not keep this");
+    await lab.picture(visitor, "review");
+    await page.getByRole("button", { name: "Send 1 comment to the agent" }).click();
+    await page.getByText("Your comments went to the agent.").waitFor();
+    const { messages } = await lab.server.client.call("listRunMessages", { run: id });
+    expect(messages.at(-1)?.text).toContain("total.js, line 2: Do not keep this");
+    await cards.nth(1).getByLabel("Viewed").check();
+    await page.reload();
+    await cards.nth(1).waitFor();
+    expect(await cards.nth(1).getByLabel("Viewed").isChecked()).toBe(true);
+    await lab.server.sh(sandbox ?? "", "echo '// more' >> total.js; touch go");
+    await page.reload();
+    await cards.nth(1).waitFor();
+    await eventually(
+      () => cards.nth(1).getByLabel("Viewed").isChecked(),
+      (checked) => !checked,
+    );
+    expect(visitor.troubles).toEqual([]);
+    await runs.ended(id);
+  });
+
+  test("answers a question at a phone's size: action and consequence first, each answer behind one more tap", async () => {
+    const { client } = lab.server;
+    const box = await lab.server.create({ name: "asker", level: 2 });
+    const asked = await client.call("decideAction", {
+      sandbox: box.id,
+      action: { kind: "command", command: "git push origin main" },
+    });
+    const id = asked.approval?.id ?? "";
+    const desk = await lab.visit(`/question/${id}`);
+    await desk.page.getByText("git push origin main").first().waitFor();
+    await lab.picture(desk, "question");
+    const phone = await lab.visit(`/question/${id}`, { phone: true });
+    const allow = phone.page.getByRole("button", { name: "Allow once" });
+    await allow.waitFor();
+    const place = await allow.boundingBox();
+    expect((place?.y ?? 0) + (place?.height ?? 0)).toBeLessThan(740 - 56);
+    expect(place?.height).toBeGreaterThanOrEqual(44);
+    expect(await seriousFaults(phone.page)).toEqual([]);
+    await allow.tap();
+    expect((await client.call("inspectApproval", { approval: id })).state).toBe("waiting");
+    await phone.page.getByRole("button", { name: "Yes, allow it once" }).tap();
+    await phone.page.getByText("approved").first().waitFor();
+    await desk.page.getByText("approved").first().waitFor();
+    expect(await client.call("inspectApproval", { approval: id })).toMatchObject({ state: "approved", scope: "once" });
+    expect([...desk.troubles, ...phone.troubles]).toEqual([]);
+  });
+
+  test("lets a browser that a program logged in look, and not answer (AP-19)", async () => {
+    const box = await lab.server.create({ name: "asker-two", level: 2 });
+    const asked = await lab.server.client.call("decideAction", {
+      sandbox: box.id,
+      action: { kind: "command", command: "git push origin two" },
+    });
+    const { page } = await lab.visit(`/question/${asked.approval?.id ?? ""}`, { asProgram: true });
+    await page.getByText("This browser may look, and not answer").waitFor();
+    expect(await page.getByRole("button", { name: "Allow once" }).count()).toBe(0);
+  });
+});

@@ -1,0 +1,136 @@
+/** The real agents that tests of runs drive: what the scripted model has to say so that each acts, and what each can't do. */
+import type { AgentAbilities } from "../../../src/work/agents/adapter.ts";
+import { ACP_ABILITIES } from "../../../src/work/agents/adapters/acp.ts";
+import { claude } from "../../../src/work/agents/adapters/claude.ts";
+import { codex } from "../../../src/work/agents/adapters/codex.ts";
+import { gemini } from "../../../src/work/agents/adapters/gemini.ts";
+import { opencode } from "../../../src/work/agents/adapters/opencode.ts";
+import { pi } from "../../../src/work/agents/adapters/pi.ts";
+import type { ToolCall } from "../models/shape.ts";
+
+export interface RealAgentCase {
+  /** As `viv task --agent` names it. */
+  readonly agent: string;
+  /** Of one that is no built-in agent: what is installed, and its entry in the config. */
+  readonly configured?: { readonly installed: string; readonly entry: (program: string) => object };
+  readonly abilities: AgentAbilities;
+  readonly write: (path: string) => ToolCall;
+  readonly run: (line: string) => ToolCall;
+  /** What it calls a tool of Vivarium's, where the table tries one. */
+  readonly toolName?: (name: string) => string;
+  /** Whether its turn ends with a call that is denied. */
+  readonly endsWhenDenied?: true;
+  /** Only these rows, for an agent that is in the table in another way, too. */
+  readonly only?: RegExp;
+  /** Whether it tells that it waits for a model API. One that does not is seen to wait for its model. */
+  readonly tellsWaits: boolean;
+}
+
+const patch = (path: string): string => `apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ${path}\n+made\n*** End Patch\nEOF\n`;
+
+/** As docs/AGENTS.md shows it. */
+const OPENCODE_CONFIG = {
+  permission: { "*": "ask", read: "allow", glob: "allow", grep: "allow", list: "allow" },
+  provider: {
+    gateway: {
+      npm: "@ai-sdk/openai-compatible",
+      options: { baseURL: "{env:OPENAI_BASE_URL}", apiKey: "{env:OPENAI_API_KEY}" },
+      models: { demo: { name: "demo", tool_call: true } },
+    },
+  },
+  enabled_providers: ["gateway"],
+  model: "gateway/demo",
+  small_model: "gateway/demo",
+  share: "disabled",
+  snapshot: false,
+};
+
+export const REAL_AGENTS: readonly RealAgentCase[] = [
+  {
+    agent: "claude",
+    abilities: claude.abilities,
+    toolName: (name) => `mcp__vivarium__${name}`,
+    write: (path) => ({ name: "Write", input: { file_path: path, content: "made\n" } }),
+    run: (command) => ({ name: "Bash", input: { command, description: "d" } }),
+    tellsWaits: true,
+  },
+  {
+    agent: "codex",
+    abilities: codex.abilities,
+    write: (path) => ({ name: "exec_command", input: { cmd: patch(path) } }),
+    run: (cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 20_000 } }),
+    tellsWaits: true,
+  },
+  {
+    agent: "opencode",
+    abilities: opencode.abilities,
+    toolName: (name) => name,
+    write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
+    run: (command) => ({ name: "bash", input: { command, description: "d" } }),
+    tellsWaits: true,
+  },
+  {
+    agent: "pi",
+    abilities: pi.abilities,
+    write: (path) => ({ name: "write", input: { path, content: "made\n" } }),
+    run: (command) => ({ name: "bash", input: { command } }),
+    tellsWaits: false,
+  },
+  {
+    agent: "gemini",
+    abilities: gemini.abilities,
+    write: (path) => ({ name: "write_file", input: { file_path: path, content: "made\n" } }),
+    run: (command) => ({ name: "run_shell_command", input: { command } }),
+    tellsWaits: false,
+  },
+  {
+    agent: "claude-acp",
+    configured: {
+      installed: "claude-acp",
+      entry: (program) => ({
+        protocol: "acp",
+        command: [program],
+        providers: ["anthropic"],
+        env: {
+          ANTHROPIC_MODEL: "{model}",
+          CLAUDE_CONFIG_DIR: "{folder}/claude",
+          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+          DISABLE_AUTOUPDATER: "1",
+          IS_SANDBOX: "1",
+        },
+      }),
+    },
+    abilities: ACP_ABILITIES,
+    only: /^(?:AGT-1|POL-1|POL-10|AGT-3|SNAP-5)/,
+    write: (path) => ({ name: "Write", input: { file_path: path, content: "made\n" } }),
+    run: (command) => ({ name: "Bash", input: { command, description: "d" } }),
+    tellsWaits: false,
+  },
+  {
+    agent: "opencode-acp",
+    configured: {
+      installed: "opencode",
+      entry: (program) => ({
+        protocol: "acp",
+        command: [program, "acp"],
+        providers: ["openai"],
+        env: {
+          OPENCODE_CONFIG_CONTENT: JSON.stringify(OPENCODE_CONFIG),
+          OPENCODE_DISABLE_PROJECT_CONFIG: "1",
+          OPENCODE_DISABLE_AUTOUPDATE: "1",
+          OPENCODE_DISABLE_MODELS_FETCH: "1",
+          OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+          OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+          OPENCODE_DB: "{folder}/opencode.db",
+          XDG_CONFIG_HOME: "{folder}/config",
+        },
+      }),
+    },
+    abilities: ACP_ABILITIES,
+    endsWhenDenied: true,
+    only: /^(?:AGT-1|POL-1|SNAP-5)/,
+    write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
+    run: (command) => ({ name: "bash", input: { command, description: "d" } }),
+    tellsWaits: false,
+  },
+];

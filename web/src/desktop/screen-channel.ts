@@ -1,0 +1,55 @@
+/** A connection of the client in the form that noVNC takes. */
+import type { Channel } from "../../../src/interfaces/client/transport.ts";
+
+type Listener<Event> = ((event: Event) => void) | null;
+
+export class ScreenChannel {
+  binaryType = "arraybuffer";
+  readonly protocol = "";
+  onopen: (() => void) | null = null;
+  onerror: Listener<unknown> = null;
+  onclose: Listener<{ code: number; reason: string }> = null;
+  readonly #channel: Channel;
+  #hear: Listener<{ data: ArrayBuffer }> = null;
+  #isOpen = true;
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+  }
+
+  get readyState(): string {
+    return this.#isOpen ? "open" : "closed";
+  }
+
+  get onmessage(): Listener<{ data: ArrayBuffer }> {
+    return this.#hear;
+  }
+
+  /** noVNC sets it once, when it begins: from then on it is told what comes. */
+  set onmessage(hear: Listener<{ data: ArrayBuffer }>) {
+    const isFirst = this.#hear === null && hear !== null;
+    this.#hear = hear;
+    if (isFirst) this.#channel.listen({ message: (data) => this.#message(data), close: (code) => this.#close(code) });
+  }
+
+  #message(data: string | Uint8Array): void {
+    // A text says that the screen has ended.
+    if (typeof data === "string") return this.close();
+    this.#hear?.({ data: new Uint8Array(data).buffer });
+  }
+
+  #close(code: number): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.onclose?.({ code, reason: "" });
+  }
+
+  send(data: Uint8Array): void {
+    this.#channel.send(data.slice()).catch((error: unknown) => this.onerror?.(error));
+  }
+
+  close(): void {
+    this.#channel.close();
+    this.#close(1000);
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * The one stream of events of this page, and what is true about it: live, stale, offline or replaying. It comes back by itself after
+ * a restart of the server, a sleep of the computer and a loss of the network, and goes on from the last event that was seen.
+ */
+import type { VivEvent } from "../../../src/base/schema/event.ts";
+import { VivError } from "../../../src/base/schema/errors.ts";
+import { call, events } from "./client.ts";
+import { whileSeen } from "./hidden.ts";
+
+export type LiveState =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "live" }
+  /** The connection is there and says nothing: what is shown is as old as that. */
+  | { readonly kind: "stale"; readonly since: number }
+  | { readonly kind: "offline"; readonly since: number }
+  | { readonly kind: "replaying"; readonly left: number }
+  | { readonly kind: "logged-out" };
+
+type Listener = (events: readonly VivEvent[]) => void;
+
+const PING_MS = 10_000;
+const STALE_MS = 15_000;
+const GIVE_UP_MS = 30_000;
+const TICK_MS = 1_000;
+/** A timer that is this late says that the computer slept. */
+const SLEPT_MS = 8_000;
+const FIRST_RETRY_MS = 400;
+const LONGEST_RETRY_MS = 5_000;
+const BATCH_MS = 40;
+export const KEPT_EVENTS = 1_000;
+
+class Live {
+  #state: LiveState = { kind: "connecting" };
+  readonly #watchers = new Set<() => void>();
+  readonly #listeners = new Set<Listener>();
+  #recent: readonly VivEvent[] = [];
+  #last = -1;
+  #heardAt = Date.now();
+  #tickedAt = Date.now();
+  #connection: AbortController | undefined;
+  #retry: number | undefined;
+  #retryMs = FIRST_RETRY_MS;
+  /** Whether the page is in the background, without a connection. */
+  #away = false;
+  #waiting: VivEvent[] = [];
+  #batch: number | undefined;
+  #pinging = false;
+
+  get state(): LiveState {
+    return this.#state;
+  }
+
+  /** The newest last. */
+  get recent(): readonly VivEvent[] {
+    return this.#recent;
+  }
+
+  start(): void {
+    setInterval(() => this.#tick(), TICK_MS);
+    addEventListener("online", () => !this.#away && this.#now());
+    addEventListener("offline", () => this.#lost());
+    whileSeen(
+      () => {
+        this.#away = true;
+        this.#drop();
+      },
+      () => {
+        this.#away = false;
+        this.#now();
+      },
+    );
+    void this.#connect();
+  }
+
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Hears events in batches; returns what ends that. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #connect(): Promise<void> {
+    if (this.#connection !== undefined) return;
+    const connection = new AbortController();
+    this.#connection = connection;
+    try {
+      const { newestEvent } = await call("status", {}, connection.signal);
+      this.#heardAt = Date.now();
+      // Of another state folder, or one that was put back from a backup: numbers begin anew.
+      if (newestEvent < this.#last) this.#last = -1;
+      const first = this.#last < 0;
+      if (first) this.#last = newestEvent;
+      this.#retryMs = FIRST_RETRY_MS;
+      this.#set(newestEvent > this.#last ? { kind: "replaying", left: newestEvent - this.#last } : { kind: "live" });
+      // What was asked while there was no connection may be old.
+      if (!first || this.#recent.length > 0) this.#tell([]);
+      for await (const event of events(this.#last, connection.signal)) this.#hear(event, newestEvent);
+      throw new VivError("server_unreachable", "The stream ended.");
+    } catch (error) {
+      if (this.#connection !== connection) return;
+      this.#connection = undefined;
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof VivError && (error.code === "unauthorized" || error.code === "forbidden_origin"))
+      return this.#set({ kind: "logged-out" });
+    if (this.#away) return;
+    this.#lost();
+    clearTimeout(this.#retry);
+    this.#retry = window.setTimeout(() => void this.#connect(), this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 1.7, LONGEST_RETRY_MS);
+  }
+
+  #hear(event: VivEvent, newest: number): void {
+    this.#heardAt = Date.now();
+    this.#last = event.sequence;
+    this.#waiting.push(event);
+    if (this.#batch === undefined) this.#batch = window.setTimeout(() => this.#flush(), BATCH_MS);
+    if (event.sequence >= newest) this.#set({ kind: "live" });
+    else this.#set({ kind: "replaying", left: newest - event.sequence });
+  }
+
+  #flush(): void {
+    const batch = this.#waiting;
+    this.#waiting = [];
+    this.#batch = undefined;
+    this.#recent = [...this.#recent, ...batch].slice(-KEPT_EVENTS);
+    this.#tell(batch);
+  }
+
+  #tell(batch: readonly VivEvent[]): void {
+    for (const listener of this.#listeners) listener(batch);
+    this.#changed();
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    const late = now - this.#tickedAt > SLEPT_MS;
+    this.#tickedAt = now;
+    if (this.#state.kind === "logged-out" || this.#away) return;
+    if (late) return this.#now();
+    const silent = now - this.#heardAt;
+    if (this.#connection !== undefined && silent > PING_MS) void this.#ping();
+    if (this.#connection !== undefined && silent > GIVE_UP_MS) return this.#now();
+    if (silent > STALE_MS && this.#state.kind === "live") this.#set({ kind: "stale", since: this.#heardAt });
+    else if (this.#state.kind === "stale" || this.#state.kind === "offline") this.#changed();
+  }
+
+  async #ping(): Promise<void> {
+    if (this.#pinging) return;
+    this.#pinging = true;
+    try {
+      const { newestEvent } = await call("status", {}, AbortSignal.timeout(PING_MS));
+      this.#heardAt = Date.now();
+      if (this.#state.kind === "stale" && newestEvent <= this.#last) this.#set({ kind: "live" });
+    } catch (error) {
+      if (error instanceof VivError && error.code === "unauthorized") this.#drop({ kind: "logged-out" });
+    } finally {
+      this.#pinging = false;
+    }
+  }
+
+  /** Connects anew, at once. */
+  #now(): void {
+    this.#drop();
+    clearTimeout(this.#retry);
+    this.#retryMs = FIRST_RETRY_MS;
+    if (this.#state.kind !== "logged-out") void this.#connect();
+  }
+
+  #drop(state?: LiveState): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    connection?.abort();
+    if (state !== undefined) this.#set(state);
+  }
+
+  #lost(): void {
+    if (this.#state.kind !== "offline") this.#set({ kind: "offline", since: this.#heardAt });
+  }
+
+  #set(state: LiveState): void {
+    if (this.#state.kind === state.kind && state.kind === "live") return;
+    this.#state = state;
+    this.#changed();
+  }
+
+  #changed(): void {
+    // A new object, so that watchers see that time has passed.
+    if (this.#state.kind === "stale" || this.#state.kind === "offline") this.#state = { ...this.#state };
+    for (const watcher of this.#watchers) watcher();
+  }
+}
+
+export const live = new Live();

@@ -1,0 +1,102 @@
+/** What pages know of the server: kept while it is shown, and asked for again when an event says that it changed. */
+import { QueryClient, useMutation, useQuery, type UseMutationResult, type UseQueryResult } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
+import type { InputOf, OperationName, OutputOf } from "../../../src/base/schema/contracts.ts";
+import { VivError } from "../../../src/base/schema/errors.ts";
+import type { VivEvent } from "../../../src/base/schema/event.ts";
+import { call } from "./client.ts";
+import { live, type LiveState } from "./live.ts";
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // Events say when something is old; an answer is asked for again when its page is opened.
+      staleTime: 1_000,
+      gcTime: 60_000,
+      refetchOnWindowFocus: false,
+      refetchOnReconnect: false,
+      retry: (failures, error) => error instanceof VivError && error.code === "server_unreachable" && failures < 2,
+    },
+  },
+});
+
+/** Which operations an event makes old, by the first word of its type. */
+const TOUCHED: Readonly<Record<string, readonly OperationName[]>> = {
+  sandbox: ["listSandboxes", "findSandbox", "inspectSandbox", "sandboxStatus", "status", "diffSandbox"],
+  command: ["listCommands"],
+  snapshot: ["listSnapshots", "inspectSandbox"],
+  experiment: ["listExperiments", "inspectExperiment"],
+  run: ["listRuns", "inspectRun", "listRunMessages"],
+  promotion: ["listPromotions", "inspectPromotion", "listApprovals", "inspectApproval", "inspectExperiment", "listExperiments"],
+  approval: ["listApprovals", "inspectApproval", "listRuns"],
+  policy: ["listRules", "inspectPolicy"],
+  network: ["inspectNetwork", "listEffects"],
+  model: ["usage"],
+  server: ["status", "doctor"],
+};
+
+const AGAIN_MS = 400;
+const due = new Set<string>();
+const rested = new Map<string, number>();
+let timer: number | undefined;
+
+function refresh(): void {
+  timer = undefined;
+  const now = Date.now();
+  for (const name of due) {
+    // A burst of events asks for each answer a few times a second, not once an event.
+    if (now - (rested.get(name) ?? 0) < AGAIN_MS) continue;
+    due.delete(name);
+    rested.set(name, now);
+    void queries.invalidateQueries({ queryKey: [name] });
+  }
+  if (due.size > 0) timer = window.setTimeout(refresh, AGAIN_MS);
+}
+
+/** An empty batch says that the connection is new: then everything may be old. */
+function hear(batch: readonly VivEvent[]): void {
+  if (batch.length === 0) return void queries.invalidateQueries();
+  for (const { type } of batch) for (const name of TOUCHED[type.split(".")[0] ?? ""] ?? []) due.add(name);
+  timer ??= window.setTimeout(refresh, 0);
+}
+
+export function startListening(): void {
+  live.listen(hear);
+  live.start();
+}
+
+/** The answer to an operation that only reads. */
+export function useAnswer<Name extends OperationName>(
+  name: Name,
+  input: InputOf<Name>,
+  options: { readonly every?: number; readonly enabled?: boolean } = {},
+): UseQueryResult<OutputOf<Name>> {
+  return useQuery({
+    queryKey: [name, input],
+    queryFn: ({ signal }) => call(name, input, signal),
+    ...(options.every === undefined ? {} : { refetchInterval: options.every }),
+    ...(options.enabled === undefined ? {} : { enabled: options.enabled }),
+  });
+}
+
+/** Something that a person does. What it changed is asked for again. */
+export function useAct<Name extends OperationName>(name: Name): UseMutationResult<OutputOf<Name>, Error, InputOf<Name>> {
+  return useMutation({
+    mutationFn: (input: InputOf<Name>) => call(name, input),
+    onSettled: () => queries.invalidateQueries(),
+  });
+}
+
+export function useLive(): LiveState {
+  return useSyncExternalStore(
+    (watcher) => live.watch(watcher),
+    () => live.state,
+  );
+}
+
+export function useRecentEvents(): readonly VivEvent[] {
+  return useSyncExternalStore(
+    (watcher) => live.watch(watcher),
+    () => live.recent,
+  );
+}
