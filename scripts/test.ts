@@ -10,6 +10,7 @@ import { reportChecks, runChecks } from "./checks.ts";
 interface TestRecord {
   readonly fullName: string;
   readonly status: string;
+  readonly failureMessages?: readonly string[];
   readonly meta?: { readonly skipReason?: string };
 }
 
@@ -33,8 +34,16 @@ const SLOWEST = 15;
 /** Projects that take long, or need large programs of others, each with a script of its own. */
 const APART = ["agents", "browser", "notebook", "runs"];
 const resultsFile = join(root, ".cache", "vitest.json");
+/** More files than this that fail at once have a cause that a second look does not take away. */
+const LOOK_AGAIN = 4;
 
-async function runVitest(args: readonly string[]): Promise<{ exitCode: number; files: readonly FileRecord[] | undefined }> {
+interface Run {
+  readonly exitCode: number;
+  /** Undefined when vitest ended before it could write its results. */
+  readonly files: readonly FileRecord[] | undefined;
+}
+
+async function runVitest(args: readonly string[]): Promise<Run> {
   mkdirSync(join(root, ".cache"), { recursive: true });
   rmSync(resultsFile, { force: true });
   const exitCode = await new Promise<number>((resolve, reject) => {
@@ -47,13 +56,39 @@ async function runVitest(args: readonly string[]): Promise<{ exitCode: number; f
   return { exitCode, files: readResults() };
 }
 
-/** Undefined when vitest ended before it could write its results. */
 function readResults(): readonly FileRecord[] | undefined {
   try {
     return (JSON.parse(readFileSync(resultsFile, "utf8")) as { testResults: readonly FileRecord[] }).testResults;
   } catch (error) {
     console.log(`vitest left no results: ${String(error)}`);
     return undefined;
+  }
+}
+
+/**
+ * Runs the few files that failed once more, alone, and takes their second results. A test that fails beside others and passes alone depends
+ * on how busy the machine is: it does not fail the run, and it is named with its first error, so that it gets mended.
+ */
+async function lookAgain(first: Run): Promise<Run> {
+  const failed = first.files?.filter(({ status }) => status === "failed") ?? [];
+  if (first.files === undefined || failed.length === 0 || failed.length > LOOK_AGAIN) return first;
+  console.log("\nOnce more, alone:");
+  const second = await runVitest([...failed.map(({ name }) => relative(root, name)), "--maxWorkers=1"]);
+  if (second.files === undefined) return first;
+  const again = new Map(second.files.map((file) => [file.name, file]));
+  printUnsteady(failed, again);
+  return { exitCode: second.exitCode, files: first.files.map((file) => again.get(file.name) ?? file) };
+}
+
+function printUnsteady(failed: readonly FileRecord[], again: ReadonlyMap<string, FileRecord>): void {
+  for (const file of failed) {
+    const passed = again.get(file.name)?.assertionResults.filter(({ status }) => status === "passed") ?? [];
+    const names = new Set(passed.map(({ fullName }) => fullName));
+    for (const test of file.assertionResults) {
+      if (test.status !== "failed" || !names.has(test.fullName)) continue;
+      console.log(`\nUnsteady: ${test.fullName} (${relative(root, file.name)}) failed beside others, and passes alone:`);
+      console.log(test.failureMessages?.join("\n") ?? file.message);
+    }
   }
 }
 
@@ -110,7 +145,8 @@ function printProcessorTime(): void {
 const args = process.argv.slice(2);
 const isWhole = args.length === 0;
 const checking = isWhole ? runChecks() : [];
-const { exitCode, files } = await runVitest(isWhole ? APART.flatMap((project) => ["--project", `!${project}`]) : args);
+const narrowed = isWhole ? APART.flatMap((project) => ["--project", `!${project}`]) : args;
+const { exitCode, files } = await lookAgain(await runVitest(narrowed));
 const failedChecks = reportChecks(await checking);
 const count = files === undefined ? { passed: 0, failed: 1, skipped: 0 } : countTests(files, exitCode);
 if (files !== undefined && isWhole) printSlowest(files);
