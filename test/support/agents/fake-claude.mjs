@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 // Speaks Claude Code's stream-json on stdin and stdout, without a model: the task says what to do, a word and its argument a line.
 //   call COMMAND      a Bash call that asks its hook, runs, and tells the result
+//   unasked COMMAND   the same, but it asks nothing, as one whose hook was switched off
 //   write PATH TEXT   a Write call
 //   ask ROLE JSON     asks a sibling by Vivarium's tool, again and again while no server is there
 //   text TEXT         says something
+//   spend MODEL       asks that model something, and says the status of the answer
 //   many N            says N short things, as fast as they are taken
 //   hold FILE         waits until the file is there
 //   raw TEXT          prints that line as it is
@@ -42,14 +44,15 @@ function ask(tool, input, call) {
   return new Promise((resolve) => waiting.set(id, resolve));
 }
 
-async function use(tool, input, work) {
+async function use(tool, input, work, isAsked = true) {
   const call = `call-${process.pid}-${(calls += 1)}`;
   put({
     type: "assistant",
     parent_tool_use_id: null,
     message: { content: [{ type: "tool_use", id: call, name: tool, input }], usage: { input_tokens: 10 } },
   });
-  const { permissionDecision, permissionDecisionReason } = (await ask(tool, input, call)).hookSpecificOutput;
+  const unasked = { hookSpecificOutput: { permissionDecision: "allow" } };
+  const { permissionDecision, permissionDecisionReason } = (isAsked ? await ask(tool, input, call) : unasked).hookSpecificOutput;
   const allowed = permissionDecision === "allow";
   let [content, failed] = [allowed ? "" : `PreToolUse hook error: ${permissionDecisionReason}`, !allowed];
   try {
@@ -83,6 +86,13 @@ async function coordinate(to, body) {
   }
 }
 
+async function spend(model) {
+  const body = JSON.stringify({ model, max_tokens: 1, messages: [{ role: "user", content: "x" }] });
+  const headers = { "content-type": "application/json", "x-api-key": process.env.ANTHROPIC_API_KEY ?? "" };
+  const { status } = await fetch(`${process.env.ANTHROPIC_BASE_URL}/v1/messages`, { method: "POST", headers, body });
+  say(`spent ${status}`);
+}
+
 async function hold(file) {
   while (!existsSync(file)) {
     await new Promise((resolve) => {
@@ -95,6 +105,7 @@ async function hold(file) {
 async function step(line, given) {
   const [, word, rest = ""] = /^(\S+) ?(.*)$/.exec(line) ?? [];
   if (word === "call") await use("Bash", { command: rest }, () => execSync(rest, { encoding: "utf8" }));
+  else if (word === "unasked") await use("Bash", { command: rest }, () => execSync(rest, { encoding: "utf8" }), false);
   else if (word === "write") {
     const [, path, text] = /^(\S+) ?(.*)$/.exec(rest) ?? [];
     await use("Write", { file_path: path, content: text }, () => (writeFileSync(path, `${text}\n`), "written"));
@@ -106,6 +117,7 @@ async function step(line, given) {
     for (let said = 1; said <= Number(rest); said += 1) {
       if (!say(`step ${said}`)) await once(process.stdout, "drain");
     }
+  else if (word === "spend") await spend(rest);
   else if (word === "hold") await hold(rest);
   else if (word === "raw") process.stdout.write(`${rest}\n`);
   else if (word === "flood")
