@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -69,6 +70,28 @@ export class Notebooks {
 
   events(row: SandboxRow, id: string, signal: AbortSignal): AsyncIterable<ExecutionEvent> {
     return this.#find(row, id).listen(signal);
+  }
+
+  /** Starts JupyterLab, if it does not run. */
+  async openLab(row: SandboxRow): Promise<void> {
+    requireLive(row);
+    await this.#jupyter.open(row);
+    await this.#jupyter.requireLab(row);
+  }
+
+  /** A connection to Jupyter, which must not have ended. */
+  async dial(row: SandboxRow): Promise<Duplex> {
+    requireLive(row);
+    const leave = this.#parts.live.require(row).uses.begin("notebook page");
+    try {
+      const connection = await this.#jupyter.dial(row);
+      connection.once("close", leave);
+      if (connection.closed) leave();
+      return connection;
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   async contexts(row: SandboxRow): Promise<CodeContext[]> {

@@ -6,6 +6,7 @@ import { Link } from "../app/router.tsx";
 import { Conversation } from "../parts/conversation.tsx";
 import { Ago, Answered, Command, Empty, Failure, Section, Title, useNow } from "../parts/parts.tsx";
 import { runWords } from "../parts/rows.tsx";
+import { PreviewSection } from "../preview/preview.tsx";
 import { Snapshots } from "../parts/snapshots.tsx";
 import { State, toneOf, type Tone } from "../parts/state.tsx";
 import { baseName, compact, dollars, duration, firstLine } from "../parts/words.ts";
@@ -274,6 +275,7 @@ function One({ run }: { readonly run: Run }): ReactNode {
         <aside className="aside">
           <Meters run={run} events={events} />
           <Files run={run} events={events} />
+          {run.sandbox !== null && !isOver && <PreviewSection sandbox={run.sandbox} />}
           {run.sandbox !== null && <Snapshots sandbox={run.sandbox} />}
         </aside>
       </div>
