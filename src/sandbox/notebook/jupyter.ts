@@ -17,11 +17,12 @@ const SOCKET = "/tmp/.viv-notebook.sock";
 const RETRY_MS = 25;
 /** Contexts are sessions below this name. */
 const PREFIX = "viv/";
-/** Beside the user's own folders, which may be read-only. */
+/** Beside the user's own folders, which may be read-only. JupyterLab's settings say that it asks no other machine for news. */
+const LAB_SETTINGS = "/tmp/.viv-jupyter-lab/settings";
 const ENVIRONMENT = {
   JUPYTER_RUNTIME_DIR: "/tmp/.viv-jupyter",
-  JUPYTERLAB_SETTINGS_DIR: "/tmp/.viv-jupyter/settings",
-  JUPYTERLAB_WORKSPACES_DIR: "/tmp/.viv-jupyter/workspaces",
+  JUPYTERLAB_SETTINGS_DIR: LAB_SETTINGS,
+  JUPYTERLAB_WORKSPACES_DIR: "/tmp/.viv-jupyter-lab/workspaces",
   IPYTHONDIR: "/tmp/.viv-ipython",
   JUPYTER_PLATFORM_DIRS: "1",
 };
@@ -48,13 +49,12 @@ function programLine(row: SandboxRow): string[] {
       ["data", "msg"].map((what) => `--${part}.iopub_${what}_rate_limit=1e10`),
     ),
     `--ServerApp.root_dir=${projectInside(row)}`,
-    // JupyterLab asks no other machine for news, and installs nothing.
-    "--LabApp.news_url=None",
-    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     "--LabApp.extension_manager=readonly",
   ];
-  const line = 'for p in jupyter-lab jupyter-server; do if command -v "$p" >/dev/null; then exec "$p" "$@"; fi; done; exit 127';
-  return ["/bin/sh", "-c", line, "sh", ...options];
+  const settings = `${LAB_SETTINGS}/@jupyterlab/apputils-extension`;
+  const noNews = `mkdir -p ${settings} && echo '{"fetchNews":"false","checkForUpdates":false}' > ${settings}/notification.jupyterlab-settings; `;
+  const start = 'for p in jupyter-lab jupyter-server; do if command -v "$p" >/dev/null; then exec "$p" "$@"; fi; done; exit 127';
+  return ["/bin/sh", "-c", `${noNews}${start}`, "sh", ...options];
 }
 
 export class Jupyter {

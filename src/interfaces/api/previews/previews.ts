@@ -107,7 +107,7 @@ export class PreviewFront {
     const path = incoming.url?.split("?")[0];
     if (path === ENTER_PATH && incoming.method === "GET") {
       outgoing.writeHead(200, pageHeaders(port));
-      return void outgoing.end(enterPage());
+      return void outgoing.end(enterPage(place.door === LAB_DOOR));
     }
     if (path !== ENTER_PATH || incoming.method !== "POST") throw new VivError("not_found", "The server has no such page here.");
     if (incoming.headers.origin !== origin)
@@ -122,10 +122,11 @@ export class PreviewFront {
   /** The browser, which is in and may ask this; its connections end when it is out. */
   #admit({ place, port, origin, incoming, switches }: Visit): PreviewVisitor {
     const visitor = visitorOf(this.#access, incoming, place);
+    const framed = incoming.headers["sec-fetch-dest"] === "iframe";
     if (visitor === undefined)
       throw new PreviewTrouble(new VivError("unauthorized", "This browser was not let in to this preview."), {
         title: "This browser was not let in to this preview.",
-        remedy: `Open it from the sandbox's page, or with \`${commandFor(place)}\`. In a frame, a browser that keeps no cookies of frames shows this, too: then open the preview in a tab.`,
+        remedy: `Open it from the sandbox's page, or with \`${commandFor(place)}\`.${framed ? " If this browser keeps no cookies of frames, open the preview in a tab." : ""}`,
         link: { url: `http://127.0.0.1:${port}/sandbox/${place.sandbox}?show=preview&door=${place.door}`, text: "Open the sandbox's page" },
       });
     checkPreviewSource(incoming, origin, switches);
