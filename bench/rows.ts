@@ -67,6 +67,9 @@ const DECLARED = {
   page_kb: { what: "first page of the dashboard, gzipped, before terminal and diff are loaded", unit: "kB", limit: 200 },
   page_ms: { what: "warm load of the first page in Chromium until live data is shown", unit: "ms", limit: null },
   event_lag_ms: { what: "event in the server until it is drawn in the page, median, 100 events a second", unit: "ms", limit: 100 },
+  execute_ms: { what: "code in a warm context of a notebook, there and back", unit: "ms", limit: 50 },
+  screenshot_ms: { what: "screenshot of a desktop of 1280 by 800 by API", unit: "ms", limit: 100 },
+  desktop_s: { what: "start of a desktop until the first picture", unit: "s", limit: 2 },
   leaks: { what: "things left after creating and destroying", unit: "", limit: 0 },
 } as const satisfies Record<string, RowDeclaration>;
 

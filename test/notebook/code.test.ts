@@ -112,6 +112,48 @@ Image(data=base64.b64decode("${PNG}"))`;
     ).rejects.toMatchObject({ code: "not_found" });
   });
 
+  test("keeps its outputs over a server's death: what came before, meanwhile and after, and how it ended", async () => {
+    const find = (id: string): Promise<OutputOf<"inspectExecution">> => server.client.call("inspectExecution", { sandbox: box, execution: id });
+    const ended = await run("print('long over')");
+    const lines = "import time, os\nfor i in range(40):\n  print('line', i, flush=True)\n  time.sleep(0.1)\n'whole'";
+    const [{ id }, meanwhile] = await Promise.all([
+      run(lines, { background: true }),
+      run("import time\ntime.sleep(1)\nprint('unheard')\n'result'", { background: true, context: "second" }),
+    ]);
+    await eventually(
+      () => find(id),
+      ({ outputs }) => outputs.length > 0,
+    );
+    await server.kill();
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await server.up();
+    expect(await find(ended.id)).toMatchObject({ state: "done", outputs: [{ kind: "stdout", text: "long over\n" }], startedAt: ended.startedAt });
+    const events: ExecutionEvent[] = [];
+    for await (const event of server.client.executionEvents(box, id, AbortSignal.timeout(30_000))) events.push(event);
+    expect(events.at(-1)).toMatchObject({ type: "ended", execution: { state: "done" } });
+    const { outputs } = await find(id);
+    const text = Array.from({ length: 40 }, (_, index) => `line ${index}\n`).join("");
+    expect(outputs).toEqual([
+      { kind: "stdout", text },
+      { kind: "result", data: { "text/plain": "'whole'" } },
+    ]);
+    const second = await eventually(
+      () => find(meanwhile.id),
+      ({ state }) => state !== "running",
+    );
+    expect(second).toMatchObject({ state: "done", outputs: [{ text: "unheard\n" }, { data: { "text/plain": "'result'" } }] });
+  });
+
+  test("blocks no other caller for as long as it runs", async () => {
+    const { id } = await run("import time; time.sleep(1800)", { background: true });
+    const listening = server.client.executionEvents(box, id, AbortSignal.timeout(30_000))[Symbol.asyncIterator]().next();
+    expect(await run("'at once'", { context: "quick" })).toMatchObject({ state: "done" });
+    expect((await server.sh(box, "echo free")).stdout).toBe("free\n");
+    expect((await server.client.call("inspectExecution", { sandbox: box, execution: id })).state).toBe("running");
+    await server.client.call("interruptContext", { sandbox: box, context: "main" });
+    expect((await listening).value).toBeDefined();
+  });
+
   test("is typed as viv python, with files for pictures", async () => {
     const said = viv(server, ["python", "notes", "print('typed'); 1/0"]);
     expect([said.code, said.out]).toEqual([1, "typed\n"]);

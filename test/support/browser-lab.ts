@@ -1,5 +1,5 @@
 /** A real browser before a real server: Debian's Chromium, driven by playwright-core. */
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 import { expect } from "vitest";
@@ -9,7 +9,6 @@ import { TestServer, type TestServerOptions } from "./server.ts";
 
 const PICTURES = join(CHECKOUT, ".cache", "screenshots");
 const DESK = { width: 1280, height: 860 };
-const PROGRAM = { executablePath: programPath("chromium") ?? "chromium", args: ["--no-sandbox", "--disable-gpu"] };
 const PHONE = { width: 360, height: 740 };
 
 export interface Visitor {
@@ -35,11 +34,14 @@ export class BrowserLab {
 
   static async before(server: TestServer): Promise<BrowserLab> {
     mkdirSync(PICTURES, { recursive: true });
-    return new BrowserLab(server, await chromium.launch(PROGRAM));
+    const browser = await chromium.launch({
+      executablePath: programPath("chromium") ?? "chromium",
+      args: ["--no-sandbox", "--disable-gpu"],
+    });
+    return new BrowserLab(server, browser);
   }
 
   async close(): Promise<void> {
-    for (const context of this.#contexts) await context.close();
     await this.#browser.close();
     await this.server.remove();
   }
@@ -50,14 +52,14 @@ export class BrowserLab {
     return (await this.server.client.call("openDashboard", { page: path, ...approver })).url;
   }
 
-  /** `kept`: with a profile of its own, as people browse; else as in a private window, which refuses storage to frames of other sites. */
-  async visitor(options: { readonly phone?: boolean; readonly kept?: boolean } = {}): Promise<Visitor> {
+  async visitor(options: { readonly phone?: boolean } = {}): Promise<Visitor> {
     const phone = options.phone === true;
-    const look = { viewport: phone ? PHONE : DESK, hasTouch: phone, isMobile: phone, reducedMotion: "reduce" } as const;
-    const context =
-      options.kept === true
-        ? await chromium.launchPersistentContext(mkdtempSync(join(this.server.place, "profile-")), { ...look, ...PROGRAM })
-        : await this.#browser.newContext(look);
+    const context = await this.#browser.newContext({
+      viewport: phone ? PHONE : DESK,
+      hasTouch: phone,
+      isMobile: phone,
+      reducedMotion: "reduce",
+    });
     this.#contexts.add(context);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const page = await context.newPage();
@@ -76,7 +78,7 @@ export class BrowserLab {
   }
 
   /** A browser that is logged in, on a page that is live. */
-  async visit(path = "/", options: { readonly phone?: boolean; readonly kept?: boolean; readonly asProgram?: boolean } = {}): Promise<Visitor> {
+  async visit(path = "/", options: { readonly phone?: boolean; readonly asProgram?: boolean } = {}): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(await this.link(path, options));
     await isLive(visitor.page);

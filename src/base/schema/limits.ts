@@ -94,6 +94,8 @@ export const LIMITS = {
   maxContexts: 16,
   maxCodeCharacters: 1024 ** 2,
   keptExecutions: 50,
+  /** Executions of one sandbox on the disk together. */
+  keptExecutionBytes: 64 * 1024 ** 2,
   executionOutputBytes: 8 * 1024 ** 2,
   executionOutputs: 10_000,
   maxKernelMessageBytes: 32 * 1024 ** 2,

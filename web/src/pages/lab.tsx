@@ -1,11 +1,10 @@
-/** JupyterLab of a sandbox alone, at the address that other tools have for it. */
-import { lazy, Suspense, type ReactNode } from "react";
+/** The way to JupyterLab of a sandbox, at the address that other tools have for it: the page becomes JupyterLab. */
+import { useEffect, useState, type ReactNode } from "react";
 import type { PageProps } from "../app/pages.tsx";
 import { Link } from "../app/router.tsx";
-import { Answered, Empty, Title } from "../parts/parts.tsx";
+import { Answered, Command, Empty, Failure, Title } from "../parts/parts.tsx";
+import { openLab } from "../preview/lab.tsx";
 import { useAnswer } from "../server/queries.ts";
-
-const Lab = lazy(() => import("../preview/lab.tsx"));
 
 function Choice(): ReactNode {
   const query = useAnswer("listSandboxes", { state: "running" });
@@ -31,15 +30,30 @@ function Choice(): ReactNode {
 }
 
 function One({ reference }: { readonly reference: string }): ReactNode {
-  const query = useAnswer("findSandbox", { sandbox: reference });
+  const [error, setError] = useState<unknown>();
+  const [again, setAgain] = useState(0);
+  useEffect(() => {
+    let gone = false;
+    setError(undefined);
+    openLab(reference).then(
+      ({ url }) => !gone && location.replace(url),
+      (failure: unknown) => !gone && setError(failure),
+    );
+    return () => {
+      gone = true;
+    };
+  }, [reference, again]);
   return (
-    <Answered query={query} what="the sandbox">
-      {({ id, name }) => (
-        <Suspense fallback={<p className="muted">Loading the notebook …</p>}>
-          <Lab sandbox={id} name={name} />
-        </Suspense>
+    <div className="stack">
+      {error === undefined ? (
+        <p className="muted" role="status">
+          Starting JupyterLab in {reference} …
+        </p>
+      ) : (
+        <Failure error={error} retry={() => setAgain(again + 1)} />
       )}
-    </Answered>
+      <Command line={`viv notebook ${reference}`} />
+    </div>
   );
 }
 

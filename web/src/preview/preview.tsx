@@ -86,7 +86,10 @@ export default function Preview({ sandbox, name, door, address }: PreviewProps):
       ) : (
         <>
           <PreviewFrame title={`port ${port} of ${name}`} stamp={`${sandbox} ${port} ${shown} ${stamp}`} open={opener(sandbox, port, shown, true)} large />
-          <Command line={`viv port ${name} ${port} --open`} />
+          <div className="row wraps">
+            <Command line={`viv port ${name} ${port} --open`} />
+            <span className="small muted">Some browsers refuse storage to pages in frames: then open it in a tab.</span>
+          </div>
         </>
       )}
     </div>

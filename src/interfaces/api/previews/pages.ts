@@ -17,7 +17,6 @@ const tell = (title, remedy) => {
   document.querySelector("h1").textContent = title;
   document.querySelector("p").textContent = remedy;
 };
-const hasStorage = () => { try { return localStorage !== null; } catch { return false; } };
 const enter = async () => {
   const body = JSON.stringify({ ticket });
   const answer = await fetch(${JSON.stringify(ENTER_PATH)}, { method: "POST", headers: { "content-type": "application/json" }, body });
@@ -25,9 +24,7 @@ const enter = async () => {
   if (answer.ok) location.replace(location.origin + said.path);
   else tell(said.error.message, said.error.remedy);
 };
-if (document.querySelector("main").dataset.needs === "storage" && !hasStorage())
-  tell("This browser keeps nothing for frames of other sites.", "This page needs that: open it in a tab.");
-else enter().catch(() => tell("The server could not be reached.", "Open the preview again."));`;
+enter().catch(() => tell("The server could not be reached.", "Open the preview again."));`;
 
 const SCRIPT_HASH = createHash("sha256").update(SCRIPT).digest("base64");
 
@@ -55,14 +52,12 @@ function sentence(text: string): string {
   return escaped(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
 
-function page(title: string, body: string, { head = "", needs = "nothing", script = "" } = {}): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${head}<title>${escaped(title)}</title><style>${STYLE}</style></head><body><main data-needs="${needs}">${body}</main>${script}</body></html>`;
+function page(title: string, body: string, head = ""): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${head}<title>${escaped(title)}</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`;
 }
 
-/** `needsStorage`: what is shown does not work in a browser that refuses storage to frames, as some do. */
-export function enterPage(needsStorage: boolean): string {
-  const script = `<script>${SCRIPT}</script>`;
-  return page("Preview", `<h1>Opening the preview …</h1><p class="muted"></p>`, { needs: needsStorage ? "storage" : "nothing", script });
+export function enterPage(): string {
+  return page("Preview", `<h1>Opening the preview …</h1><p class="muted"></p><script>${SCRIPT}</script>`);
 }
 
 export interface Trouble {
@@ -83,5 +78,5 @@ export function troublePage({ title, remedy, link, again }: Trouble): string {
     ...(link === undefined ? [] : [`<p><a href="${escaped(link.url)}" target="_blank" rel="noopener noreferrer">${escaped(link.text)}</a></p>`]),
     ...(again === true ? [`<p class="muted">This page looks again every ${AGAIN_SECONDS} seconds.</p>`] : []),
   ];
-  return page(title, lines.join(""), again === true ? { head: `<meta http-equiv="refresh" content="${AGAIN_SECONDS}">` } : {});
+  return page(title, lines.join(""), again === true ? `<meta http-equiv="refresh" content="${AGAIN_SECONDS}">` : "");
 }

@@ -107,7 +107,7 @@ export class PreviewFront {
     const path = incoming.url?.split("?")[0];
     if (path === ENTER_PATH && incoming.method === "GET") {
       outgoing.writeHead(200, pageHeaders(port));
-      return void outgoing.end(enterPage(place.door === LAB_DOOR));
+      return void outgoing.end(enterPage());
     }
     if (path !== ENTER_PATH || incoming.method !== "POST") throw new VivError("not_found", "The server has no such page here.");
     if (incoming.headers.origin !== origin)
