@@ -125,7 +125,7 @@ describe("BOX-6: ports in a real browser", needs("chromium", "root"), () => {
     expect(visitor.troubles).toEqual([]);
   });
 
-  test("a page of a sandbox gets nothing of the dashboard or of another preview, in a tab and in a frame", async () => {
+  test("PV-02, PV-03: a page of a sandbox gets nothing of the dashboard or of another preview, in a tab and in a frame", async () => {
     const { page, context } = await lab.visit(`/sandbox/web?show=preview&door=${OTHER}`);
     const own = new URL(page.url());
     await page.frameLocator("iframe.preview-frame").getByText(`Hello from ${OTHER}`).waitFor();
@@ -138,7 +138,12 @@ describe("BOX-6: ports in a real browser", needs("chromium", "root"), () => {
     await tab.getByText("count").waitFor();
     const other = `http://${OTHER}-${box}.localhost:${own.port}/`;
     for (const place of [tab, frame]) {
-      expect(await reach(place, place.url()), "the control: its own origin").toEqual({ get: "200", post: "200", socket: "open", frame: "read" });
+      expect(await reach(place, place.url()), "the control: its own origin").toEqual({
+        get: "200",
+        post: "200",
+        socket: "open",
+        frame: "read",
+      });
       for (const target of [`${own.origin}/sandboxes`, `http://localhost:${own.port}/`, `${own.origin}/work`, other]) {
         const got = await reach(place, target);
         expect(got, `${place.url()} to ${target}`).toMatchObject({ socket: "refused", frame: "refused" });
@@ -166,7 +171,7 @@ describe("BOX-6: ports in a real browser", needs("chromium", "root"), () => {
     await Promise.all([tab.close(), second.close(), opened.close()]);
   });
 
-  test("a link lets in once; another browser, a closed port and a stopped sandbox get a page that says what to do", async () => {
+  test("PV-01: a link lets in once; another browser, a closed port and a stopped sandbox get a page that says what to do", async () => {
     const gone = (await lab.server.create({ name: "gone" })).id;
     await serve(gone, [process.execPath, "server.cjs", String(APP)], "listening");
     const link = await lab.server.client.call("openPreview", { sandbox: "gone", port: APP, path: "/x" });

@@ -110,7 +110,7 @@ async function enter(place: Place = {}): Promise<string> {
 
 const visit = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document", accept: "text/html" };
 
-describe("BOX-6: a preview lets in", () => {
+describe("BOX-6: a preview lets in (PV-01)", () => {
   it("a browser with a link, once, which gets a cookie of this origin alone", async () => {
     const secret = ticket();
     const answer = await use(secret);
@@ -187,7 +187,7 @@ describe("BOX-6: a preview lets in", () => {
   });
 });
 
-describe("a program behind a preview", () => {
+describe("a program behind a preview (PV-02, PV-03)", () => {
   it("sees Host, Origin and its own cookies, and none of the server's cookies, keys and tokens", async () => {
     const cookie = await enter();
     const headers = { cookie: `a=b; ${cookie}; viv-session-${api.port}=s; viv-frame=f; c`, "viv-key": "k", origin: originOf() };
@@ -246,7 +246,9 @@ describe("a program behind a preview", () => {
     for (const site of ["cross-site", "same-site"]) {
       const from = { cookie, "sec-fetch-site": site };
       expect((await browser("GET /", { ...from, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image" })).status).toBe(403);
-      expect((await browser("GET /", { ...from, "sec-fetch-mode": "cors", "sec-fetch-dest": "empty", origin: originOf(OTHER) })).status).toBe(403);
+      expect(
+        (await browser("GET /", { ...from, "sec-fetch-mode": "cors", "sec-fetch-dest": "empty", origin: originOf(OTHER) })).status,
+      ).toBe(403);
       expect((await browser("GET /", { ...from, ...visit, "sec-fetch-dest": "iframe" })).status).toBe(403);
       expect((await browser("POST /", { ...from, ...visit, origin: originOf(OTHER) }, "x")).status).toBe(403);
     }
@@ -272,7 +274,7 @@ describe("a program behind a preview", () => {
   });
 });
 
-describe("addresses and bytes that are not plain", () => {
+describe("addresses and bytes that are not plain (PV-04)", () => {
   it.each([
     "evil.example",
     "3000-SANDBOX.localhost.evil.example:PORT",
@@ -310,7 +312,8 @@ describe("addresses and bytes that are not plain", () => {
       expect((await browser(`GET ${path}`, { cookie })).body).toBe(`asked for GET ${path}`);
     }
     seen = undefined;
-    for (const path of ["/.viv/", "/.viv/other", "/.viv/../x", "/.viv/enter/x"]) expect((await browser(`GET ${path}`, { cookie })).status).toBe(404);
+    for (const path of ["/.viv/", "/.viv/other", "/.viv/../x", "/.viv/enter/x"])
+      expect((await browser(`GET ${path}`, { cookie })).status).toBe(404);
     expect(seen).toBeUndefined();
   });
 
@@ -325,7 +328,9 @@ describe("addresses and bytes that are not plain", () => {
     const chunked = `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`;
     expect((await send(`GET /first HTTP/1.1\r\n${head}transfer-encoding: chunked\r\n\r\n${chunked}`)).status).toBe(200);
     expect(seenBody).toBe(hidden);
-    expect((await send(`POST /both HTTP/1.1\r\n${head}content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n${chunked}`)).status).toBe(400);
+    expect((await send(`POST /both HTTP/1.1\r\n${head}content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n${chunked}`)).status).toBe(
+      400,
+    );
     expect((await send(`POST /twice HTTP/1.1\r\n${head}content-length: 4\r\ncontent-length: 9\r\n\r\n${hidden}`)).status).toBe(400);
     expect((await send(`GET /bare HTTP/1.1\r\n${head}x: a\nb: c\r\n\r\n`)).status).toBe(400);
     inside.off("request", note);

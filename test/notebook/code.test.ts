@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { OutputOf } from "../../src/base/schema/contracts.ts";
@@ -113,30 +114,49 @@ Image(data=base64.b64decode("${PNG}"))`;
   });
 
   test("keeps its outputs over a server's death: what came before, meanwhile and after, and how it ended", async () => {
-    const find = (id: string): Promise<OutputOf<"inspectExecution">> => server.client.call("inspectExecution", { sandbox: box, execution: id });
+    const find = (id: string): Promise<OutputOf<"inspectExecution">> =>
+      server.client.call("inspectExecution", { sandbox: box, execution: id });
     const ended = await run("print('long over')");
-    const lines = "import time, os\nfor i in range(40):\n  print('line', i, flush=True)\n  time.sleep(0.1)\n'whole'";
+    for (const context of ["second", "third"]) await run("0", { context });
+    // The kill falls into a pause: what is on its way in that moment is lost.
+    const said = ["before", "meanwhile", "after"].map((word) => `print('${word}', flush=True)`);
+    const lines = `import time\n${said.join("\ntime.sleep(4)\n")}\n'whole'`;
     const [{ id }, meanwhile] = await Promise.all([
       run(lines, { background: true }),
-      run("import time\ntime.sleep(1)\nprint('unheard')\n'result'", { background: true, context: "second" }),
+      run("import time\ntime.sleep(4)\nprint('unheard')\n'result'", { background: true, context: "second" }),
     ]);
     await eventually(
       () => find(id),
       ({ outputs }) => outputs.length > 0,
     );
     await server.kill();
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    // One whose end the killed server was sent, and did not read.
+    const unheard = randomUUID();
+    const began = { id: unheard, sandbox: box, context: "third", startedAt: ended.startedAt };
+    writeFileSync(
+      join(server.paths.home, "executions", box, `${unheard}.jsonl`),
+      `${JSON.stringify({ began })}\n${JSON.stringify({ output: { kind: "stdout", text: "heard" } })}\n{"outp`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
     await server.up();
-    expect(await find(ended.id)).toMatchObject({ state: "done", outputs: [{ kind: "stdout", text: "long over\n" }], startedAt: ended.startedAt });
+    expect(await find(ended.id)).toMatchObject({
+      state: "done",
+      outputs: [{ kind: "stdout", text: "long over\n" }],
+      startedAt: ended.startedAt,
+    });
     const events: ExecutionEvent[] = [];
     for await (const event of server.client.executionEvents(box, id, AbortSignal.timeout(30_000))) events.push(event);
     expect(events.at(-1)).toMatchObject({ type: "ended", execution: { state: "done" } });
     const { outputs } = await find(id);
-    const text = Array.from({ length: 40 }, (_, index) => `line ${index}\n`).join("");
     expect(outputs).toEqual([
-      { kind: "stdout", text },
+      { kind: "stdout", text: "before\nmeanwhile\nafter\n" },
       { kind: "result", data: { "text/plain": "'whole'" } },
     ]);
+    const lost = await eventually(
+      () => find(unheard),
+      ({ state }) => state !== "running",
+    );
+    expect(lost).toMatchObject({ state: "failed", reason: expect.stringContaining("no server"), outputs: [{ text: "heard" }] });
     const second = await eventually(
       () => find(meanwhile.id),
       ({ state }) => state !== "running",

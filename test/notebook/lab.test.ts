@@ -21,7 +21,8 @@ const CELL = {
 };
 
 /** A drawing, as a plot is one: SVG that the kernel makes. */
-const PLOT = "from IPython.display import SVG; x = 41; print('printed', x); SVG('<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"90\" height=\"30\"><circle cx=\"15\" cy=\"15\" r=\"12\"/></svg>')";
+const PLOT =
+  'from IPython.display import SVG; x = 41; print(\'printed\', x); SVG(\'<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><circle cx="15" cy="15" r="12"/></svg>\')';
 
 describe("IDE-1: JupyterLab in a sandbox", needed, () => {
   let lab: BrowserLab;

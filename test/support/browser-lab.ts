@@ -72,7 +72,8 @@ export class BrowserLab {
     // Everything comes from the server itself, or from a sandbox by way of its previews.
     page.on("request", (request) => {
       const { protocol, hostname } = new URL(request.url());
-      if (!["data:", "blob:"].includes(protocol) && hostname !== "127.0.0.1" && !hostname.endsWith(".localhost")) troubles.push(`asked for ${request.url()}`);
+      if (!["data:", "blob:"].includes(protocol) && hostname !== "127.0.0.1" && !hostname.endsWith(".localhost"))
+        troubles.push(`asked for ${request.url()}`);
     });
     return { page, context, troubles };
   }

@@ -29,7 +29,9 @@ export async function showLink(
 ): Promise<void> {
   screen.print(url);
   const opened = quiet !== true && hasScreen(env) && (await openBrowser(url));
-  screen.say(opened ? "Opened in your browser. The link works once." : `Open it in a browser: it works once, and ends ${until(expiresAt)}.`);
+  screen.say(
+    opened ? "Opened in your browser. The link works once." : `Open it in a browser: it works once, and ends ${until(expiresAt)}.`,
+  );
   if (!env["SSH_CONNECTION"]) return;
   const { port } = new URL(url);
   screen.say(`This machine is far away: run \`ssh -L ${port}:127.0.0.1:${port} HOST\` on yours first.`);

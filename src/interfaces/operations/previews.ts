@@ -32,7 +32,11 @@ interface Asked {
 }
 
 /** Behind the #, the ticket is in no log, and programs that look at links to show them do not use it up. */
-async function linkTo({ previews, door }: PreviewParts, place: PreviewPlace, { path, frame, key }: Asked): Promise<OutputOf<"openPreview">> {
+async function linkTo(
+  { previews, door }: PreviewParts,
+  place: PreviewPlace,
+  { path, frame, key }: Asked,
+): Promise<OutputOf<"openPreview">> {
   const origin = `http://${previewHost(place, await door.port())}`;
   const { secret, expiresAt } = previews.ticket({ place, path, frame }, key);
   return { url: `${origin}${ENTER_PATH}#${secret}`, address: `${origin}${path}`, expiresAt };

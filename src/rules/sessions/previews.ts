@@ -97,7 +97,8 @@ export class Previews {
       expiresAt: new Date(now + (session === null ? LIMITS.previewMs : LIMITS.sessionMs)).toISOString(),
     };
     // A browser has one cookie for tabs of an origin and one for frames: its new one takes the place of the old one.
-    const isReplaced = (one: PreviewRow): boolean => one.session !== null && one.session === session && one.frame === frame && isAt(one, row);
+    const isReplaced = (one: PreviewRow): boolean =>
+      one.session !== null && one.session === session && one.frame === frame && isAt(one, row);
     const surplus = [...this.#rows.values()].slice(0, Math.max(0, this.#rows.size + 1 - LIMITS.maxPreviews));
     await this.#store.change((change) => change.previews.put(row));
     this.#rows.set(row.secretHash, row);
@@ -107,7 +108,9 @@ export class Previews {
 
   /** The browser that one of these cookies proves to be in. */
   check(cookies: readonly string[], place: PreviewPlace): PreviewVisitor | undefined {
-    const row = cookies.map((cookie) => this.#rows.get(hash(cookie))).find((one) => one !== undefined && isAt(one, place) && this.#isIn(one));
+    const row = cookies
+      .map((cookie) => this.#rows.get(hash(cookie)))
+      .find((one) => one !== undefined && isAt(one, place) && this.#isIn(one));
     return row === undefined ? undefined : { frame: row.frame, ending: this.#ending(row) };
   }
 

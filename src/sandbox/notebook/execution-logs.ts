@@ -85,7 +85,9 @@ export class ExecutionLogs {
   /** The oldest first. */
   read(sandbox: string): KeptExecution[] {
     const kept = namesIn(join(this.#folder, sandbox)).flatMap((name) => {
-      const lines = readFileSync(join(this.#folder, sandbox, name), "utf8").split("\n").flatMap((text) => lineOf(text) ?? []);
+      const lines = readFileSync(join(this.#folder, sandbox, name), "utf8")
+        .split("\n")
+        .flatMap((text) => lineOf(text) ?? []);
       const began = lines.flatMap((line) => ("began" in line ? [line.began] : []))[0];
       if (began === undefined) return [];
       const outputs = lines.flatMap((line) => ("output" in line ? [line.output] : []));

@@ -193,7 +193,8 @@ export class Notebooks {
    * that does nothing is run behind this one, and where that ends first, the end of this one was among what is lost.
    */
   async #goOn(row: SandboxRow, code: RunningCode): Promise<void> {
-    if (this.#parts.live.get(row.id) === undefined || !(await this.#jupyter.isOpen(row))) return code.fail("The sandbox or its Jupyter ended.");
+    if (this.#parts.live.get(row.id) === undefined || !(await this.#jupyter.isOpen(row)))
+      return code.fail("The sandbox or its Jupyter ended.");
     await this.#context(row, code.context);
     const { socket } = await this.#connect(row, code);
     this.#attend(row, code, socket);
@@ -282,7 +283,8 @@ export class Notebooks {
       const news = isBinary ? undefined : newsIn(data.toString("utf8"));
       if (news === undefined) return;
       if ("start" in news && (channel.start ??= news.start) === news.start) return undefined;
-      if (!("died" in news) && !("start" in news)) return (this.#executions.get(row.id)?.get(news.execution) ?? this.#markers.get(news.execution))?.hear(news);
+      if (!("died" in news) && !("start" in news))
+        return (this.#executions.get(row.id)?.get(news.execution) ?? this.#markers.get(news.execution))?.hear(news);
       this.#letGo(row, name, "Its kernel ended, perhaps for want of memory; it begins anew.");
     });
     socket.once("close", () => {

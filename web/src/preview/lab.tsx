@@ -27,7 +27,9 @@ export default function Lab({ sandbox, name }: { readonly sandbox: string; reado
     <Section title="JupyterLab">
       <div className="card">
         <div className="body stack">
-          <p className="muted">Notebooks, consoles and terminals, with server and kernels inside {name}. Kernels go on when the tab is closed.</p>
+          <p className="muted">
+            Notebooks, consoles and terminals, with server and kernels inside {name}. Kernels go on when the tab is closed.
+          </p>
           <div className="row wraps">
             <button type="button" className="button primary" disabled={state === "starting"} onClick={() => void open()}>
               {state === "starting" ? "Starting JupyterLab …" : "Open JupyterLab"}

@@ -29,7 +29,15 @@ function portOf(text: string | null): number | undefined {
   return text !== null && /^[1-9][0-9]{0,4}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
 }
 
-function Ports({ ports, chosen, choose }: { ports: readonly number[]; chosen: number | undefined; choose: (port: number) => void }): ReactNode {
+function Ports({
+  ports,
+  chosen,
+  choose,
+}: {
+  ports: readonly number[];
+  chosen: number | undefined;
+  choose: (port: number) => void;
+}): ReactNode {
   return (
     <div className="row wraps" role="group" aria-label="Ports that listen inside">
       {ports.map((port) => (
@@ -63,7 +71,15 @@ export default function Preview({ sandbox, name, door, address }: PreviewProps):
       <form className="row wraps preview-bar" onSubmit={submit}>
         <label className="row">
           <span className="small muted">Port</span>
-          <input key={port} className="field preview-port" name="port" inputMode="numeric" pattern="[1-9][0-9]{0,4}" defaultValue={port} required />
+          <input
+            key={port}
+            className="field preview-port"
+            name="port"
+            inputMode="numeric"
+            pattern="[1-9][0-9]{0,4}"
+            defaultValue={port}
+            required
+          />
         </label>
         <label className="row grow">
           <span className="small muted">Page</span>
@@ -85,7 +101,12 @@ export default function Preview({ sandbox, name, door, address }: PreviewProps):
         <Empty command={`viv exec ${name} -- npm run dev`}>Nothing listens inside yet. Start a program that does, for example:</Empty>
       ) : (
         <>
-          <PreviewFrame title={`port ${port} of ${name}`} stamp={`${sandbox} ${port} ${shown} ${stamp}`} open={opener(sandbox, port, shown, true)} large />
+          <PreviewFrame
+            title={`port ${port} of ${name}`}
+            stamp={`${sandbox} ${port} ${shown} ${stamp}`}
+            open={opener(sandbox, port, shown, true)}
+            large
+          />
           <div className="row wraps">
             <Command line={`viv port ${name} ${port} --open`} />
             <span className="small muted">Some browsers refuse storage to pages in frames: then open it in a tab.</span>

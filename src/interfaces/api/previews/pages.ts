@@ -75,7 +75,9 @@ export function troublePage({ title, remedy, link, again }: Trouble): string {
   const lines = [
     `<h1>${sentence(title)}</h1>`,
     `<p>${sentence(remedy)}</p>`,
-    ...(link === undefined ? [] : [`<p><a href="${escaped(link.url)}" target="_blank" rel="noopener noreferrer">${escaped(link.text)}</a></p>`]),
+    ...(link === undefined
+      ? []
+      : [`<p><a href="${escaped(link.url)}" target="_blank" rel="noopener noreferrer">${escaped(link.text)}</a></p>`]),
     ...(again === true ? [`<p class="muted">This page looks again every ${AGAIN_SECONDS} seconds.</p>`] : []),
   ];
   return page(title, lines.join(""), again === true ? `<meta http-equiv="refresh" content="${AGAIN_SECONDS}">` : "");

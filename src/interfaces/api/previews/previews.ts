@@ -110,12 +110,15 @@ export class PreviewFront {
       return void outgoing.end(enterPage());
     }
     if (path !== ENTER_PATH || incoming.method !== "POST") throw new VivError("not_found", "The server has no such page here.");
-    if (incoming.headers.origin !== origin)
-      throw new VivError("forbidden_origin", "A link lets a browser in from its own page only.");
+    if (incoming.headers.origin !== origin) throw new VivError("forbidden_origin", "A link lets a browser in from its own page only.");
     const { ticket } = parse(EnterInput, await readJson(incoming));
     const { cookie, path: first, frame } = await this.#access.enter(ticket, place);
     const body = JSON.stringify({ path: first });
-    outgoing.writeHead(200, { "content-type": "application/json", "cache-control": "no-store", "set-cookie": entranceCookie(cookie, frame) });
+    outgoing.writeHead(200, {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+      "set-cookie": entranceCookie(cookie, frame),
+    });
     outgoing.end(body);
   }
 
@@ -189,7 +192,9 @@ export class PreviewFront {
 
   async #dial(place: PreviewPlace): Promise<Duplex> {
     try {
-      return await (place.door === LAB_DOOR ? this.#streams.notebook(place.sandbox) : this.#streams.dial(place.sandbox, Number(place.door)));
+      return await (place.door === LAB_DOOR
+        ? this.#streams.notebook(place.sandbox)
+        : this.#streams.dial(place.sandbox, Number(place.door)));
     } catch (error) {
       throw refusal(VivError.from(error), place);
     }
@@ -217,7 +222,10 @@ function refusal(known: VivError, { sandbox, door }: PreviewPlace): PreviewTroub
     case "not_running":
       return new PreviewTrouble(known, { again: true });
     case "not_found":
-      return new PreviewTrouble(known, { title: "This sandbox was removed.", remedy: "Its previews are gone with it; `viv ls` shows those that are there." });
+      return new PreviewTrouble(known, {
+        title: "This sandbox was removed.",
+        remedy: "Its previews are gone with it; `viv ls` shows those that are there.",
+      });
     default:
       return new PreviewTrouble(known);
   }
@@ -234,7 +242,8 @@ function visitOf(incoming: IncomingMessage, ways: Ways, switches: boolean): Visi
 
 /** A page for a person, JSON for a script. */
 function tell({ headers }: IncomingMessage, outgoing: ServerResponse, { known, trouble }: PreviewTrouble, port: number): void {
-  const forPerson = headers["sec-fetch-mode"] === "navigate" || (headers["sec-fetch-mode"] === undefined && headers.accept?.includes("text/html") === true);
+  const forPerson =
+    headers["sec-fetch-mode"] === "navigate" || (headers["sec-fetch-mode"] === undefined && headers.accept?.includes("text/html") === true);
   const body = forPerson ? troublePage(trouble) : JSON.stringify(known.toBody());
   outgoing.writeHead(known.status, {
     ...pageHeaders(port),
