@@ -160,7 +160,7 @@ describe("BOX-6: ports in a real browser", needs("chromium", "root"), () => {
     const jar = await context.cookies([own.origin, `http://localhost:${own.port}`]);
     expect(jar.map(({ domain }) => domain)).toEqual(["127.0.0.1"]);
     // The frame can't take the dashboard's place, and a window that it opens has no way back.
-    await frame.evaluate(`try { top.location.href = ${JSON.stringify(other)}; } catch {}`);
+    await frame.evaluate(`setTimeout(() => { top.location.href = ${JSON.stringify(other)}; })`);
     const [opened] = await Promise.all([context.waitForEvent("page"), tab.evaluate(`void open("${own.origin}/work")`)]);
     await opened.waitForLoadState();
     expect(await opened.evaluate("window.opener")).toBeNull();

@@ -11,9 +11,7 @@ import { Previews } from "../../src/rules/sessions/previews.ts";
 import { startApi, TOKEN, type ApiServer } from "../support/api-server.ts";
 import { rawRequest, request, type RawAnswer } from "../support/raw-http.ts";
 
-const BOX = newId("sandbox");
-const OTHER = newId("sandbox");
-
+const [BOX, OTHER] = [newId("sandbox"), newId("sandbox")];
 let api: ApiServer;
 let inside: HttpServer;
 let seen: IncomingMessage | undefined;
@@ -24,11 +22,7 @@ beforeAll(async () => {
   inside = createHttpServer((incoming, outgoing) => {
     seen = incoming;
     if (incoming.url === "/never") return;
-    if (incoming.url === "/slow") {
-      outgoing.writeHead(200, { "content-type": "text/event-stream" });
-      outgoing.flushHeaders();
-      return;
-    }
+    if (incoming.url === "/slow") return void outgoing.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
     if (incoming.url === "/away") return void outgoing.writeHead(302, { location: "http://localhost:3000/there?a=b" }).end();
     if (incoming.url === "/greedy") {
       outgoing.writeHead(200, {
@@ -354,17 +348,21 @@ describe("addresses and bytes that are not plain (PV-04)", () => {
 });
 
 describe("a preview that can't be shown", () => {
-  let before: ApiServer["engine"]["streams"]["dial"];
+  let refusal: VivError | undefined;
 
-  beforeAll(() => (before = api.engine.streams.dial));
-  afterEach(() => (api.engine.streams.dial = before));
+  beforeAll(() => {
+    const { streams } = api.engine;
+    const dial = streams.dial.bind(streams);
+    streams.dial = async (sandbox, port) => {
+      if (refusal !== undefined) throw refusal;
+      return dial(sandbox, port);
+    };
+  });
 
-  const failing = (error: VivError): void => {
-    api.engine.streams.dial = () => Promise.reject(error);
-  };
+  afterEach(() => (refusal = undefined));
 
   it("says that nothing listens yet, and looks again by itself", async () => {
-    failing(new VivError("port_unreachable", "Nothing listens."));
+    refusal = new VivError("port_unreachable", "Nothing listens.");
     const answer = await browser("GET /", { cookie: await enter(), ...visit });
     expect(answer.status).toBe(502);
     expect(answer.body).toContain("Nothing listens on port 3000 in this sandbox yet.");
@@ -374,13 +372,13 @@ describe("a preview that can't be shown", () => {
   });
 
   it("says that the sandbox was stopped or removed, and shows its words as text", async () => {
-    failing(new VivError("not_running", "Sandbox <img src=x> has ended.", { remedy: "Run `viv start <b>`." }));
+    refusal = new VivError("not_running", "Sandbox <img src=x> has ended.", { remedy: "Run `viv start <b>`." });
     const stopped = await browser("GET /", { cookie: await enter(), ...visit });
     expect(stopped.status).toBe(409);
     expect(stopped.body).toContain("Sandbox &lt;img src=x&gt; has ended.");
     expect(stopped.body).toContain("<code>viv start &lt;b&gt;</code>");
     expect(stopped.head).toMatch(/content-security-policy: default-src 'none'.*frame-ancestors 'self' http:\/\/127/);
-    failing(new VivError("not_found", "There is no sandbox."));
+    refusal = new VivError("not_found", "There is no sandbox.");
     expect((await browser("GET /", { cookie: await enter(), ...visit })).body).toContain("This sandbox was removed.");
   });
 

@@ -61,7 +61,8 @@ export default function Preview({ sandbox, name, door, address }: PreviewProps):
   const choose = (chosen: number): void => go(`${address}&door=${chosen}`, { replace: true });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const wanted = portOf(String(new FormData(event.currentTarget).get("port")));
+    const said = new FormData(event.currentTarget).get("port");
+    const wanted = portOf(typeof said === "string" ? said : null);
     if (wanted !== undefined && wanted !== port) choose(wanted);
     setShown(path.startsWith("/") ? path : `/${path}`);
     setStamp(stamp + 1);
