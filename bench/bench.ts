@@ -12,6 +12,7 @@ import { conversationGroup } from "./conversations.ts";
 import { dashboardGroup } from "./dashboard.ts";
 import { createGroup } from "./create.ts";
 import { mcpGroup } from "./mcp.ts";
+import { insideGroup } from "./inside.ts";
 import { ioGroup } from "./io.ts";
 import { jobsGroup } from "./jobs.ts";
 import { leaksGroup } from "./leaks.ts";
@@ -42,6 +43,7 @@ const GROUPS: readonly Group[] = [
   jobsGroup,
   mcpGroup,
   dashboardGroup,
+  insideGroup,
   leaksGroup,
 ];
 const WRONG_USE = 2;

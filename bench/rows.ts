@@ -71,6 +71,9 @@ const DECLARED = {
     limit: null,
   },
   event_lag_ms: { what: "event in the server until it is drawn in the page, median, 100 events a second", unit: "ms", limit: 100 },
+  execute_ms: { what: "code in a warm context of a notebook, there and back", unit: "ms", limit: 50 },
+  screenshot_ms: { what: "screenshot of a desktop of 1280 by 800 by API", unit: "ms", limit: 100 },
+  desktop_s: { what: "start of a desktop until the first picture", unit: "s", limit: 2 },
   leaks: { what: "things left after creating and destroying", unit: "", limit: 0 },
 } as const satisfies Record<string, RowDeclaration>;
 

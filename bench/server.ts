@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { startServer } from "../src/interfaces/cli/start.ts";
 import { Client } from "../src/interfaces/client/client.ts";
@@ -148,6 +149,11 @@ export class BenchServer {
 
   async remove(sandbox: string): Promise<void> {
     await this.call("removeSandbox", { sandbox });
+  }
+
+  /** What the desktop shows, as PNG. */
+  async screenshot(sandbox: string): Promise<Buffer> {
+    return buffer(await this.#client.screenshot(sandbox));
   }
 
   /** Runs a shell line inside; a failure is an error. */

@@ -84,7 +84,7 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
   listening = await listen(engine, {
     version: readVersion(),
     socketPath: paths.socket,
-    dashboard: { pages: new Pages(findPages()), sessions: rules.sessions },
+    dashboard: { pages: new Pages(findPages()), sessions: rules.sessions, previews: rules.previews },
     ...(options.port === undefined ? {} : { tcp: { port: options.port, token } }),
     chatTools: (request) => chatTools.answer(request),
     onError: (error) => log.warn("defect", { error: errorText(error), stack: error instanceof Error ? error.stack : undefined }),

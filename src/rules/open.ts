@@ -14,6 +14,7 @@ import { ModelSettings } from "./models/settings.ts";
 import type { Egress } from "./network/egress.ts";
 import { PrivateHosts } from "./network/private-hosts.ts";
 import type { Secrets } from "./secrets/secrets.ts";
+import { Previews } from "./sessions/previews.ts";
 import { Sessions } from "./sessions/sessions.ts";
 
 export interface RulesOptions {
@@ -30,6 +31,8 @@ export interface Rules {
   readonly approvals: Approvals;
   /** Browsers that are logged in to the dashboard. */
   readonly sessions: Sessions;
+  /** Browsers that were let in to previews of ports. */
+  readonly previews: Previews;
   readonly secrets: Secrets;
   readonly models: Models;
   /** Hosts with private addresses that people opened beside the user's config. */
@@ -48,6 +51,7 @@ export async function openRules(
   const audit = new Audit(store, join(paths.home, "audit-anchor"), trouble, { reach });
   closers.add(() => audit.close());
   const sessions = await Sessions.open(store, audit);
+  const previews = await Previews.open(store, sessions);
   const approvals = new Approvals(store, audit, join(paths.home, "approver-token"), reach, (given) => sessions.isPerson(given));
   const config = new UserConfigFile(paths.config);
   const settings = new ModelSettings(
@@ -64,6 +68,7 @@ export async function openRules(
     audit,
     approvals,
     sessions,
+    previews,
     secrets,
     models,
     privateHosts,

@@ -49,6 +49,7 @@ export async function openSandboxes(state: State, options: SandboxOptions, close
   listenForEnds(parts, sandboxes);
   const recovery = new Recovery(parts, sandboxes, registry);
   await recovery.recover();
+  sandboxes.notebooks.resume().catch((error: unknown) => state.log.warn("code of before not taken up", { error: errorText(error) }));
   await lookAfter(state, parts, sandboxes, recovery, closers);
   return { parts, registry, sandboxes, recovery };
 }

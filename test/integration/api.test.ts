@@ -122,7 +122,7 @@ describe("documentation (API-1)", () => {
     expect(new Set(used)).toEqual(new Set(tags.map(({ name }) => name)));
   });
 
-  it("is a page that needs nothing from outside", async () => {
+  it("IDE-2: is a page that needs nothing from outside", async () => {
     const answer = await fetch(`http://127.0.0.1:${api.port}/docs`);
     const page = await answer.text();
     expect(page).toContain("/sandboxes/{sandbox}/fork");

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { OutputOf } from "../../src/base/schema/contracts.ts";
@@ -110,6 +111,67 @@ Image(data=base64.b64decode("${PNG}"))`;
     await expect(
       server.client.call("inspectExecution", { sandbox: box, execution: "00000000-0000-4000-8000-000000000000" }),
     ).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("keeps its outputs over a server's death: what came before, meanwhile and after, and how it ended", async () => {
+    const find = (id: string): Promise<OutputOf<"inspectExecution">> =>
+      server.client.call("inspectExecution", { sandbox: box, execution: id });
+    const ended = await run("print('long over')");
+    for (const context of ["second", "third"]) await run("0", { context });
+    // The kill falls into a pause: what is on its way in that moment is lost.
+    const said = ["before", "meanwhile", "after"].map((word) => `print('${word}', flush=True)`);
+    const lines = `import time\n${said.join("\ntime.sleep(4)\n")}\n'whole'`;
+    const [{ id }, meanwhile] = await Promise.all([
+      run(lines, { background: true }),
+      run("import time\ntime.sleep(4)\nprint('unheard')\n'result'", { background: true, context: "second" }),
+    ]);
+    await eventually(
+      () => find(id),
+      ({ outputs }) => outputs.length > 0,
+    );
+    await server.kill();
+    // One whose end the killed server was sent, and did not read.
+    const unheard = randomUUID();
+    const began = { id: unheard, sandbox: box, context: "third", startedAt: ended.startedAt };
+    writeFileSync(
+      join(server.paths.home, "executions", box, `${unheard}.jsonl`),
+      `${JSON.stringify({ began })}\n${JSON.stringify({ output: { kind: "stdout", text: "heard" } })}\n{"outp`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    await server.up();
+    expect(await find(ended.id)).toMatchObject({
+      state: "done",
+      outputs: [{ kind: "stdout", text: "long over\n" }],
+      startedAt: ended.startedAt,
+    });
+    const events: ExecutionEvent[] = [];
+    for await (const event of server.client.executionEvents(box, id, AbortSignal.timeout(30_000))) events.push(event);
+    expect(events.at(-1)).toMatchObject({ type: "ended", execution: { state: "done" } });
+    const { outputs } = await find(id);
+    expect(outputs).toEqual([
+      { kind: "stdout", text: "before\nmeanwhile\nafter\n" },
+      { kind: "result", data: { "text/plain": "'whole'" } },
+    ]);
+    const lost = await eventually(
+      () => find(unheard),
+      ({ state }) => state !== "running",
+    );
+    expect(lost).toMatchObject({ state: "failed", reason: expect.stringContaining("no server"), outputs: [{ text: "heard" }] });
+    const second = await eventually(
+      () => find(meanwhile.id),
+      ({ state }) => state !== "running",
+    );
+    expect(second).toMatchObject({ state: "done", outputs: [{ text: "unheard\n" }, { data: { "text/plain": "'result'" } }] });
+  });
+
+  test("blocks no other caller for as long as it runs", async () => {
+    const { id } = await run("import time; time.sleep(1800)", { background: true });
+    const listening = server.client.executionEvents(box, id, AbortSignal.timeout(30_000))[Symbol.asyncIterator]().next();
+    expect(await run("'at once'", { context: "quick" })).toMatchObject({ state: "done" });
+    expect((await server.sh(box, "echo free")).stdout).toBe("free\n");
+    expect((await server.client.call("inspectExecution", { sandbox: box, execution: id })).state).toBe("running");
+    await server.client.call("interruptContext", { sandbox: box, context: "main" });
+    expect((await listening).value).toBeDefined();
   });
 
   test("is typed as viv python, with files for pictures", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { Pages } from "../../src/interfaces/api/pages.ts";
 import { Audit } from "../../src/rules/audit/audit.ts";
+import { Previews } from "../../src/rules/sessions/previews.ts";
 import { Sessions } from "../../src/rules/sessions/sessions.ts";
 import { listen, type HttpListener } from "../../src/interfaces/api/listen.ts";
 import { Client } from "../../src/interfaces/client/client.ts";
@@ -14,6 +15,8 @@ import type { Store } from "../../src/base/store/store.ts";
 import { ScriptedEngine } from "./scripted-engine.ts";
 
 export const TOKEN = "a-token-of-this-test";
+/** How long a program inside may be silent at a preview. */
+export const PREVIEW_ANSWER_MS = 1_500;
 
 export interface ApiServer {
   readonly engine: ScriptedEngine;
@@ -23,6 +26,7 @@ export interface ApiServer {
   readonly port: number;
   readonly client: Client;
   readonly sessions: Sessions;
+  readonly previews: Previews;
   /** How far the clock of sessions is ahead. */
   readonly clock: { aheadMs: number };
   /** Defects the server heard of. */
@@ -52,12 +56,14 @@ export async function startApi(): Promise<ApiServer> {
   const engine = new ScriptedEngine(store);
   const audit = new Audit(store, join(folder, "anchor"), () => undefined);
   const sessions = await Sessions.open(store, audit, () => Date.now() + clock.aheadMs);
+  const previews = await Previews.open(store, sessions, () => Date.now() + clock.aheadMs);
   const defects: VivError[] = [];
   const listening = await listen(engine, {
     version: "0.0.0",
     socketPath,
     tcp: { port: 0, token: TOKEN },
-    dashboard: { pages: new Pages(pages(folder)), sessions },
+    dashboard: { pages: new Pages(pages(folder)), sessions, previews },
+    previewAnswerMs: PREVIEW_ANSWER_MS,
     onError: (error) => defects.push(error),
   });
   const client = new Client({ socket: socketPath });
@@ -68,5 +74,5 @@ export async function startApi(): Promise<ApiServer> {
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { engine, store, listening, socketPath, port: listening.port ?? 0, client, sessions, clock, defects, close };
+  return { engine, store, listening, socketPath, port: listening.port ?? 0, client, sessions, previews, clock, defects, close };
 }

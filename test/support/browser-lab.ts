@@ -70,10 +70,11 @@ export class BrowserLab {
       // What the browser says of an answer that was an error is told by the page itself.
       if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) troubles.push(message.text());
     });
-    // Everything comes from the server itself.
+    // Everything comes from the server itself, or from a sandbox by way of its previews.
     page.on("request", (request) => {
       const { protocol, hostname } = new URL(request.url());
-      if (!["data:", "blob:"].includes(protocol) && hostname !== "127.0.0.1") troubles.push(`asked for ${request.url()}`);
+      if (!["data:", "blob:"].includes(protocol) && hostname !== "127.0.0.1" && !hostname.endsWith(".localhost"))
+        troubles.push(`asked for ${request.url()}`);
     });
     return { page, context, troubles };
   }

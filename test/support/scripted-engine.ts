@@ -138,6 +138,7 @@ export class ScriptedEngine implements Engine {
       attach: async (_sandbox, _command, stdin) => this.#command(stdin ? "echo" : "yes"),
       dial: async (_sandbox, port) => this.#dial(port),
       executionEvents: async () => (async function* () {})(),
+      notebook: async () => this.#dial(0),
       screenshot: async () => Buffer.from("png"),
       desktop: async () => this.#dial(0),
       readFile: async () => ({ entry: entry(5), body: Readable.from([Buffer.from("hello")]) }),

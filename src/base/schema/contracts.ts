@@ -15,6 +15,7 @@ import { NETWORK_CONTRACTS, NetworkMode } from "./network.ts";
 import { AUTONOMY_FIELDS, POLICY_CONTRACTS } from "./policy.ts";
 import { DESKTOP_CONTRACTS } from "./desktop.ts";
 import { NOTEBOOK_CONTRACTS } from "./notebook.ts";
+import { PREVIEW_CONTRACTS } from "./preview.ts";
 import { EFFECT_CONTRACTS } from "./effect.ts";
 import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
@@ -242,6 +243,7 @@ export const CONTRACTS = {
   ),
 
   ...DESKTOP_CONTRACTS,
+  ...PREVIEW_CONTRACTS,
   ...NOTEBOOK_CONTRACTS,
   ...JOB_CONTRACTS,
   ...EXPERIMENT_CONTRACTS,

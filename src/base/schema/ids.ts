@@ -28,6 +28,7 @@ const PREFIXES = {
   run: "run",
   task: "tsk",
   session: "ses",
+  preview: "prv",
 } as const;
 type IdKind = keyof typeof PREFIXES;
 

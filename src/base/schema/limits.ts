@@ -94,6 +94,8 @@ export const LIMITS = {
   maxContexts: 16,
   maxCodeCharacters: 1024 ** 2,
   keptExecutions: 50,
+  /** Executions of one sandbox on the disk together. */
+  keptExecutionBytes: 64 * 1024 ** 2,
   executionOutputBytes: 8 * 1024 ** 2,
   executionOutputs: 10_000,
   maxKernelMessageBytes: 32 * 1024 ** 2,
@@ -275,6 +277,17 @@ export const LIMITS = {
   dashboardPort: 7411,
   failedLogins: 20,
   failedLoginsMs: 60_000,
+
+  /** Previews: for how long a link lets a browser in, for how long one stays in that came without the dashboard, and how many there are. */
+  previewLinkMs: 2 * 60_000,
+  previewMs: 24 * 3_600_000,
+  maxPreviewLinks: 256,
+  maxPreviews: 512,
+  /** How long a program inside may take for the head of its answer, and how large it may be. */
+  previewAnswerMs: 5 * 60_000,
+  previewHeadBytes: 64 * 1024,
+  /** What is read of the kernel's table of listeners inside. */
+  maxPortTableBytes: 256 * 1024,
 
   /** Server. */
   maxBodyBytes: 1024 ** 2,

@@ -87,6 +87,10 @@ export const ROUTES = {
   interruptContext: { tag: "notebooks", method: "post", path: "/sandboxes/{sandbox}/contexts/{context}/interrupt" },
   restartContext: { tag: "notebooks", method: "post", path: "/sandboxes/{sandbox}/contexts/{context}/restart" },
   removeContext: { tag: "notebooks", method: "delete", path: "/sandboxes/{sandbox}/contexts/{context}" },
+  openNotebook: { tag: "notebooks", method: "post", path: "/sandboxes/{sandbox}/notebook" },
+  listPorts: { tag: "ports", method: "get", path: "/sandboxes/{sandbox}/ports" },
+  openPreview: { tag: "ports", method: "post", path: "/sandboxes/{sandbox}/ports/{port}/preview" },
+  closePreviews: { tag: "ports", method: "delete", path: "/sandboxes/{sandbox}/previews" },
   scheduleJob: { tag: "jobs", method: "post", path: "/schedule" },
   jobStatus: { tag: "jobs", method: "get", path: "/status/{job_id}" },
   listJobs: { tag: "jobs", method: "get", path: "/jobs" },
@@ -187,5 +191,7 @@ export const SOCKET_TOKEN_PREFIX = "viv.bearer.";
 export const SESSION_KEY_HEADER = "viv-key";
 export const SOCKET_KEY_PREFIX = "viv.key.";
 export const LOGIN_PATH = "/dashboard/login";
+/** Where the origin of a preview lets browsers in; no program inside is asked for it. */
+export const ENTER_PATH = "/.viv/enter";
 /** First parts of the paths of the dashboard's pages; none is one of the API's. */
-export const PAGES = ["work", "run", "experiment", "review", "question", "sandbox", "machine", "vnc.html"] as const;
+export const PAGES = ["work", "run", "experiment", "review", "question", "sandbox", "machine", "vnc.html", "lab"] as const;

@@ -8,15 +8,13 @@ import { FileChange, FileEntry, SandboxPath } from "./files.ts";
 import { JobId, JobOutput } from "./job.ts";
 import { CommandId, RunId, SandboxRef } from "./ids.ts";
 import { ExecutionEvent, ExecutionId } from "./notebook.ts";
+import { Port } from "./preview.ts";
 import { RunEvent } from "./run.ts";
 import { ClientMessage, ExecOpen, ServerMessage, TunnelMessage } from "./streams.ts";
 
 const user = CONTRACTS.statFile.input.shape.user;
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 const ofFile = ofSandbox.extend({ path: SandboxPath, user });
-
-/** Plain decimal only: a check that compares ports must not miss another spelling of the same port. */
-const Port = count(1, 65_535).describe("Port inside the sandbox.");
 
 const ofPort = ofSandbox.extend({ port: Port });
 

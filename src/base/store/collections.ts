@@ -12,6 +12,7 @@ import type {
   ExperimentRow,
   JobRow,
   JobTextRow,
+  PreviewRow,
   ProjectRow,
   PromotionRow,
   RunMessageRow,
@@ -162,6 +163,11 @@ export const COLLECTIONS = {
     id: "id",
     columns: { secretHash: (row) => row.secretHash, createdAt: (row) => row.createdAt },
     order: { by: "createdAt", direction: "desc" },
+  }),
+  previews: rowsOf<PreviewRow>()({
+    id: "id",
+    columns: { createdAt: (row) => row.createdAt },
+    order: { by: "createdAt", direction: "asc" },
   }),
   secrets: rowsOf<SecretRow>()({
     id: "name",

@@ -282,6 +282,15 @@ async function sessions(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex("sessions_secret_hash").on("sessions").column("secret_hash").execute();
 }
 
+/** Browsers that were let in to previews of ports. */
+async function previews(db: Kysely<unknown>): Promise<void> {
+  let table: CreateTableBuilder<"previews", string> = db.schema
+    .createTable("previews")
+    .addColumn("id", "text", (column) => column.primaryKey());
+  for (const name of ["created_at", "body"]) table = table.addColumn(name, "text", (column) => column.notNull());
+  await table.execute();
+}
+
 /** Code that is given to be run. A key of idempotency belongs to one job. */
 async function jobs(db: Kysely<unknown>): Promise<void> {
   await db.schema
@@ -321,4 +330,5 @@ export const MIGRATIONS: readonly Migration[] = [
   backlog,
   sessions,
   jobs,
+  previews,
 ];

@@ -4,6 +4,7 @@ import type { DashboardSession } from "../schema/dashboard.ts";
 import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
 import type { ChosenNetwork, NetworkRules } from "../schema/network.ts";
 import type { Autonomy } from "../schema/policy.ts";
+import type { PreviewPlace } from "../schema/preview.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { CaptureReport, Limits, LiveFolder, Sandbox, Snapshot } from "../schema/sandbox.ts";
 import type { GUARDIAN_DETECTORS } from "../schema/choices.ts";
@@ -166,6 +167,19 @@ export interface SessionRow extends DashboardSession {
   readonly keyHash: string | null;
   /** Port of 127.0.0.1 that the browser knows. */
   readonly port: number;
+}
+
+/** A browser that was let in to a preview. */
+export interface PreviewRow extends PreviewPlace {
+  readonly id: string;
+  /** Whether it is in a frame of the dashboard. */
+  readonly frame: boolean;
+  /** The session of the dashboard that it ends with; null for one that came by a link of the command line. */
+  readonly session: string | null;
+  /** SHA-256 of the cookie. */
+  readonly secretHash: string;
+  readonly createdAt: string;
+  readonly expiresAt: string;
 }
 
 /** A job as it is kept. Its code and its output are apart, so that lists are read without them. */

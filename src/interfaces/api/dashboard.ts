@@ -8,9 +8,12 @@ import type { AppEnv } from "./env.ts";
 import { cookieName, pathOf } from "./guard.ts";
 import { parse, readJson } from "./input.ts";
 import { isPageFile, type Pages } from "./pages.ts";
+import type { PreviewAccess } from "./previews/visitor.ts";
 
 export interface Dashboard {
   readonly pages: Pages;
+  /** Who was let in to previews of ports. */
+  readonly previews: PreviewAccess;
   readonly sessions: {
     login(link: string, browser: string | undefined): Promise<{ session: DashboardSession; cookie: string; key: string }>;
     check(cookie: string, key: string): DashboardSession | undefined;
@@ -37,5 +40,5 @@ export function addDashboard(app: Hono<AppEnv>, { pages, sessions }: Dashboard):
 function page(context: Context<AppEnv>, pages: Pages): Response | undefined {
   const path = pathOf(context.env.incoming);
   if (context.req.method !== "GET" || !isPageFile(path)) return undefined;
-  return pages.answer(path, context.req.header("accept-encoding") ?? "");
+  return pages.answer(path, { accepted: context.req.header("accept-encoding") ?? "", port: context.env.port });
 }

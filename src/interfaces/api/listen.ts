@@ -13,6 +13,7 @@ import { createApp, type ChatTools, type ErrorListener } from "./app.ts";
 import type { AppEnv } from "./env.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { guard, type CheckSession, type TcpAccess } from "./guard.ts";
+import { PreviewFront } from "./previews/previews.ts";
 import { proxyRequest, proxyTarget, proxyUpgrade } from "./proxy.ts";
 import { Sockets } from "./sockets.ts";
 
@@ -38,6 +39,8 @@ export interface ListenOptions {
   readonly dashboard?: Dashboard;
   /** What chat clients speak with; there is no such route if left out. */
   readonly chatTools?: ChatTools;
+  /** How long a program inside may take to begin an answer at a preview's origin; the limit of the program if left out. */
+  readonly previewAnswerMs?: number;
   /** Hears of errors that are defects. */
   readonly onError: ErrorListener;
 }
@@ -85,6 +88,7 @@ class Front {
   readonly #onError: ErrorListener;
   readonly #app: ReturnType<typeof createApp>;
   readonly #sessions: Dashboard["sessions"] | undefined;
+  readonly #previews: PreviewFront | undefined;
   readonly #closing: AbortSignal;
 
   constructor(engine: Engine, options: ListenOptions, closing: AbortSignal) {
@@ -93,6 +97,8 @@ class Front {
     this.sockets = new Sockets(engine.streams, closing);
     this.#app = createApp(engine, options.version, { dashboard: options.dashboard, chatTools: options.chatTools }, options.onError);
     this.#sessions = options.dashboard?.sessions;
+    if (options.dashboard !== undefined)
+      this.#previews = new PreviewFront(engine.streams, options.dashboard.previews, options.previewAnswerMs);
     this.#closing = closing;
   }
 
@@ -109,6 +115,11 @@ class Front {
   }
 
   async request(incoming: IncomingMessage, outgoing: ServerResponse, { access, listener }: Way): Promise<void> {
+    if (access !== undefined && this.#previews?.takes(incoming, access.port) === true) {
+      const trouble = await this.#previews.request(incoming, outgoing, access);
+      if (trouble !== undefined) this.#known(trouble);
+      return;
+    }
     try {
       this.#cutWith(guard(incoming, access), incoming);
       const target = proxyTarget(incoming.url ?? "");
@@ -123,6 +134,8 @@ class Front {
   async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer, { access }: Way): Promise<void> {
     socket.on("error", () => socket.destroy());
     try {
+      if (access !== undefined && this.#previews?.takes(incoming, access.port) === true)
+        return await this.#previews.upgrade(incoming, socket, head, access);
       this.#cutWith(guard(incoming, access), incoming);
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) await proxyUpgrade(this.#engine.streams, target, incoming, socket, head);

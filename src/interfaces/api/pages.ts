@@ -17,9 +17,12 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Scripts come from this origin alone, and what a page says in words never becomes one. The terminal and the diff add style elements
+ * Previews of ports are framed, and nothing else. Scripts come from this origin alone, and what a page says in words never becomes one. The terminal and the diff add style elements
  * of their own; under this policy a style loads nothing from elsewhere.
  */
+const policyAt = (port: number | undefined): string =>
+  [...POLICY, `frame-src ${port === undefined ? "'none'" : `http://*.localhost:${port}`}`].join("; ");
+
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -32,7 +35,7 @@ const POLICY = [
   "frame-ancestors 'none'",
   "base-uri 'none'",
   "form-action 'none'",
-].join("; ");
+];
 
 const NEVER_CHANGES = "public, max-age=31536000, immutable";
 
@@ -44,6 +47,13 @@ const NOT_BUILT = `<!doctype html><meta charset="utf-8"><title>Vivarium</title>
 export function isPageFile(path: string): boolean {
   const [, first = ""] = path.split("/");
   return path === "/" || AT_ROOT.has(path) || ASSET.test(path) || (PAGES as readonly string[]).includes(first);
+}
+
+interface PageRequest {
+  /** The Accept-Encoding header. */
+  readonly accepted: string;
+  /** The server's port that was asked. */
+  readonly port: number | undefined;
 }
 
 interface PageFile {
@@ -64,14 +74,14 @@ export class Pages {
   }
 
   /** The answer to a request for a page or one of its files; undefined where there is no such file. */
-  answer(path: string, accepted: string): Response | undefined {
+  answer(path: string, { accepted, port }: PageRequest): Response | undefined {
     this.#load();
     const asset = ASSET.exec(path)?.[1];
     const name = asset === undefined ? (AT_ROOT.has(path) ? path.slice(1) : "index.html") : `assets/${asset}`;
     const file = this.#files.get(name);
-    if (file !== undefined) return send(file, accepted);
+    if (file !== undefined) return send(file, { accepted, port });
     return name === "index.html"
-      ? new Response(NOT_BUILT, { status: 503, headers: headersOf("text/html; charset=utf-8", "no-store") })
+      ? new Response(NOT_BUILT, { status: 503, headers: headersOf("text/html; charset=utf-8", "no-store", port) })
       : undefined;
   }
 
@@ -94,11 +104,11 @@ function readPage(folder: string, name: string): PageFile {
   return { type, caching, gzip: readFileSync(join(folder, `${name}.gz`)), brotli: readFileSync(join(folder, `${name}.br`)) };
 }
 
-function headersOf(type: string, caching: string): Record<string, string> {
+function headersOf(type: string, caching: string, port: number | undefined): Record<string, string> {
   return {
     "content-type": type,
     "cache-control": caching,
-    "content-security-policy": POLICY,
+    "content-security-policy": policyAt(port),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -108,7 +118,7 @@ function headersOf(type: string, caching: string): Record<string, string> {
   };
 }
 
-function send({ type, caching, gzip, brotli }: PageFile, accepted: string): Response {
+function send({ type, caching, gzip, brotli }: PageFile, { accepted, port }: PageRequest): Response {
   const encodings = accepted.split(",").map((text) => text.split(";")[0]?.trim());
   const [encoding, body] = encodings.includes("br")
     ? ["br", brotli]
@@ -116,7 +126,7 @@ function send({ type, caching, gzip, brotli }: PageFile, accepted: string): Resp
       ? ["gzip", gzip]
       : [undefined, gunzipSync(gzip)];
   const headers = {
-    ...headersOf(type, caching),
+    ...headersOf(type, caching, port),
     vary: "accept-encoding",
     ...(encoding === undefined ? {} : { "content-encoding": encoding }),
   };

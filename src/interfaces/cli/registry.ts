@@ -39,6 +39,7 @@ export const GROUPS = [
       port: () => import("./commands/port.ts"),
       desktop: () => import("./commands/desktop.ts"),
       python: () => import("./commands/python.ts"),
+      notebook: () => import("./commands/notebook.ts"),
     },
   },
   {

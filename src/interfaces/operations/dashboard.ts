@@ -22,14 +22,14 @@ export class DashboardDoor {
   async open({ page, approver }: ParsedOf<"openDashboard">): ReturnType<Handlers["openDashboard"]> {
     if (approver !== undefined) this.#approvals.requireApprover(approver);
     const mayAnswer = approver !== undefined;
-    const port = await this.#port();
+    const port = await this.port();
     const { secret, session } = await this.sessions.link(port, mayAnswer);
     // Behind the #, it is in no log, and programs that look at links to show a preview do not use it up.
     return { url: `http://127.0.0.1:${port}${page}#login=${secret}`, expiresAt: session.expiresAt, mayAnswer };
   }
 
   /** The usual port, so that pages keep their address; any free one where another program has it. */
-  async #port(): Promise<number> {
+  async port(): Promise<number> {
     try {
       return await this.#openPort(this.sessions.port ?? LIMITS.dashboardPort);
     } catch (error) {

@@ -12,6 +12,7 @@ import { sidesOf, systemOf } from "../../sandbox/changes/diff.ts";
 import { sortingOf } from "../../sandbox/changes/promotable-of.ts";
 import type { FileOperations } from "../../machine/drivers/drivers.ts";
 import type { LiveSandbox } from "../../sandbox/shared/live.ts";
+import type { Previews } from "../../rules/sessions/previews.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Promotions } from "../../work/promotion/promotions.ts";
 import type { Recovery } from "../../sandbox/recovery.ts";
@@ -39,6 +40,7 @@ import { approvalHandlers } from "./approvals.ts";
 import { auditHandlers } from "./audit.ts";
 import { notebookHandlers, notebookStreams } from "./notebooks.ts";
 import { desktopHandlers, desktopStreams } from "./desktops.ts";
+import { previewHandlers } from "./previews.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { dashboardHandlers, type DashboardDoor } from "./dashboard.ts";
 import { effectHandlers } from "./effects.ts";
@@ -76,6 +78,7 @@ export interface EngineParts {
   readonly events: EventFeed;
   readonly view: ServerView;
   readonly door: DashboardDoor;
+  readonly previews: Previews;
   /** Begins the end of the server. */
   readonly shutdown: () => void;
   /** Folder for spooled uploads. */
@@ -195,6 +198,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
 
     ...desktopHandlers(sandboxes),
     ...notebookHandlers(sandboxes),
+    ...previewHandlers(engine),
     ...jobHandlers(engine.jobs),
     ...experimentHandlers(engine.experiments),
     ...agentHandlers(engine.agents),

@@ -18,8 +18,9 @@ export function notebookHandlers(sandboxes: Sandboxes): Pick<Handlers, Notebook>
   };
 }
 
-export function notebookStreams(sandboxes: Sandboxes): Pick<Streams, "executionEvents"> {
+export function notebookStreams(sandboxes: Sandboxes): Pick<Streams, "executionEvents" | "notebook"> {
   return {
+    notebook: async (sandbox) => sandboxes.notebooks.dial(await sandboxes.find(sandbox)),
     executionEvents: async (sandbox, execution, signal) => sandboxes.notebooks.events(await sandboxes.find(sandbox), execution, signal),
   };
 }

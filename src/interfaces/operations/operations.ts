@@ -32,6 +32,8 @@ export interface Streams {
   exec(sandbox: string, open: ExecOpen): Promise<CommandStream>;
   attach(sandbox: string, command: string, stdin: boolean): Promise<CommandStream>;
   dial(sandbox: string, port: number): Promise<Duplex>;
+  /** A connection to the Jupyter of a sandbox, which runs already. */
+  notebook(sandbox: string): Promise<Duplex>;
   /** Outputs of an execution so far, then those that come, until it has ended or the signal. */
   executionEvents(sandbox: string, execution: string, signal: AbortSignal): Promise<AsyncIterable<ExecutionEvent>>;
   /** The screen as a PNG file. */

@@ -167,6 +167,10 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   interruptContext: { act: ({ context }) => ({ action: "code.interrupt", target: context }) },
   restartContext: { act: ({ context }) => ({ action: "code.restart", target: context }) },
   removeContext: { act: ({ context }) => ({ action: "code.remove", target: context }) },
+  listPorts: LOOKS,
+  openPreview: { act: ({ port, frame }) => ({ action: "preview.open", details: { port, frame } }) },
+  openNotebook: { act: ({ frame }) => ({ action: "notebook.open", details: { frame } }) },
+  closePreviews: plain("preview.close"),
   openDesktop: { act: ({ browser }) => ({ action: "desktop.open", details: { browser } }) },
   inspectDesktop: LOOKS,
   closeDesktop: plain("desktop.close"),
@@ -291,6 +295,7 @@ export const RECORDED_STREAMS: {
   desktop: { act: (_, control) => (control ? { action: "desktop.control" } : undefined) },
   // Bytes between a person's program and one inside, as often as a page in a browser asks for them.
   dial: LOOKS,
+  notebook: LOOKS,
   readFile: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user } }) },
   writeFile: { act: (_, path, __, { user, mode }) => ({ action: "file.write", target: path, details: { user, mode } }) },
   watchFiles: LOOKS,

@@ -140,6 +140,17 @@ export class Sessions {
     return [...this.#rows.values()].some((row) => row.mayAnswer && row.keyHash === keyHash && !isOver(row, this.#now()));
   }
 
+  /** The session of the browser that has this key. */
+  withKey(key: string): { readonly id: string } | undefined {
+    const keyHash = hash(key);
+    return [...this.#rows.values()].find((row) => row.state === "open" && row.keyHash === keyHash && !isOver(row, this.#now()));
+  }
+
+  isOpen(id: string): boolean {
+    const row = this.#rows.get(id);
+    return row !== undefined && row.state === "open" && !isOver(row, this.#now());
+  }
+
   list(): DashboardSession[] {
     const rows = [...this.#rows.values()].filter((row) => !isOver(row, this.#now()));
     return rows.toSorted((one, other) => (one.createdAt > other.createdAt ? -1 : 1)).map(shown);

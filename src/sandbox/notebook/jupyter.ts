@@ -17,8 +17,15 @@ const SOCKET = "/tmp/.viv-notebook.sock";
 const RETRY_MS = 25;
 /** Contexts are sessions below this name. */
 const PREFIX = "viv/";
-/** Beside the user's own folders, which may be read-only. */
-const ENVIRONMENT = { JUPYTER_RUNTIME_DIR: "/tmp/.viv-jupyter", IPYTHONDIR: "/tmp/.viv-ipython", JUPYTER_PLATFORM_DIRS: "1" };
+/** Beside the user's own folders, which may be read-only. JupyterLab's settings say that it asks no other machine for news. */
+const LAB_SETTINGS = "/tmp/.viv-jupyter-lab/settings";
+const ENVIRONMENT = {
+  JUPYTER_RUNTIME_DIR: "/tmp/.viv-jupyter",
+  JUPYTERLAB_SETTINGS_DIR: LAB_SETTINGS,
+  JUPYTERLAB_WORKSPACES_DIR: "/tmp/.viv-jupyter-lab/workspaces",
+  IPYTHONDIR: "/tmp/.viv-ipython",
+  JUPYTER_PLATFORM_DIRS: "1",
+};
 
 const Session = z.object({
   id: z.string().max(100),
@@ -42,9 +49,12 @@ function programLine(row: SandboxRow): string[] {
       ["data", "msg"].map((what) => `--${part}.iopub_${what}_rate_limit=1e10`),
     ),
     `--ServerApp.root_dir=${projectInside(row)}`,
+    "--LabApp.extension_manager=readonly",
   ];
-  const line = 'for p in jupyter-lab jupyter-server; do if command -v "$p" >/dev/null; then exec "$p" "$@"; fi; done; exit 127';
-  return ["/bin/sh", "-c", line, "sh", ...options];
+  const settings = `${LAB_SETTINGS}/@jupyterlab/apputils-extension`;
+  const noNews = `mkdir -p ${settings} && echo '{"fetchNews":"false","checkForUpdates":false}' > ${settings}/notification.jupyterlab-settings; `;
+  const start = 'for p in jupyter-lab jupyter-server; do if command -v "$p" >/dev/null; then exec "$p" "$@"; fi; done; exit 127';
+  return ["/bin/sh", "-c", `${noNews}${start}`, "sh", ...options];
 }
 
 export class Jupyter {
@@ -65,6 +75,20 @@ export class Jupyter {
 
   async isOpen(row: SandboxRow): Promise<boolean> {
     return (await this.#find(row)) !== undefined;
+  }
+
+  /** The page of JupyterLab is part of what runs. */
+  async requireLab(row: SandboxRow): Promise<void> {
+    const connection = await this.dial(row);
+    try {
+      const { status } = await exchange(connection, "GET", "/lab", undefined);
+      if (status === 200) return;
+    } finally {
+      connection.destroy();
+    }
+    throw new VivError("notebook_missing", "This machine has no JupyterLab.", {
+      remedy: `Run \`pip install jupyterlab\` on the machine, or inside the sandbox; then \`viv stop ${row.name}\`, \`viv start ${row.name}\`, and try again. Code runs without it: \`viv python ${row.name}\`.`,
+    });
   }
 
   async contexts(row: SandboxRow): Promise<(CodeContext & { readonly session: string; readonly kernel: string })[]> {
@@ -90,7 +114,7 @@ export class Jupyter {
 
   /** The messages of a kernel. What a viewer of before with the same id did not hear comes first. */
   async channels(row: SandboxRow, kernel: string, viewer: string): Promise<WebSocket> {
-    const connection = await this.#dial(row);
+    const connection = await this.dial(row);
     return new WebSocket(`ws://localhost/api/kernels/${kernel}/channels?session_id=${encodeURIComponent(viewer)}`, {
       createConnection: () => connection as never,
       // A dialled connection is paused, so that no bytes are lost before a listener is there.
@@ -139,14 +163,14 @@ export class Jupyter {
     }
   }
 
-  #dial(row: SandboxRow): Promise<Duplex> {
+  dial(row: SandboxRow): Promise<Duplex> {
     const live = this.#parts.live.require(row);
     live.activeAt = performance.now();
     return live.walls.dial(SOCKET);
   }
 
   async #json(row: SandboxRow, method: string, path: string, body?: unknown): Promise<unknown> {
-    const connection = await this.#dial(row);
+    const connection = await this.dial(row);
     try {
       const { status, text } = await exchange(connection, method, path, body === undefined ? undefined : JSON.stringify(body));
       if (status < 200 || status > 299)

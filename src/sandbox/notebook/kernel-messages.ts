@@ -67,8 +67,8 @@ export function signOfLife(): string {
 }
 
 /** Runs code: the id of the execution is the id of the message. */
-export function executeRequest(execution: string, code: string): string {
-  const content = { code, silent: false, store_history: true, user_expressions: {}, allow_stdin: false, stop_on_error: true };
+export function executeRequest(execution: string, code: string, { silent = false } = {}): string {
+  const content = { code, silent, store_history: !silent, user_expressions: {}, allow_stdin: false, stop_on_error: true };
   return request("shell", "execute_request", execution, content);
 }
 

@@ -1,7 +1,8 @@
-/** One execution under way: its outputs so far, and who listens. */
+/** One execution: its outputs so far, and who listens. */
 import { EventEmitter, on } from "node:events";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { CodeOutput, Execution, ExecutionEvent } from "../../base/schema/notebook.ts";
+import type { ExecutionLog, KeptExecution } from "./execution-logs.ts";
 import type { ExecutionNews } from "./kernel-messages.ts";
 
 export class RunningCode {
@@ -9,7 +10,8 @@ export class RunningCode {
   readonly #about: Pick<Execution, "sandbox" | "context">;
   readonly #outputs: CodeOutput[] = [];
   readonly #changes = new EventEmitter();
-  readonly #startedAt = new Date().toISOString();
+  readonly #startedAt: string;
+  readonly #log: ExecutionLog | undefined;
   readonly ended: Promise<void>;
   #end: () => void = () => undefined;
   #bytes = 0;
@@ -22,11 +24,35 @@ export class RunningCode {
   #isIdle = false;
   #isInterrupted = false;
 
-  constructor(id: string, about: Pick<Execution, "sandbox" | "context">) {
+  /** `log` keeps what happens; `startedAt` is of one that an earlier server began. */
+  constructor(id: string, about: Pick<Execution, "sandbox" | "context">, log?: ExecutionLog, startedAt = new Date().toISOString()) {
     this.id = id;
     this.#about = about;
+    this.#log = log;
+    this.#startedAt = startedAt;
     this.#changes.setMaxListeners(0);
     this.ended = new Promise((resolve) => (this.#end = resolve));
+  }
+
+  static begin(id: string, about: Pick<Execution, "sandbox" | "context">, log: ExecutionLog): RunningCode {
+    const code = new RunningCode(id, about, log);
+    log.write({ began: { id, ...about, startedAt: code.#startedAt } });
+    return code;
+  }
+
+  /** As an earlier server left it. `log` is for what follows; one that has ended needs none. */
+  static kept({ began, outputs, ended }: KeptExecution, log?: ExecutionLog): RunningCode {
+    const { id, sandbox, context, startedAt } = began;
+    const code = new RunningCode(id, { sandbox, context }, log, startedAt);
+    for (const output of outputs) code.#append(output);
+    if (ended === undefined) return code;
+    code.#state = ended.state;
+    code.#reason = ended.reason;
+    code.#count = ended.count;
+    code.#droppedBytes = ended.droppedBytes;
+    code.#endedAt = ended.endedAt;
+    code.#end();
+    return code;
   }
 
   get isUnderWay(): boolean {
@@ -76,23 +102,32 @@ export class RunningCode {
   }
 
   #add(output: CodeOutput): void {
+    if (!this.#append(output)) return;
+    this.#log?.write({ output });
+    this.#changes.emit("change", { type: "output", output } satisfies ExecutionEvent);
+  }
+
+  /** Whether there was room for it. */
+  #append(output: CodeOutput): boolean {
     const size = JSON.stringify(output).length;
     if (this.#bytes + size > LIMITS.executionOutputBytes || this.#outputs.length >= LIMITS.executionOutputs) {
       this.#droppedBytes += size;
-      return;
+      return false;
     }
     this.#bytes += size;
     const last = this.#outputs.at(-1);
     if (last !== undefined && "text" in last && "text" in output && last.kind === output.kind)
       this.#outputs[this.#outputs.length - 1] = { kind: last.kind, text: last.text + output.text };
     else this.#outputs.push(output);
-    this.#changes.emit("change", { type: "output", output } satisfies ExecutionEvent);
+    return true;
   }
 
   #finish(state: Execution["state"], reason: string | null): void {
     this.#state = state;
     this.#reason = reason;
-    this.#endedAt = new Date().toISOString();
+    const endedAt = (this.#endedAt = new Date().toISOString());
+    this.#log?.write({ ended: { state, reason, count: this.#count, droppedBytes: this.#droppedBytes, endedAt } });
+    this.#log?.close();
     this.#changes.emit("change", { type: "ended", execution: this.#told() } satisfies ExecutionEvent);
     this.#end();
   }

@@ -20,5 +20,6 @@ export const PAGE: Readonly<Record<(typeof PAGES)[number], Page>> = {
   sandbox: lazy(() => import("../pages/sandbox.tsx")),
   machine: lazy(() => import("../pages/machine.tsx")),
   "vnc.html": lazy(() => import("../pages/vnc.tsx")),
+  lab: lazy(() => import("../pages/lab.tsx")),
   question: lazy(() => import("../pages/question.tsx")),
 };

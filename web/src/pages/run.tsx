@@ -5,6 +5,7 @@ import type { PageProps } from "../app/pages.tsx";
 import { Link } from "../app/router.tsx";
 import { Ago, Answered, Command, Empty, Title } from "../parts/parts.tsx";
 import { runWords } from "../parts/rows.tsx";
+import { PreviewSection } from "../preview/preview.tsx";
 import { Snapshots } from "../parts/snapshots.tsx";
 import { State, toneOf } from "../parts/state.tsx";
 import { baseName, firstLine } from "../parts/words.ts";
@@ -60,6 +61,7 @@ const PANES: readonly [Pane, ...Pane[]] = [
       <>
         <Meters run={run} contextTokens={contextTokens} />
         <FilesChanged run={run} paths={paths} />
+        {run.sandbox !== null && run.endedAt === null && <PreviewSection sandbox={run.sandbox} />}
         {run.sandbox !== null && <Snapshots sandbox={run.sandbox} />}
       </>
     ),

@@ -17,7 +17,11 @@ const SandboxTerminal = lazy(() => import("../terminal/terminal.tsx"));
 
 const SandboxDesktop = lazy(() => import("../desktop/desktop.tsx"));
 
-const TABS = ["overview", "terminal", "desktop", "files", "commands", "network", "audit"] as const;
+const Preview = lazy(() => import("../preview/preview.tsx"));
+
+const Lab = lazy(() => import("../preview/lab.tsx"));
+
+const TABS = ["overview", "terminal", "preview", "desktop", "notebook", "files", "commands", "network", "audit"] as const;
 type Tab = (typeof TABS)[number];
 
 function isLive({ state }: SandboxDetail): boolean {
@@ -275,7 +279,9 @@ function Network({ box }: { readonly box: SandboxDetail }): ReactNode {
                 </dd>
                 <dt>Ports inside</dt>
                 <dd>
-                  <Command line={`viv port ${box.name} 3000`} />
+                  <Link className="link" to={`/sandbox/${box.name}?show=preview`}>
+                    Preview
+                  </Link>
                 </dd>
               </dl>
             </div>
@@ -318,8 +324,15 @@ function Network({ box }: { readonly box: SandboxDetail }): ReactNode {
   );
 }
 
-function Content({ tab, box, stamp }: { readonly tab: Tab; readonly box: SandboxDetail; readonly stamp: number }): ReactNode {
-  const needsLife = tab === "terminal" || tab === "desktop" || tab === "files";
+interface ContentProps {
+  readonly tab: Tab;
+  readonly box: SandboxDetail;
+  readonly stamp: number;
+  readonly door: string | null;
+}
+
+function Content({ tab, box, stamp, door }: ContentProps): ReactNode {
+  const needsLife = ["terminal", "preview", "desktop", "notebook", "files"].includes(tab);
   if (needsLife && !isLive(box)) return <Empty command={`viv start ${box.name}`}>It has ended. Start it again to see inside:</Empty>;
   switch (tab) {
     case "overview":
@@ -335,6 +348,18 @@ function Content({ tab, box, stamp }: { readonly tab: Tab; readonly box: Sandbox
       return (
         <Suspense fallback={<p className="muted">Loading the desktop …</p>}>
           <SandboxDesktop sandbox={box.id} name={box.name} />
+        </Suspense>
+      );
+    case "preview":
+      return (
+        <Suspense fallback={<p className="muted">Loading the preview …</p>}>
+          <Preview sandbox={box.id} name={box.name} door={door} address={`/sandbox/${box.name}?show=preview`} />
+        </Suspense>
+      );
+    case "notebook":
+      return (
+        <Suspense fallback={<p className="muted">Loading the notebook …</p>}>
+          <Lab sandbox={box.id} name={box.name} />
         </Suspense>
       );
     case "files":
@@ -372,7 +397,7 @@ export default function SandboxPage({ parts: [reference = ""], query }: PageProp
                 </Link>
               ))}
             </nav>
-            <Content tab={tab} box={box} stamp={answer.dataUpdatedAt} />
+            <Content tab={tab} box={box} stamp={answer.dataUpdatedAt} door={query.get("door")} />
           </>
         )}
       </Answered>

@@ -1,27 +1,8 @@
-import { spawn } from "node:child_process";
 import { approverIfAny } from "../approver.ts";
+import { showLink } from "../browser.ts";
 import { command } from "../command.ts";
 import { table } from "../table.ts";
 import { until } from "../text.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Whether a browser of this machine would be seen by the person at this terminal. */
-function hasScreen(env: Environment): boolean {
-  if (!process.stdout.isTTY || env["SSH_CONNECTION"]) return false;
-  return process.platform === "darwin" || Boolean(env["DISPLAY"]) || Boolean(env["WAYLAND_DISPLAY"]);
-}
-
-/** Resolves whether the machine's own opener took the address. */
-function openBrowser(url: string): Promise<boolean> {
-  const opener = process.platform === "darwin" ? "open" : "xdg-open";
-  const child = spawn(opener, [url], { stdio: "ignore", detached: true });
-  child.unref();
-  return new Promise((resolve) => {
-    child.once("error", () => resolve(false));
-    child.once("spawn", () => resolve(true));
-  });
-}
 
 export default command({
   name: "open",
@@ -66,15 +47,7 @@ export default command({
       ...(approver === undefined ? {} : { approver }),
     });
     if (json) return screen.json(link);
-    screen.print(link.url);
-    const opened = !options["no-browser"] && hasScreen(env) && (await openBrowser(link.url));
-    screen.say(
-      opened ? "Opened in your browser. The link works once." : `Open it in a browser: it works once, and ends ${until(link.expiresAt)}.`,
-    );
-    if (env["SSH_CONNECTION"]) {
-      const { port } = new URL(link.url);
-      screen.say(`This machine is far away: run \`ssh -L ${port}:127.0.0.1:${port} HOST\` on yours first.`);
-    }
+    await showLink(link, { screen, env, quiet: options["no-browser"] });
     if (!link.mayAnswer)
       screen.say("The browser can look and work, and not answer questions: those need a link that a person makes on a terminal.");
   },

@@ -57,3 +57,25 @@ export interface RemoveContextInput {
   /** Name of a context: its variables are its own. */
   context: string;
 }
+
+/** Input of: Start JupyterLab inside, if it does not run, and make a link that shows it to one browser. */
+export interface OpenNotebookInput {
+  /** Id or name of a sandbox. */
+  sandbox: string;
+  /** Path and query at which the preview opens. */
+  path?: string | undefined;
+  /** For a frame of the dashboard instead of a tab: browsers keep cookies of both apart. */
+  frame?: boolean | undefined;
+  /** The key of a browser's session: the preview ends with that session. */
+  key?: string | undefined;
+}
+
+/** A preview that can be opened. */
+export interface OpenNotebookOutput {
+  /** Lets one browser in, once; then it shows the preview. */
+  url: string;
+  /** Address of the preview for a browser that is in. */
+  address: string;
+  /** ISO time from which the link lets no browser in. */
+  expiresAt: string;
+}

@@ -22,9 +22,10 @@ import type { UsageInput, UsageOutput } from "./models-operations.ts";
 import type { NetworkReport } from "./network.ts";
 import type { AllowPrivateInput, AllowPrivateOutput, ChangeNetworkInput, ClosedRegistriesInput, ClosedRegistriesOutput, InspectNetworkInput } from "./network-operations.ts";
 import type { CodeExecution } from "./notebooks.ts";
-import type { ExecuteCodeInput, InspectExecutionInput, InterruptContextInput, ListContextsInput, ListContextsOutput, RemoveContextInput, RestartContextInput } from "./notebooks-operations.ts";
+import type { ExecuteCodeInput, InspectExecutionInput, InterruptContextInput, ListContextsInput, ListContextsOutput, OpenNotebookInput, OpenNotebookOutput, RemoveContextInput, RestartContextInput } from "./notebooks-operations.ts";
 import type { ActionAnswer, SandboxPolicy } from "./policy.ts";
 import type { AgentInstructionsInput, AgentInstructionsOutput, DecideActionInput, ExplainPolicyInput, ExplainPolicyOutput, ForgetRuleInput, ImportPolicyInput, ImportPolicyOutput, InspectPolicyInput, ListRulesInput, ListRulesOutput, SetPolicyInput, SetPolicyOutput, TestPolicyInput, TestPolicyOutput, TriageActionInput, TriageActionOutput } from "./policy-operations.ts";
+import type { ClosePreviewsInput, ListPortsInput, ListPortsOutput, OpenPreviewInput, OpenPreviewOutput } from "./ports-operations.ts";
 import type { PromotionInfo, PromotionPlan } from "./promotions.ts";
 import type { ContinuePromotionInput, DiscardPromotionInput, InspectPromotionInput, ListPromotionsInput, ListPromotionsOutput, PlanPromotionInput, PromoteInput, UndoPromotionInput } from "./promotions-operations.ts";
 import type { RunInfo, RunMessage } from "./runs.ts";
@@ -126,6 +127,14 @@ export interface Operations {
   restartContext: { input: RestartContextInput; output: Done };
   /** End a context. */
   removeContext: { input: RemoveContextInput; output: Done };
+  /** Start JupyterLab inside, if it does not run, and make a link that shows it to one browser. */
+  openNotebook: { input: OpenNotebookInput; output: OpenNotebookOutput };
+  /** Ports inside that have a listener. */
+  listPorts: { input: ListPortsInput; output: ListPortsOutput };
+  /** Make a link that shows a port inside, at an origin of its own, to one browser; the server listens on loopback from then on. */
+  openPreview: { input: OpenPreviewInput; output: OpenPreviewOutput };
+  /** Close the previews of a sandbox to all browsers; their open connections end, too. */
+  closePreviews: { input: ClosePreviewsInput; output: Done };
   /** Run a piece of code in a sandbox of its own, as soon as there is room. */
   scheduleJob: { input: ScheduleJobInput; output: ScheduleJobOutput };
   /** Where a job is, and what it printed so far. */

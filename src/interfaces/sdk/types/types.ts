@@ -34,6 +34,7 @@ export type * from "./notebooks.ts";
 export type * from "./operations.ts";
 export type * from "./policy-operations.ts";
 export type * from "./policy.ts";
+export type * from "./ports-operations.ts";
 export type * from "./promotions-operations.ts";
 export type * from "./promotions.ts";
 export type * from "./runs-operations.ts";
