@@ -16,6 +16,7 @@ const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     experiments: ["agents", "checks"],
     guardian: [],
     jobs: [],
+    notifications: [],
     promotion: ["checks", "refresh"],
     refresh: [],
     reviews: ["agents", "checks", "experiments"],

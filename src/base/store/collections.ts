@@ -9,11 +9,14 @@ import type { Command } from "../schema/command.ts";
 import type { Effect } from "../schema/effect.ts";
 import type {
   Base,
+  BookmarkRow,
   ExperimentRow,
   JobRow,
   JobTextRow,
+  NotificationRow,
   ProjectRow,
   PromotionRow,
+  PushBrowserRow,
   RunMessageRow,
   RunRow,
   SandboxRow,
@@ -162,6 +165,22 @@ export const COLLECTIONS = {
     id: "id",
     columns: { secretHash: (row) => row.secretHash, createdAt: (row) => row.createdAt },
     order: { by: "createdAt", direction: "desc" },
+  }),
+  notifications: rowsOf<NotificationRow>()({
+    id: "id",
+    columns: { state: (row) => row.state, channel: (row) => row.channel, createdAt: (row) => row.createdAt },
+    order: { by: "createdAt", direction: "asc" },
+  }),
+  pushBrowsers: rowsOf<PushBrowserRow>()({
+    id: "id",
+    columns: { session: (row) => row.session, createdAt: (row) => row.createdAt },
+    order: { by: "createdAt", direction: "asc" },
+    partOf: { collection: "sessions", column: "session" },
+  }),
+  bookmarks: rowsOf<BookmarkRow>()({
+    id: "id",
+    columns: {},
+    order: { by: "id", direction: "asc" },
   }),
   secrets: rowsOf<SecretRow>()({
     id: "name",

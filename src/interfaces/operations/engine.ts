@@ -32,6 +32,8 @@ import type { Experiments } from "../../work/experiments/experiments.ts";
 import type { Agents } from "../../work/agents/agents.ts";
 import type { Runs } from "../../work/agents/runs.ts";
 import type { Jobs } from "../../work/jobs/jobs.ts";
+import type { Notifications } from "../../work/notifications/notifications.ts";
+import type { PushBrowsers } from "../../work/notifications/push/browsers.ts";
 import type { SandboxRefresh } from "../../work/refresh/refresh.ts";
 import { actionHandlers } from "./actions.ts";
 import { agentHandlers, agentsFinding } from "./agents.ts";
@@ -45,6 +47,7 @@ import { effectHandlers } from "./effects.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
 import { modelHandlers } from "./models.ts";
+import { notificationHandlers } from "./notifications.ts";
 import { jobHandlers } from "./jobs.ts";
 import { backlogHandlers } from "./backlog.ts";
 import { runHandlers } from "./runs.ts";
@@ -73,6 +76,8 @@ export interface EngineParts {
   readonly agents: Agents;
   readonly runs: Runs;
   readonly jobs: Jobs;
+  readonly notifications: Notifications;
+  readonly pushBrowsers: PushBrowsers;
   readonly events: EventFeed;
   readonly view: ServerView;
   readonly door: DashboardDoor;
@@ -212,6 +217,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     }),
     ...effectHandlers(parts.store, sandboxes),
     ...dashboardHandlers(engine.door),
+    ...notificationHandlers(engine.notifications, engine.pushBrowsers),
     ...secretHandlers(engine.secrets, engine.parts.state, () => sandboxes.creation.spares.clear()),
     ...modelHandlers(parts.store, sandboxes, engine.models),
     ...promotionHandlers(() => required(engine.promotions), engine.approvals),

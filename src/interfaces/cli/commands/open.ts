@@ -71,7 +71,7 @@ export default command({
     screen.say(
       opened ? "Opened in your browser. The link works once." : `Open it in a browser: it works once, and ends ${until(link.expiresAt)}.`,
     );
-    if (env["SSH_CONNECTION"]) {
+    if (env["SSH_CONNECTION"] && new URL(link.url).hostname === "127.0.0.1") {
       const { port } = new URL(link.url);
       screen.say(`This machine is far away: run \`ssh -L ${port}:127.0.0.1:${port} HOST\` on yours first.`);
     }
