@@ -33,6 +33,7 @@ export class Notifications {
   readonly #log: Logger;
   readonly #ways: Ways;
   readonly #outbox: Outbox;
+  readonly #reach: (point: string) => void;
   #read = 0;
   #reading: Promise<void> | undefined;
   #readAgain = false;
@@ -46,6 +47,7 @@ export class Notifications {
     this.#store = all.store;
     this.#log = all.log;
     this.#ways = all.ways;
+    this.#reach = all.reach;
     this.#outbox = new Outbox({
       ...all,
       channel: (name) => all.ways.channel(name),
@@ -57,8 +59,14 @@ export class Notifications {
   /** What an earlier server left on its way goes on. */
   static async open(all: NotificationsParts): Promise<Notifications> {
     const notifications = new Notifications(all);
-    const { newest } = await all.store.events.range();
-    notifications.#read = (await all.store.bookmarks.get(BOOKMARK))?.event ?? newest;
+    notifications.#read = await all.store.change(async (change) => {
+      const kept = await change.bookmarks.get(BOOKMARK);
+      if (kept !== undefined) return kept.event;
+      // What happened before there was anything to tell it by is history.
+      const { newest } = await change.events.range();
+      await change.bookmarks.put({ id: BOOKMARK, event: newest });
+      return newest;
+    });
     notifications.#stopListening = all.store.onEvents((events) => {
       const last = events.at(-1)?.sequence ?? 0;
       if (events.some(isTold) || last - notifications.#read > NOTE_EVERY) notifications.#readOn();
@@ -106,6 +114,7 @@ export class Notifications {
     const last = page.at(-1)?.sequence;
     if (last === undefined) return false;
     const told = page.filter(isTold);
+    if (told.length > 0) this.#reach("notification.heard");
     await this.#store.change(async (change) => {
       for (const event of told) {
         const made = await notificationOf(change, event);
