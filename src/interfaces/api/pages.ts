@@ -5,13 +5,23 @@ import { gunzipSync } from "node:zlib";
 import { PAGES } from "../../base/schema/routes.ts";
 
 const ASSET = /^\/assets\/([A-Za-z0-9_-][A-Za-z0-9._-]*)$/;
-const AT_ROOT = new Set(["/icon.svg", "/manifest.webmanifest"]);
+const AT_ROOT = new Set([
+  "/icon.svg",
+  "/icon-180.png",
+  "/icon-192.png",
+  "/icon-512.png",
+  "/icon-maskable-512.png",
+  "/badge-96.png",
+  "/manifest.webmanifest",
+  "/push-worker.js",
+]);
 
 const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
   svg: "image/svg+xml",
+  png: "image/png",
   webmanifest: "application/manifest+json",
   json: "application/json",
 };

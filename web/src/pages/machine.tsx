@@ -9,11 +9,12 @@ import { Ago, Answered, Command, Empty, Failure, Section, Title } from "../parts
 import { Plot, useHistory } from "../parts/plot.tsx";
 import { State, type Tone } from "../parts/state.tsx";
 import { baseName, browserName, bytes, compact, dollars, plural } from "../parts/words.ts";
+import { Notifications } from "../push/notifications.tsx";
 import { useAct, useAnswer, useRecentEvents } from "../server/queries.ts";
 import { session } from "../server/session.ts";
 import "../style/sandbox.css";
 
-const TABS = ["overview", "costs", "doctor", "audit", "events", "rules", "secrets", "browsers"] as const;
+const TABS = ["overview", "costs", "doctor", "audit", "events", "rules", "secrets", "notifications", "browsers"] as const;
 type Tab = (typeof TABS)[number];
 
 function Overview({ status, stamp }: { readonly status: ServerStatus; readonly stamp: number }): ReactNode {
@@ -342,6 +343,8 @@ function Content({ tab }: { readonly tab: Tab }): ReactNode {
       return <Rules />;
     case "secrets":
       return <Secrets />;
+    case "notifications":
+      return <Notifications />;
     case "browsers":
       return <Browsers />;
   }
