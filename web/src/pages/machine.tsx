@@ -1,5 +1,5 @@
 /** The machine: what the server uses of it, what it costs, what it can do, who decided what, and who is logged in. */
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 import type { ServerStatus } from "../../../src/base/schema/server.ts";
 import type { UsageRow } from "../../../src/base/schema/model.ts";
 import type { PageProps } from "../app/pages.tsx";
@@ -352,10 +352,13 @@ function Content({ tab }: { readonly tab: Tab }): ReactNode {
 
 export default function Machine({ query }: PageProps): ReactNode {
   const tab = TABS.find((one) => one === query.get("show")) ?? "overview";
+  const tabs = useRef<HTMLElement>(null);
+  // On a phone there are more tabs than fit.
+  useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [tab]);
   return (
     <main className="page">
       <Title title="Machine" />
-      <nav className="tabs" aria-label="Parts of the machine">
+      <nav className="tabs" aria-label="Parts of the machine" ref={tabs}>
         {TABS.map((one) => (
           <Link key={one} to={`/machine?show=${one}`} aria-current={one === tab ? "page" : undefined}>
             {one.replace(/^./, (letter) => letter.toUpperCase())}

@@ -81,14 +81,19 @@ function ThisBrowser({ data, again }: { readonly data: Notifications; readonly a
   );
 }
 
-function toneOfChannel({ trouble, waiting, sentAt }: Notifications["channels"][number]): Tone {
-  if (trouble !== null) return waiting > 0 ? "waiting" : "failed";
-  return sentAt === null ? "stopped" : "passed";
+interface ChannelWords {
+  readonly tone: Tone;
+  readonly state: string;
+  readonly text: string;
 }
 
-function wordsOfChannel({ trouble, waiting }: Notifications["channels"][number]): string {
-  if (trouble === null) return "works";
-  return waiting > 0 ? `${trouble} ${plural(waiting, "notification")} will be tried again.` : trouble;
+function wordsOf({ trouble, waiting, sentAt }: Notifications["channels"][number]): ChannelWords {
+  if (trouble !== null && waiting > 0)
+    return { tone: "waiting", state: "waiting", text: `${trouble} ${plural(waiting, "notification")} will be tried again.` };
+  if (trouble !== null) return { tone: "failed", state: "failed", text: trouble };
+  return sentAt === null
+    ? { tone: "stopped", state: "unused", text: "Nothing was sent yet." }
+    : { tone: "passed", state: "works", text: "" };
 }
 
 function Channels({ data, again }: { readonly data: Notifications; readonly again: () => void }): ReactNode {
@@ -103,15 +108,13 @@ function Channels({ data, again }: { readonly data: Notifications; readonly agai
           <ul className="list">
             {data.channels.map((one) => (
               <li key={one.name} className="finding">
-                <State tone={toneOfChannel(one)}>{one.type}</State>
+                <State tone={wordsOf(one).tone}>{wordsOf(one).state}</State>
                 <div className="grow">
                   <div className="wrap">
-                    <span className="strong">{one.type === "push" ? browserOf(one.name, data) : one.name}</span>{" "}
-                    {one.sentAt === null ? "Nothing was sent yet." : wordsOfChannel(one)}
-                    {one.sentAt === null && one.trouble !== null ? ` ${one.trouble}` : ""}
+                    <span className="strong">{one.type === "push" ? browserOf(one.name, data) : one.name}</span> {wordsOf(one).text}
                   </div>
                   <div className="small muted wrap">
-                    tells of {one.on.join(", ")}
+                    {one.type} · {one.on.length === 0 ? "tells of nothing by itself" : `tells of ${one.on.join(", ")}`}
                     {one.sentAt !== null && (
                       <>
                         {" "}
