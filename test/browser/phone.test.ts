@@ -48,7 +48,7 @@ describe("reaching a phone (WEB-2, POL-5)", needs("chromium", "root"), () => {
   /** What the browser has shown of it. */
   const shown = (least: number): Promise<{ title: string; body: string }[]> =>
     eventually(
-      () => worker().evaluate("self.seen") as Promise<{ title: string; body: string }[]>,
+      () => worker().evaluate<{ title: string; body: string }[]>("self.seen"),
       (all) => all.length >= least,
       30_000,
     );
@@ -100,10 +100,10 @@ describe("reaching a phone (WEB-2, POL-5)", needs("chromium", "root"), () => {
     };
     expect(manifest).toMatchObject({ start_url: "/", display: "standalone" });
     for (const { src, sizes, type } of [...manifest.icons, { src: "/icon-180.png", sizes: "180x180", type: "image/png" }]) {
-      const picture = await page.request.get(`${home}${src}`);
-      expect([src, picture.status(), picture.headers()["content-type"]]).toEqual([src, 200, type]);
+      const icon = await page.request.get(`${home}${src}`);
+      expect([src, icon.status(), icon.headers()["content-type"]]).toEqual([src, 200, type]);
       if (type !== "image/png") continue;
-      const bytes = await picture.body();
+      const bytes = await icon.body();
       expect(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`).toBe(sizes);
     }
     const tools = await context.newCDPSession(page);
@@ -132,7 +132,9 @@ describe("reaching a phone (WEB-2, POL-5)", needs("chromium", "root"), () => {
     await page.reload();
     await page.getByRole("button", { name: "Turn on" }).click();
     // Without a network there is no push service; the service worker is there all the same.
-    await page.getByRole("alert").waitFor({ timeout: 60_000 });
+    const alert = page.getByRole("alert");
+    await alert.waitFor({ timeout: 60_000 });
+    expect(await alert.textContent()).toMatch(/push service|Registration failed/);
     await page.getByText("A webhook reaches you in any case").waitFor();
     await picture("notifications-refused");
   });

@@ -16,10 +16,15 @@ describe("notifications of a server", needs("root"), () => {
   let box: string;
   let number = 0;
   const ids = (): Set<unknown> => new Set(catcher.received.map(({ headers }) => headers["webhook-id"]));
-  const bodies = (): Record<string, unknown>[] => catcher.received.map(({ body }) => JSON.parse(body.toString()) as Record<string, unknown>);
+  const bodies = (): Record<string, unknown>[] =>
+    catcher.received.map(({ body }) => JSON.parse(body.toString()) as Record<string, unknown>);
   const ask = async (): Promise<string> => {
     number += 1;
-    const { approval } = await server.client.call("decideAction", { sandbox: box, action: line(`git push origin branch-${number}`), wait: 0 });
+    const { approval } = await server.client.call("decideAction", {
+      sandbox: box,
+      action: line(`git push origin branch-${number}`),
+      wait: 0,
+    });
     return approval?.id ?? "";
   };
   const settled = () =>

@@ -52,7 +52,10 @@ describe("where the server may listen (API-3)", () => {
     expect(() => listenChoice({ address })).toThrow(/without TLS/);
     expect(listenChoice({ address, selfSigned: true })).toMatchObject({ tls: "self-signed", port: 7411 });
     expect(listenChoice({ address, ...TLS })).toMatchObject({ tls: TLS });
-    expect(listenChoice({ address, behindProxy: "https://viv.example.com" })).toMatchObject({ tls: "proxy", origin: "https://viv.example.com" });
+    expect(listenChoice({ address, behindProxy: "https://viv.example.com" })).toMatchObject({
+      tls: "proxy",
+      origin: "https://viv.example.com",
+    });
   });
 
   it.each([["7411"], ["127.0.0.1:7411"], ["[::1]:7411"], ["localhost:7411"]])("takes %s as this machine alone", (address) => {
@@ -237,7 +240,13 @@ describe("a server behind a proxy that does TLS", () => {
 
   /** As a proxy passes on what a browser sent, with the name that the browser asked for. */
   const send: Send = (line, changes = {}, body = "") => {
-    const headers = present({ host: "viv.example.com", origin: own, "x-forwarded-proto": "https", "sec-fetch-site": "same-origin", ...changes });
+    const headers = present({
+      host: "viv.example.com",
+      origin: own,
+      "x-forwarded-proto": "https",
+      "sec-fetch-site": "same-origin",
+      ...changes,
+    });
     return rawRequest({ host: "127.0.0.1", port: api.port }, request(line, headers, body));
   };
 

@@ -131,7 +131,7 @@ describe("a notification (WEB-2)", () => {
     const { title, text } = bodies()[0] as { title: string; text: string };
     expect(title).toBe("Question: a b");
     expect(text).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-    expect([...text].length).toBeLessThanOrEqual(LIMITS.notificationTextCharacters);
+    expect(Array.from(text).length).toBeLessThanOrEqual(LIMITS.notificationTextCharacters);
     expect(text).not.toContain("ghp_");
   });
 
@@ -239,7 +239,8 @@ describe("a server that starts anew", () => {
 describe("many notifications", () => {
   test("are so many a minute, and the rest is one that says so", async () => {
     const { notifications } = await start();
-    for (let index = 0; index < LIMITS.notificationsPerMinute + 30; index += 1) await notifications.notify(told({ title: `number ${index}` }));
+    for (let index = 0; index < LIMITS.notificationsPerMinute + 30; index += 1)
+      await notifications.notify(told({ title: `number ${index}` }));
     await catcher.count(LIMITS.notificationsPerMinute + 1);
     const { deliveries } = await eventually(
       () => notifications.list(),
@@ -301,10 +302,11 @@ describe("browsers that are subscribed (WEB-2)", () => {
     const { notifications, browsers } = await start();
     await subscribe(browsers);
     await notifications.notify(told());
-    await eventually(
+    const left = await eventually(
       () => browsers.list(),
       (list) => list.length === 0,
     );
+    expect(left).toEqual([]);
   });
 
   test("are one for each browser, however often it subscribes", async () => {

@@ -38,7 +38,9 @@ const Webhook = z
     type: z.literal("webhook"),
     on,
     url: z.url({ protocol: /^https?$/, error: "an address begins with https:// or http://" }).describe("Where the request goes."),
-    secret: SecretNamed.optional().describe("Name of the secret that signs requests, bound to this host; unsigned if left out."),
+    secret: SecretNamed.optional().describe(
+      "Name of a secret (`viv secret set`) that is bound to this host with its port: it signs requests.",
+    ),
   })
   .describe("A request of HTTP.");
 const Command = z
@@ -58,13 +60,13 @@ const Email = z
     type: z.literal("email"),
     on,
     host: z.string().min(1).max(253).describe("SMTP server."),
-    port: z.number().int().min(1).max(65_535).default(587),
+    port: z.number().int().min(1).max(65_535).default(587).describe("Its port."),
     security: z
       .enum(["starttls", "tls", "none"])
       .default("starttls")
       .describe("starttls is required, not tried; tls from the first byte, usual on port 465; none only to this machine."),
     user: z.string().min(1).max(254).optional().describe("Login; none if left out."),
-    secret: SecretNamed.optional().describe("Name of the secret with the password."),
+    secret: SecretNamed.optional().describe("The password."),
     ca: z
       .string()
       .startsWith("/")

@@ -10,6 +10,6 @@ export function plainLine(text: string, mostCharacters: number): string {
   const line = redact(text.slice(0, 20 * mostCharacters).replaceAll(UNSEEN, " "))
     .replaceAll(/\s+/gu, " ")
     .trim();
-  const characters = [...line];
+  const characters = Array.from(line);
   return characters.length <= mostCharacters ? line : `${characters.slice(0, mostCharacters - 1).join("")}…`;
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { resolve as wholePath } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { listenChoice, type ListenChoice, type ListenWords } from "../../../base/config/listen-choice.ts";
 import { findPaths, preparePaths, type Environment } from "../../../base/config/paths.ts";
@@ -44,7 +44,7 @@ type Options = Readonly<Record<"listen" | "tls-cert" | "tls-key" | "behind-proxy
 
 /** Files by their whole path: the server works in another folder. */
 function wordsOf(options: Options): ListenWords {
-  const file = (name: "tls-cert" | "tls-key"): string | undefined => (options[name] === undefined ? undefined : resolve(options[name]));
+  const file = (name: "tls-cert" | "tls-key"): string | undefined => (options[name] === undefined ? undefined : wholePath(options[name]));
   return {
     address: options.listen,
     cert: file("tls-cert"),
