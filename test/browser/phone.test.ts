@@ -165,7 +165,7 @@ describe("reaching a phone (WEB-2, POL-5)", needs("chromium", "root"), () => {
     expect(await lab.server.client.call("inspectApproval", { approval: approval?.id ?? "" })).toMatchObject({ state: "approved" });
   });
 
-  test("shows a message that it can't read as one that something needs the person, and leads nowhere else than here", async () => {
+  test("AP-32: shows a message that it can't read as one that something needs the person, and leads nowhere else than here", async () => {
     await deliver("not json");
     await deliver(JSON.stringify({ id: "a", kind: "done", title: "<b>x</b>", text: "y", link: "https://evil.example/" }));
     expect((await shown(3)).map(({ title }) => title)).toEqual(expect.arrayContaining(["Vivarium", "<b>x</b>"]));

@@ -96,7 +96,7 @@ describe("notifications of a server", needs("root"), () => {
     expect(ids().size).toBe(1);
   });
 
-  test("never come from a project's own config", async () => {
+  test("AP-33: never come from a project's own config", async () => {
     const file = join(server.project, "vivarium.json");
     writeFileSync(file, JSON.stringify({ notifications: { channels: { own: { type: "command", command: ["touch", "/tmp/owned"] } } } }));
     try {

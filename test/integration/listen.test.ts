@@ -86,7 +86,7 @@ describe("where the server may listen (API-3)", () => {
   });
 });
 
-describe("a server with a certificate of the user's (API-3)", () => {
+describe("a server with a certificate of the user's (API-3, AP-30)", () => {
   let api: ApiServer;
   let ca: Buffer;
   const host = "viv.example.com";
@@ -229,7 +229,7 @@ describe("a server that makes its certificate", () => {
   });
 });
 
-describe("a server behind a proxy that does TLS", () => {
+describe("a server behind a proxy that does TLS (AP-30)", () => {
   let api: ApiServer;
   const own = "https://viv.example.com";
 

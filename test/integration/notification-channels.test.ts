@@ -16,7 +16,7 @@ import { PushEndpoints } from "../../src/work/notifications/push/endpoint.ts";
 import { ServerKey } from "../../src/work/notifications/push/server-key.ts";
 import { certificate } from "../support/certificates.ts";
 import { aMessage, channelContract } from "../support/channel-contract.ts";
-import { claimsOf, PushReceiver, RequestCatcher } from "../support/push-service.ts";
+import { claimsOf, PushReceiver, RequestCatcher, type ReceivedRequest } from "../support/push-service.ts";
 import { SmtpServer } from "../support/smtp-server.ts";
 
 const SECRET = "a secret that signs";
@@ -55,6 +55,12 @@ afterEach(() => {
   refusals.length = 0;
 });
 
+function last(): ReceivedRequest {
+  const found = catcher.received.at(-1);
+  if (found === undefined) throw new Error("no request came");
+  return found;
+}
+
 function configOf<Type extends ChannelConfig["type"]>(config: { readonly type: Type } & Record<string, unknown>): ChannelConfigOf<Type> {
   return ChannelConfig.parse(config) as ChannelConfigOf<Type>;
 }
@@ -68,7 +74,7 @@ const webhook = (change: Record<string, unknown> = {}): WebhookChannel =>
 channelContract("webhook", {
   channel: webhook,
   seen: async () => {
-    const { body, headers } = catcher.received.at(-1) ?? { body: Buffer.from("{}"), headers: {} };
+    const { body, headers } = last()"), headers: {} };
     return { ...(JSON.parse(body.toString()) as { title: string; text: string }), id: String(headers["webhook-id"]) };
   },
   refuse: () => catcher.answers.push({ status: 503 }),
@@ -87,7 +93,7 @@ describe("a webhook (WEB-2)", () => {
   test("is signed so that the lines of docs/NOTIFICATIONS.md accept it, and nothing that was changed", async () => {
     const verify = await snippet();
     await webhook().send(aMessage(), AbortSignal.timeout(10_000));
-    const { headers, body } = catcher.received.at(-1) ?? { headers: {}, body: Buffer.alloc(0) };
+    const { headers, body } = last(), body: Buffer.alloc(0) };
     expect(verify(headers, body, SECRET)).toBe(true);
     expect(verify(headers, Buffer.concat([body, Buffer.from(" ")]), SECRET)).toBe(false);
     expect(verify({ ...headers, "webhook-id": "another" }, body, SECRET)).toBe(false);
@@ -102,7 +108,7 @@ describe("a webhook (WEB-2)", () => {
     const key = `whsec_${Buffer.from("bytes of a key").toString("base64")}`;
     const config = configOf({ type: "webhook", url: `${catcher.origin}/hook`, secret: "HOOK" });
     await new WebhookChannel(config, secretsFor(key, [`127.0.0.1:${catcher.port}`])).send(aMessage(), AbortSignal.timeout(10_000));
-    const { headers, body } = catcher.received.at(-1) ?? { headers: {}, body: Buffer.alloc(0) };
+    const { headers, body } = last(), body: Buffer.alloc(0) };
     expect(verify(headers, body, key)).toBe(true);
   });
 
@@ -229,7 +235,7 @@ describe("a mail", () => {
     expect(used).toEqual(["SMTP"]);
   });
 
-  test("carries no header that a text brought along", async () => {
+  test("AP-32: carries no header that a text brought along", async () => {
     await email().send(aMessage({ title: "x\r\nBcc: evil@example.com\r\n\r\nbody" }), AbortSignal.timeout(10_000));
     const { data, to } = smtp.mails.at(-1) ?? { data: "", to: [] };
     expect(to).toEqual(["me@example.com"]);
@@ -314,7 +320,7 @@ const push = (
 channelContract("push", {
   channel: push,
   seen: async () => {
-    const { body, headers } = catcher.received.at(-1) ?? { body: Buffer.alloc(0), headers: {} };
+    const { body, headers } = last() };
     return { ...(JSON.parse(receiver.decrypt(body)) as { title: string; text: string }), id: String(headers["topic"]) };
   },
   refuse: () => catcher.answers.push({ status: 500 }),
@@ -323,7 +329,7 @@ channelContract("push", {
 describe("a push message (WEB-2)", () => {
   test("is sealed for the browser, signed for its push service, and says how long and how urgently", async () => {
     await push().send(aMessage(), AbortSignal.timeout(10_000));
-    const { headers, body, path } = catcher.received.at(-1) ?? { headers: {}, body: Buffer.alloc(0), path: "" };
+    const { headers, body, path } = last(), body: Buffer.alloc(0), path: "" };
     expect(path).toBe("/push/one");
     expect(headers).toMatchObject({ "content-encoding": "aes128gcm", ttl: "3600", urgency: "high" });
     const { key, claims } = claimsOf(headers.authorization ?? "");
@@ -349,7 +355,7 @@ describe("a push message (WEB-2)", () => {
     ["the network of this machine", "https://push.example.com/x", ["10.0.0.7"]],
     ["one private address among public ones", "https://push.example.com/x", ["93.184.216.34", "192.168.0.1"]],
     ["the service that hands out credentials", "https://push.example.com/x", ["169.254.169.254"]],
-  ])("does not go to %s, which a page could have named", async (_, endpoint, addresses) => {
+  ])("AP-31: does not go to %s, which a page could have named", async (_, endpoint, addresses) => {
     const before = catcher.received.length;
     const outcome = await push(endpoint, [], async () => addresses).send(aMessage(), AbortSignal.timeout(10_000));
     expect(outcome).toMatchObject({ sent: false, again: false, reason: expect.stringContaining("push service") });

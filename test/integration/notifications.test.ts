@@ -123,7 +123,7 @@ describe("a notification (WEB-2)", () => {
     });
   });
 
-  test("is one line of plain text, whatever the sandbox wrote", async () => {
+  test("AP-32: is one line of plain text, whatever the sandbox wrote", async () => {
     await start();
     const target = `x\r\nBcc: evil@example.com\u001b[31m\u202egnp.exe ${"long ".repeat(500)}`;
     await ask({ target, sandboxName: "a\nb", reason: "token=ghp_0123456789abcdefghijABCDEFGHIJ012345 was in it." });

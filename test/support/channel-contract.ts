@@ -39,7 +39,7 @@ export function channelContract(name: string, lab: ChannelLab): void {
       expect(await lab.seen()).toMatchObject({ title: message.title, text: message.text });
     });
 
-    test("gives no text from a sandbox a meaning", async () => {
+    test("AP-32: gives no text from a sandbox a meaning", async () => {
       expect(await lab.channel().send(HOSTILE, AbortSignal.timeout(10_000))).toEqual({ sent: true });
       expect(await lab.seen()).toMatchObject({ title: HOSTILE.title, text: HOSTILE.text });
     });

@@ -74,6 +74,7 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   hono: ["api"],
   "@hono/node-server": ["api"],
   "jsonc-parser": ["config"],
+  nodemailer: ["notifications"],
   "modern-tar": ["sandbox", "client", "mcp"],
   "@modelcontextprotocol/server": ["mcp"],
   ws: ["api", "client", "notebook", "wire"],

@@ -14,6 +14,8 @@ import { Ways } from "./ways.ts";
 
 /** What the user's own programs need of the server's environment: where they are, and where the desktop is. */
 const VARIABLES = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
+/** First calls are answered before it. */
+const PRELOAD_MS = 2_000;
 /** Push services want to know whom to write to; one that is no address is refused by some. */
 const CONTACT = "mailto:vivarium@example.com";
 
@@ -39,6 +41,10 @@ export async function openNotifications(
   const given = VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
   const ways = new Ways({ config: settings, secrets, env: { PATH: TOOL_PATH, ...Object.fromEntries(given) }, browsers: pushBrowsers });
   const urlOf = (link: string): string => `${origin() ?? `http://127.0.0.1:${LIMITS.dashboardPort}`}${link}`;
+  // An upgrade in place takes the part of the program that sends mails away from under a server that has not loaded it.
+  const sendsMails = (): boolean => Object.values(settings().channels).some(({ type }) => type === "email");
+  const preload = setTimeout(() => (sendsMails() ? void import("nodemailer").catch(() => undefined) : undefined), PRELOAD_MS).unref();
+  closers.add(() => clearTimeout(preload));
   const notifications = await Notifications.open({ store, log, ways, urlOf, reach });
   closers.add(() => notifications.close());
   return { notifications, pushBrowsers };
