@@ -14,6 +14,9 @@ interface Node {
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Node[];
+  /** Kinds of one thing, told apart by their `type`. */
+  readonly oneOf?: readonly Node[];
+  readonly const?: unknown;
   readonly items?: Node;
   readonly minimum?: number;
   readonly properties?: Readonly<Record<string, Node>>;
@@ -44,6 +47,7 @@ const CHOSEN: Readonly<Record<string, string>> = {
   "capture.limit": `${LIMITS.maxCapturedBytes / GIB}g`,
   idle: `${LIMITS.defaultIdleMs / 60_000}m`,
   driver: "native",
+  "notifications.channels.NAME.timeout": "30s",
   "ceilings.sandboxes": String(LIMITS.maxSandboxes),
 };
 
@@ -81,9 +85,24 @@ function rows(node: Node, prefix: string): string[] {
     if (child.properties !== undefined) return [own("group"), ...rows(child, `${key}.`)];
     const each = child.additionalProperties;
     if (typeof each === "object" && each.properties !== undefined) return [own(`map of names to ${name}`), ...rows(each, `${key}.NAME.`)];
+    if (typeof each === "object" && each.oneOf !== undefined) return [own("map of names to objects"), ...kinds(each.oneOf, `${key}.NAME.`)];
     if (child.items?.properties !== undefined)
       return [own(`list of ${name.endsWith("s") ? name : "objects"}`), ...rows(child.items, `${key}[].`)];
     return [own(typeName(child))];
+  });
+}
+
+/** A row a key, and the kinds that have it. */
+function kinds(all: readonly Node[], prefix: string): string[] {
+  const typeOf = (kind: Node): string => `\`${String(kind.properties?.["type"]?.const)}\``;
+  const names = new Set(all.flatMap((kind) => Object.keys(kind.properties ?? {})));
+  return [...names].map((name) => {
+    const having = all.filter((kind) => kind.properties?.[name] !== undefined);
+    const child = having[0]?.properties?.[name] ?? {};
+    if (name === "type") return row(`${prefix}type`, all.map(typeOf).join(", "), { description: "Which way it is." });
+    if (having.length === all.length) return row(`${prefix}${name}`, typeName(child), child);
+    const meanings = having.map((kind) => `${typeOf(kind)}: ${kind.properties?.[name]?.description ?? ""}`);
+    return row(`${prefix}${name}`, typeName(child), { ...child, description: meanings.join(" ") });
   });
 }
 

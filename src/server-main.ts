@@ -1,15 +1,20 @@
 /** The server as a program: settings from the environment and flags, signals, exit codes. */
 import { flushCompileCache } from "node:module";
 import { parseArgs } from "node:util";
+import { listenChoice } from "./base/config/listen-choice.ts";
 import { findPaths } from "./base/config/paths.ts";
 import { jsonLogger } from "./base/host/log.ts";
 import { ERRORS, VivError } from "./base/schema/errors.ts";
-import { portNumber } from "./base/schema/numbers.ts";
 import { Server } from "./server.ts";
 
 const paths = findPaths();
 const log = jsonLogger((line) => process.stderr.write(line));
-const { values } = parseArgs({ options: { listen: { type: "string" }, repair: { type: "boolean" } }, strict: true });
+const text = { type: "string" } as const;
+const flag = { type: "boolean" } as const;
+const { values } = parseArgs({
+  options: { listen: text, "tls-cert": text, "tls-key": text, "self-signed": flag, "behind-proxy": text, url: text, repair: flag },
+  strict: true,
+});
 /** In tests: the point at which the process dies as if by kill -9, and how many times it comes there until then. */
 let crash = { point: "", visits: 0 };
 const stopping = Promise.withResolvers<string>();
@@ -28,8 +33,14 @@ async function main(): Promise<number> {
   // Folders of volumes are seen inside by every user; the state folder around them is private.
   process.umask(0o022);
   try {
-    const port = values.listen === undefined ? undefined : portNumber(values.listen);
-    if (values.listen !== undefined && port === undefined) throw new VivError("usage", "--listen is a port from 1 to 65535.");
+    const listen = listenChoice({
+      address: values.listen,
+      cert: values["tls-cert"],
+      key: values["tls-key"],
+      selfSigned: values["self-signed"],
+      behindProxy: values["behind-proxy"],
+      url: values.url,
+    });
     const server = await Server.start({
       paths,
       env: process.env,
@@ -38,7 +49,7 @@ async function main(): Promise<number> {
       reach,
       onShutdown: () => stopping.resolve("request"),
       onDisowned: disowned,
-      port,
+      listen,
     });
     // By itself it is written at the end, and a server may live for months, or be killed.
     flushCompileCache();

@@ -26,6 +26,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 900,
     rolldownOptions: {
+      input: { main: join(import.meta.dirname, "index.html"), "push-worker": join(import.meta.dirname, "src/push/worker.ts") },
+      // A service worker is known by its address, and is for the pages below it.
+      output: { entryFileNames: ({ name }) => (name === "push-worker" ? "[name].js" : "assets/[name]-[hash].js") },
       onLog: (level, log, report) => {
         // Marks for servers that render React, which is not done here.
         if (log.code !== "MODULE_LEVEL_DIRECTIVE") report(level, log);

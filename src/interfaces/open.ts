@@ -1,6 +1,7 @@
 /** Opens the ways to the server: the gateway for sandboxes, the socket and the port for people and programs. */
 import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
+import type { ListenChoice } from "../base/config/listen-choice.ts";
 import { findPages, readVersion } from "../base/config/machine.ts";
 import { EventFeed } from "../base/events/events.ts";
 import type { Closers } from "../base/host/closers.ts";
@@ -11,7 +12,8 @@ import type { Rules } from "../rules/open.ts";
 import type { SandboxFloor } from "../sandbox/open.ts";
 import { RunsGateway } from "../work/agents/runs-gateway.ts";
 import type { Work } from "../work/open.ts";
-import { listen, type HttpListener } from "./api/listen.ts";
+import { doorOf, loopbackDoor } from "./api/door.ts";
+import { listen, type HttpListener, type OpenedDoor } from "./api/listen.ts";
 import { Pages } from "./api/pages.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { GatewayRoutes } from "./gateway/routes.ts";
@@ -29,8 +31,8 @@ export interface InterfaceOptions {
   readonly floor: SandboxFloor;
   readonly work: Work;
   readonly gateway: Gateway;
-  /** Also on this port of 127.0.0.1, with a token. */
-  readonly port: number | undefined;
+  /** Also by TCP, for callers that prove themselves. */
+  readonly listen: ListenChoice | undefined;
   /** Begins the end of the server. */
   readonly shutdown: () => void;
 }
@@ -41,7 +43,7 @@ function noteToken(file: string, token: string): void {
 }
 
 /** Pages that are open in a browser find the server again after it was started anew. */
-async function reopen(openPort: (port: number) => Promise<number>, port: number | undefined, log: State["log"]): Promise<void> {
+async function reopen(openPort: (port: number) => Promise<OpenedDoor>, port: number | undefined, log: State["log"]): Promise<void> {
   if (port === undefined) return;
   try {
     await openPort(port);
@@ -63,11 +65,11 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
   await routes.resume();
   gateway.serve(routes);
   let listening: HttpListener | undefined;
-  const view = new ServerView(state, floor.parts.backends, () => listening?.port ?? null);
+  const view = new ServerView(state, floor.parts.backends, () => listening?.opened);
   const token = randomBytes(32).toString("base64url");
-  const openPort = async (port: number): Promise<number> => {
+  const openPort = async (port: number): Promise<OpenedDoor> => {
     if (listening === undefined) throw new VivError("busy", "The server is starting.");
-    const opened = await listening.open({ port, token });
+    const opened = await listening.open({ door: loopbackDoor(port), token });
     noteToken(paths.token, token);
     return opened;
   };
@@ -85,12 +87,12 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
     version: readVersion(),
     socketPath: paths.socket,
     dashboard: { pages: new Pages(findPages()), sessions: rules.sessions, previews: rules.previews },
-    ...(options.port === undefined ? {} : { tcp: { port: options.port, token } }),
+    ...(options.listen === undefined ? {} : { tcp: { door: await doorOf(options.listen, paths.home), token } }),
     chatTools: (request) => chatTools.answer(request),
     onError: (error) => log.warn("defect", { error: errorText(error), stack: error instanceof Error ? error.stack : undefined }),
   });
   closers.add(() => listening.close());
-  if (options.port !== undefined) noteToken(paths.token, token);
+  if (options.listen !== undefined) noteToken(paths.token, token);
   else await reopen(openPort, rules.sessions.port, log);
   // Where that fails, the first use tries again and tells of it.
   const preload = setTimeout(() => void rules.models.interceptor.preload().catch(() => undefined), PRELOAD_MS).unref();

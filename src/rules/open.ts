@@ -1,7 +1,7 @@
 /** Opens what decides and what remembers: audit, approvals, secrets, model APIs and the proxy, in the order in which they need each other. */
 import { join } from "node:path";
 import type { State } from "../base/open.ts";
-import { UserConfigFile } from "../base/config/user-config-file.ts";
+import { CurrentUserConfig, UserConfigFile } from "../base/config/user-config-file.ts";
 import type { Closers } from "../base/host/closers.ts";
 import { errorText } from "../base/host/log.ts";
 import { Actions } from "./actions/actions.ts";
@@ -27,6 +27,8 @@ export interface RulesOptions {
 }
 
 export interface Rules {
+  /** The user's config, read again when its file changes. */
+  readonly config: CurrentUserConfig;
   readonly audit: Audit;
   readonly approvals: Approvals;
   /** Browsers that are logged in to the dashboard. */
@@ -59,12 +61,19 @@ export async function openRules(
     () => config.changed(),
     (error) => log.warn("the user's config is not as it should be, and what it said of models before holds", { error: errorText(error) }),
   );
-  const { secrets, models } = await openModels({ store, audit, approvals, settings, log, touch }, paths.home);
+  const current = new CurrentUserConfig(paths.config, user, (error) =>
+    log.warn("the user's config is not as it should be, and what it said before holds", { error: errorText(error) }),
+  );
+  // Keys of notifications are used by the server alone: no request of a sandbox gets one.
+  const isNotifiers = (name: string): boolean =>
+    Object.values(current.get().notifications.channels).some((channel) => "secret" in channel && channel.secret === name);
+  const { secrets, models } = await openModels({ store, audit, approvals, settings, log, touch, isReserved: isNotifiers }, paths.home);
   const privateHosts = await PrivateHosts.open(store);
   const { interceptor } = models;
   const egress = openEgress({ store, log, audit, approvals, privateHosts, interceptor, user: user.network, ownPorts, reach });
   closers.add(() => egress.closeAll());
   return {
+    config: current,
     audit,
     approvals,
     sessions,

@@ -1,4 +1,4 @@
-/** Opens what is done with sandboxes: checks, promotions, experiments, reviews, refreshes, conversations and jobs. What a server before left half done goes on. */
+/** Opens what is done with sandboxes: checks, promotions, experiments, reviews, refreshes, conversations, jobs and notifications. What a server before left half done goes on. */
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { agentsFolder, runtimesFolder } from "../base/config/paths.ts";
@@ -29,6 +29,9 @@ import { parallelByMachine } from "./experiments/queue.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { NodeRuntime } from "./jobs/node-runtime.ts";
 import { ModelJudge } from "./guardian/model-judge.ts";
+import type { Notifications } from "./notifications/notifications.ts";
+import { openNotifications, type NotificationsOptions } from "./notifications/open.ts";
+import type { PushBrowsers } from "./notifications/push/browsers.ts";
 import { Promotions, type PromotionParts } from "./promotion/promotions.ts";
 import { Transactions } from "./promotion/transaction.ts";
 import { Reviews } from "./reviews/reviews.ts";
@@ -44,15 +47,18 @@ export interface Work {
   readonly refresh: SandboxRefresh;
   readonly reviews: Reviews;
   readonly jobs: Jobs;
+  readonly notifications: Notifications;
+  readonly pushBrowsers: PushBrowsers;
 }
 
 export async function openWork(
   state: State,
-  { audit, actions, approvals, models }: Rules,
+  rules: Rules,
   { parts, registry, sandboxes }: SandboxFloor,
-  host: CellHost | undefined,
+  { host, origin }: { readonly host: CellHost | undefined } & Pick<NotificationsOptions, "origin">,
   closers: Closers,
 ): Promise<Work> {
+  const { audit, actions, approvals, models } = rules;
   const { store, log, temporary } = state;
   const { embeddings, summaries } = state.user.memory;
   const { judge: judging } = state.user.guardian;
@@ -91,7 +97,8 @@ export async function openWork(
   await experiments.resume();
   await reviews.resume();
   const jobs = await openJobs(state, parts, sandboxes, closers);
-  return { agents, runs, conversations, experiments, promotions, refresh, reviews, jobs };
+  const told = await openNotifications(state, rules, { origin, reach: parts.reach }, closers);
+  return { agents, runs, conversations, experiments, promotions, refresh, reviews, jobs, ...told };
 }
 
 async function openJobs({ paths, user, log }: State, parts: Parts, sandboxes: Sandboxes, closers: Closers): Promise<Jobs> {

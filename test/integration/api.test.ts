@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
+import { loopbackDoor } from "../../src/interfaces/api/door.ts";
 import { listen } from "../../src/interfaces/api/listen.ts";
 import { openApiDocument } from "../../src/interfaces/api/openapi.ts";
 import { Client } from "../../src/interfaces/client/client.ts";
@@ -326,7 +327,7 @@ describe("the servers", () => {
     await expect(listen(api.engine, { ...options, socketPath: "/tmp/viv.sock" })).rejects.toMatchObject({ code: "config_invalid" });
     const folder = mkdtempSync(join(tmpdir(), "viv-api-"));
     await expect(
-      listen(api.engine, { ...options, socketPath: join(folder, "a"), tcp: { port: api.port, token: "t" } }),
+      listen(api.engine, { ...options, socketPath: join(folder, "a"), tcp: { door: loopbackDoor(api.port), token: "t" } }),
     ).rejects.toMatchObject({ code: "config_invalid" });
     rmSync(folder, { recursive: true });
   });

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import { loopbackDoor, type Door } from "../../src/interfaces/api/door.ts";
 import { Pages } from "../../src/interfaces/api/pages.ts";
 import { Audit } from "../../src/rules/audit/audit.ts";
 import { Previews } from "../../src/rules/sessions/previews.ts";
@@ -48,7 +49,7 @@ function pages(folder: string): string {
   return web;
 }
 
-export async function startApi(): Promise<ApiServer> {
+export async function startApi(options: { readonly door?: Door } = {}): Promise<ApiServer> {
   const clock = { aheadMs: 0 };
   const folder = mkdtempSync(join(tmpdir(), "viv-api-"));
   const socketPath = join(folder, "viv.sock");
@@ -61,7 +62,7 @@ export async function startApi(): Promise<ApiServer> {
   const listening = await listen(engine, {
     version: "0.0.0",
     socketPath,
-    tcp: { port: 0, token: TOKEN },
+    tcp: { door: options.door ?? loopbackDoor(0), token: TOKEN },
     dashboard: { pages: new Pages(pages(folder)), sessions, previews },
     previewAnswerMs: PREVIEW_ANSWER_MS,
     onError: (error) => defects.push(error),
@@ -74,5 +75,5 @@ export async function startApi(): Promise<ApiServer> {
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { engine, store, listening, socketPath, port: listening.port ?? 0, client, sessions, previews, clock, defects, close };
+  return { engine, store, listening, socketPath, port: listening.opened?.port ?? 0, client, sessions, previews, clock, defects, close };
 }

@@ -99,6 +99,7 @@ const STATUS: ServerStatus = {
   home: "/state",
   log: "/state/log",
   listen: null,
+  access: null,
   driver: "native",
   mode: "root",
   storage: "btrfs",

@@ -1,5 +1,5 @@
 /** Requests as an attacker writes them, byte for byte. */
-import { connect } from "node:net";
+import { connect, Socket } from "node:net";
 
 export interface RawAnswer {
   readonly status: number;
@@ -9,9 +9,9 @@ export interface RawAnswer {
 
 type Where = { path: string } | { host: string; port: number };
 
-/** Sends bytes and reads until the other side closes. */
-export async function rawRequest(where: Where, text: string | Buffer): Promise<RawAnswer> {
-  const socket = connect(where as { path: string });
+/** Sends bytes, also through a connection that was made before, and reads until the other side closes. */
+export async function rawRequest(where: Where | Socket, text: string | Buffer): Promise<RawAnswer> {
+  const socket = where instanceof Socket ? where : connect(where as { path: string });
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
   // A server that refuses early resets the rest of what is sent; what it said before counts.

@@ -20,3 +20,25 @@ export class UserConfigFile {
     return loadUserConfig(this.#file);
   }
 }
+
+/** The user's config as its file is now; while that can't be read, as it was before. */
+export class CurrentUserConfig {
+  readonly #file: UserConfigFile;
+  readonly #trouble: (error: unknown) => void;
+  #config: UserConfig;
+
+  constructor(file: string, config: UserConfig, trouble: (error: unknown) => void) {
+    this.#file = new UserConfigFile(file);
+    this.#config = config;
+    this.#trouble = trouble;
+  }
+
+  get(): UserConfig {
+    try {
+      this.#config = this.#file.changed() ?? this.#config;
+    } catch (error) {
+      this.#trouble(error);
+    }
+    return this.#config;
+  }
+}

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { AgentsConfig, GuardianConfig } from "./agent.ts";
+import { ListenConfig } from "./listen.ts";
 import { MemoryConfig } from "./conversation.ts";
 import { BudgetsConfig, ModelsConfig, PricesConfig } from "./model.ts";
+import { NotificationsConfig } from "./notification.ts";
 import { ProjectNetwork, UserNetwork } from "./network.ts";
 import { PolicyConfig } from "./policy.ts";
 import { ByteSize, Duration } from "./units.ts";
@@ -167,6 +169,8 @@ export const UserConfig = z
     memory: MemoryConfig,
     agents: AgentsConfig,
     guardian: GuardianConfig.prefault({}),
+    notifications: NotificationsConfig,
+    listen: ListenConfig.optional(),
     mcp: z
       .strictObject({
         projects: z

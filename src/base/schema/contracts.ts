@@ -11,6 +11,7 @@ import { VivEvent } from "./event.ts";
 import { Diff, FileEntry, RefreshReport, SandboxPath, SandboxStatus, Staleness, SystemDiff } from "./files.ts";
 import { EXPERIMENT_CONTRACTS } from "./experiment.ts";
 import { JOB_CONTRACTS } from "./job.ts";
+import { NOTIFICATION_CONTRACTS } from "./notification.ts";
 import { NETWORK_CONTRACTS, NetworkMode } from "./network.ts";
 import { AUTONOMY_FIELDS, POLICY_CONTRACTS } from "./policy.ts";
 import { DESKTOP_CONTRACTS } from "./desktop.ts";
@@ -261,6 +262,7 @@ export const CONTRACTS = {
   ...MODEL_CONTRACTS,
   ...EFFECT_CONTRACTS,
   ...DASHBOARD_CONTRACTS,
+  ...NOTIFICATION_CONTRACTS,
 
   listEvents: contract(
     ROUTES.listEvents,

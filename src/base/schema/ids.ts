@@ -29,6 +29,7 @@ const PREFIXES = {
   task: "tsk",
   session: "ses",
   preview: "prv",
+  subscription: "sub",
 } as const;
 type IdKind = keyof typeof PREFIXES;
 
@@ -75,6 +76,10 @@ export const SessionId = z
   .string()
   .regex(pattern("session"), "not the id of a session, as `viv open --sessions` shows it")
   .describe("Id of a session of the dashboard.");
+export const SubscriptionId = z
+  .string()
+  .regex(pattern("subscription"), "not the id of a browser, as `viv notify` shows it")
+  .describe("Id of a browser that gets notifications.");
 export const TaskId = z
   .string()
   .regex(pattern("task"), "not the id of a task of the backlog, as `viv tasks` shows it")

@@ -289,6 +289,20 @@ export const LIMITS = {
   /** What is read of the kernel's table of listeners inside. */
   maxPortTableBytes: 256 * 1024,
 
+  /** Notifications: how many a minute, before the rest of the minute becomes one; how long one is tried, and how often. */
+  notificationsPerMinute: 20,
+  notificationsMs: 24 * 3_600_000,
+  notificationTries: 12,
+  notificationSendMs: 20_000,
+  /** Of one channel at once; and rows of all channels that are kept. */
+  notificationsAtOnce: 4,
+  notificationsKept: 2_000,
+  notificationsShown: 200,
+  /** Characters of what is shown. */
+  notificationTitleCharacters: 100,
+  notificationTextCharacters: 300,
+  pushBrowsers: 64,
+
   /** Server. */
   maxBodyBytes: 1024 ** 2,
   maxUploadBytes: 10 * 1024 ** 3,

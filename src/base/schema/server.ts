@@ -1,6 +1,24 @@
 import { z } from "zod";
 import { DriverName } from "./sandbox.ts";
 
+export const ServerAccess = z
+  .object({
+    address: z.string().describe("Address and port it listens on."),
+    origins: z.array(z.string()).describe("Addresses of the dashboard and the API; requests that name any other are refused."),
+    from: z
+      .enum(["this machine", "the network of this address", "every network"])
+      .describe("Which computers reach it, unless a firewall stops them."),
+    tls: z
+      .enum(["none", "certificate", "self-signed", "proxy"])
+      .describe(
+        "certificate: the user's. self-signed: made by the server. proxy: another program does TLS in front of it. none: on this machine alone.",
+      ),
+    fingerprint: z.string().nullable().describe("SHA-256 of the certificate."),
+  })
+  .describe("What the server opens besides its socket. Callers need the token, or a browser that a link of `viv open` has logged in.")
+  .meta({ id: "ServerAccess" });
+export type ServerAccess = z.infer<typeof ServerAccess>;
+
 export const ServerStatus = z
   .object({
     version: z.string().describe("Version of viv."),
@@ -9,6 +27,7 @@ export const ServerStatus = z
     home: z.string().describe("State folder."),
     log: z.string().describe("Log file of the server."),
     listen: z.string().nullable().describe("Address it listens on besides its socket."),
+    access: ServerAccess.nullable().describe("What that opens; null where it has its socket alone."),
     driver: z.enum([...DriverName.options, "none"]).describe("Walls in use."),
     mode: z.enum(["root", "user", "none"]).describe("root: whole machine with all users. user: one mapped user. none: no walls."),
     storage: z.enum(["btrfs", "plain", "folder"]).describe("Where volumes live."),

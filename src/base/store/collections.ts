@@ -9,12 +9,15 @@ import type { Command } from "../schema/command.ts";
 import type { Effect } from "../schema/effect.ts";
 import type {
   Base,
+  BookmarkRow,
   ExperimentRow,
   JobRow,
   JobTextRow,
+  NotificationRow,
   PreviewRow,
   ProjectRow,
   PromotionRow,
+  PushBrowserRow,
   RunMessageRow,
   RunRow,
   SandboxRow,
@@ -168,6 +171,22 @@ export const COLLECTIONS = {
     id: "id",
     columns: { createdAt: (row) => row.createdAt },
     order: { by: "createdAt", direction: "asc" },
+  }),
+  notifications: rowsOf<NotificationRow>()({
+    id: "id",
+    columns: { state: (row) => row.state, channel: (row) => row.channel, createdAt: (row) => row.createdAt },
+    order: { by: "createdAt", direction: "asc" },
+  }),
+  pushBrowsers: rowsOf<PushBrowserRow>()({
+    id: "id",
+    columns: { session: (row) => row.session, createdAt: (row) => row.createdAt },
+    order: { by: "createdAt", direction: "asc" },
+    partOf: { collection: "sessions", column: "session" },
+  }),
+  bookmarks: rowsOf<BookmarkRow>()({
+    id: "id",
+    columns: {},
+    order: { by: "id", direction: "asc" },
   }),
   secrets: rowsOf<SecretRow>()({
     id: "name",

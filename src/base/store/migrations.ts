@@ -314,6 +314,18 @@ async function jobs(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex("job_texts_job").on("jobTexts").column("job").execute();
 }
 
+/** What is on its way to people, the browsers that get it, and how far the log of events was read for it. */
+async function notifications(db: Kysely<unknown>): Promise<void> {
+  const tables = { notifications: ["state", "channel", "created_at"], pushBrowsers: ["session", "created_at"], bookmarks: [] };
+  for (const [name, columns] of Object.entries(tables)) {
+    let table: CreateTableBuilder<string, string> = db.schema.createTable(name).addColumn("id", "text", (column) => column.primaryKey());
+    for (const column of [...columns, "body"]) table = table.addColumn(column, "text", (made) => made.notNull());
+    await table.execute();
+  }
+  await db.schema.createIndex("notifications_state").on("notifications").columns(["state", "created_at"]).execute();
+  await db.schema.createIndex("push_browsers_session").on("pushBrowsers").column("session").execute();
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   firstTables,
   experimentsAndPromotions,
@@ -331,4 +343,5 @@ export const MIGRATIONS: readonly Migration[] = [
   sessions,
   jobs,
   previews,
+  notifications,
 ];

@@ -2,6 +2,7 @@
 import type { Service } from "../schema/config.ts";
 import type { DashboardSession } from "../schema/dashboard.ts";
 import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
+import type { Delivery, PushBrowser, PushKeys } from "../schema/notification.ts";
 import type { ChosenNetwork, NetworkRules } from "../schema/network.ts";
 import type { Autonomy } from "../schema/policy.ts";
 import type { PreviewPlace } from "../schema/preview.ts";
@@ -180,6 +181,32 @@ export interface PreviewRow extends PreviewPlace {
   readonly secretHash: string;
   readonly createdAt: string;
   readonly expiresAt: string;
+}
+
+/** A notification on its way by one channel, as it is kept. */
+export interface NotificationRow extends Delivery {
+  /** Of the notification and the channel: the same one is not kept twice. */
+  readonly id: string;
+  readonly createdAt: string;
+  /** Id of what waits for a person; once that is settled, it is not sent any more. */
+  readonly waitsFor?: string | undefined;
+  /** When it was sent, or given up. */
+  readonly endedAt: string | null;
+}
+
+/** A browser that gets notifications, as it is kept. */
+export interface PushBrowserRow extends PushBrowser {
+  /** Address that its push service gave it: who knows it and the keys can send to it. */
+  readonly endpoint: string;
+  readonly keys: PushKeys;
+}
+
+/** How far a part of the server has read the log of events. */
+export interface BookmarkRow {
+  /** The part's name. */
+  readonly id: string;
+  /** Number of the last event that it has dealt with. */
+  readonly event: number;
 }
 
 /** A job as it is kept. Its code and its output are apart, so that lists are read without them. */

@@ -5,7 +5,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { LOGIN_PATH } from "../../base/schema/routes.ts";
 import type { AppEnv } from "./env.ts";
-import { cookieName, pathOf } from "./guard.ts";
+import { pathOf } from "./guard.ts";
 import { parse, readJson } from "./input.ts";
 import { isPageFile, type Pages } from "./pages.ts";
 import type { PreviewAccess } from "./previews/visitor.ts";
@@ -24,13 +24,14 @@ export interface Dashboard {
 
 export function addDashboard(app: Hono<AppEnv>, { pages, sessions }: Dashboard): void {
   app.post(LOGIN_PATH, async (context) => {
-    const { port, incoming } = context.env;
-    if (port === undefined)
+    const { access, incoming } = context.env;
+    if (access === undefined)
       throw new VivError("not_found", "Browsers log in at the server's port.", { remedy: "Open a link with `viv open`." });
     const { link } = parse(LoginInput, await readJson(incoming));
     const { cookie, ...opened } = await sessions.login(link, incoming.headers["user-agent"]);
     const age = Math.floor(LIMITS.sessionMs / 1000);
-    context.header("set-cookie", `${cookieName(port)}=${cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${age}`);
+    const secure = access.isSecure ? "; Secure" : "";
+    context.header("set-cookie", `${access.cookie}=${cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${age}${secure}`);
     context.header("cache-control", "no-store");
     return context.json(LoginAnswer.parse(opened));
   });
@@ -40,5 +41,5 @@ export function addDashboard(app: Hono<AppEnv>, { pages, sessions }: Dashboard):
 function page(context: Context<AppEnv>, pages: Pages): Response | undefined {
   const path = pathOf(context.env.incoming);
   if (context.req.method !== "GET" || !isPageFile(path)) return undefined;
-  return pages.answer(path, { accepted: context.req.header("accept-encoding") ?? "", port: context.env.port });
+  return pages.answer(path, { accepted: context.req.header("accept-encoding") ?? "", previewPort: context.env.access?.previewPort });
 }

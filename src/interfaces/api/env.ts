@@ -1,5 +1,6 @@
 /** What every route of the app gets. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { TcpAccess } from "./guard.ts";
 
 export interface AppEnv {
   Bindings: {
@@ -7,8 +8,8 @@ export interface AppEnv {
     outgoing: ServerResponse;
     /** Aborts when the server stops. */
     closing: AbortSignal;
-    /** Port that the request came to; undefined for the Unix socket. */
-    port: number | undefined;
+    /** What the door that the request came by asks for; undefined for the Unix socket. */
+    access: TcpAccess | undefined;
   };
 }
 

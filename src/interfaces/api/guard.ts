@@ -9,18 +9,24 @@ import { isPageFile } from "./pages.ts";
 export type CheckSession = (cookie: string, key: string) => { readonly id: string } | undefined;
 
 export interface TcpAccess {
-  readonly port: number;
+  /** Addresses of this server, as browsers write them: scheme, host, and the port if it is not the usual one. */
+  readonly origins: readonly string[];
+  /** Hosts that a proxy may call it by which does TLS and says in headers what browsers asked for; undefined where there is no proxy. */
+  readonly behindProxy: readonly string[] | undefined;
+  /** Name of the cookie. */
+  readonly cookie: string;
+  /** Whether browsers come by TLS. */
+  readonly isSecure: boolean;
+  /** Whether the host may be bound to TLS for all of its ports. */
+  readonly isStrict: boolean;
+  /** Port of previews, which have names below localhost; undefined where the server listens for other computers. */
+  readonly previewPort: number | undefined;
   readonly token: string;
   readonly session: CheckSession;
 }
 
 /** Documentation holds no secret, and a browser cannot send a token when it opens a page. */
 const DOCUMENTS = new Set(["/docs", "/openapi.json"]);
-
-/** Cookies go to all ports of an address: the name keeps servers beside each other apart. */
-export function cookieName(port: number): string {
-  return `viv-session-${port}`;
-}
 
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
@@ -30,8 +36,14 @@ function headerCount(request: IncomingMessage, name: string): number {
   return request.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
 }
 
-function ownHosts(port: number): readonly string[] {
-  return [`127.0.0.1:${port}`, `localhost:${port}`];
+/** The host that the caller asked for; a proxy may tell of it in a header of its own. */
+function askedHost(request: IncomingMessage, { behindProxy }: TcpAccess): string | undefined {
+  const { host, "x-forwarded-host": told, "x-forwarded-proto": protocol } = request.headers;
+  if (host === undefined || headerCount(request, "host") !== 1 || behindProxy === undefined) return host;
+  if (protocol !== undefined && protocol !== "https") throw new VivError("forbidden_origin", "The request came to the proxy without TLS.");
+  if (told === undefined) return host;
+  // The proxy names the server by its own address, or as the caller did: a name that is neither was brought by the caller.
+  return host === told || behindProxy.includes(host) ? String(told) : undefined;
 }
 
 /** Whether a person opens a page of the dashboard by its address. */
@@ -41,13 +53,14 @@ function isVisit(request: IncomingMessage): boolean {
 }
 
 /** Against DNS rebinding, and against pages of other origins, which send Origin or Sec-Fetch-Site. */
-function checkSource(request: IncomingMessage, port: number): void {
-  const hosts = ownHosts(port);
-  const { host, origin } = request.headers;
-  if (host === undefined || !hosts.includes(host) || headerCount(request, "host") !== 1) {
+function checkSource(request: IncomingMessage, access: TcpAccess): void {
+  const { origins } = access;
+  const { origin } = request.headers;
+  const host = askedHost(request, access);
+  if (host === undefined || !origins.some((own) => new URL(own).host === host) || headerCount(request, "host") !== 1) {
     throw new VivError("forbidden_origin", "The Host header is not this server's address.");
   }
-  if (origin !== undefined && !hosts.some((own) => origin === `http://${own}`)) {
+  if (origin !== undefined && !origins.includes(origin)) {
     throw new VivError("forbidden_origin", "The Origin header is not this server's address.");
   }
   // A link in a chat or a mail may lead to a page, which holds no secret and shows in no frame.
@@ -77,8 +90,8 @@ function cookieOf(request: IncomingMessage, name: string): string | undefined {
 }
 
 /** Only scripts of the dashboard's own origin have the key, and a browser says Origin with all that is more than reading. */
-function sessionOf(request: IncomingMessage, { port, session }: TcpAccess): { readonly id: string } | undefined {
-  const cookie = cookieOf(request, cookieName(port));
+function sessionOf(request: IncomingMessage, { cookie: name, session }: TcpAccess): { readonly id: string } | undefined {
+  const cookie = cookieOf(request, name);
   const header = request.headers[SESSION_KEY_HEADER];
   const key = typeof header === "string" ? header : amongProtocols(request, SOCKET_KEY_PREFIX);
   if (cookie === undefined || key === undefined) return undefined;
@@ -127,7 +140,7 @@ export function guard(request: IncomingMessage, tcp: TcpAccess | undefined): str
   if (request.url?.startsWith("/") !== true) throw new VivError("forbidden_origin", "The request names a whole address instead of a path.");
   let session: string | undefined;
   if (tcp !== undefined) {
-    checkSource(request, tcp.port);
+    checkSource(request, tcp);
     if (!isPublic(request)) session = checkCaller(request, tcp);
   }
   checkPath(pathOf(request));

@@ -1,6 +1,7 @@
-/** The servers: one on a Unix socket that only its owner reaches, and one on loopback with a token when asked. */
+/** The servers: one on a Unix socket that only its owner reaches, and when asked one by TCP, on loopback or with TLS, for callers that prove themselves. */
 import { chmodSync, lstatSync, mkdirSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server as PlainServer, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import { connect, type AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
@@ -9,9 +10,11 @@ import { getRequestListener } from "@hono/node-server";
 import type { Engine } from "../operations/operations.ts";
 import { ERRORS, VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import type { ServerAccess } from "../../base/schema/server.ts";
 import { createApp, type ChatTools, type ErrorListener } from "./app.ts";
 import type { AppEnv } from "./env.ts";
 import type { Dashboard } from "./dashboard.ts";
+import { accessOf, askedBy, readTls, stampOf, type Door } from "./door.ts";
 import { guard, type CheckSession, type TcpAccess } from "./guard.ts";
 import { PreviewFront } from "./previews/previews.ts";
 import { proxyRequest, proxyTarget, proxyUpgrade } from "./proxy.ts";
@@ -20,11 +23,17 @@ import { Sockets } from "./sockets.ts";
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 60_000;
 const SWEEP_MS = 10;
+const RENEWED_EVERY_MS = 60_000;
+/** A year, for this host alone. */
+const STRICT = "max-age=31536000";
 /** sun_path holds 108 bytes with its NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
-export interface LoopbackOptions {
-  readonly port: number;
+type Server = PlainServer | TlsServer;
+
+export interface TcpOptions {
+  /** On loopback, port 0 takes a free one. */
+  readonly door: Door;
   /** What callers send that are no browsers. */
   readonly token: string;
 }
@@ -33,8 +42,8 @@ export interface ListenOptions {
   readonly version: string;
   /** Path of the Unix socket, in a folder that is the owner's alone. */
   readonly socketPath: string;
-  /** Also on 127.0.0.1; port 0 takes a free one. */
-  readonly tcp?: LoopbackOptions;
+  /** Also by TCP. */
+  readonly tcp?: TcpOptions;
   /** Without one there are no pages, and browsers can't log in. */
   readonly dashboard?: Dashboard;
   /** What chat clients speak with; there is no such route if left out. */
@@ -45,11 +54,18 @@ export interface ListenOptions {
   readonly onError: ErrorListener;
 }
 
+export interface OpenedDoor {
+  readonly port: number;
+  /** The dashboard's address. */
+  readonly origin: string;
+  readonly access: ServerAccess;
+}
+
 export interface HttpListener {
-  /** Port on 127.0.0.1, once it listens there. */
-  readonly port: number | null;
-  /** Listens on 127.0.0.1, too; the port that it has already, if it does so. */
-  open(options: LoopbackOptions): Promise<number>;
+  /** What is open by TCP, once there is something. */
+  readonly opened: OpenedDoor | undefined;
+  /** Listens by TCP, too; what it has open already, if it does so. */
+  open(options: TcpOptions): Promise<OpenedDoor>;
   /** Stops accepting, ends streams, waits for running requests up to a limit. */
   close(): Promise<void>;
 }
@@ -102,9 +118,9 @@ class Front {
     this.#closing = closing;
   }
 
-  /** For requests that come to this port, or to the Unix socket. */
-  listener(port: number | undefined): RequestListener {
-    const more = { closing: this.#closing, port };
+  /** For requests that come by this door, or to the Unix socket. */
+  listener(access: TcpAccess | undefined): RequestListener {
+    const more = { closing: this.#closing, access };
     return getRequestListener((request, env) => this.#app.fetch(request, { ...(env as AppEnv["Bindings"]), ...more }), {
       overrideGlobalObjects: false,
     });
@@ -115,12 +131,14 @@ class Front {
   }
 
   async request(incoming: IncomingMessage, outgoing: ServerResponse, { access, listener }: Way): Promise<void> {
-    if (access !== undefined && this.#previews?.takes(incoming, access.port) === true) {
-      const trouble = await this.#previews.request(incoming, outgoing, access);
+    const preview = this.#preview(incoming, access);
+    if (preview !== undefined) {
+      const trouble = await preview.front.request(incoming, outgoing, preview);
       if (trouble !== undefined) this.#known(trouble);
       return;
     }
     try {
+      if (access?.isStrict === true) outgoing.setHeader("strict-transport-security", STRICT);
       this.#cutWith(guard(incoming, access), incoming);
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) return await proxyRequest(this.#engine.streams, target, incoming, outgoing);
@@ -134,8 +152,8 @@ class Front {
   async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer, { access }: Way): Promise<void> {
     socket.on("error", () => socket.destroy());
     try {
-      if (access !== undefined && this.#previews?.takes(incoming, access.port) === true)
-        return await this.#previews.upgrade(incoming, socket, head, access);
+      const preview = this.#preview(incoming, access);
+      if (preview !== undefined) return await preview.front.upgrade(incoming, socket, head, preview);
       this.#cutWith(guard(incoming, access), incoming);
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) await proxyUpgrade(this.#engine.streams, target, incoming, socket, head);
@@ -143,6 +161,14 @@ class Front {
     } catch (error) {
       answerRaw(socket, this.#known(error));
     }
+  }
+
+  /** What answers a request for a preview; then no other part of the server looks at it. */
+  #preview(incoming: IncomingMessage, access: TcpAccess | undefined): { front: PreviewFront; port: number; token: string } | undefined {
+    const front = this.#previews;
+    const port = access?.previewPort;
+    if (front === undefined || access === undefined || port === undefined || !front.takes(incoming, port)) return undefined;
+    return { front, port, token: access.token };
   }
 
   /** A session that is ended takes its open connections along. */
@@ -168,17 +194,22 @@ class Front {
 }
 
 /** Long streams are no slow requests: only headers have a time limit here, and JSON bodies where they are read. */
-function makeServer(front: Front, way: () => Way): Server {
-  const server = createServer(
-    {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 2,
-      requestTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      noDelay: true,
-    },
-    (incoming, outgoing) => void front.request(incoming, outgoing, way()),
-  );
+function makeServer(front: Front, way: () => Way, tls?: Door["tls"]): Server {
+  const options = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 2,
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+  };
+  const heard = (incoming: IncomingMessage, outgoing: ServerResponse): void => void front.request(incoming, outgoing, way());
+  const server =
+    tls === undefined
+      ? createServer(options, heard)
+      : createTlsServer(
+          { ...options, ...tls, minVersion: "TLSv1.2", handshakeTimeout: HEADERS_TIMEOUT_MS, ALPNProtocols: ["http/1.1"] },
+          heard,
+        );
   server.on("upgrade", (incoming, socket, head) => void front.upgrade(incoming, socket, head, way()));
   server.on("listening", () => server.on("error", (error) => front.failed(error)));
   server.maxConnections = LIMITS.maxConnections;
@@ -225,13 +256,13 @@ async function bindPrivately(server: Server, path: string): Promise<void> {
   chmodSync(path, 0o600);
 }
 
-async function bindLoopback(server: Server, port: number): Promise<number> {
+async function bindPort(server: Server, { host, port }: Door): Promise<number> {
   try {
-    await bind(server, { host: "127.0.0.1", port });
+    await bind(server, { host, port });
   } catch (error) {
     throw new VivError(
       "config_invalid",
-      `Port ${port} of 127.0.0.1 cannot be had: ${error instanceof Error ? error.message : String(error)}.`,
+      `Port ${port} of ${host} cannot be had: ${error instanceof Error ? error.message : String(error)}.`,
       { cause: error, remedy: "Choose another port." },
     );
   }
@@ -267,42 +298,45 @@ export async function listen(engine: Engine, options: ListenOptions): Promise<Ht
   const socketWay: Way = { access: undefined, listener: front.listener(undefined) };
   const local = makeServer(front, () => socketWay);
   await bindPrivately(local, options.socketPath);
-  const loopback = new Loopback(front);
+  const tcp = new TcpListener(front);
   try {
-    if (options.tcp !== undefined) await loopback.open(options.tcp);
+    if (options.tcp !== undefined) await tcp.open(options.tcp);
   } catch (error) {
     local.close();
     throw error;
   }
   return {
-    get port() {
-      return loopback.port;
+    get opened() {
+      return tcp.opened;
     },
-    open: (asked) => loopback.open(asked),
-    close: () => closeServers([local, ...loopback.servers], front.sockets, closing),
+    open: (asked) => tcp.open(asked),
+    close: () => closeServers([local, ...tcp.close()], front.sockets, closing),
   };
 }
 
-/** The port on 127.0.0.1: from the start, or from when it is first asked for. */
-class Loopback {
+/** The port: from the start, or from when it is first asked for. */
+class TcpListener {
   readonly #front: Front;
-  #opening: Promise<number> | undefined;
+  #opening: Promise<OpenedDoor> | undefined;
   #server: Server | undefined;
-  #port: number | null = null;
+  #opened: OpenedDoor | undefined;
+  #renewing: NodeJS.Timeout | undefined;
 
   constructor(front: Front) {
     this.#front = front;
   }
 
-  get port(): number | null {
-    return this.#port;
+  get opened(): OpenedDoor | undefined {
+    return this.#opened;
   }
 
-  get servers(): readonly Server[] {
+  /** The servers that are still to be closed. */
+  close(): readonly Server[] {
+    clearInterval(this.#renewing);
     return this.#server === undefined ? [] : [this.#server];
   }
 
-  async open(options: LoopbackOptions): Promise<number> {
+  async open(options: TcpOptions): Promise<OpenedDoor> {
     this.#opening ??= this.#open(options);
     try {
       return await this.#opening;
@@ -312,16 +346,35 @@ class Loopback {
     }
   }
 
-  async #open({ port: asked, token }: LoopbackOptions): Promise<number> {
+  async #open({ door, token }: TcpOptions): Promise<OpenedDoor> {
     let way: Way | undefined;
-    const server: Server = makeServer(this.#front, () => (way ??= this.#wayTo(portOf(server), token)));
-    this.#port = await bindLoopback(server, asked);
+    const server: Server = makeServer(this.#front, () => (way ??= this.#wayBy(door, portOf(server), token)), door.tls);
+    const port = await bindPort(server, door);
     this.#server = server;
-    return this.#port;
+    if (door.files !== undefined && "setSecureContext" in server) this.#renew(server, door.files);
+    const access = accessOf(door, port);
+    this.#opened = { port, origin: access.origins[0] ?? `http://${access.address}`, access };
+    return this.#opened;
   }
 
-  #wayTo(port: number, token: string): Way {
+  /** A certificate that is renewed counts for new connections; one that can't be used leaves the old one in place. */
+  #renew(server: TlsServer, files: NonNullable<Door["files"]>): void {
+    let stamp = stampOf(files);
+    const look = (): void => {
+      if (stampOf(files) === stamp) return;
+      stamp = stampOf(files);
+      try {
+        server.setSecureContext(readTls(files));
+      } catch (error) {
+        this.#front.failed(VivError.from(error));
+      }
+    };
+    this.#renewing = setInterval(look, RENEWED_EVERY_MS).unref();
+  }
+
+  #wayBy(door: Door, port: number, token: string): Way {
     const front = this.#front;
-    return { access: { port, token, session: (cookie, key) => front.session(cookie, key) }, listener: front.listener(port) };
+    const access: TcpAccess = { ...askedBy(door, port), token, session: (cookie, key) => front.session(cookie, key) };
+    return { access, listener: front.listener(access) };
   }
 }

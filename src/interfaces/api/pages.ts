@@ -5,24 +5,35 @@ import { gunzipSync } from "node:zlib";
 import { PAGES } from "../../base/schema/routes.ts";
 
 const ASSET = /^\/assets\/([A-Za-z0-9_-][A-Za-z0-9._-]*)$/;
-const AT_ROOT = new Set(["/icon.svg", "/manifest.webmanifest"]);
+const AT_ROOT = new Set([
+  "/icon.svg",
+  "/icon-180.png",
+  "/icon-192.png",
+  "/icon-512.png",
+  "/icon-maskable-512.png",
+  "/badge-96.png",
+  "/manifest.webmanifest",
+  "/push-worker.js",
+]);
 
 const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
   svg: "image/svg+xml",
+  png: "image/png",
   webmanifest: "application/manifest+json",
   json: "application/json",
 };
 
-/**
- * Previews of ports are framed, and nothing else. Scripts come from this origin alone, and what a page says in words never becomes one. The terminal and the diff add style elements
- * of their own; under this policy a style loads nothing from elsewhere.
- */
+/** Previews of ports are framed, and nothing else. */
 const policyAt = (port: number | undefined): string =>
   [...POLICY, `frame-src ${port === undefined ? "'none'" : `http://*.localhost:${port}`}`].join("; ");
 
+/**
+ * Scripts come from this origin alone, and what a page says in words never becomes one. The terminal and the diff add style elements
+ * of their own; under this policy a style loads nothing from elsewhere.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -52,8 +63,8 @@ export function isPageFile(path: string): boolean {
 interface PageRequest {
   /** The Accept-Encoding header. */
   readonly accepted: string;
-  /** The server's port that was asked. */
-  readonly port: number | undefined;
+  /** The port of previews, if the request came by a door that has them. */
+  readonly previewPort: number | undefined;
 }
 
 interface PageFile {
@@ -74,14 +85,14 @@ export class Pages {
   }
 
   /** The answer to a request for a page or one of its files; undefined where there is no such file. */
-  answer(path: string, { accepted, port }: PageRequest): Response | undefined {
+  answer(path: string, { accepted, previewPort }: PageRequest): Response | undefined {
     this.#load();
     const asset = ASSET.exec(path)?.[1];
     const name = asset === undefined ? (AT_ROOT.has(path) ? path.slice(1) : "index.html") : `assets/${asset}`;
     const file = this.#files.get(name);
-    if (file !== undefined) return send(file, { accepted, port });
+    if (file !== undefined) return send(file, { accepted, previewPort });
     return name === "index.html"
-      ? new Response(NOT_BUILT, { status: 503, headers: headersOf("text/html; charset=utf-8", "no-store", port) })
+      ? new Response(NOT_BUILT, { status: 503, headers: headersOf("text/html; charset=utf-8", "no-store", previewPort) })
       : undefined;
   }
 
@@ -104,11 +115,11 @@ function readPage(folder: string, name: string): PageFile {
   return { type, caching, gzip: readFileSync(join(folder, `${name}.gz`)), brotli: readFileSync(join(folder, `${name}.br`)) };
 }
 
-function headersOf(type: string, caching: string, port: number | undefined): Record<string, string> {
+function headersOf(type: string, caching: string, previewPort: number | undefined): Record<string, string> {
   return {
     "content-type": type,
     "cache-control": caching,
-    "content-security-policy": policyAt(port),
+    "content-security-policy": policyAt(previewPort),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -118,7 +129,7 @@ function headersOf(type: string, caching: string, port: number | undefined): Rec
   };
 }
 
-function send({ type, caching, gzip, brotli }: PageFile, { accepted, port }: PageRequest): Response {
+function send({ type, caching, gzip, brotli }: PageFile, { accepted, previewPort }: PageRequest): Response {
   const encodings = accepted.split(",").map((text) => text.split(";")[0]?.trim());
   const [encoding, body] = encodings.includes("br")
     ? ["br", brotli]
@@ -126,7 +137,7 @@ function send({ type, caching, gzip, brotli }: PageFile, { accepted, port }: Pag
       ? ["gzip", gzip]
       : [undefined, gunzipSync(gzip)];
   const headers = {
-    ...headersOf(type, caching, port),
+    ...headersOf(type, caching, previewPort),
     vary: "accept-encoding",
     ...(encoding === undefined ? {} : { "content-encoding": encoding }),
   };

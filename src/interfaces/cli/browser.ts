@@ -32,7 +32,7 @@ export async function showLink(
   screen.say(
     opened ? "Opened in your browser. The link works once." : `Open it in a browser: it works once, and ends ${until(expiresAt)}.`,
   );
-  if (!env["SSH_CONNECTION"]) return;
-  const { port } = new URL(url);
+  const { hostname, port } = new URL(url);
+  if (!env["SSH_CONNECTION"] || !(hostname === "127.0.0.1" || hostname.endsWith(".localhost"))) return;
   screen.say(`This machine is far away: run \`ssh -L ${port}:127.0.0.1:${port} HOST\` on yours first.`);
 }

@@ -128,6 +128,7 @@ export const GROUPS = [
       up: () => import("./commands/up.ts"),
       down: () => import("./commands/down.ts"),
       open: () => import("./commands/open.ts"),
+      notify: () => import("./commands/notify.ts"),
       status: () => import("./commands/status.ts"),
       doctor: () => import("./commands/doctor.ts"),
       trust: () => import("./commands/trust.ts"),

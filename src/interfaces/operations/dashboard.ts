@@ -6,14 +6,16 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import type { ParsedOf } from "../../base/schema/contracts.ts";
 import type { Handlers } from "./operations.ts";
 
+type OpenPort = (port: number) => Promise<{ readonly port: number; readonly origin: string }>;
+
 /** Makes links, and opens the port that they lead to when the first one is made. */
 export class DashboardDoor {
   readonly sessions: Sessions;
   readonly #approvals: Approvals;
-  readonly #openPort: (port: number) => Promise<number>;
+  readonly #openPort: OpenPort;
 
-  /** `openPort` answers with the port that is open, which is another one if there was one already. */
-  constructor(sessions: Sessions, approvals: Approvals, openPort: (port: number) => Promise<number>) {
+  /** `openPort` answers with what is open, which is another port if there was one already. */
+  constructor(sessions: Sessions, approvals: Approvals, openPort: OpenPort) {
     this.sessions = sessions;
     this.#approvals = approvals;
     this.#openPort = openPort;
@@ -22,14 +24,14 @@ export class DashboardDoor {
   async open({ page, approver }: ParsedOf<"openDashboard">): ReturnType<Handlers["openDashboard"]> {
     if (approver !== undefined) this.#approvals.requireApprover(approver);
     const mayAnswer = approver !== undefined;
-    const port = await this.port();
+    const { port, origin } = await this.opened();
     const { secret, session } = await this.sessions.link(port, mayAnswer);
     // Behind the #, it is in no log, and programs that look at links to show a preview do not use it up.
-    return { url: `http://127.0.0.1:${port}${page}#login=${secret}`, expiresAt: session.expiresAt, mayAnswer };
+    return { url: `${origin}${page}#login=${secret}`, expiresAt: session.expiresAt, mayAnswer };
   }
 
   /** The usual port, so that pages keep their address; any free one where another program has it. */
-  async port(): Promise<number> {
+  async opened(): ReturnType<OpenPort> {
     try {
       return await this.#openPort(this.sessions.port ?? LIMITS.dashboardPort);
     } catch (error) {

@@ -33,6 +33,8 @@ import type { Experiments } from "../../work/experiments/experiments.ts";
 import type { Agents } from "../../work/agents/agents.ts";
 import type { Runs } from "../../work/agents/runs.ts";
 import type { Jobs } from "../../work/jobs/jobs.ts";
+import type { Notifications } from "../../work/notifications/notifications.ts";
+import type { PushBrowsers } from "../../work/notifications/push/browsers.ts";
 import type { SandboxRefresh } from "../../work/refresh/refresh.ts";
 import { actionHandlers } from "./actions.ts";
 import { agentHandlers, agentsFinding } from "./agents.ts";
@@ -47,6 +49,7 @@ import { effectHandlers } from "./effects.ts";
 import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
 import { modelHandlers } from "./models.ts";
+import { notificationHandlers } from "./notifications.ts";
 import { jobHandlers } from "./jobs.ts";
 import { backlogHandlers } from "./backlog.ts";
 import { runHandlers } from "./runs.ts";
@@ -75,6 +78,8 @@ export interface EngineParts {
   readonly agents: Agents;
   readonly runs: Runs;
   readonly jobs: Jobs;
+  readonly notifications: Notifications;
+  readonly pushBrowsers: PushBrowsers;
   readonly events: EventFeed;
   readonly view: ServerView;
   readonly door: DashboardDoor;
@@ -216,6 +221,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     }),
     ...effectHandlers(parts.store, sandboxes),
     ...dashboardHandlers(engine.door),
+    ...notificationHandlers(engine.notifications, engine.pushBrowsers),
     ...secretHandlers(engine.secrets, engine.parts.state, () => sandboxes.creation.spares.clear()),
     ...modelHandlers(parts.store, sandboxes, engine.models),
     ...promotionHandlers(() => required(engine.promotions), engine.approvals),

@@ -6,6 +6,7 @@ import type { Parts } from "../../sandbox/shared/parts.ts";
 import { requireLive } from "../../sandbox/shared/state.ts";
 import { parseListening } from "../../base/host/listening.ts";
 import { GATEWAY_PORT } from "../../base/schema/gateway.ts";
+import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { PROXY_PORT } from "../../base/schema/network.ts";
 import { LAB_DOOR, previewHost, type PreviewPlace } from "../../base/schema/preview.ts";
@@ -37,7 +38,12 @@ async function linkTo(
   place: PreviewPlace,
   { path, frame, key }: Asked,
 ): Promise<OutputOf<"openPreview">> {
-  const origin = `http://${previewHost(place, await door.port())}`;
+  const { port, origin: dashboard } = await door.opened();
+  if (!dashboard.startsWith("http:"))
+    throw new VivError("unsupported", "Previews have names below localhost, and this server listens for other computers.", {
+      remedy: `Run \`viv port SANDBOX ${place.door}\` on the server's machine, or start the server without --listen and come by \`ssh -L\`.`,
+    });
+  const origin = `http://${previewHost(place, port)}`;
   const { secret, expiresAt } = previews.ticket({ place, path, frame }, key);
   return { url: `${origin}${ENTER_PATH}#${secret}`, address: `${origin}${path}`, expiresAt };
 }

@@ -271,6 +271,12 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   openDashboard: itself("sessions"),
   listSessions: LOOKS,
   endSession: itself("sessions"),
+  listNotifications: LOOKS,
+  testNotification: { act: ({ channel }) => ({ action: "notifications.test", target: channel ?? "every channel" }) },
+  addPushBrowser: {
+    made: ({ id, service }, { session }) => [{ action: "notifications.subscribe", target: id, details: { session, service } }],
+  },
+  removePushBrowser: { act: ({ browser }) => ({ action: "notifications.unsubscribe", target: browser }) },
   status: LOOKS,
   doctor: LOOKS,
   trust: itself("the trust that changes"),

@@ -9,16 +9,21 @@ import type { Doctor, ServerStatus } from "../../base/schema/server.ts";
 import type { Backends } from "../../machine/backends.ts";
 import { freeMemory } from "../../sandbox/start/admission.ts";
 
+interface OpenedByTcp {
+  readonly origin: string;
+  readonly access: NonNullable<ServerStatus["access"]>;
+}
+
 export class ServerView {
   readonly #state: State;
   readonly #backends: Backends;
-  readonly #port: () => number | null;
+  readonly #opened: () => OpenedByTcp | undefined;
 
-  /** `port` is the TCP port that the server listens on, if any. */
-  constructor(state: State, backends: Backends, port: () => number | null) {
+  /** `opened` is what the server listens on by TCP, if anything. */
+  constructor(state: State, backends: Backends, opened: () => OpenedByTcp | undefined) {
     this.#state = state;
     this.#backends = backends;
-    this.#port = port;
+    this.#opened = opened;
   }
 
   async status(): Promise<ServerStatus> {
@@ -26,14 +31,15 @@ export class ServerView {
     const sandboxes: Record<string, number> = {};
     for (const row of await store.sandboxes.list()) sandboxes[row.state] = (sandboxes[row.state] ?? 0) + 1;
     const { storage } = this.#backends.best;
-    const port = this.#port();
+    const opened = this.#opened();
     return {
       version: readVersion(),
       pid: process.pid,
       startedAt: startedAt.toISOString(),
       home: paths.home,
       log: paths.log,
-      listen: port === null ? null : `http://127.0.0.1:${port}`,
+      listen: opened?.origin ?? null,
+      access: opened?.access ?? null,
       driver: this.#backends.walled()?.driver.name ?? "none",
       mode: machine.mode,
       storage: storage.name,

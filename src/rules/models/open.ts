@@ -7,12 +7,16 @@ import { Secrets } from "../secrets/secrets.ts";
 import { Models, type ModelParts } from "./models.ts";
 
 export async function openModels(
-  parts: Omit<ModelParts, "secrets" | "interceptor"> & { readonly approvals: Approvals },
+  parts: Omit<ModelParts, "secrets" | "interceptor"> & {
+    readonly approvals: Approvals;
+    /** Secrets that another part of the server uses alone, besides the logins of models. */
+    readonly isReserved: (secret: string) => boolean;
+  },
   home: string,
 ): Promise<{ secrets: Secrets; models: Models }> {
   const { settings } = parts;
   const secrets = await Secrets.open(parts.store, parts.audit, new SealingKey(join(home, "secrets-key")), {
-    reserved: { has: (secret) => settings.isLogin(secret) },
+    reserved: { has: (secret) => settings.isLogin(secret) || parts.isReserved(secret) },
     approvals: parts.approvals,
   });
   return { secrets, models: new Models({ ...parts, secrets, interceptor: new SecretInterceptor(secrets, home) }) };

@@ -75,6 +75,26 @@ export function makeLeaf(authority: IssuedCertificate, host: string): IssuedCert
   return { key: pemOf(privateKey), cert: certificate(of, createPrivateKey(authority.key)) };
 }
 
+/** For this server itself, by names and addresses. It vouches for itself: people compare its fingerprint. */
+export function makeSelfSigned(names: readonly string[]): IssuedCertificate {
+  const { publicKey, privateKey } = keyPair();
+  const name = nameOf("Vivarium (this machine's dashboard)");
+  const alternatives = names.map((one) => new GeneralName(isAddress(one) ? { iPAddress: one } : { dNSName: one }));
+  const extensions = [
+    extension(id_ce_basicConstraints, new BasicConstraints({ cA: false }), "critical"),
+    extension(id_ce_subjectAltName, new SubjectAlternativeName(alternatives)),
+    extension(id_ce_extKeyUsage, new ExtendedKeyUsage([id_kp_serverAuth])),
+    extension(id_ce_keyUsage, new KeyUsage(KeyUsageFlags.digitalSignature), "critical"),
+    extension(id_ce_subjectKeyIdentifier, new SubjectKeyIdentifier(keyId(publicKey))),
+  ];
+  // Some systems refuse certificates of servers that are good for longer.
+  return { key: pemOf(privateKey), cert: certificate({ subject: name, issuer: name, publicKey, days: 397, extensions }, privateKey) };
+}
+
+function isAddress(name: string): boolean {
+  return name.includes(":") || /^\d+(?:\.\d+){3}$/.test(name);
+}
+
 /** As the authority's own certificate writes them: verifiers compare the bytes. */
 function issuerOf({ cert }: IssuedCertificate): { name: Name; keyIdentifier: KeyIdentifier } {
   const { raw, publicKey } = new X509Certificate(cert);

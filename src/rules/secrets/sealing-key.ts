@@ -1,6 +1,6 @@
 /** Encryption at rest: AES-256-GCM under a key that lies beside the database and in no backup of it. */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, lstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { makePrivateFile, readPrivateFile } from "../../base/host/private-file.ts";
 import { VivError } from "../../base/schema/errors.ts";
 
 const KEY_BYTES = 32;
@@ -42,35 +42,17 @@ export class SealingKey {
   }
 
   #find(): Buffer | undefined {
-    try {
-      const found = lstatSync(this.#path);
-      if (!found.isFile() || (found.mode & 0o077) !== 0)
-        throw new VivError("secret_unreadable", `${this.#path} is not a file that only you can read.`, {
-          remedy: "Give it the mode 0600; if others could read it, replace the secrets.",
-        });
-      const key = Buffer.from(readFileSync(this.#path, "utf8").trim(), "hex");
-      if (key.length !== KEY_BYTES) throw new VivError("secret_unreadable", `${this.#path} holds no key.`);
-      return key;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
-    }
+    const text = readPrivateFile(this.#path);
+    if (text === undefined) return undefined;
+    const key = Buffer.from(text, "hex");
+    if (key.length !== KEY_BYTES) throw new VivError("secret_unreadable", `${this.#path} holds no key.`);
+    return key;
   }
 
-  /** Durable before anything is sealed with it, and never over one that is there. */
+  /** Durable before anything is sealed with it. */
   #make(): Buffer {
     const key = randomBytes(KEY_BYTES);
-    const draft = `${this.#path}.new`;
-    rmSync(draft, { force: true });
-    const file = openSync(draft, "wx", 0o600);
-    try {
-      writeSync(file, `${key.toString("hex")}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    linkSync(draft, this.#path);
-    rmSync(draft);
+    makePrivateFile(this.#path, key.toString("hex"));
     return key;
   }
 }

@@ -1,5 +1,5 @@
 /** The machine: what the server uses of it, what it costs, what it can do, who decided what, and who is logged in. */
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 import type { PageProps } from "../app/pages.tsx";
 import { Link } from "../app/router.tsx";
 import { Audit } from "../machine/audit.tsx";
@@ -11,10 +11,11 @@ import { Policy } from "../machine/policy.tsx";
 import { Secrets } from "../machine/secrets.tsx";
 import { Settings } from "../machine/settings.tsx";
 import { Answered, Title } from "../parts/parts.tsx";
+import { Notifications } from "../push/notifications.tsx";
 import { useAnswer } from "../server/queries.ts";
 import "../style/machine.css";
 
-const TABS = ["overview", "costs", "policy", "audit", "events", "doctor", "secrets", "settings"] as const;
+const TABS = ["overview", "costs", "policy", "audit", "events", "doctor", "secrets", "notifications", "settings"] as const;
 type Tab = (typeof TABS)[number];
 
 function Content({ tab, query }: { readonly tab: Tab; readonly query: URLSearchParams }): ReactNode {
@@ -38,6 +39,8 @@ function Content({ tab, query }: { readonly tab: Tab; readonly query: URLSearchP
       return <Policy query={query} />;
     case "secrets":
       return <Secrets />;
+    case "notifications":
+      return <Notifications />;
     case "settings":
       return <Settings />;
   }
@@ -45,10 +48,13 @@ function Content({ tab, query }: { readonly tab: Tab; readonly query: URLSearchP
 
 export default function Machine({ query }: PageProps): ReactNode {
   const tab = TABS.find((one) => one === query.get("show")) ?? "overview";
+  const tabs = useRef<HTMLElement>(null);
+  // On a phone there are more tabs than fit.
+  useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [tab]);
   return (
     <main className="page">
       <Title title="Machine" />
-      <nav className="tabs" aria-label="Parts of the machine">
+      <nav className="tabs" aria-label="Parts of the machine" ref={tabs}>
         {TABS.map((one) => (
           <Link key={one} to={`/machine?show=${one}`} aria-current={one === tab ? "page" : undefined}>
             {one.replace(/^./, (letter) => letter.toUpperCase())}

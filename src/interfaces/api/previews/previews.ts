@@ -60,7 +60,7 @@ export class PreviewFront {
     this.#answerMs = answerMs;
   }
 
-  /** Whether a request is for a preview. Then no other part of the server looks at it. */
+  /** Whether a request is for a preview. */
   takes({ headers }: IncomingMessage, port: number): boolean {
     return headers.host !== undefined && previewPlace(headers.host, port) !== undefined;
   }

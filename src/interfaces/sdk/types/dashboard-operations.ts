@@ -1,5 +1,5 @@
 // Made from the contracts by scripts/sdk-types.ts.
-import type { DashboardSession } from "./dashboard.ts";
+import type { DashboardSession, NotificationChannel, NotificationDelivery, PushBrowser } from "./dashboard.ts";
 
 /** Input of: Make a link that opens the dashboard once; the server listens on loopback from then on. */
 export interface OpenDashboardInput {
@@ -28,4 +28,46 @@ export interface ListSessionsOutput {
 export interface EndSessionInput {
   /** Id of a session of the dashboard. */
   session: string;
+}
+
+/** Answer of: Ways to a person, and what was sent by them lately, the newest first. */
+export interface ListNotificationsOutput {
+  channels: NotificationChannel[];
+  /** Browsers that get notifications without an open page. */
+  browsers: PushBrowser[];
+  /** The server's public key for web push (VAPID), as a browser's subscribe() takes it. */
+  pushKey: string;
+  deliveries: NotificationDelivery[];
+}
+
+/** Input of: Send a notification that says that it is a test; answers once each channel has tried it once. */
+export interface TestNotificationInput {
+  /** Only by this one. */
+  channel?: string | undefined;
+}
+
+/** Answer of: Send a notification that says that it is a test; answers once each channel has tried it once. */
+export interface TestNotificationOutput {
+  deliveries: NotificationDelivery[];
+}
+
+/** Input of: Send notifications to a browser, as long as its session lasts. */
+export interface AddPushBrowserInput {
+  /** Session of the browser. */
+  session: string;
+  /** Address that its push service gave the browser. */
+  endpoint: string;
+  /** What messages to this browser are encrypted with. */
+  keys: {
+    /** The browser's public key. */
+    p256dh: string;
+    /** The browser's shared secret. */
+    auth: string;
+  };
+}
+
+/** Input of: Send a browser no more notifications. */
+export interface RemovePushBrowserInput {
+  /** Id of a browser that gets notifications. */
+  browser: string;
 }

@@ -7,7 +7,8 @@ import type { AuditReport } from "./audit.ts";
 import type { ListAuditInput, ListAuditOutput, ListDecisionsInput, ListDecisionsOutput, ReportDecisionInput, VerifyAuditInput } from "./audit-operations.ts";
 import type { InspectCommandInput, KillCommandInput, ListCommandsInput, ListCommandsOutput, RunCommandInput } from "./commands-operations.ts";
 import type { ReadContextInput, ReadContextOutput, SearchConversationsInput, SearchConversationsOutput } from "./conversations-operations.ts";
-import type { EndSessionInput, ListSessionsOutput, OpenDashboardInput, OpenDashboardOutput } from "./dashboard-operations.ts";
+import type { PushBrowser } from "./dashboard.ts";
+import type { AddPushBrowserInput, EndSessionInput, ListNotificationsOutput, ListSessionsOutput, OpenDashboardInput, OpenDashboardOutput, RemovePushBrowserInput, TestNotificationInput, TestNotificationOutput } from "./dashboard-operations.ts";
 import type { DesktopInfo } from "./desktops.ts";
 import type { CloseDesktopInput, InspectDesktopInput, ListWindowsInput, ListWindowsOutput, OpenDesktopInput, UseDesktopInput, UseDesktopOutput } from "./desktops-operations.ts";
 import type { ListEffectsInput, ListEffectsOutput } from "./effects-operations.ts";
@@ -259,6 +260,14 @@ export interface Operations {
   listSessions: { input: Record<string, never>; output: ListSessionsOutput };
   /** Log a browser out; its open connections end, too. */
   endSession: { input: EndSessionInput; output: Done };
+  /** Ways to a person, and what was sent by them lately, the newest first. */
+  listNotifications: { input: Record<string, never>; output: ListNotificationsOutput };
+  /** Send a notification that says that it is a test; answers once each channel has tried it once. */
+  testNotification: { input: TestNotificationInput; output: TestNotificationOutput };
+  /** Send notifications to a browser, as long as its session lasts. */
+  addPushBrowser: { input: AddPushBrowserInput; output: PushBrowser };
+  /** Send a browser no more notifications. */
+  removePushBrowser: { input: RemovePushBrowserInput; output: Done };
   /** The server and its machine. */
   status: { input: Record<string, never>; output: ServerStatus };
   /** What this machine can do. */

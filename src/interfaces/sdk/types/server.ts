@@ -14,6 +14,8 @@ export interface ServerStatus {
   log: string;
   /** Address it listens on besides its socket. */
   listen: string | null;
+  /** What that opens; null where it has its socket alone. */
+  access: ServerAccess | null;
   /** Walls in use. */
   driver: "native" | "folder" | "none";
   /** root: whole machine with all users. user: one mapped user. none: no walls. */
@@ -52,6 +54,20 @@ export interface Doctor {
   /** How the native driver runs here. */
   mode: "root" | "user" | "none";
   findings: Finding[];
+}
+
+/** What the server opens besides its socket. Callers need the token, or a browser that a link of `viv open` has logged in. */
+export interface ServerAccess {
+  /** Address and port it listens on. */
+  address: string;
+  /** Addresses of the dashboard and the API; requests that name any other are refused. */
+  origins: string[];
+  /** Which computers reach it, unless a firewall stops them. */
+  from: "this machine" | "the network of this address" | "every network";
+  /** certificate: the user's. self-signed: made by the server. proxy: another program does TLS in front of it. none: on this machine alone. */
+  tls: "none" | "certificate" | "self-signed" | "proxy";
+  /** SHA-256 of the certificate. */
+  fingerprint: string | null;
 }
 
 /** One finding of the doctor. */
