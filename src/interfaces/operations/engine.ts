@@ -31,6 +31,7 @@ import type { Conversations } from "../../work/conversations/conversations.ts";
 import type { Experiments } from "../../work/experiments/experiments.ts";
 import type { Agents } from "../../work/agents/agents.ts";
 import type { Runs } from "../../work/agents/runs.ts";
+import type { Automations } from "../../work/automation/automations.ts";
 import type { Jobs } from "../../work/jobs/jobs.ts";
 import type { SandboxRefresh } from "../../work/refresh/refresh.ts";
 import { actionHandlers } from "./actions.ts";
@@ -46,6 +47,7 @@ import { experimentHandlers } from "./experiments.ts";
 import { networkHandlers } from "./network.ts";
 import { modelHandlers } from "./models.ts";
 import { jobHandlers } from "./jobs.ts";
+import { automationHandlers } from "./automations.ts";
 import { backlogHandlers } from "./backlog.ts";
 import { runHandlers } from "./runs.ts";
 import { subjectId } from "./subjects.ts";
@@ -73,6 +75,7 @@ export interface EngineParts {
   readonly agents: Agents;
   readonly runs: Runs;
   readonly jobs: Jobs;
+  readonly automations: Automations;
   readonly events: EventFeed;
   readonly view: ServerView;
   readonly door: DashboardDoor;
@@ -196,6 +199,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...desktopHandlers(sandboxes),
     ...notebookHandlers(sandboxes),
     ...jobHandlers(engine.jobs),
+    ...automationHandlers(engine.automations),
     ...experimentHandlers(engine.experiments),
     ...agentHandlers(engine.agents),
     ...runHandlers(engine.runs),
@@ -351,6 +355,7 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       return unpack(at.files, at.path, archive, at.user, { temporary: engine.temporary, mostBytes: limits.diskBytes });
     },
     events: (after, options) => eventsOf(engine, events, after, options),
+    callHook: (automation, signature, body) => engine.automations.hook(automation, { signature, body }),
     jobOutput: (job, signal) => engine.jobs.output(job, signal),
     runEvents: async (run, after, signal) => {
       await engine.runs.row(run);
