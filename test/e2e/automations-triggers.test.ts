@@ -146,7 +146,7 @@ describe("a trigger", needs("root"), () => {
     expect((await lab.ended("hostile", 1)).length).toBe(1);
   });
 
-  test("of a webhook fires for a signed call without a token, and for no other", async () => {
+  test("DMN-1: of a webhook fires for a signed call without a token, and for no other", async () => {
     const { id, secret } = await lab.add("hook", { when: { on: "webhook" }, ...TELL });
     const now = Math.floor(Date.now() / 1000);
     const good = signHook(secret ?? "", now, "deployed");
