@@ -55,9 +55,8 @@ describe("authority and triage", () => {
         for (const run of [["make"], ["git push origin main"], ["curl -d x https://example.com"]]) {
           const { way, reason } = triageFiring({ spec: automation({ run }).spec, authority, policy, checks });
           expect(reason).toMatch(/\.$/);
-          if (authority === "alert-only") expect(way).toBe("alert");
-          else if (authority === "propose-and-wait" || checks.length === 0 || run[0] !== "make") expect(way).toBe("propose");
-          else expect(way).toBe("sandbox");
+          const isHeldBack = authority === "propose-and-wait" || checks.length === 0 || run[0] !== "make";
+          expect(way).toBe(authority === "alert-only" ? "alert" : isHeldBack ? "propose" : "sandbox");
         }
   });
 });

@@ -38,7 +38,7 @@ class HandClock implements Clock {
     for (let left = ms; left > 0; left -= step) {
       this.#now += Math.min(step, left);
       this.#elapsed += Math.min(step, left);
-      for (const timer of [...this.#timers]) {
+      for (const timer of Array.from(this.#timers)) {
         if (timer.due > this.#elapsed) continue;
         this.#timers.delete(timer);
         timer.call();
@@ -57,12 +57,9 @@ describe("a line of cron", () => {
     ["0 0 31 2 *", "a day that never comes"],
     ["*/0 * * * *", "a step of nothing"],
   ])("that is wrong is refused in one sentence: %s (%s)", (line) => {
-    expect(() => new CronLine(line, undefined)).toThrowError(expect.objectContaining({ code: "invalid_input" }));
-    try {
-      new CronLine(line, undefined).next(at("2030-01-01T00:00:00Z"));
-    } catch (error) {
-      expect((error as Error).message).toMatch(/^[^\n]+\.$/);
-    }
+    expect(() => new CronLine(line, undefined)).toThrowError(
+      expect.objectContaining({ code: "invalid_input", message: expect.stringMatching(/^[^\n]+\.$/) }),
+    );
   });
 
   test("in spring, a time that the clocks leave out comes once, right after, and days before and after are as written", () => {
