@@ -50,6 +50,9 @@ const LONG = [
   "services-take",
   "machine-layouts",
   "full-disk",
+  "automations-crash",
+  "automations-triggers",
+  "automations",
 ];
 
 class LongFirst extends BaseSequencer {

@@ -1,4 +1,4 @@
-/** Opens what is done with sandboxes: checks, promotions, experiments, reviews, refreshes, conversations, jobs and notifications. What a server before left half done goes on. */
+/** Opens what is done with sandboxes: checks, promotions, experiments, reviews, refreshes, conversations, jobs, automations and notifications. What a server before left half done goes on. */
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { agentsFolder, runtimesFolder } from "../base/config/paths.ts";
@@ -10,6 +10,7 @@ import { VivError } from "../base/schema/errors.ts";
 import { LIMITS } from "../base/schema/limits.ts";
 import type { Payer } from "../rules/models/accounts.ts";
 import type { Rules } from "../rules/open.ts";
+import { SealingKey } from "../rules/secrets/sealing-key.ts";
 import type { SandboxFloor } from "../sandbox/open.ts";
 import type { Sandboxes } from "../sandbox/sandboxes.ts";
 import type { Parts } from "../sandbox/shared/parts.ts";
@@ -19,6 +20,8 @@ import { AgentInstalls } from "./agents/install.ts";
 import { Runs } from "./agents/runs.ts";
 import { Clones } from "./checks/clones.ts";
 import { Verification } from "./checks/verification.ts";
+import { Automations } from "./automation/automations.ts";
+import { machineClock } from "./automation/clock.ts";
 import { Conversations } from "./conversations/conversations.ts";
 import { ExtractiveSummarizer } from "./conversations/extractive-summarizer.ts";
 import { LocalEmbedder } from "./conversations/local-embedder.ts";
@@ -49,6 +52,7 @@ export interface Work {
   readonly jobs: Jobs;
   readonly notifications: Notifications;
   readonly pushBrowsers: PushBrowsers;
+  readonly automations: Automations;
 }
 
 export async function openWork(
@@ -97,8 +101,25 @@ export async function openWork(
   await experiments.resume();
   await reviews.resume();
   const jobs = await openJobs(state, parts, sandboxes, closers);
+  const automations = new Automations({
+    parts,
+    audit,
+    sandboxes,
+    verification,
+    experiments,
+    promotions,
+    clock: machineClock,
+    env: state.env,
+    key: new SealingKey(join(state.paths.home, "automation-key")),
+  });
+  // Before experiments are closed: none of its firings is told that its work was cancelled.
+  closers.add(() => automations.close());
+  await automations.resume();
+  const tasks = new RepeatedTasks(log);
+  closers.add(() => tasks.close());
+  tasks.every("removing old firings", LIMITS.reconcileEveryMs, () => automations.sweep());
   const told = await openNotifications(state, rules, { origin, reach: parts.reach }, closers);
-  return { agents, runs, conversations, experiments, promotions, refresh, reviews, jobs, ...told };
+  return { agents, runs, conversations, experiments, promotions, refresh, reviews, jobs, automations, ...told };
 }
 
 async function openJobs({ paths, user, log }: State, parts: Parts, sandboxes: Sandboxes, closers: Closers): Promise<Jobs> {

@@ -13,6 +13,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "three-way-bug-fix": ["(patch) won", "judged with the original ones", "Now: tests pass.", "is undone", "Now: tests fail."],
   "dependency-upgrade": ["(minor) won", "promoted into", "its tests pass"],
+  "overnight-upgrade": ["propose: It is tried", "waiting", "Nothing has changed in the project yet.", "Waits for you (1)"],
   "config-experiment": ["(middle) won", "it measures best", '"bucket": 100 '],
   "destructive-testing": ["D  important.txt", "the only copy", "The clone is whole again"],
   "untrusted-script": ["Its loot is empty", "Only bin/ was taken out"],

@@ -148,6 +148,7 @@ export class ScriptedEngine implements Engine {
         return entry(data.length);
       },
       runEvents: async () => (async function* () {})(),
+      callHook: async () => "",
       jobOutput: async () => (async function* () {})(),
       patch: async () => Readable.from([Buffer.from("patch")]),
       packFiles: async () => Readable.from([Buffer.from("tar")]),

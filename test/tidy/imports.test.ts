@@ -11,6 +11,7 @@ const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   interfaces: { api: ["operations"], cli: ["client", "mcp"], client: [], gateway: [], mcp: ["client"], operations: [], sdk: ["client"] },
   work: {
     agents: ["checks", "conversations", "guardian"],
+    automation: ["checks", "experiments", "promotion"],
     checks: [],
     conversations: [],
     experiments: ["agents", "checks"],

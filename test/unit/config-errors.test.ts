@@ -5,6 +5,7 @@ import { parseConfig } from "../../src/base/config/project-config.ts";
 import { ProjectConfig, UserConfig } from "../../src/base/schema/config.ts";
 
 interface Node {
+  readonly pattern?: string;
   readonly $ref?: string;
   readonly type?: string;
   readonly enum?: readonly (string | number | boolean | null)[];
@@ -33,6 +34,8 @@ function fine(node: Node): unknown {
   if (node.anyOf !== undefined) return fine(node.anyOf[0] ?? {});
   if (node.type === "object") return object(node);
   if (node.type === "array") return (node.minItems ?? 0) > 0 ? [fine(node.items ?? {})] : [];
+  // The one text with a form of its own that stands beside others: a time of day.
+  if (node.pattern?.includes("[0-5]\\d") === true) return "08:30";
   return node.type === "string" ? "a" : (node.minimum ?? 1);
 }
 

@@ -49,6 +49,7 @@ describe("a project's config that no person trusted", () => {
       expose: [],
       env: { pass: [], set: {}, drop: ["B"] },
       services: {},
+      automations: {},
       sudo: false,
       capture: { exclude: ["big"], live: [] },
     });

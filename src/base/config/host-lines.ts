@@ -66,9 +66,10 @@ export function hostLines(project: string, config: ProjectConfig): HostLines {
   return search.result();
 }
 
-export function linesOf({ services, stages = [] }: ProjectConfig): string[] {
+export function linesOf({ services, stages = [], automations }: ProjectConfig): string[] {
   const takes = Object.values(services).flatMap(({ take }) => take ?? []);
-  return [...takes, ...stages.flatMap(stageLines)];
+  const reality = Object.values(automations).flatMap((spec) => spec.reality);
+  return [...takes, ...stages.flatMap(stageLines), ...reality];
 }
 
 function stageLines({ apply, after, checks = [], rollback }: NonNullable<ProjectConfig["stages"]>[number]): string[] {

@@ -59,7 +59,7 @@ export function loadProjectConfig(project: string, trustedHash: string | null): 
   // Rules that no person trusted make verdicts stricter and never milder, whatever the level.
   const policy = config.policy === undefined || isSame ? {} : { policy: untrustedPolicy(config.policy) };
   const keys = widens.map(({ key }) => key);
-  const untrusted = trusted ? [] : isSame ? keys.filter((key) => key === "services" || key === "stages") : keys;
+  const untrusted = trusted ? [] : isSame ? keys.filter((key) => key === "services" || key === "stages" || key === "automations") : keys;
   return { config: { ...effective, ...policy }, file, hash, runs, widens, trusted, untrusted };
 }
 
@@ -88,6 +88,8 @@ function widening(config: ProjectConfig, key: (typeof WIDENING_KEYS)[number]): u
       return used(config.services);
     case "stages":
       return config.stages;
+    case "automations":
+      return used(config.automations);
     case "network":
       return opensNetwork(config.network) ? config.network : undefined;
     case "policy":
@@ -139,6 +141,7 @@ function tightened(config: ProjectConfig): ProjectConfig {
     expose: [],
     env: { pass: [], set: {}, drop: config.env.drop },
     services: {},
+    automations: {},
     network: { ...config.network, tightenOnly: true },
     sudo: false,
   };

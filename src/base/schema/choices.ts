@@ -48,5 +48,23 @@ export const GUARDIAN_STEPS = ["message", "ask", "pause", "rollback", "restart",
 /** What a job's code is written in, and where a job is. */
 export const JOB_KINDS = ["python", "shell", "typescript", "gui"] as const;
 export const JOB_STATES = ["queued", "running", "succeeded", "failed"] as const;
+/** What an automation may do, the least first. */
+export const AUTHORITIES = ["alert-only", "propose-and-wait", "act-and-notify", "act-and-log"] as const;
+export const TRIGGER_KINDS = ["files", "schedule", "webhook", "commit", "check", "log", "manual"] as const;
+export const AUTOMATION_STATES = ["active", "paused", "muted", "broken"] as const;
+export const FIRING_STATES = [
+  "seen",
+  "triaged",
+  "working",
+  "verified",
+  "done",
+  "promoted",
+  "waiting",
+  "alerted",
+  "failed",
+  "muted",
+  "undone",
+] as const;
+export const TRIAGE_WAYS = ["direct", "sandbox", "propose", "alert"] as const;
 /** What an agent of the user's config may speak. */
 export const AGENT_PROTOCOLS = ["acp", "command", "claude", "codex", "gemini", "opencode", "pi"] as const;

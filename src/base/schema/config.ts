@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AutomationsConfig, AutomationSpec } from "./automation.ts";
 import { AgentsConfig, GuardianConfig } from "./agent.ts";
 import { ListenConfig } from "./listen.ts";
 import { MemoryConfig } from "./conversation.ts";
@@ -113,6 +114,13 @@ export const ProjectConfig = z
       .refine((stages) => new Set(stages.map(({ name }) => name)).size === stages.length, "two stages have the same name")
       .optional()
       .describe("Stages of a promotion, in order. Widens."),
+    automations: z
+      .record(
+        z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "a name is lower-case letters, digits and inner hyphens"),
+        AutomationSpec,
+      )
+      .default({})
+      .describe("Automations, by name: a trigger with what it starts. Widens."),
     capture: z
       .strictObject({
         exclude: z.array(z.string()).default([]).describe("Project paths left out of the clone."),
@@ -137,6 +145,7 @@ export const WIDENING_KEYS = [
   "env.set",
   "services",
   "stages",
+  "automations",
   "network",
   "policy",
   "sudo",
@@ -195,6 +204,7 @@ export const UserConfig = z
       .strictObject({ parallel: z.number().int().min(1).max(256).optional().describe("Jobs at once; by the machine if left out.") })
       .prefault({})
       .describe("Jobs: code that is given to be run."),
+    automations: AutomationsConfig,
     storage: z.enum(["auto", "btrfs", "plain"]).default("auto").describe("Where volumes live."),
     poolLimit: ByteSize.optional().describe("Size the btrfs pool file may grow to."),
   })

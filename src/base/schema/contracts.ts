@@ -1,4 +1,5 @@
 /** Every operation of the API once: HTTP routes, OpenAPI, client methods and CLI output derive from it. */
+import { AUTOMATION_CONTRACTS } from "./automation.ts";
 import { z } from "zod";
 import { ACTION_CONTRACTS } from "./action.ts";
 import { AUDIT_CONTRACTS } from "./audit.ts";
@@ -248,6 +249,7 @@ export const CONTRACTS = {
   ...NOTEBOOK_CONTRACTS,
   ...JOB_CONTRACTS,
   ...EXPERIMENT_CONTRACTS,
+  ...AUTOMATION_CONTRACTS,
   ...AGENT_CONTRACTS,
   ...RUN_CONTRACTS,
   ...BACKLOG_CONTRACTS,

@@ -30,6 +30,8 @@ const PREFIXES = {
   session: "ses",
   preview: "prv",
   subscription: "sub",
+  automation: "aut",
+  firing: "fir",
 } as const;
 type IdKind = keyof typeof PREFIXES;
 
@@ -84,6 +86,14 @@ export const TaskId = z
   .string()
   .regex(pattern("task"), "not the id of a task of the backlog, as `viv tasks` shows it")
   .describe("Id of a task of the backlog.");
+export const AutomationId = z
+  .string()
+  .regex(pattern("automation"), "not the id of an automation, as `viv automation ls --json` shows it")
+  .describe("Id of an automation.");
+export const FiringId = z
+  .string()
+  .regex(pattern("firing"), "not the id of a firing, as `viv automation history` shows it")
+  .describe("Id of a firing.");
 export const MessageId = z.string().regex(pattern("message"), "not the id of a message").describe("Id of a message.");
 export const Name = z
   .string()
@@ -98,3 +108,8 @@ export const SnapshotRef = z
   .string()
   .regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not a snapshot id or name")
   .describe("Id or name of a snapshot.");
+/** How a caller refers to an automation. */
+export const AutomationRef = z
+  .string()
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,62})$/, "not the id or name of an automation")
+  .describe("Id or name of an automation.");

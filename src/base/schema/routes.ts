@@ -11,6 +11,7 @@ export const TAGS = [
   "snapshots",
   "jobs",
   "experiments",
+  "automations",
   "agents",
   "runs",
   "conversations",
@@ -39,7 +40,7 @@ export interface Route extends Tagged {
 
 export interface Stream extends Tagged {
   /** websocket is a GET with Upgrade; any is every method. */
-  readonly method: "get" | "put" | "websocket" | "any";
+  readonly method: "get" | "post" | "put" | "websocket" | "any";
   readonly path: string;
 }
 
@@ -103,6 +104,18 @@ export const ROUTES = {
   retryExperiment: { tag: "experiments", method: "post", path: "/experiments/{experiment}/retry" },
   pickWinner: { tag: "experiments", method: "post", path: "/experiments/{experiment}/pick" },
   removeExperiment: { tag: "experiments", method: "delete", path: "/experiments/{experiment}" },
+  addAutomation: { tag: "automations", method: "post", path: "/automations" },
+  listAutomations: { tag: "automations", method: "get", path: "/automations" },
+  inspectAutomation: { tag: "automations", method: "get", path: "/automations/{automation}" },
+  automationSecret: { tag: "automations", method: "post", path: "/automations/{automation}/secret" },
+  runAutomation: { tag: "automations", method: "post", path: "/automations/{automation}/run" },
+  testAutomation: { tag: "automations", method: "get", path: "/automations/{automation}/test" },
+  pauseAutomation: { tag: "automations", method: "post", path: "/automations/{automation}/pause" },
+  resumeAutomation: { tag: "automations", method: "post", path: "/automations/{automation}/resume" },
+  removeAutomation: { tag: "automations", method: "delete", path: "/automations/{automation}" },
+  listFirings: { tag: "automations", method: "get", path: "/firings" },
+  inspectFiring: { tag: "automations", method: "get", path: "/firings/{firing}" },
+  reportFirings: { tag: "automations", method: "get", path: "/reports/firings" },
   listAgents: { tag: "agents", method: "get", path: "/agents" },
   probeAgent: { tag: "agents", method: "post", path: "/agents/{agent}/probe" },
   installAgent: { tag: "agents", method: "post", path: "/agents/{agent}/install" },
@@ -168,6 +181,7 @@ export const ROUTES = {
 export const STREAMS = {
   events: { tag: "events", method: "get", path: "/events" },
   runEvents: { tag: "runs", method: "get", path: "/runs/{run}/events" },
+  callHook: { tag: "automations", method: "post", path: "/hooks/{automation}" },
   jobOutput: { tag: "jobs", method: "get", path: "/jobs/{job}/output" },
   patch: { tag: "sandboxes", method: "get", path: "/sandboxes/{sandbox}/diff/patch" },
   readFile: { tag: "files", method: "get", path: "/sandboxes/{sandbox}/files/content" },
@@ -197,5 +211,8 @@ export const SOCKET_KEY_PREFIX = "viv.key.";
 export const LOGIN_PATH = "/dashboard/login";
 /** Where the origin of a preview lets browsers in; no program inside is asked for it. */
 export const ENTER_PATH = "/.viv/enter";
+/** Calls of webhooks: the first part of their paths, and the header with the signature. They need no token. */
+export const HOOK_PATH = "/hooks/";
+export const HOOK_HEADER = "viv-signature";
 /** First parts of the paths of the dashboard's pages; none is one of the API's. */
 export const PAGES = ["work", "run", "experiment", "review", "question", "sandbox", "machine", "vnc.html", "lab"] as const;

@@ -1,12 +1,13 @@
 /** Routes that carry bytes, events or a conversation instead of one JSON value. API, OpenAPI and client derive from it. */
 import { z } from "zod";
+import { HookAnswer } from "./automation.ts";
 import { count, flag } from "./contract.ts";
 import { CONTRACTS } from "./contracts.ts";
 import { CHANNEL, STREAMS, type Stream } from "./routes.ts";
 import { VivEvent } from "./event.ts";
 import { FileChange, FileEntry, SandboxPath } from "./files.ts";
 import { JobId, JobOutput } from "./job.ts";
-import { CommandId, RunId, SandboxRef } from "./ids.ts";
+import { AutomationId, CommandId, RunId, SandboxRef } from "./ids.ts";
 import { ExecutionEvent, ExecutionId } from "./notebook.ts";
 import { Port } from "./preview.ts";
 import { RunEvent } from "./run.ts";
@@ -71,6 +72,13 @@ export const STREAM_ROUTES = {
       as: z.string().min(1).max(200).default("a listener").describe("What that use is called where the sandbox is shown."),
     }),
     output: { events: VivEvent },
+  },
+  callHook: {
+    ...STREAMS.callHook,
+    summary: "Call the webhook of an automation; the Viv-Signature header signs the body, and no token is needed",
+    input: z.strictObject({ automation: AutomationId }),
+    body: "application/octet-stream",
+    output: { json: HookAnswer },
   },
   runEvents: {
     ...STREAMS.runEvents,

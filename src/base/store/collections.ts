@@ -8,9 +8,11 @@ import type { BacklogTask } from "../schema/backlog.ts";
 import type { Command } from "../schema/command.ts";
 import type { Effect } from "../schema/effect.ts";
 import type {
+  AutomationRow,
   Base,
   BookmarkRow,
   ExperimentRow,
+  FiringRow,
   JobRow,
   JobTextRow,
   NotificationRow,
@@ -23,6 +25,7 @@ import type {
   SandboxRow,
   SecretRow,
   SessionRow,
+  SightingRow,
   SnapshotRow,
 } from "./rows.ts";
 
@@ -156,6 +159,29 @@ export const COLLECTIONS = {
     columns: { job: (row) => row.id },
     order: { by: "id", direction: "asc" },
     partOf: { collection: "jobs", column: "job" },
+  }),
+  automations: rowsOf<AutomationRow>()({
+    id: "id",
+    columns: { project: (row) => row.project, name: (row) => row.name },
+    order: { by: "name", direction: "asc" },
+  }),
+  firings: rowsOf<FiringRow>()({
+    id: "id",
+    columns: {
+      sequence: (row) => row.sequence,
+      automation: (row) => row.automation,
+      project: (row) => row.project,
+      state: (row) => row.state,
+      /** Not at its end. */
+      open: (row) => row.endedAt === null,
+    },
+    order: { by: "sequence", direction: "desc" },
+  }),
+  sightings: rowsOf<SightingRow>()({
+    id: "id",
+    columns: { firing: (row) => row.firing },
+    order: { by: "id", direction: "asc" },
+    partOf: { collection: "firings", column: "firing" },
   }),
   backlog: rowsOf<BacklogTask>()({
     id: "id",

@@ -326,6 +326,35 @@ async function notifications(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex("push_browsers_session").on("pushBrowsers").column("session").execute();
 }
 
+/** Automations, what came of their triggers, and what was seen already. */
+async function automations(db: Kysely<unknown>): Promise<void> {
+  let table: CreateTableBuilder<"automations", string> = db.schema
+    .createTable("automations")
+    .addColumn("id", "text", (column) => column.primaryKey());
+  for (const name of ["project", "name", "body"]) table = table.addColumn(name, "text", (column) => column.notNull());
+  await table.addUniqueConstraint("automations_name", ["project", "name"]).execute();
+  await db.schema
+    .createTable("firings")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("sequence", "integer", (column) => column.notNull())
+    .addColumn("automation", "text", (column) => column.notNull())
+    .addColumn("project", "text", (column) => column.notNull())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("open", "integer", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("firings_sequence").on("firings").column("sequence").execute();
+  for (const column of ["automation", "project", "state", "open"])
+    await db.schema.createIndex(`firings_${column}`).on("firings").columns([column, "sequence"]).execute();
+  await db.schema
+    .createTable("sightings")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("firing", "text", (column) => column.notNull())
+    .addColumn("body", "text", (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex("sightings_firing").on("sightings").column("firing").execute();
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   firstTables,
   experimentsAndPromotions,
@@ -344,4 +373,5 @@ export const MIGRATIONS: readonly Migration[] = [
   jobs,
   previews,
   notifications,
+  automations,
 ];

@@ -1,4 +1,5 @@
 /** What the server keeps: the rows of the store. They outlive the server that wrote them, so every field of a later version is optional. */
+import type { Automation, Firing } from "../schema/automation.ts";
 import type { Service } from "../schema/config.ts";
 import type { DashboardSession } from "../schema/dashboard.ts";
 import type { Experiment, ExperimentInput } from "../schema/experiment.ts";
@@ -234,6 +235,39 @@ export interface JobTextRow {
     readonly stderr: string;
     readonly dropped: { readonly stdout: number; readonly stderr: number };
   };
+}
+
+/** An automation as it is kept. */
+export interface AutomationRow extends Omit<Automation, "authority" | "nextAt"> {
+  /** PATH of its lines; the server's own if absent. */
+  readonly path?: string | undefined;
+  /** What calls of its webhook are signed with, sealed. */
+  readonly sealed?: string | undefined;
+  /** What its trigger saw last; only that kind of trigger reads it. */
+  readonly cursor: { readonly [key: string]: string | number | boolean | null };
+  /** Firings one after the other that its own promotions caused. */
+  readonly selfCaused: number;
+}
+
+/** A firing as it is kept. */
+export interface FiringRow extends Firing {
+  /** Order in which firings came. */
+  readonly sequence: number;
+  /** Whether the checks of reality are worse after its promotion: it is to be undone. */
+  readonly worse?: boolean | undefined;
+  /** Firings whose promotions led to this one, the first one first. */
+  readonly causes?: readonly string[] | undefined;
+  /** Whether a person started it: then a pause, quiet hours and loops do not hold it up. */
+  readonly asked?: boolean | undefined;
+}
+
+/** One thing that was seen: the same is not taken twice. */
+export interface SightingRow {
+  /** Id of the automation and what tells this sighting from others. */
+  readonly id: string;
+  readonly automation: string;
+  readonly firing: string;
+  readonly at: string;
 }
 
 /** A secret as it is kept. */

@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { VivError } from "../../base/schema/errors.ts";
-import { LOGIN_PATH, SESSION_KEY_HEADER, SOCKET_KEY_PREFIX, SOCKET_TOKEN_PREFIX } from "../../base/schema/routes.ts";
+import { HOOK_PATH, LOGIN_PATH, SESSION_KEY_HEADER, SOCKET_KEY_PREFIX, SOCKET_TOKEN_PREFIX } from "../../base/schema/routes.ts";
 import { isPageFile } from "./pages.ts";
 
 /** The session that a cookie and a key prove together. */
@@ -115,10 +115,10 @@ function checkCaller(request: IncomingMessage, access: TcpAccess): string | unde
   throw new VivError("unauthorized", "The request carries no token.");
 }
 
-/** What needs neither token nor session: pages without data, and the login itself, which has a secret of its own. */
+/** What needs neither token nor session: pages without data, the login itself, which has a secret of its own, and signed calls of webhooks. */
 function isPublic(request: IncomingMessage): boolean {
   if (request.headers.upgrade !== undefined) return false;
-  if (request.method === "POST") return request.url === LOGIN_PATH;
+  if (request.method === "POST") return request.url === LOGIN_PATH || request.url?.startsWith(HOOK_PATH) === true;
   return request.method === "GET" && (DOCUMENTS.has(request.url ?? "") || isPageFile(pathOf(request)));
 }
 

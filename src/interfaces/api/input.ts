@@ -46,14 +46,15 @@ export function chunksOf(incoming: IncomingMessage): AsyncIterable<Buffer> {
   return incoming.iterator({ destroyOnReturn: false });
 }
 
-async function readBody(incoming: IncomingMessage): Promise<Buffer> {
+/** The bytes of a body, up to a bound and within a time. */
+export async function wholeBody(incoming: IncomingMessage, mostBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   const timer = setTimeout(() => incoming.destroy(), BODY_TIMEOUT_MS);
   try {
     for await (const chunk of chunksOf(incoming)) {
       size += chunk.length;
-      if (size > LIMITS.maxBodyBytes) throw new VivError("invalid_input", `The body is larger than ${LIMITS.maxBodyBytes} bytes.`);
+      if (size > mostBytes) throw new VivError("invalid_input", `The body is larger than ${mostBytes} bytes.`);
       chunks.push(chunk);
     }
   } finally {
@@ -73,7 +74,7 @@ export async function readJson(incoming: IncomingMessage): Promise<object> {
   if (!/^application\/json(\s*;|$)/i.test(type)) throw new VivError("invalid_input", "The body's Content-Type is not application/json.");
   if (Number(incoming.headers["content-length"] ?? 0) > LIMITS.maxBodyBytes)
     throw new VivError("invalid_input", `The body is larger than ${LIMITS.maxBodyBytes} bytes.`);
-  return parseObject(await readBody(incoming));
+  return parseObject(await wholeBody(incoming, LIMITS.maxBodyBytes));
 }
 
 /** A JSON object from bytes of a caller. */

@@ -154,7 +154,13 @@ function socketMessages(builder: Builder, { opening, client, server, binary }: S
   };
 }
 
-const METHODS_OF = { get: ["get"], put: ["put"], websocket: ["get"], any: ["get", "post", "put", "patch", "delete"] } as const;
+const METHODS_OF = {
+  get: ["get"],
+  post: ["post"],
+  put: ["put"],
+  websocket: ["get"],
+  any: ["get", "post", "put", "patch", "delete"],
+} as const;
 
 export function openApiDocument(version: string): OpenApiDocument {
   const builder = new Builder();

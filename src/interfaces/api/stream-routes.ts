@@ -6,7 +6,7 @@ import type { Engine, Streams } from "../operations/operations.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { wholeNumber } from "../../base/schema/numbers.ts";
-import { ENTRY_HEADER } from "../../base/schema/routes.ts";
+import { ENTRY_HEADER, HOOK_HEADER } from "../../base/schema/routes.ts";
 import {
   STREAM_ROUTES,
   type EventStreamName,
@@ -15,7 +15,7 @@ import {
   type StreamName,
   type StreamParsedOf,
 } from "../../base/schema/stream-routes.ts";
-import { chunksOf, merge, parse, readQuery } from "./input.ts";
+import { chunksOf, merge, wholeBody, parse, readQuery } from "./input.ts";
 import { sseResponse } from "./sse.ts";
 import { routerPath, type AppEnv } from "./env.ts";
 
@@ -93,6 +93,11 @@ function handlersOf(streams: Streams): Handlers {
       const use = uses === undefined ? {} : { use: { sandbox: uses, as } };
       const events = await streams.events(from, { signal: stop.signal, sandbox, ...use });
       return sendEvents<"events">(events, stop, ({ sequence }) => sequence);
+    },
+    callHook: async ({ automation }, context) => {
+      const signature = context.req.header(HOOK_HEADER);
+      const called = await wholeBody(context.env.incoming, LIMITS.hookBodyBytes);
+      return context.json(STREAM_ROUTES.callHook.output.json.parse({ firing: await streams.callHook(automation, signature, called) }));
     },
     runEvents: async ({ run, after }, context) => {
       const from = startingPoint(context, after);

@@ -47,6 +47,7 @@ export type CompletionKind =
   | "attempt"
   | "run"
   | "job"
+  | "automation"
   | "undoable"
   | "source"
   | "question"

@@ -36,6 +36,7 @@ const NAMES: Readonly<Record<Known["what"], (client: Client, of: string) => Prom
   },
   run: async (client) => (await client.call("listRuns", {})).runs.map(({ id }) => id),
   job: async (client) => (await client.call("listJobs", {})).jobs.map(({ id }) => id),
+  automation: async (client) => (await client.call("listAutomations", {})).automations.map(({ name }) => name),
   undoable: async (client) => {
     const { promotions } = await client.call("listPromotions", {});
     return promotions

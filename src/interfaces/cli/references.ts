@@ -13,6 +13,7 @@ const KINDS = {
   task: { prefix: "tsk", list: "viv tasks" },
   approval: { prefix: "apv", list: "viv approvals --all" },
   rule: { prefix: "apv", list: "viv policy rules" },
+  firing: { prefix: "fir", list: "viv automation history" },
   job: { prefix: "", list: "viv jobs", length: UUID_LENGTH },
 } as const;
 type Kind = keyof typeof KINDS;
@@ -75,6 +76,7 @@ async function idsOf(client: Client, kind: Kind): Promise<string[]> {
   if (kind === "experiment") return (await client.call("listExperiments", { all: true })).experiments.map(({ id }) => id);
   if (kind === "approval") return (await client.call("listApprovals", { all: true })).approvals.map(({ id }) => id);
   if (kind === "run") return (await client.call("listRuns", { all: true })).runs.map(({ id }) => id);
+  if (kind === "firing") return (await client.call("listFirings", { limit: LIMITS.listedFirings })).firings.map(({ id }) => id);
   if (kind === "job") return (await client.call("listJobs", { limit: LIMITS.keptJobs })).jobs.map(({ id }) => id);
   if (kind === "task") return (await client.call("listBacklog", {})).tasks.map(({ id }) => id);
   if (kind === "rule") return (await client.call("listRules", {})).rules.map(({ id }) => id);

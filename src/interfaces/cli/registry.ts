@@ -98,6 +98,22 @@ export const GROUPS = [
     },
   },
   {
+    title: "Automations",
+    commands: {
+      "automation add": () => import("./commands/automation/add.ts"),
+      "automation ls": () => import("./commands/automation/ls.ts"),
+      "automation show": () => import("./commands/automation/show.ts"),
+      "automation run": () => import("./commands/automation/run.ts"),
+      "automation test": () => import("./commands/automation/test.ts"),
+      "automation pause": () => import("./commands/automation/pause.ts"),
+      "automation resume": () => import("./commands/automation/resume.ts"),
+      "automation history": () => import("./commands/automation/history.ts"),
+      "automation secret": () => import("./commands/automation/secret.ts"),
+      "automation rm": () => import("./commands/automation/rm.ts"),
+      report: () => import("./commands/report.ts"),
+    },
+  },
+  {
     title: "Policy of agents",
     commands: {
       "policy explain": () => import("./commands/policy/explain.ts"),

@@ -32,6 +32,7 @@ import type { Conversations } from "../../work/conversations/conversations.ts";
 import type { Experiments } from "../../work/experiments/experiments.ts";
 import type { Agents } from "../../work/agents/agents.ts";
 import type { Runs } from "../../work/agents/runs.ts";
+import type { Automations } from "../../work/automation/automations.ts";
 import type { Jobs } from "../../work/jobs/jobs.ts";
 import type { Notifications } from "../../work/notifications/notifications.ts";
 import type { PushBrowsers } from "../../work/notifications/push/browsers.ts";
@@ -51,6 +52,7 @@ import { networkHandlers } from "./network.ts";
 import { modelHandlers } from "./models.ts";
 import { notificationHandlers } from "./notifications.ts";
 import { jobHandlers } from "./jobs.ts";
+import { automationHandlers } from "./automations.ts";
 import { backlogHandlers } from "./backlog.ts";
 import { runHandlers } from "./runs.ts";
 import { subjectId } from "./subjects.ts";
@@ -80,6 +82,7 @@ export interface EngineParts {
   readonly jobs: Jobs;
   readonly notifications: Notifications;
   readonly pushBrowsers: PushBrowsers;
+  readonly automations: Automations;
   readonly events: EventFeed;
   readonly view: ServerView;
   readonly door: DashboardDoor;
@@ -205,6 +208,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     ...notebookHandlers(sandboxes),
     ...previewHandlers(engine),
     ...jobHandlers(engine.jobs),
+    ...automationHandlers(engine.automations),
     ...experimentHandlers(engine.experiments),
     ...agentHandlers(engine.agents),
     ...runHandlers(engine.runs),
@@ -361,6 +365,7 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       return unpack(at.files, at.path, archive, at.user, { temporary: engine.temporary, mostBytes: limits.diskBytes });
     },
     events: (after, options) => eventsOf(engine, events, after, options),
+    callHook: (automation, signature, body) => engine.automations.hook(automation, { signature, body }),
     jobOutput: (job, signal) => engine.jobs.output(job, signal),
     runEvents: async (run, after, signal) => {
       await engine.runs.row(run);

@@ -63,6 +63,8 @@ export interface Streams {
   events(after: number, options: EventOptions): Promise<AsyncIterable<VivEvent>>;
   /** Output of a job from its beginning on, then how it ended. */
   jobOutput(job: string, signal: AbortSignal): Promise<AsyncIterable<JobOutput>>;
+  /** A signed call of a webhook; the firing that it is part of. */
+  callHook(automation: string, signature: string | undefined, body: Buffer): Promise<string>;
   /** Events of a run after a number, then live ones, until it has ended or the signal. */
   runEvents(run: string, after: number, signal: AbortSignal): Promise<AsyncIterable<RunEvent>>;
 }

@@ -184,6 +184,32 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   moveFile: { act: ({ path, to, user }) => ({ action: "file.move", target: path, details: { to, user } }) },
   removeFile: { act: ({ path, user }) => ({ action: "file.remove", target: path, details: { user } }) },
   makeFolder: { act: ({ path, user }) => ({ action: "file.mkdir", target: path, details: { user } }) },
+  addAutomation: {
+    made: ({ id, name }, { project, spec }) => [
+      {
+        action: "automation.add",
+        target: name,
+        details: { automation: id, project, authority: spec.authority, when: spec.when?.on, reality: spec.reality },
+      },
+    ],
+    before: ({ name, project, spec }) => ({
+      action: "automation.authority",
+      target: name,
+      details: { project, authority: spec.authority },
+    }),
+    widens: () => true,
+  },
+  listAutomations: LOOKS,
+  inspectAutomation: LOOKS,
+  automationSecret: { act: ({ automation, renew }) => ({ action: "automation.secret", target: automation, details: { renew } }) },
+  runAutomation: { act: ({ automation }) => ({ action: "automation.run", target: automation }) },
+  testAutomation: LOOKS,
+  pauseAutomation: { act: ({ automation }) => ({ action: "automation.pause", target: automation }) },
+  resumeAutomation: { act: ({ automation }) => ({ action: "automation.resume", target: automation }) },
+  removeAutomation: { act: ({ automation }) => ({ action: "automation.remove", target: automation }) },
+  listFirings: LOOKS,
+  inspectFiring: LOOKS,
+  reportFirings: LOOKS,
   scheduleJob: {
     made: ({ job_id }, input) => [{ action: "job.schedule", target: job_id, details: jobDetails(input) }],
     before: (input) => (opensNetworkOf(input) ? { action: "sandbox.open", target: "a job", details: jobDetails(input) } : undefined),
@@ -305,6 +331,8 @@ export const RECORDED_STREAMS: {
   readFile: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user } }) },
   writeFile: { act: (_, path, __, { user, mode }) => ({ action: "file.write", target: path, details: { user, mode } }) },
   watchFiles: LOOKS,
+  // The triage of its firing is recorded; a flood of calls must not fill the trail.
+  callHook: itself("automations"),
   runEvents: LOOKS,
   jobOutput: LOOKS,
   patch: LOOKS,

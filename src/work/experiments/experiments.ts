@@ -38,12 +38,15 @@ export class Experiments {
     this.#queue = new Queue(all.parts.user.parallel ?? parallelByMachine(availableParallelism(), totalmem()));
   }
 
-  /** Reality is frozen when this returns, unless there is no room: then it waits for some. */
-  async start(input: ExperimentInput): Promise<Experiment> {
+  /**
+   * Reality is frozen when this returns, unless there is no room: then it waits for some. A caller that must not start it twice
+   * chooses the id, and looks for it before.
+   */
+  async start(input: ExperimentInput, id?: string): Promise<Experiment> {
     const { store, reach } = this.#all.parts;
     const { view, inside } = await openOrigin(this.#all, input);
     const takesOver = input.from === undefined ? undefined : await this.#all.runs.before(input.from);
-    const { row, runs } = this.#withRuns({ ...newExperiment(input, view, inside), takesOver }, input);
+    const { row, runs } = this.#withRuns({ ...newExperiment(input, view, inside), takesOver, ...(id === undefined ? {} : { id }) }, input);
     await store.change(async (change) => {
       await change.experiments.put(row);
       for (const run of runs) await this.#all.runs.put(change, run);

@@ -27,7 +27,9 @@ export interface NewNotification {
 
 const NAME_CHARACTERS = 60;
 const TARGET_CHARACTERS = 160;
-const TOLD: ReadonlySet<string> = new Set(["approval.asked", "experiment.ended", "run.completed", "run.failed"]);
+/** An experiment that has just ended belongs to one of these, if it belongs to an automation. */
+const LATEST_FIRINGS = 100;
+const TOLD: ReadonlySet<string> = new Set(["approval.asked", "experiment.ended", "run.completed", "run.failed", "automation.notice"]);
 
 export function isTold({ type }: VivEvent): boolean {
   return TOLD.has(type);
@@ -35,11 +37,12 @@ export function isTold({ type }: VivEvent): boolean {
 
 export async function notificationOf(read: Read, event: VivEvent): Promise<NewNotification | undefined> {
   const text = (name: string): string => (typeof event.data[name] === "string" ? event.data[name] : "");
-  const told = await (event.type === "approval.asked"
-    ? ofQuestion(read, text("approval"))
-    : event.type === "experiment.ended"
-      ? ofExperiment(read, text("experiment"))
-      : ofRun(read, text("run")));
+  const ways: Readonly<Record<string, () => Promise<NewNotification | undefined>>> = {
+    "approval.asked": () => ofQuestion(read, text("approval")),
+    "experiment.ended": () => ofExperiment(read, text("experiment")),
+    "automation.notice": async () => ofAutomation(text),
+  };
+  const told = await (ways[event.type] ?? (() => ofRun(read, text("run"))))();
   return told === undefined ? undefined : { ...told, key: `event ${event.sequence}` };
 }
 
@@ -80,7 +83,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
 
 async function ofExperiment(read: Read, id: string): Promise<NewNotification | undefined> {
   const row = await read.experiments.get(id);
-  if (row === undefined || row.state === "cancelled") return undefined;
+  if (row === undefined || row.state === "cancelled" || (await isOfAutomation(read, row))) return undefined;
   const [only] = row.attempts.length === 1 ? row.attempts : [];
   const run = only?.run == null ? undefined : await read.runs.get(only.run);
   const name =
@@ -93,6 +96,20 @@ async function ofExperiment(read: Read, id: string): Promise<NewNotification | u
   const failed = hasFailed(row);
   const text = (failed ? (only?.reason ?? row.reason) : (row.reason ?? only?.reason)) ?? (failed ? "It failed." : "It is done.");
   return { ...place, kind: failed ? "failed" : "done", title: `${failed ? "Failed" : "Done"}: ${name}`, text };
+}
+
+/** Its automation tells what came of it. */
+async function isOfAutomation(read: Read, { id, project }: ExperimentRow): Promise<boolean> {
+  const firings = await read.firings.list({ project }, { limit: LATEST_FIRINGS });
+  return firings.some(({ experiment }) => experiment === id);
+}
+
+/** A change that it proposes is a question by itself, which is told as such. */
+function ofAutomation(text: (name: string) => string): NewNotification | undefined {
+  const kind = text("kind");
+  if (kind === "question") return undefined;
+  const about = { title: text("title"), text: text("text"), link: "/", project: text("project"), run: null };
+  return { ...about, kind: kind === "done" ? "done" : "failed" };
 }
 
 /** An experiment ends well when something came of it: a winner, or an attempt that ended well where none was to be chosen. */

@@ -7,11 +7,18 @@ import type { CheckResult } from "../../base/schema/check.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 
+interface OutsideOptions {
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly cwd?: string | undefined;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
 export async function runOutside(
   project: string,
   line: string,
   env: Readonly<Record<string, string>>,
-  { variables = {}, cwd = project }: { readonly variables?: Readonly<Record<string, string>>; readonly cwd?: string | undefined } = {},
+  { variables = {}, cwd = project, timeoutMs = LIMITS.stageTimeoutMs, signal }: OutsideOptions = {},
 ): Promise<CheckResult> {
   const { uid, gid } = await stat(project);
   const own = process.getuid?.() ?? uid;
@@ -24,7 +31,8 @@ export async function runOutside(
   const ended = runAlone("/bin/sh", ["-c", `exec 2>&1\n${line}`], {
     cwd,
     env: { ...inherited, ...(become || inherited["HOME" as keyof typeof inherited] === undefined ? home : {}), ...variables },
-    timeoutMs: LIMITS.stageTimeoutMs,
+    timeoutMs,
+    ...(signal === undefined ? {} : { signal }),
     ...(become ? { uid, gid } : {}),
   });
   const { code, output } = await ended.then(

@@ -39,7 +39,8 @@ const SETTINGS = [
   "credential.interactive=false",
   "submodule.recurse=false",
 ];
-const LIMITED = { GIT_ALLOW_PROTOCOL: "https:http:ssh:file" };
+/** What git may speak with a remote. */
+export const REMOTE_PROTOCOLS = { GIT_ALLOW_PROTOCOL: "https:http:ssh:file" };
 
 export async function push(request: PushRequest): Promise<PushResult> {
   const { remote, branch } = request;
@@ -67,7 +68,7 @@ async function pushFrom(request: PushRequest, project: ProjectGit, temporary: Te
     remote,
     `${ref}:${ref}`,
   ];
-  const env = { ...temporary.env, ...LIMITED, ...sshOf(temporary) };
+  const env = { ...temporary.env, ...REMOTE_PROTOCOLS, ...sshOf(temporary) };
   const settings = { timeoutMs, env, ...(request.signal === undefined ? {} : { signal: request.signal }) };
   const { code, stdout, stderr } = await project.asUser([...SETTINGS.flatMap((setting) => ["-c", setting]), ...args], settings);
   const row =
@@ -80,7 +81,7 @@ async function pushFrom(request: PushRequest, project: ProjectGit, temporary: Te
 }
 
 /** The address that git pushes to, after the user's own rewriting; refused if git may not go there. */
-async function addressOf(project: ProjectGit, { env }: TemporaryRepository, remote: string): Promise<string> {
+export async function addressOf(project: ProjectGit, { env }: TemporaryRepository, remote: string): Promise<string> {
   const isName = isRemoteName(remote);
   const args = isName
     ? ["remote", "get-url", "--push", "--all", "--end-of-options", remote]
@@ -118,7 +119,7 @@ function isBelow(path: string, folder: string): boolean {
 }
 
 /** Without a terminal ssh would still look for one; the user's own ssh command stays as it is. */
-function sshOf({ user }: TemporaryRepository): Record<string, string> {
+export function sshOf({ user }: TemporaryRepository): Record<string, string> {
   return user.some(({ key }) => key === "core.sshcommand") ? {} : { GIT_SSH_COMMAND: "ssh -o BatchMode=yes" };
 }
 
@@ -131,7 +132,7 @@ interface RefusedPush {
 }
 
 /** What git or a config said, without logins. */
-function shown(text: string): string {
+export function shown(text: string): string {
   return withoutLogin(text) ?? "what it said may hold a login and is not shown";
 }
 

@@ -17,8 +17,9 @@ export interface TemporaryRepository {
 }
 
 export interface TemporaryRepositoryRequest {
-  readonly branch: string;
-  readonly commit: string;
+  /** The branch that it has, and its commit; it has none if left out. */
+  readonly branch?: string;
+  readonly commit?: string;
   /** A name of a remote, or an address, of which nothing needs to be known. */
   readonly remote: string;
 }
@@ -40,10 +41,11 @@ export async function withTemporaryRepository<T>(
   const folder = await project.lend((at) => {
     for (const name of ["objects/info", "refs"]) mkdirSync(join(at, name), { recursive: true });
     const write = (name: string, text: string | Buffer): void => writeFileSync(join(at, name), text);
-    write("HEAD", `ref: refs/heads/${request.branch}\n`);
+    write("HEAD", `ref: refs/heads/${request.branch ?? "main"}\n`);
     write("config", format(own));
     write("user", format(user));
-    write("packed-refs", `# pack-refs with: peeled fully-peeled sorted\n${request.commit} refs/heads/${request.branch}\n`);
+    const ref = request.commit === undefined ? "" : `${request.commit} refs/heads/${request.branch ?? "main"}\n`;
+    write("packed-refs", `# pack-refs with: peeled fully-peeled sorted\n${ref}`);
     write("objects/info/alternates", `${JSON.stringify(objects)}\n`);
     if (shallow !== null) write("shallow", shallow);
   });

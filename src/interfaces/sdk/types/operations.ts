@@ -5,6 +5,8 @@ import type { Question } from "./approvals.ts";
 import type { AnswerApprovalInput, InspectApprovalInput, ListApprovalsInput, ListApprovalsOutput } from "./approvals-operations.ts";
 import type { AuditReport } from "./audit.ts";
 import type { ListAuditInput, ListAuditOutput, ListDecisionsInput, ListDecisionsOutput, ReportDecisionInput, VerifyAuditInput } from "./audit-operations.ts";
+import type { Automation, AutomationTest, Firing, MorningReport } from "./automations.ts";
+import type { AddAutomationInput, AddAutomationOutput, AutomationSecretInput, AutomationSecretOutput, InspectAutomationInput, InspectAutomationOutput, InspectFiringInput, ListAutomationsInput, ListAutomationsOutput, ListFiringsInput, ListFiringsOutput, PauseAutomationInput, RemoveAutomationInput, ReportFiringsInput, ResumeAutomationInput, RunAutomationInput, TestAutomationInput } from "./automations-operations.ts";
 import type { InspectCommandInput, KillCommandInput, ListCommandsInput, ListCommandsOutput, RunCommandInput } from "./commands-operations.ts";
 import type { ReadContextInput, ReadContextOutput, SearchConversationsInput, SearchConversationsOutput } from "./conversations-operations.ts";
 import type { PushBrowser } from "./dashboard.ts";
@@ -160,6 +162,30 @@ export interface Operations {
   pickWinner: { input: PickWinnerInput; output: ExperimentInfo };
   /** Remove an experiment with its sandboxes. */
   removeExperiment: { input: RemoveExperimentInput; output: Done };
+  /** Add an automation. */
+  addAutomation: { input: AddAutomationInput; output: AddAutomationOutput };
+  /** Automations, by project and name. */
+  listAutomations: { input: ListAutomationsInput; output: ListAutomationsOutput };
+  /** One automation with its last firings. */
+  inspectAutomation: { input: InspectAutomationInput; output: InspectAutomationOutput };
+  /** What calls of its webhook are signed with. */
+  automationSecret: { input: AutomationSecretInput; output: AutomationSecretOutput };
+  /** Start it now, as a person. */
+  runAutomation: { input: RunAutomationInput; output: Firing };
+  /** What its trigger would do now; nothing is done. */
+  testAutomation: { input: TestAutomationInput; output: AutomationTest };
+  /** It waits for nothing until it is resumed; what is at work goes on. */
+  pauseAutomation: { input: PauseAutomationInput; output: Automation };
+  /** It waits for its trigger again. */
+  resumeAutomation: { input: ResumeAutomationInput; output: Automation };
+  /** Remove it: what is at work ends, and its work is kept. */
+  removeAutomation: { input: RemoveAutomationInput; output: Done };
+  /** Firings, the newest first. */
+  listFirings: { input: ListFiringsInput; output: ListFiringsOutput };
+  /** One firing. */
+  inspectFiring: { input: InspectFiringInput; output: Firing };
+  /** What automations did since a time. */
+  reportFirings: { input: ReportFiringsInput; output: MorningReport };
   /** Agents that can be given a task, and what each lacks. */
   listAgents: { input: ListAgentsInput; output: ListAgentsOutput };
   /** Start an agent's program with --version in a throw-away sandbox. */

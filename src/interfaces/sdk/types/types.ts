@@ -7,6 +7,8 @@ export type * from "./approvals-operations.ts";
 export type * from "./approvals.ts";
 export type * from "./audit-operations.ts";
 export type * from "./audit.ts";
+export type * from "./automations-operations.ts";
+export type * from "./automations.ts";
 export type * from "./commands-operations.ts";
 export type * from "./conversations-operations.ts";
 export type * from "./conversations.ts";

@@ -1,0 +1,368 @@
+/** Firings: what triggers saw becomes one, waits for its turn, is triaged, and works. What an earlier server left goes on. */
+import { errorText } from "../../base/host/log.ts";
+import { effectivePolicy } from "../../base/policy/policy.ts";
+import type { FiringTriage } from "../../base/schema/automation.ts";
+import type { VivEvent } from "../../base/schema/event.ts";
+import { LIMITS } from "../../base/schema/limits.ts";
+import type { AutomationRow, FiringRow } from "../../base/store/rows.ts";
+import type { Change } from "../../base/store/store.ts";
+import { openProject } from "../../sandbox/projects/projects.ts";
+import { within } from "./authority.ts";
+import { Alarm } from "./clock.ts";
+import { ExperimentEnds, idIn } from "./experiment-ends.ts";
+import { advanced, newFiring, putFiring, withSighting, type Sighting } from "./firing-record.ts";
+import { FiringRun } from "./firing-run.ts";
+import { triageFiring } from "./firing-triage.ts";
+import { nightOf } from "./hours.ts";
+import { tell } from "./notice.ts";
+import type { AutomationParts } from "./parts.ts";
+import { hindranceOf, type Hindrance, type Surroundings } from "./turns.ts";
+
+type Cursor = AutomationRow["cursor"];
+
+export const REMOVED = "The automation was removed; what was done so far is kept.";
+const PROMOTION_ENDS = new Set(["promotion.applied", "promotion.discarded", "promotion.failed", "promotion.undone"]);
+
+export class Firings {
+  readonly #all: AutomationParts;
+  readonly #ends: ExperimentEnds;
+  readonly #alarm: Alarm;
+  /** Those that have not begun, by id. */
+  readonly #waiting = new Map<string, FiringRow>();
+  readonly #runs = new Map<string, { readonly run: FiringRun; readonly automation: AutomationRow }>();
+  readonly #works = new Set<Promise<void>>();
+  /** Those that have their turn, and are not at work yet. */
+  readonly #triaging = new Set<string>();
+  /** Firings that wait for a person, by their promotion. */
+  readonly #proposed = new Map<string, string>();
+  readonly #leave: () => void;
+  #sequence = 0;
+  #isClosed = false;
+  #dispatching: Promise<void> | undefined;
+  #again = false;
+
+  constructor(all: AutomationParts) {
+    this.#all = all;
+    this.#ends = new ExperimentEnds(all.parts.store, all.experiments);
+    this.#alarm = new Alarm(all.clock, () => this.dispatch());
+    this.#leave = all.parts.store.onEvents((events) => this.#hear(events));
+  }
+
+  /** After a start of the server. */
+  async resume(): Promise<void> {
+    const { store } = this.#all.parts;
+    this.#sequence = (await store.firings.list({}, { limit: 1 }))[0]?.sequence ?? 0;
+    for (const row of (await store.firings.list({ open: true })).toReversed()) {
+      const automation = await store.automations.get(row.automation);
+      if (row.state === "seen") this.#waiting.set(row.id, row);
+      else if (row.state === "waiting") await this.#settle(row);
+      else if (automation !== undefined) this.#begin(automation, row, true);
+      else await this.#begin(withoutAutomation(row), row, true).stop(REMOVED);
+    }
+    this.dispatch();
+  }
+
+  /**
+   * What a trigger saw, with what it is to remember, in one change: either all of it is kept, or nothing. Resolves with the firing
+   * that stands for it; undefined where it was seen before, or the automation does not wait.
+   */
+  async take(id: string, sightings: readonly Sighting[], cursor?: Cursor, asked = false): Promise<FiringRow | undefined> {
+    const { store, reach } = this.#all.parts;
+    const row = await store.change(async (change) => {
+      const automation = await change.automations.get(id);
+      if (automation === undefined) return undefined;
+      if (cursor !== undefined) await change.automations.put({ ...automation, cursor });
+      return asked || automation.state === "active" ? this.#merge(change, automation, sightings, asked) : undefined;
+    });
+    if (row === undefined) return undefined;
+    if (!this.#triaging.has(row.id) && !this.#runs.has(row.id)) this.#waiting.set(row.id, row);
+    reach("firing.seen");
+    this.dispatch();
+    return row;
+  }
+
+  async #merge(change: Change, automation: AutomationRow, sightings: readonly Sighting[], asked: boolean): Promise<FiringRow | undefined> {
+    const now = this.#now;
+    const fresh: Sighting[] = [];
+    const keys = new Set<string>();
+    for (const sighting of sightings) {
+      const key = sighting.key === null ? null : sightingId(automation.id, sighting.key);
+      if (key !== null && (keys.has(key) || (await change.sightings.get(key)) !== undefined)) continue;
+      if (key !== null) keys.add(key);
+      fresh.push(sighting);
+    }
+    if (fresh.length === 0) return undefined;
+    const open = [...this.#waiting.values()].find((row) => row.automation === automation.id && row.asked !== true && !asked);
+    const there = open === undefined ? undefined : await change.firings.get(open.id);
+    const isNew = there?.state !== "seen";
+    const start = isNew ? this.#fresh(automation, asked) : there;
+    const row = fresh.reduce((merged, sighting) => withSighting(merged, sighting, now), start);
+    if (isNew) await putFiring(change, row);
+    else await change.firings.put(row);
+    for (const key of keys) await change.sightings.put({ id: key, automation: automation.id, firing: row.id, at: now.toISOString() });
+    return row;
+  }
+
+  #fresh(automation: AutomationRow, asked: boolean): FiringRow {
+    const batch = asked ? 0 : (automation.spec.batch ?? LIMITS.defaultBatchMs);
+    const row = newFiring(automation, (this.#sequence += 1), this.#now, batch);
+    return asked ? { ...row, asked: true } : row;
+  }
+
+  /** Gives turns to those that may begin. */
+  dispatch(): void {
+    if (this.#isClosed) return;
+    this.#again = true;
+    this.#dispatching ??= this.#dispatchAll()
+      .catch((error: unknown) => this.#all.parts.log.warn("firings were not given their turn", { error: errorText(error) }))
+      .finally(() => {
+        this.#dispatching = undefined;
+        if (this.#again) this.dispatch();
+      });
+  }
+
+  async #dispatchAll(): Promise<void> {
+    while (this.#again && !this.#isClosed) {
+      this.#again = false;
+      let next: number | null = null;
+      for (const row of [...this.#waiting.values()].toSorted((one, other) => one.sequence - other.sequence)) {
+        const until = await this.#turn(row);
+        if (until !== null) next = Math.min(next ?? until, until);
+      }
+      this.#alarm.set(next);
+    }
+  }
+
+  /** Begins it, or the time at which to look again. */
+  async #turn(row: FiringRow): Promise<number | null> {
+    const automation = await this.#all.parts.store.automations.get(row.automation);
+    if (automation === undefined) return this.#drop(row, REMOVED);
+    if (automation.state !== "active" && row.asked !== true) return this.#drop(row, `The automation is ${automation.state}.`);
+    const hindrance = await this.hindrance(automation, row);
+    if (hindrance !== null) {
+      await this.#note(row, hindrance);
+      return hindrance.until?.getTime() ?? null;
+    }
+    this.#waiting.delete(row.id);
+    this.#triaging.add(row.id);
+    await this.#triage(automation, row).finally(() => this.#triaging.delete(row.id));
+    return null;
+  }
+
+  async #drop(row: FiringRow, reason: string): Promise<null> {
+    await this.#put(row, (now) => advanced(now, "failed", reason, this.#now));
+    this.#waiting.delete(row.id);
+    return null;
+  }
+
+  /** Why it waits is shown; what more may come to it is not worth a record. */
+  async #note(row: FiringRow, { reason, until }: Hindrance): Promise<void> {
+    if (row.reason === reason || until?.toISOString() === row.notBefore) return;
+    const noted = await this.#put(row, (now) => ({ ...now, reason }), false);
+    if (this.#waiting.has(row.id)) this.#waiting.set(row.id, noted);
+  }
+
+  async #put(row: FiringRow, work: (now: FiringRow) => FiringRow, tells = true): Promise<FiringRow> {
+    return this.#all.parts.store.change(async (change) => {
+      const next = work((await change.firings.get(row.id)) ?? row);
+      if (tells) await putFiring(change, next);
+      else await change.firings.put(next);
+      return next;
+    });
+  }
+
+  async hindrance(automation: AutomationRow, row: Pick<FiringRow, "notBefore" | "asked">): Promise<Hindrance | null> {
+    return hindranceOf(automation, row, await this.#surroundings(automation));
+  }
+
+  async #surroundings({ id, spec }: AutomationRow): Promise<Surroundings> {
+    const { store, user } = this.#all.parts;
+    const now = this.#now;
+    const running = [...this.#runs.values()].map(({ automation }) => ({
+      automation: automation.id,
+      project: automation.project,
+      name: automation.name,
+      together: automation.spec.together,
+    }));
+    const isBudgeted = spec.budget.night !== undefined || user.automations.budget !== undefined;
+    const began = nightOf(now, spec.quiet?.timezone).began.toISOString();
+    const rows = isBudgeted ? (await store.firings.list({}, { limit: LIMITS.listedFirings })).filter(({ seenAt }) => seenAt >= began) : [];
+    const sum = (all: readonly FiringRow[]): number => all.reduce((total, { cost }) => total + cost, 0);
+    return {
+      now,
+      config: user.automations,
+      running,
+      spent: { own: sum(rows.filter(({ automation }) => automation === id)), all: sum(rows) },
+    };
+  }
+
+  /** Says what is to be done; a loop is muted instead. */
+  async #triage(automation: AutomationRow, row: FiringRow): Promise<void> {
+    const { parts, audit } = this.#all;
+    if (row.causes?.includes(automation.id) === true && row.asked !== true) return this.#muteLoop(automation, row);
+    const authority = within(automation.spec.authority, parts.user.automations.authority);
+    let triage: FiringTriage;
+    try {
+      triage = await this.triageOf(automation);
+    } catch (error) {
+      await this.#put(row, (now) => advanced(now, "failed", errorText(error), this.#now));
+      return;
+    }
+    await audit.noteFirst({
+      actor: { kind: "server", name: `automation ${automation.name}` },
+      action: "automation.triage",
+      target: automation.project,
+      arguments: { firing: row.id, way: triage.way, authority, seen: row.seen[0]?.text ?? "" },
+      label: "AUTONOMOUS",
+      rule: authority,
+      reason: triage.reason,
+      sandbox: null,
+      snapshot: null,
+    });
+    const triaged = await parts.store.change(async (change) => {
+      const now = (await change.firings.get(row.id)) ?? row;
+      const next = advanced(now, "triaged", triage.reason, this.#now, { triage, authority });
+      await putFiring(change, next);
+      const kept = await change.automations.get(automation.id);
+      if (kept !== undefined && kept.selfCaused > 0) await change.automations.put({ ...kept, selfCaused: 0 });
+      return next;
+    });
+    parts.reach("firing.triaged");
+    this.#begin(automation, triaged, false);
+  }
+
+  async triageOf(automation: AutomationRow): Promise<FiringTriage> {
+    const { store, state, user } = this.#all.parts;
+    const { config, row } = await openProject(store, automation.project, state);
+    const { spec } = automation;
+    const authority = within(spec.authority, user.automations.authority);
+    const policy = effectivePolicy({ config, project: row.path });
+    return triageFiring({ spec, authority, policy, checks: spec.checks ?? config.checks });
+  }
+
+  async #muteLoop(automation: AutomationRow, row: FiringRow): Promise<void> {
+    const others = new Set(row.causes?.filter((id) => id !== automation.id));
+    const around = others.size === 0 ? "" : ` by way of ${others.size} more`;
+    const reason = `A loop: its own promotion triggered it${around}, so nothing was done.`;
+    await this.#all.parts.store.change(async (change) => {
+      await putFiring(change, advanced((await change.firings.get(row.id)) ?? row, "muted", reason, this.#now));
+      const kept = await change.automations.get(automation.id);
+      if (kept === undefined) return;
+      const selfCaused = kept.selfCaused + 1;
+      await change.automations.put({ ...kept, selfCaused });
+      if (selfCaused >= LIMITS.selfCausedFirings)
+        await this.mute(change, automation.id, `It triggered itself ${selfCaused} times in a row.`);
+    });
+  }
+
+  /** Stops an automation from firing again until a person resumes it. */
+  readonly mute = async (change: Change, id: string, reason: string): Promise<void> => {
+    const row = await change.automations.get(id);
+    if (row === undefined) return;
+    await change.automations.put({ ...row, state: "muted", reason });
+    await change.event("automation.changed", null, { automation: id, name: row.name, project: row.project, state: "muted", reason });
+    await tell(change, {
+      kind: "alert",
+      title: `Automation ${row.name} is muted`,
+      text: reason,
+      link: `viv automation show ${id}`,
+      project: row.project,
+    });
+  };
+
+  #begin(automation: AutomationRow, row: FiringRow, isTakenOver: boolean): FiringRun {
+    const run = new FiringRun({ ...this.#all, ends: this.#ends, mute: this.mute }, automation, row, isTakenOver);
+    this.#runs.set(row.id, { run, automation });
+    const work = run
+      .work()
+      .catch((error: unknown) =>
+        this.#all.parts.log.warn("a firing was left to the next server", { firing: row.id, error: errorText(error) }),
+      )
+      .then(() => this.#over(run))
+      .finally(() => this.#works.delete(work));
+    this.#works.add(work);
+    return run;
+  }
+
+  #over({ row }: FiringRun): void {
+    this.#runs.delete(row.id);
+    if (row.state === "waiting" && row.promotion !== null) {
+      this.#proposed.set(row.promotion, row.id);
+      // The person may have been quicker.
+      void this.#settle(row).catch(() => undefined);
+    }
+    this.dispatch();
+  }
+
+  #hear(events: readonly VivEvent[]): void {
+    for (const { type, data } of events) {
+      const firing = PROMOTION_ENDS.has(type) ? this.#proposed.get(idIn(data["promotion"])) : undefined;
+      if (firing === undefined) continue;
+      const settled = this.#all.parts.store.firings.get(firing).then((row) => (row === undefined ? undefined : this.#settle(row)));
+      settled.catch((error: unknown) =>
+        this.#all.parts.log.warn("a firing was not told of its promotion", { firing, error: errorText(error) }),
+      );
+    }
+  }
+
+  /** Says of a firing that waited what the person decided. A promotion that a person approved is theirs: it is not judged again. */
+  async #settle(row: FiringRow): Promise<void> {
+    const id = row.promotion ?? "";
+    this.#proposed.set(id, row.id);
+    const promotion = await this.#all.parts.store.promotions.get(id);
+    if (promotion?.state === "waiting" || promotion?.state === "applying" || promotion?.state === "planning") return;
+    this.#proposed.delete(id);
+    const isApplied = promotion?.state === "applied" || promotion?.state === "undone";
+    await this.#all.parts.store.change(async (change) => {
+      const now = await change.firings.get(row.id);
+      if (now?.state !== "waiting") return;
+      const at = this.#now;
+      const reason = isApplied ? "A person approved it." : `It was not promoted: ${promotion?.reason ?? "its promotion is gone."}`;
+      const next = advanced(now, isApplied ? "promoted" : "failed", reason, at);
+      await putFiring(change, { ...next, endedAt: at.toISOString() });
+    });
+  }
+
+  /** Ends what is at work for an automation; what was done is kept. */
+  async stop(automation: string, why: string): Promise<void> {
+    const runs = [...this.#runs.values()].filter((each) => each.automation.id === automation);
+    await Promise.all(runs.map(({ run }) => run.stop(why)));
+    this.dispatch();
+  }
+
+  /** What is at work goes on, for the next server. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#alarm.close();
+    this.#leave();
+    for (const { run } of this.#runs.values()) run.close();
+    await this.#dispatching;
+    await Promise.all(this.#works);
+    this.#ends.close();
+  }
+
+  get #now(): Date {
+    return new Date(this.#all.clock.now());
+  }
+}
+
+function sightingId(automation: string, key: string): string {
+  return `${automation}:${key}`;
+}
+
+/** For a firing whose automation was removed while it was at work, and no server was there to end it. */
+function withoutAutomation(row: FiringRow): AutomationRow {
+  return {
+    id: row.automation,
+    name: row.name,
+    project: row.project,
+    source: "person",
+    kind: row.kind,
+    spec: { run: ["true"], reality: [], authority: "alert-only", budget: {}, together: true, dryRun: false },
+    state: "paused",
+    reason: null,
+    createdAt: row.seenAt,
+    cursor: {},
+    selfCaused: 0,
+  };
+}
