@@ -1,13 +1,13 @@
 /** What is checked without running the program: types, lint, format, dead code. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { ONE_CHECKER, RARE_COLLECTION } from "./compiler.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** Checkers of types beside each other do much of the work twice: one takes half the processor time, and the tests need the rest. */
 const CHECKS = {
-  types: ["tsc", "--noEmit", "--singleThreaded"],
-  "types of the dashboard": ["tsc", "--noEmit", "--singleThreaded", "-p", "web"],
+  types: ["tsc", "--noEmit", ONE_CHECKER],
+  "types of the dashboard": ["tsc", "--noEmit", ONE_CHECKER, "-p", "web"],
   lint: ["oxlint", "--deny-warnings"],
   format: ["oxfmt", "--check"],
   "dead code": ["knip", "--no-progress"],
@@ -27,8 +27,7 @@ export async function runChecks(): Promise<CheckResult[]> {
 
 function runCheck(name: string, program: string, args: readonly string[]): Promise<CheckResult> {
   return new Promise((resolve, reject) => {
-    // The compiler and the linter are written in Go: they end soon, so they collect garbage rarely.
-    const env = { ...process.env, GOGC: "400" };
+    const env = { ...process.env, ...RARE_COLLECTION };
     const child = spawn(join(root, "node_modules", ".bin", program), args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] });
     const parts: Buffer[] = [];
     child.stdout.on("data", (part: Buffer) => parts.push(part));

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ONE_CHECKER, RARE_COLLECTION, TSC } from "./compiler.ts";
 
 const root = join(import.meta.dirname, "..");
 const EMITTED = join(root, ".cache", "sdk-declarations");
@@ -105,7 +106,8 @@ function exported(text: string): string {
 /** The files by name. */
 export function renderDeclarations(): Map<string, string> {
   rmSync(EMITTED, { recursive: true, force: true });
-  execFileSync(join(root, "node_modules", ".bin", "tsc"), ["-p", join(root, "scripts", "tsconfig.sdk.json")], { stdio: ["ignore", 2, 2] });
+  const env = { ...process.env, ...RARE_COLLECTION };
+  execFileSync(TSC, [ONE_CHECKER, "-p", join(root, "scripts", "tsconfig.sdk.json")], { env, stdio: ["ignore", 2, 2] });
   const all = [...HANDLES, ...typeFiles()].flatMap(emitted);
   const shared = reachable(all, [...exportedNames(), "VivariumClient"]);
   refuseDoubles(shared);

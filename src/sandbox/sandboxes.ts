@@ -8,7 +8,7 @@ import { VivError } from "../base/schema/errors.ts";
 import type { Autonomy } from "../base/schema/policy.ts";
 import type { NetworkReport } from "../base/schema/network.ts";
 import { Sandbox, type SandboxDetail, type Snapshot } from "../base/schema/sandbox.ts";
-import { projectInside } from "../base/schema/start.ts";
+import { projectInside } from "../base/schema/workspace.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
 import { setAutonomy, changedAutonomy, type AutonomyChange } from "./permissions/autonomy.ts";
 import { comparedBase } from "./projects/bases.ts";

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ONE_CHECKER, TSC } from "../../scripts/compiler.ts";
 import { renderReference } from "../../scripts/sdk-docs.ts";
 import { MAIN_JOB } from "../support/sdk-programs.ts";
 import { fetchNode, SdkUser } from "../support/sdk-package.ts";
@@ -167,7 +168,7 @@ describe("the package", needs("linux", "compiler"), () => {
         files: ["wrong.ts"],
       };
       writeFileSync(join(user.folder, "tsconfig.wrong.json"), JSON.stringify(config));
-      const { stdout } = spawnSync(join(project, "node_modules", ".bin", "tsc"), ["-p", "tsconfig.wrong.json"], {
+      const { stdout } = spawnSync(TSC, [ONE_CHECKER, "-p", "tsconfig.wrong.json"], {
         cwd: user.folder,
         encoding: "utf8",
       });

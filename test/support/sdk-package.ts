@@ -3,11 +3,11 @@ import { execFile, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { ONE_CHECKER, RARE_COLLECTION, TSC } from "../../scripts/compiler.ts";
 import { CHECKOUT } from "./compiled.ts";
 import type { Capability } from "./skip.ts";
 
 const call = promisify(execFile);
-const TSC = join(CHECKOUT, "node_modules", ".bin", "tsc");
 /** Strict, and the types of the package itself are checked, too. */
 const STRICT = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false, types: ["node"] };
 
@@ -20,6 +20,7 @@ export const RESOLUTIONS = {
 export class SdkUser {
   readonly folder: string;
   readonly examples: readonly string[];
+  readonly #compiled = new Map<keyof typeof RESOLUTIONS, Promise<string>>();
 
   constructor(folder: string, archive: string) {
     this.folder = folder;
@@ -36,8 +37,14 @@ export class SdkUser {
     });
   }
 
-  /** Compiles all examples for runtimes that lack `await using`; what the compiler complained about. */
-  async compile(resolution: keyof typeof RESOLUTIONS): Promise<string> {
+  /** Compiles all examples, once, for runtimes that lack `await using`; what the compiler complained about. */
+  compile(resolution: keyof typeof RESOLUTIONS): Promise<string> {
+    const compiled = this.#compiled.get(resolution) ?? this.#compile(resolution);
+    this.#compiled.set(resolution, compiled);
+    return compiled;
+  }
+
+  async #compile(resolution: keyof typeof RESOLUTIONS): Promise<string> {
     const compilerOptions = {
       ...STRICT,
       ...RESOLUTIONS[resolution],
@@ -48,7 +55,7 @@ export class SdkUser {
     };
     const config = join(this.folder, `tsconfig.${resolution}.json`);
     writeFileSync(config, JSON.stringify({ compilerOptions, files: this.examples.map((name) => `${name}.ts`) }));
-    return call(TSC, ["-p", config], { cwd: this.folder }).then(
+    return call(TSC, [ONE_CHECKER, "-p", config], { cwd: this.folder, env: { ...process.env, ...RARE_COLLECTION } }).then(
       ({ stdout }) => stdout,
       (error: { stdout: string }) => error.stdout,
     );

@@ -1,11 +1,7 @@
 /** Where a sandbox starts that is no clone of a project of this machine. */
 import { z } from "zod";
 import { redact } from "./secret-patterns.ts";
-
-/** Where the files of such a sandbox are inside. */
-export const WORKSPACE = "/workspace";
-/** The user that an empty workspace belongs to. */
-export const WORKSPACE_USER = "1000";
+import { WORKSPACE } from "./workspace.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -64,8 +60,3 @@ export const StartingPoint = z
   ])
   .describe(`What it was made from, where that is no project of this machine. Its files are then at ${WORKSPACE} inside.`);
 export type StartingPoint = z.infer<typeof StartingPoint>;
-
-/** Where the project of a sandbox is inside. */
-export function projectInside({ project, start }: { readonly project: string; readonly start?: StartingPoint | null | undefined }): string {
-  return start === null || start === undefined ? project : WORKSPACE;
-}

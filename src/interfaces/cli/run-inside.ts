@@ -1,5 +1,5 @@
 /** Runs a command in a sandbox for exec, shell and run: as the caller would run it here. */
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import { isAbsolute, resolve } from "node:path";
 import { Writable } from "node:stream";
 import type { Client, CommandStream } from "../client/client.ts";

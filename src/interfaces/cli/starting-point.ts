@@ -1,7 +1,7 @@
 /** What a sandbox starts from: as options say it, and for people. */
 import type { CreateInput } from "../../base/schema/contracts.ts";
 import type { Sandbox } from "../../base/schema/sandbox.ts";
-import { WORKSPACE } from "../../base/schema/start.ts";
+import { WORKSPACE } from "../../base/schema/workspace.ts";
 import type { OptionDeclarations, OptionValues } from "./command.ts";
 import { clean } from "./text.ts";
 import { usageError } from "./values.ts";

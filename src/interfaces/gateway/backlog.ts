@@ -1,5 +1,5 @@
 /** Tasks that an agent leaves for later: a row of the backlog, and a file in `.tasks/` of its clone that gets into the diff. */
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { Audit } from "../../rules/audit/audit.ts";

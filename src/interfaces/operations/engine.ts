@@ -26,7 +26,7 @@ import { OWNER } from "../../base/schema/audit.ts";
 import type { ParsedOf } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Conversations } from "../../work/conversations/conversations.ts";
 import type { Experiments } from "../../work/experiments/experiments.ts";

@@ -7,7 +7,7 @@ import { effectivePolicy, type EffectivePolicy } from "../../base/policy/policy.
 import type { SandboxPolicy } from "../../base/schema/action.ts";
 import { type Autonomy, DEFAULT_YOLO, NO_CHOICE, type PolicyConfig, type PolicyAction } from "../../base/schema/policy.ts";
 import { redact } from "../../base/schema/secret-patterns.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 

@@ -4,7 +4,7 @@ import type { AuditEntry, AuditLabel } from "../../base/schema/audit.ts";
 import type { PolicyAction, PolicyDecision } from "../../base/schema/policy.ts";
 import { canonicalAction, shownAction } from "../../base/policy/always.ts";
 import { redact } from "../../base/schema/secret-patterns.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
 /** Parts that are kept with a record; the others follow from the target. */

@@ -5,7 +5,7 @@ import type { Command, CommandSpec, TerminalSize } from "../../base/schema/comma
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { proxyEnvironment } from "../../rules/network/environment.ts";
 import type { Parts } from "../shared/parts.ts";

@@ -8,7 +8,7 @@ import type { Command } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { NOTEBOOK_SERVICE, type CodeContext } from "../../base/schema/notebook.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Commands } from "../commands/commands.ts";
 import type { Parts } from "../shared/parts.ts";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { NO_CONFIG } from "../../base/config/project-config.ts";
 import { ProjectConfig } from "../../base/schema/config.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { WORKSPACE } from "../../base/schema/start.ts";
+import { WORKSPACE } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { Backend } from "../../machine/backends.ts";
 import { readPeople } from "../../machine/capture/people.ts";

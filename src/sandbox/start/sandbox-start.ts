@@ -9,7 +9,7 @@
  * 4. The services of the project.
  */
 import { errorText } from "../../base/host/log.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
 import type { VolumePaths } from "../../machine/volumes/disks.ts";

@@ -1,6 +1,6 @@
 /** Files that change in the project of a sandbox while an agent works there, as the kernel tells it and not the agent. */
 import type { RunEventBody } from "../../base/schema/run.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Live } from "../../sandbox/shared/live.ts";
 

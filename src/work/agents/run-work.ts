@@ -9,7 +9,7 @@ import type { CommandEnd } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_PORT } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { RunEvent, RunOutcome } from "../../base/schema/run.ts";
 import type { RunAgain, RunRow, SandboxRow } from "../../base/store/rows.ts";
 import type { Adapter, AgentStart } from "./adapter.ts";

@@ -4,7 +4,7 @@ import type { Verdict } from "../../base/schema/experiment.ts";
 import { applyInside } from "../../sandbox/files/apply-inside.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { judgeOnce, combineVerdicts, type CheckSettings } from "./checks.ts";
 import type { Clones } from "./clones.ts";

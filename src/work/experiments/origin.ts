@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { VivError } from "../../base/schema/errors.ts";
 import type { ExperimentInput } from "../../base/schema/experiment.ts";
-import { projectInside, WORKSPACE } from "../../base/schema/start.ts";
+import { projectInside, WORKSPACE } from "../../base/schema/workspace.ts";
 import type { ExperimentRow, RunRow, SandboxRow } from "../../base/store/rows.ts";
 import { openProject, type ProjectView } from "../../sandbox/projects/projects.ts";
 import { openWorkspace, repositoryName, requireProject } from "../../sandbox/projects/workspaces.ts";

@@ -15,7 +15,7 @@ import type { CommandEnd } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { JobRow, SandboxRow } from "../../base/store/rows.ts";
 import type { StartOptions } from "../../sandbox/commands/exec-request.ts";
 import type { CommandStream } from "../../sandbox/commands/stream.ts";

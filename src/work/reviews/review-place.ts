@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
-import { projectInside } from "../../base/schema/start.ts";
+import { projectInside } from "../../base/schema/workspace.ts";
 import type { ExperimentRow, RunRow, SandboxRow } from "../../base/store/rows.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
