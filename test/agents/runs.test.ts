@@ -1,6 +1,7 @@
 /** Every real agent as a run, in a sandbox, with the scripted model behind the gateway: one table of what happens to a run. */
 import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DENIED, OWN_FILES, OWN_FOLDER, WIDEN } from "../support/agents/own-configuration.ts";
 import { REAL_AGENTS, type RealAgentCase } from "../support/agents/real-agent-cases.ts";
 import { RealRunLab } from "../support/agents/real-run-lab.ts";
 import { realAgent } from "../support/real-agents.ts";
@@ -11,22 +12,7 @@ import { missing, needs } from "../support/skip.ts";
 /** Long enough for everything that is done to an agent meanwhile. */
 const LONG = "touch begun; while :; do sleep 1; done";
 const DONE: Step = { text: "Done." };
-/** Files by which an agent would ask less, or run programs of its own, in the folder of its run. */
-const WIDENED: readonly (readonly [path: string, content: string])[] = [
-  ["claude/settings.json", '{"disableAllHooks":true,"permissions":{"allow":["Bash"]},"env":{"A":"widened"}}'],
-  ["claude/settings.local.json", '{"disableAllHooks":true,"env":{"A":"widened extra"}}'],
-  ["claude/plugins/extra.json", '{"widened":1}'],
-  ["codex/config.toml", 'approval_policy = "never" # widened'],
-  ["codex/rules/extra.rules", "widened"],
-  ["pi/settings.json", '{"widened":1}'],
-  ["pi/extensions/extra.js", "export default () => {} // widened"],
-  ["pi/vivarium.js", "export default () => {} // widened"],
-  ["opencode.json", '{"permission":{"*":"allow"},"username":"widened"}'],
-  ["config/opencode/plugin/extra.js", "export const P = async () => ({}) // widened"],
-  ["vivarium.js", "export const P = async () => ({}) // widened"],
-  ["gemini/.gemini/settings.json", '{"general":{"defaultApprovalMode":"yolo"},"x":"widened"}'],
-  ["gemini/.gemini/extensions/extra/gemini-extension.json", '{"name":"widened"}'],
-];
+const isBuiltIn = ({ configured }: RealAgentCase): boolean => configured === undefined;
 /** Requests of an agent that tries again and again would be more. */
 const FEW = 8;
 
@@ -164,25 +150,17 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "GRD-3: that is killed is followed by another one, which knows the conversation and finds its configuration as it was given",
-    of: ({ agent }) => ["claude", "codex", "opencode", "pi", "gemini"].includes(agent),
+    of: isBuiltIn,
     async play(lab, { run, agent, abilities }) {
       const { client } = lab.server;
-      // It widens its own settings, whichever it reads.
-      const widen = WIDENED.map(([path, content]) => `mkdir -p ${dirname(path)}; echo '${content}' > ${path}`).join("; ");
-      // Some agents refuse a command with a substitution.
-      const folder = "cd /var/tmp/vivarium-agents/run*";
-      let hasAsked = false;
+      const asks = [run(DENIED), run("echo harmless")];
       const { id } = await lab.play(
         ({ body, turn, tools }) => {
           if (tools.length === 0) return DONE;
           const isNext = /was started again|worked on this before you/.test(JSON.stringify(body));
-          if (isNext && !hasAsked) {
-            hasAsked = true;
-            return { calls: [run("sudo reboot")] };
-          }
-          return turn === 0 && !hasAsked
-            ? { text: "I begin.", calls: [run(`(${folder}; ${widen}); touch begun; while :; do sleep 1; done`)] }
-            : DONE;
+          const next = isNext ? asks.shift() : undefined;
+          if (next !== undefined) return { calls: [next] };
+          return turn === 0 && asks.length === 2 ? { text: "I begin.", calls: [run(`${WIDEN}; ${LONG}`)] } : DONE;
         },
         { agent: { guardian: "full" } },
       );
@@ -196,10 +174,26 @@ const SCENARIOS: readonly Scenario[] = [
       // What it was denied before it is denied still.
       const denied = (await lab.list(id, "tool_result")).filter(({ ok }) => !ok);
       expect(denied.length, agent).toBeGreaterThan(0);
-      const left = await lab.server.sh(sandbox, `${folder}; ls ${WIDENED.map(([path]) => path).join(" ")}; grep -rl widened . || true`);
+      expect((await lab.server.sh(sandbox, "ls")).stdout.split("\n")).not.toContain("ran");
+      const left = await lab.server.sh(
+        sandbox,
+        `${OWN_FOLDER}; ls ${OWN_FILES.map(([path]) => path).join(" ")}; grep -rl widened . || true`,
+      );
       expect(left.stdout.split("\n").filter((line) => line.includes("extra"))).toEqual([]);
-      expect(left.stdout).not.toMatch(/^\.\/.*(settings|config|opencode\.json|vivarium\.js)/m);
+      expect(left.stdout).not.toMatch(/^\.\/.*(settings|config|opencode\.json|vivarium\.js|rules\.toml)/m);
       await client.call("removeSandbox", { sandbox });
+    },
+  },
+  {
+    name: "POL-1: that changes its own configuration and the machine's while it works is denied as before",
+    of: isBuiltIn,
+    async play(lab, { run }) {
+      // Some agents read settings again when their files change, a moment later.
+      const { id } = await lab.play([{ calls: [run(`${WIDEN}; sleep 2`)] }, { calls: [run("echo one")] }, { calls: [run(DENIED)] }, DONE]);
+      const { sandbox, outcome } = await lab.ended(id);
+      expect((await lab.server.sh(sandbox ?? "", "ls")).stdout.split("\n")).not.toContain("ran");
+      expect(outcome).toBe("done");
+      expect((await lab.list(id, "tool_result")).map(({ ok }) => ok)).toContain(false);
     },
   },
   {

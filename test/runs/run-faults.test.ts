@@ -42,7 +42,7 @@ describe("a run whose server can't write", needs("root"), () => {
     const lab = await RunLab.open();
     try {
       const { id, go } = await held(lab, ["call echo 1 >> steps.txt", "many 500"]);
-      const other = new DatabaseSync(join(lab.server.paths.home, "vivarium.db"));
+      const other = new DatabaseSync(join(lab.server.paths.home, "vivarium.db"), { timeout: 10_000 });
       other.exec("begin immediate");
       await go();
       await eventually(
@@ -142,6 +142,14 @@ describe("a run under a person's hand", needs("root"), () => {
       expect(ended.reason).toMatch(/sandbox/i);
     }
     await client.call("removeSandbox", { sandbox: fork });
+  });
+
+  test("POL-1: that acts without asking is ended with that cause, not started again, and its work is kept", async () => {
+    const { id } = await lab.begin(["call echo one > one.txt", "unasked echo two > two.txt", "hold never"], { pick: "none" });
+    const ended = await lab.ended(id);
+    expect(ended).toMatchObject({ outcome: "failed", restarts: 0, reason: expect.stringMatching(/used Bash without asking/) as string });
+    const { attempts } = await lab.server.client.call("inspectExperiment", { experiment: ended.experiment ?? "" });
+    expect(attempts).toMatchObject([{ diff: { files: 2 }, snapshot: expect.any(String) as string }]);
   });
 
   test("AGT-2: reads nothing that is nested without end, and nothing of its own words as an answer", async () => {

@@ -6,7 +6,7 @@ import { startOf } from "../support/transcript.ts";
 test.each(["constructor", "__proto__", "toString"])("a tool or a call that Claude Code names %s is told like any other", (name) => {
   const session = claude.session(startOf());
   const lines = [
-    { type: "user", message: { content: [{ type: "tool_result", tool_use_id: name, content: "x" }] } },
+    { type: "user", message: { content: [{ type: "tool_result", tool_use_id: name, is_error: true, content: "x" }] } },
     { type: "assistant", parent_tool_use_id: null, message: { content: [{ type: "tool_use", id: name, name, input: {} }] } },
     { type: "user", uuid: name, isReplay: true, message: { content: [] } },
     { type: "command_lifecycle", command_uuid: name, state: "completed" },

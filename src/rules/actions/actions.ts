@@ -54,6 +54,13 @@ export class Actions {
     );
   }
 
+  /** For an action that an agent did without asking. It is recorded; what a person had to be asked about is a denial that came too late. */
+  async afterwards(row: SandboxRow, action: PolicyAction): Promise<PolicyDecision> {
+    const decision = await this.#judge(row, action);
+    const late = decision.verdict === "allow" ? decision : denied(decision, decision.rule, `It was done unasked. ${decision.reason}`);
+    return this.#settle(row, action, late);
+  }
+
   /** For what the server itself does on behalf of an agent, and records: why it must not be done now, or nothing. */
   async refusal(row: SandboxRow, action: PolicyAction): Promise<ActionAnswer | undefined> {
     if ((await this.#judge(row, action)).verdict === "allow") return undefined;

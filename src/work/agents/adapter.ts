@@ -53,6 +53,8 @@ export interface AgentStart {
   readonly conversation: string | null;
   /** Text put before the task: what a restarted agent has to know. */
   readonly context: string | null;
+  /** Whether the project has one of the adapter's `projectSettings`; as if it had where that is not known. */
+  readonly hasProjectSettings?: boolean;
 }
 
 export interface AgentPolicy {
@@ -75,6 +77,8 @@ export interface Launch {
   readonly keeps: readonly string[] | "all";
   /** Whether its input stays open for messages. */
   readonly input: boolean;
+  /** Where it reads settings of the whole machine from, by path: what an agent before left there is removed. */
+  readonly machineSettings?: readonly string[];
 }
 
 /** What came of a piece of output. */
@@ -89,6 +93,10 @@ export type Heard =
   | { readonly lost: string }
   /** May it do this? The answer goes to `Session.answer` with the same request. */
   | { readonly request: string; readonly action: PolicyAction; readonly call: string | null }
+  /** It did this without asking, as some agents do where they take an action for harmless: the policy judges it afterwards. */
+  | { readonly unasked: PolicyAction; readonly tool: string }
+  /** It did what it always has to ask about, and did not ask, for this reason: it is ended at once. */
+  | { readonly breach: string }
   | { readonly conversation: string }
   /** Its turn has ended: messages that wait for that go now; with none it is over. */
   | { readonly turnEnded: true }
@@ -130,6 +138,8 @@ export interface Adapter {
   readonly abilities: AgentAbilities;
   /** Names of the providers of the model gateway that it may use; the first that is configured is taken. */
   readonly providers: readonly string[];
+  /** Names in the project that it would read settings from, where it is started otherwise because of them. */
+  readonly projectSettings?: readonly string[];
   launch(start: AgentStart): Launch;
   session(start: AgentStart, state?: SessionState): Session;
 }

@@ -2,6 +2,7 @@
  * The folder of an agent inside its sandbox, as it is when the agent begins. An agent can write there: settings that switch its questions
  * off, hooks, plugins. None of that may last: of what an agent before left, only its conversation stays.
  */
+import { existsSync } from "node:fs";
 import { Readable } from "node:stream";
 import { VivError } from "../../base/schema/errors.ts";
 import type { FileOperations } from "../../machine/drivers/drivers.ts";
@@ -21,6 +22,19 @@ export async function writeConfiguration(
   );
 }
 
+/** Whether the project has one of these. One that can't be looked at is there. */
+export async function hasSome(files: FileOperations, user: string, project: string, names: readonly string[] = []): Promise<boolean> {
+  const isThere = async (name: string): Promise<boolean> => {
+    try {
+      await files.stat(`${project}/${name}`, user);
+    } catch (error) {
+      return !(error instanceof VivError) || error.code !== "file_not_found";
+    }
+    return true;
+  };
+  return (await Promise.all(names.map(isThere))).includes(true);
+}
+
 /** For one that follows another. Whenever the server dies here, the next one begins again, and finds the conversation where it is by then. */
 export async function writeConfigurationAnew(
   files: FileOperations,
@@ -37,6 +51,18 @@ export async function writeConfigurationAnew(
   await writeConfiguration(files, user, folder, launch);
   for (const [index, path] of keeps.entries()) await unlessMissing(files.move(`${aside}/${index}`, `${folder}/${path}`, user, false));
   await unlessMissing(files.remove(aside, user, true));
+}
+
+/**
+ * An agent that is root inside can leave settings for all agents of its sandbox. Where the real machine has none, none are left. Those of
+ * the real machine stay as they are inside: an agent that asks less because of them is ended when it acts.
+ */
+export async function removeMachineSettings(
+  files: FileOperations,
+  { machineSettings = [] }: Pick<Launch, "machineSettings">,
+): Promise<void> {
+  const extra = machineSettings.filter((path) => !existsSync(path));
+  await Promise.all(extra.map((path) => unlessMissing(files.remove(path, "root", true))));
 }
 
 async function unlessMissing(work: Promise<void>): Promise<void> {

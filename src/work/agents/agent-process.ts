@@ -20,24 +20,18 @@ import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Adapter, AgentStart, Heard, Session, SessionState } from "./adapter.ts";
 import { activityAfter } from "./activity.ts";
 import { hasDied } from "./agent-death.ts";
-import { writeConfiguration, writeConfigurationAnew } from "./agent-configuration.ts";
+import { outcomeOf, type AgentEnd, type AgentEnding } from "./agent-end.ts";
+import { hasSome, removeMachineSettings, writeConfiguration, writeConfigurationAnew } from "./agent-configuration.ts";
 import { AgentInput } from "./agent-input.ts";
 import { MessageQueue } from "./message-queue.ts";
 import { OutputLines, type OutputLine } from "./output-lines.ts";
 import type { RunJournal } from "./run-journal.ts";
+import { unaskedReason } from "./unasked.ts";
 
 export interface AgentParts {
   readonly parts: Pick<Parts, "store" | "log" | "live" | "reach" | "backends" | "user">;
   readonly sandboxes: Sandboxes;
   readonly actions: Actions;
-}
-
-export interface AgentEnd {
-  readonly outcome: RunOutcome;
-  readonly reason: string | null;
-  readonly command: CommandEnd;
-  /** Whether its program died in the midst of its work: another one may go on with it. */
-  readonly died: boolean;
 }
 
 /** What is done before the agent gets to act. */
@@ -46,12 +40,6 @@ export interface Before {
   action(action: PolicyAction): Promise<void>;
   /** Before it begins a turn. */
   turn(): Promise<void>;
-}
-
-/** Why an agent is made to end. */
-interface Ending {
-  readonly outcome: RunOutcome;
-  readonly reason: string;
 }
 
 export class AgentProcess {
@@ -63,7 +51,7 @@ export class AgentProcess {
   readonly messages: MessageQueue;
   readonly #before: Before;
   #stream: CommandStream | undefined;
-  #ending: Ending | undefined;
+  #ending: AgentEnding | undefined;
   #over: NonNullable<RunRow["over"]> | undefined;
   #idle = false;
   readonly #asking = new AbortController();
@@ -114,8 +102,8 @@ export class AgentProcess {
     if (line !== undefined) this.#write(line);
   }
 
-  #command(id: string): StartOptions & { readonly id: string } {
-    const { command, env, input } = this.#adapter.launch(this.#start);
+  #command(id: string, launch = this.#adapter.launch(this.#start)): StartOptions & { readonly id: string } {
+    const { command, env, input } = launch;
     const { timeoutMs: wholeMs, startedAt, restarts } = this.#journal.row;
     // All agents of a run share its time.
     const spentMs = restarts === 0 || startedAt === null ? 0 : Date.now() - Date.parse(startedAt);
@@ -176,18 +164,23 @@ export class AgentProcess {
   }
 
   async #begin(row: SandboxRow): Promise<CommandStream> {
-    const launch = this.#adapter.launch(this.#start);
     const { files } = this.#all.parts.live.require(row).walls;
+    const hasProjectSettings = await hasSome(files, row.user, this.#start.project, this.#adapter.projectSettings);
+    const launch = this.#adapter.launch({ ...this.#start, hasProjectSettings });
     const write = this.#journal.row.restarts === 0 ? writeConfiguration : writeConfigurationAnew;
     // As the user that the agent runs as: it keeps its conversation beside what is written here.
-    await Promise.all([write(files, row.user, this.#start.folder, launch), this.#all.sandboxes.commands.prepare(row)]);
+    await Promise.all([
+      write(files, row.user, this.#start.folder, launch),
+      removeMachineSettings(files, launch),
+      this.#all.sandboxes.commands.prepare(row),
+    ]);
     const id = this.#journal.row.command ?? newId("command");
     // Chosen before it starts, so that the next server finds it whenever this one dies.
     if (this.#journal.row.command === null) this.#apply(row, this.#session.begin());
     this.#journal.change({ command: id, read: { stdout: 0, stderr: 0, total: 0 }, session: this.#session.state });
     await this.#journal.written();
     this.#all.parts.reach("run.chosen");
-    const stream = await this.#all.sandboxes.commands.start(row, this.#command(id));
+    const stream = await this.#all.sandboxes.commands.start(row, this.#command(id, launch));
     this.#all.parts.reach("run.started");
     return stream;
   }
@@ -220,7 +213,8 @@ export class AgentProcess {
     this.#asking.abort();
     await Promise.allSettled(this.#work);
     await this.#commit(lines);
-    return { ...this.#outcome(end), command: end, died };
+    const outcome = outcomeOf(end, { ending: this.#ending, over: this.#over, isIdle: this.#idle });
+    return { ...outcome, command: end, died };
   }
 
   async #commit(lines: OutputLines): Promise<void> {
@@ -255,6 +249,7 @@ export class AgentProcess {
       else if ("refused" in each) this.messages.failed(each.refused, each.reason);
       else if ("conversation" in each) this.#journal.change({ conversation: each.conversation });
       else if ("turnEnded" in each) this.#rest(true);
+      else if ("breach" in each) this.#breached(each.breach);
       // The first cause counts: an agent that gave up ends with an error, too.
       else if ("over" in each) this.#isOver(each);
     }
@@ -289,11 +284,20 @@ export class AgentProcess {
     if (startedAt === null) this.#journal.change({ startedAt: new Date().toISOString(), state: "running" }, "run.running");
   }
 
+  /** Its questions no longer stand before what it does: it is not given the time that another agent gets to end. */
+  #breached(reason: string): void {
+    this.#event({ type: "error", text: reason, passing: false });
+    this.#isOver({ over: "failed", reason });
+    this.#ending ??= { outcome: "failed", reason };
+    this.#stream?.signal("KILL");
+  }
+
   /** What needs the rest of the server. */
   #do(row: SandboxRow, heard: readonly Heard[]): void {
     for (const each of heard) {
-      if (!("request" in each)) continue;
-      const work = this.#decide(row, each)
+      const doing = "request" in each ? this.#decide(row, each) : "unasked" in each ? this.#judge(row, each) : undefined;
+      if (doing === undefined) continue;
+      const work = doing
         .catch((error: unknown) => this.#all.parts.log.warn("an action of an agent was not decided", { error: errorText(error) }))
         .finally(() => this.#work.delete(work));
       this.#work.add(work);
@@ -320,6 +324,11 @@ export class AgentProcess {
       if (!asked) this.#event({ type: "waiting", for: "person", until: answer.approval?.deadline ?? null, text: answer.reason });
       asked = true;
     }
+  }
+
+  async #judge(row: SandboxRow, { unasked, tool }: Extract<Heard, { unasked: unknown }>): Promise<void> {
+    const { verdict, reason } = await this.#patience.until(() => this.#all.actions.afterwards(row, unasked));
+    if (verdict !== "allow") this.#breached(unaskedReason(this.#adapter.title, tool, reason));
   }
 
   async #answer(request: string, allowed: boolean, reason: string): Promise<void> {
@@ -375,17 +384,5 @@ export class AgentProcess {
   #hasDied(end: CommandEnd): boolean {
     if (this.#ending !== undefined || this.#over !== undefined || this.#idle) return false;
     return hasDied(end, this.#journal.row.activity, !this.#adapter.abilities.asks);
-  }
-
-  #outcome(end: CommandEnd): Pick<AgentEnd, "outcome" | "reason"> {
-    if (end.cause === "timeout") return { outcome: "timeout", reason: "It ran out of time; the work up to then is kept." };
-    if (this.#ending !== undefined) return this.#ending;
-    if (end.cause === "lost") return { outcome: "lost", reason: "Its sandbox ended before it did." };
-    if (this.#over !== undefined) {
-      const { over, reason } = this.#over;
-      return { outcome: over, reason };
-    }
-    if (this.#idle || end.exitCode === 0) return { outcome: "done", reason: null };
-    return { outcome: "failed", reason: end.message ?? `It ended with ${end.exitCode}.` };
   }
 }

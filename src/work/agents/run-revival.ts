@@ -7,7 +7,7 @@ import { errorText } from "../../base/host/log.ts";
 import type { RunAgain } from "../../base/store/rows.ts";
 import { lateRestarts, nextRestartAt } from "../guardian/ladder.ts";
 import type { Adapter } from "./adapter.ts";
-import type { AgentEnd } from "./agent-process.ts";
+import type { AgentEnd } from "./agent-end.ts";
 import type { RunWork } from "./run-work.ts";
 import type { RunsParts } from "./runs.ts";
 

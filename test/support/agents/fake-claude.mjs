@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Speaks Claude Code's stream-json on stdin and stdout, without a model: the task says what to do, a word and its argument a line.
 //   call COMMAND      a Bash call that asks its hook, runs, and tells the result
+//   unasked COMMAND   the same, but it asks nothing, as one whose hook was switched off
 //   write PATH TEXT   a Write call
 //   ask ROLE JSON     asks a sibling by Vivarium's tool, again and again while no server is there
 //   text TEXT         says something
@@ -42,14 +43,15 @@ function ask(tool, input, call) {
   return new Promise((resolve) => waiting.set(id, resolve));
 }
 
-async function use(tool, input, work) {
+async function use(tool, input, work, isAsked = true) {
   const call = `call-${process.pid}-${(calls += 1)}`;
   put({
     type: "assistant",
     parent_tool_use_id: null,
     message: { content: [{ type: "tool_use", id: call, name: tool, input }], usage: { input_tokens: 10 } },
   });
-  const { permissionDecision, permissionDecisionReason } = (await ask(tool, input, call)).hookSpecificOutput;
+  const unasked = { hookSpecificOutput: { permissionDecision: "allow" } };
+  const { permissionDecision, permissionDecisionReason } = (isAsked ? await ask(tool, input, call) : unasked).hookSpecificOutput;
   const allowed = permissionDecision === "allow";
   let [content, failed] = [allowed ? "" : `PreToolUse hook error: ${permissionDecisionReason}`, !allowed];
   try {
@@ -95,6 +97,7 @@ async function hold(file) {
 async function step(line, given) {
   const [, word, rest = ""] = /^(\S+) ?(.*)$/.exec(line) ?? [];
   if (word === "call") await use("Bash", { command: rest }, () => execSync(rest, { encoding: "utf8" }));
+  else if (word === "unasked") await use("Bash", { command: rest }, () => execSync(rest, { encoding: "utf8" }), false);
   else if (word === "write") {
     const [, path, text] = /^(\S+) ?(.*)$/.exec(rest) ?? [];
     await use("Write", { file_path: path, content: text }, () => (writeFileSync(path, `${text}\n`), "written"));

@@ -79,6 +79,7 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
   {
     agent: "gemini",
     abilities: gemini.abilities,
+    toolName: (name) => `mcp_vivarium_${name}`,
     write: (path) => ({ name: "write_file", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "run_shell_command", input: { command } }),
     tellsWaits: false,

@@ -28,6 +28,8 @@ const rpc = new RpcLines({ jsonrpc: "2.0" });
 const INITIALIZE = "initialize";
 const SESSION = "session";
 const MESSAGE = "message ";
+/** Kinds of calls that change something, inside or outside. */
+const ACTS: ReadonlySet<string> = new Set(["execute", "edit", "delete", "move", "fetch"]);
 
 type AcpState = {
   readonly version: string | null;
@@ -46,7 +48,7 @@ type AcpState = {
   readonly speech: { readonly kind: "message" | "thinking"; readonly text: string } | null;
   readonly lastWords: string;
   /** Calls without a result: their tool, and whether the call was told. */
-  readonly calls: Entries<{ readonly tool: string; readonly title: string; readonly told: boolean; readonly denied: boolean }>;
+  readonly calls: Entries<{ readonly tool: string; readonly title: string; readonly told: boolean; readonly answer?: boolean }>;
   readonly questions: Questions;
   readonly lastError: string;
 };
@@ -76,6 +78,8 @@ export interface AcpAgent {
   readonly afterHistory?: string;
   /** The policy stands before its task: it gets no file with it. */
   readonly tellsPolicy?: true;
+  /** Its configuration has it ask: what it did not ask about is judged afterwards. */
+  readonly asks?: true;
   /** It has the gateway's tools in another way. */
   readonly hasOwnTools?: true;
 }
@@ -141,10 +145,14 @@ class AcpSession implements Session {
     const { left, settled } = decided(this.#state.questions, request, allowed);
     this.#set({ questions: left });
     if (settled === undefined) return "";
-    const call = entry(this.#state.calls, settled.question.call ?? "");
-    if (!allowed && call !== undefined)
-      this.#set({ calls: withEntry(this.#state.calls, settled.question.call ?? "", { ...call, denied: true }) });
+    this.#note(settled.question.call ?? "", allowed);
     return outcome(settled.id, settled.question.reply[allowed ? "allow" : "reject"]);
+  }
+
+  /** The answer to what was asked about a call. */
+  #note(call: string, answer: boolean): void {
+    const known = entry(this.#state.calls, call);
+    if (known !== undefined) this.#set({ calls: withEntry(this.#state.calls, call, { ...known, answer }) });
   }
 
   line(line: string): readonly Heard[] {
@@ -271,13 +279,14 @@ class AcpSession implements Session {
     const tool = toolOf(update) ?? known?.tool ?? "other";
     const title = nameOf(update["title"]) || (known?.title ?? "");
     const { events, told } = callEvents(call, tool, title, update, known?.told ?? false);
-    const isOver = update["status"] === "completed" || update["status"] === "failed";
-    this.#set({
-      calls: isOver
-        ? without(this.#state.calls, call)
-        : withEntry(this.#state.calls, call, { tool, title, told, denied: known?.denied ?? false }),
-    });
-    return isOver ? [...events, toolResult(call, tool, update["status"] === "completed", outputOf(update))] : events;
+    const isDone = update["status"] === "completed";
+    const isOver = isDone || update["status"] === "failed";
+    const calls = this.#state.calls;
+    this.#set({ calls: isOver ? without(calls, call) : withEntry(calls, call, { ...known, tool, title, told }) });
+    if (!isOver) return events;
+    const isUnasked = this.#agent.asks === true && isDone && known?.answer !== true && ACTS.has(tool);
+    const did = isUnasked ? askedActions(tool, { title, ...update }).map((unasked) => ({ unasked, tool })) : [];
+    return [...events, toolResult(call, tool, isDone, outputOf(update)), ...did];
   }
 
   #asked(id: string, method: string, params: Loose): readonly Heard[] {
@@ -287,7 +296,10 @@ class AcpSession implements Session {
     const told = [...this.#began(), ...this.#spoken(), ...this.#called({ ...asked, status: "in_progress" })];
     const call = nameOf(asked["toolCallId"]);
     const reply = answerOptions(params["options"]);
-    if (isOfGateway(asked)) return [...told, { write: outcome(id, reply["allow"]) }];
+    if (isOfGateway(asked)) {
+      this.#note(call, true);
+      return [...told, { write: outcome(id, reply["allow"]) }];
+    }
     const put = question(askedActions(entry(this.#state.calls, call)?.tool ?? "other", asked), call || null, reply);
     const refusal = refusalOf(this.#state.questions, put);
     if (refusal !== undefined)
@@ -304,8 +316,8 @@ class AcpSession implements Session {
       ...(refused.length > 0 ? refused : this.#began()),
       ...this.#spoken(),
       // Some agents say nothing more of a call that was denied.
-      ...Object.entries(calls).map(([call, { tool, denied }]) =>
-        toolResult(call, tool, false, denied ? "It was not allowed." : "Its turn ended before it did."),
+      ...Object.entries(calls).map(([call, { tool, answer }]) =>
+        toolResult(call, tool, false, answer === false ? "It was not allowed." : "Its turn ended before it did."),
       ),
       ...usageOf(result),
       { event: { type: "turn", state: "ended" } },

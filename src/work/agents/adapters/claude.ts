@@ -8,6 +8,7 @@ import { GATEWAY_TOOLS_PATH } from "../../../base/schema/gateway.ts";
 import type { RunEventBody } from "../../../base/schema/run.ts";
 import type { Adapter, AgentStart, Heard, Launch, Session, SessionState } from "../adapter.ts";
 import { list, number, parseObject, record, text, type Loose } from "../loose-json.ts";
+import { unaskedReason } from "../unasked.ts";
 import { refusalOfMore } from "./questions.ts";
 import { messageText } from "./wire.ts";
 import { actionOf, argumentOf, claudeTool, HARMLESS, kindOf } from "./claude-tools.ts";
@@ -98,6 +99,7 @@ function launch({ program, model, folder, gateway, policy, conversation }: Agent
     },
     files: [{ path: "claude/settings.json", content: `${JSON.stringify({ cleanupPeriodDays: 3650 })}\n` }],
     keeps: ["claude/projects"],
+    machineSettings: ["/etc/claude-code"],
     input: true,
   };
 }
@@ -285,8 +287,13 @@ class ClaudeSession implements Session {
       if (block["type"] !== "tool_result") continue;
       const call = nameOf(block["tool_use_id"]);
       const tool = entry(this.#state.calls, call) ?? "unknown";
+      const output = contentText(block["content"]);
+      const ok = block["is_error"] !== true;
+      // The hook is asked about every call. What fails otherwise than by the exit code of a command may never have begun.
+      const isUnasked = entry(this.#state.allowed, call) === undefined && (ok || output.startsWith("Exit code "));
       this.#set({ calls: without(this.#state.calls, call), allowed: without(this.#state.allowed, call) });
-      events.push({ event: { type: "tool_result", call, tool, ok: block["is_error"] !== true, output: contentText(block["content"]) } });
+      events.push({ event: { type: "tool_result", call, tool, ok, output } });
+      if (isUnasked && heard["isReplay"] !== true) events.push({ breach: unaskedReason("Claude Code", tool) });
     }
     return events;
   }

@@ -43,13 +43,12 @@ export function itemStarted(call: string, item: Loose): { events: readonly Heard
   return item["type"] === "fileChange" ? { ...started, changes: changesOf(item["changes"]) } : started;
 }
 
-/** `isKnown`: its beginning was told. */
-export function itemEnded(call: string, item: Loose, isKnown: boolean): readonly Heard[] {
+export function itemEnded(call: string, item: Loose, isBegun: boolean): readonly Heard[] {
   if (item["type"] === "agentMessage") return said(text(item["text"]));
   if (item["type"] === "reasoning") return thought([...list(item["summary"]), ...list(item["content"])].map(text).join("\n"));
   const tool = toolOf(item);
   if (tool === undefined) return [];
-  const begun = isKnown ? [] : [toolCall(call, tool.name, tool.kind, tool.input)];
+  const begun = isBegun ? [] : [toolCall(call, tool.name, tool.kind, tool.input)];
   const { status, exitCode } = item;
   const ok = status === undefined || (status === "completed" && (exitCode ?? 0) === 0);
   return [...begun, toolResult(call, tool.name, ok, outputOf(item))];
@@ -88,6 +87,14 @@ export function fileActions(changes: FileChanges): readonly AskedAction[] {
   return actions.length > 0 ? actions : [{ kind: "tool", tool: "edit" }];
 }
 
+/** What it did, of an item that it did not ask about. */
+export function unaskedActions(item: Loose, project: string): readonly Heard[] {
+  if (item["status"] !== "completed" && item["status"] !== "failed") return [];
+  if (item["type"] === "commandExecution") return [{ unasked: commandOf(item, project), tool: "shell" }];
+  if (item["type"] !== "fileChange") return [];
+  return fileActions(changesOf(item["changes"])).map((unasked) => ({ unasked, tool: "apply_patch" }));
+}
+
 /** A command that runs elsewhere than in the project is judged as one that goes there first. */
 export function commandOf(params: Loose, project: string): AskedAction {
   const [command, cwd] = [plainCommand(text(params["command"])), text(params["cwd"])];
@@ -105,4 +112,12 @@ function plainCommand(command: string): string {
   if (/^'[^']*'$/s.test(quoted)) return quoted.slice(1, -1);
   // One word in double quotes in which nothing is left for the shell to replace. Whatever else is there is judged as it stands.
   return /^"(?:[^"\\$`]|\\["\\$`])*"$/s.test(quoted) ? quoted.slice(1, -1).replaceAll(/\\(["\\$`])/g, "$1") : command;
+}
+
+/** Notifications that we have no use for. */
+const KNOWN =
+  /^(?:thread|turn|item|account|mcpServer|project|skills|hook|app|remoteControl|fs|fuzzyFileSearch|model|modelProvider|rawResponse|rawResponseItem|process|command|externalAgentConfig|autoApprovalReview|windows|windowsSandbox)\/|^(?:error|configWarning|deprecationNotice)$/;
+
+export function isKnown(method: string): boolean {
+  return KNOWN.test(method);
 }

@@ -6,6 +6,11 @@ import type { AgentStart, Launch } from "../adapter.ts";
 const TOOL_SECONDS = 660;
 const KEY_VARIABLE = "VIV_CODEX_KEY";
 
+/** Programs that Codex takes for harmless, and does not ask about of itself: the policy may forbid what they read. */
+const ASKED = `base64 cat cd cut echo expr false find git grep head id ls nl numfmt paste pwd
+  rev rg sed seq stat tac tail tr true uname uniq wc which whoami`.split(/\s+/);
+const RULES = `prefix_rule(pattern = [${JSON.stringify(ASKED)}], decision = "prompt")\n`;
+
 export function codexLaunch(start: AgentStart): Launch {
   const { program, folder, policy, models } = start;
   const home = `${folder}/codex`;
@@ -15,8 +20,10 @@ export function codexLaunch(start: AgentStart): Launch {
     files: [
       { path: "codex/config.toml", content: configuration(start) },
       { path: "codex/AGENTS.md", content: `${policy.text}\n` },
+      { path: "codex/rules/vivarium.rules", content: RULES },
     ],
     keeps: ["codex/sessions"],
+    machineSettings: ["/etc/codex"],
     input: true,
   };
 }

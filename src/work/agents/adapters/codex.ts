@@ -4,10 +4,10 @@
  */
 import type { Adapter, AgentStart, Heard, Session } from "../adapter.ts";
 import { number, record, text, type Loose } from "../loose-json.ts";
-import { commandOf, fileActions, itemEnded, itemStarted, type FileChanges } from "./codex-items.ts";
+import { commandOf, fileActions, isKnown, itemEnded, itemStarted, unaskedActions, type FileChanges } from "./codex-items.ts";
 import { codexLaunch } from "./codex-launch.ts";
 import { RpcLines, rpcMessage } from "./json-rpc.ts";
-import { decided, question, refusalOf, requestsOf, withQuestion, type Question, type Questions } from "./questions.ts";
+import { decided, question, refusalOf, requestsOf, withAllowed, withQuestion, type Question, type Questions } from "./questions.ts";
 import {
   endedWith,
   type Entries,
@@ -50,6 +50,8 @@ type CodexState = {
   /** What calls without a result want to change. */
   readonly changes: Entries<FileChanges>;
   readonly questions: Questions;
+  /** Calls without a result that the policy allowed. */
+  readonly allowed: Entries<true>;
   readonly lastError: string;
   readonly waiting: "rate_limit" | "retry" | null;
 };
@@ -67,6 +69,7 @@ const FRESH: CodexState = {
   calls: {},
   changes: {},
   questions: {},
+  allowed: {},
   lastError: "",
   waiting: null,
 };
@@ -135,7 +138,7 @@ class CodexSession implements Session {
 
   answer(request: string, allowed: boolean): string {
     const { left, settled } = decided(this.#state.questions, request, allowed);
-    this.#set({ questions: left });
+    this.#set({ questions: left, allowed: withAllowed(this.#state.allowed, settled, allowed) });
     return settled === undefined ? "" : rpc.result(settled.id, { decision: allowed ? "accept" : "decline" });
   }
 
@@ -272,8 +275,13 @@ class CodexSession implements Session {
   #ended(item: Loose): readonly Heard[] {
     const call = nameOf(item["id"]);
     const isOpen = entry(this.#state.calls, call) !== undefined;
-    this.#set({ calls: without(this.#state.calls, call), changes: without(this.#state.changes, call) });
-    return [...itemEnded(call, item, isOpen), ...this.#read(item)];
+    const isAllowed = entry(this.#state.allowed, call) === true;
+    this.#set({
+      calls: without(this.#state.calls, call),
+      changes: without(this.#state.changes, call),
+      allowed: without(this.#state.allowed, call),
+    });
+    return [...itemEnded(call, item, isOpen), ...(isAllowed ? [] : unaskedActions(item, this.#start.project)), ...this.#read(item)];
   }
 
   /** A message of ours is in the conversation. */
@@ -386,12 +394,4 @@ class CodexSession implements Session {
     this.#set({ questions: withQuestion(this.#state.questions, id, asked) });
     return requestsOf(this.#state.questions, id);
   }
-}
-
-/** What it tells and we have no use for. */
-const KNOWN =
-  /^(?:thread|turn|item|account|mcpServer|project|skills|hook|app|remoteControl|fs|fuzzyFileSearch|model|modelProvider|rawResponse|rawResponseItem|process|command|externalAgentConfig|autoApprovalReview|windows|windowsSandbox)\/|^(?:error|configWarning|deprecationNotice)$/;
-
-function isKnown(method: string): boolean {
-  return KNOWN.test(method);
 }

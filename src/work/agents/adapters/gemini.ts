@@ -2,7 +2,7 @@
 import type { Adapter, AgentStart, Launch } from "../adapter.ts";
 import { ACP_ABILITIES, acpSession, type AcpAgent } from "./acp.ts";
 
-const AGENT: AcpAgent = { name: "gemini", title: "Gemini CLI", afterHistory: "available_commands_update" };
+const AGENT: AcpAgent = { name: "gemini", title: "Gemini CLI", afterHistory: "available_commands_update", asks: true };
 
 export const gemini: Adapter = {
   name: AGENT.name,
@@ -11,30 +11,63 @@ export const gemini: Adapter = {
   // A conversation that is loaded within the minute in which it began is spoilt, so a new one gets the condensed one.
   abilities: { ...ACP_ABILITIES, resume: false },
   providers: ["gemini"],
+  projectSettings: [".gemini"],
   launch,
   session: (start, state) => acpSession(AGENT, start, state),
 };
 
-/** In a folder that it does not trust it would not connect to the gateway's tools. It asks before it acts all the same. */
 const SETTINGS = {
   security: { auth: { selectedType: "gemini-api-key" }, disableYoloMode: true },
   general: { enableAutoUpdate: false, enableAutoUpdateNotification: false, defaultApprovalMode: "default" },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
+  advanced: { ignoreLocalEnv: true },
 };
 
-function launch({ program, folder, model, models, policy }: AgentStart): Launch {
+/** Rules of the highest rank: it asks before every call but those that touch only what it has in mind, and commands it knows as harmless. */
+const RULES = `[[rule]]
+toolName = "*"
+decision = "ask_user"
+priority = 900
+
+[[rule]]
+toolName = ["update_topic", "complete_task", "write_todos", "get_internal_docs", "cli_help"]
+decision = "allow"
+priority = 950
+`;
+
+/**
+ * In a folder that it trusts it reads the project's settings: hooks, servers, tools that are allowed, commands that find tools. In one
+ * that it does not trust it reads none, and does not connect to the gateway's tools either. So it trusts a project without settings.
+ */
+function launch({ program, folder, model, models, policy, hasProjectSettings = true }: AgentStart): Launch {
   const gateway = models["gemini"];
   const address = gateway === undefined ? {} : { GEMINI_API_KEY: gateway.key, GOOGLE_GEMINI_BASE_URL: gateway.url };
   return {
-    command: [program, "--acp", "--skip-trust", ...(model === null ? [] : ["--model", model])],
-    // Without the last one it starts itself a second time, to have more memory.
-    env: { GEMINI_CLI_HOME: `${folder}/gemini`, ...address, NO_BROWSER: "1", GEMINI_CLI_NO_RELAUNCH: "true" },
+    command: [
+      program,
+      "--acp",
+      ...(hasProjectSettings ? [] : ["--skip-trust"]),
+      `--admin-policy=${folder}/gemini/rules.toml`,
+      "--allowed-mcp-server-names=vivarium",
+      "--extensions=none",
+      ...(model === null ? [] : ["--model", model]),
+    ],
+    env: {
+      GEMINI_CLI_HOME: `${folder}/gemini`,
+      ...(hasProjectSettings ? { GEMINI_CLI_TRUST_WORKSPACE: "false" } : {}),
+      ...address,
+      NO_BROWSER: "1",
+      // Otherwise it starts itself a second time, to have more memory.
+      GEMINI_CLI_NO_RELAUNCH: "true",
+    },
     files: [
       { path: "gemini/.gemini/settings.json", content: `${JSON.stringify(SETTINGS)}\n` },
+      { path: "gemini/rules.toml", content: RULES },
       { path: "gemini/.gemini/GEMINI.md", content: `${policy.text}\n` },
     ],
     keeps: [],
+    machineSettings: ["/etc/gemini-cli"],
     input: true,
   };
 }

@@ -7,6 +7,7 @@ import { readIntegration } from "../../../base/config/machine.ts";
 import type { ToolKind } from "../../../base/schema/run.ts";
 import type { Adapter, AgentStart, Heard, Launch, Session, SessionState } from "../adapter.ts";
 import { number, text, type Loose } from "../loose-json.ts";
+import { unaskedReason } from "../unasked.ts";
 import { ACP_ABILITIES, acpSession } from "./acp.ts";
 import { RpcLines, rpcMessage } from "./json-rpc.ts";
 import { entry, nameOf, toolCall, waitsFor, without, type Entries } from "./wire.ts";
@@ -82,6 +83,7 @@ function launch(start: AgentStart): Launch {
       { path: "config/opencode/node_modules/.keep", content: "" },
     ],
     keeps: ["opencode.db", "opencode.db-wal", "opencode.db-shm"],
+    machineSettings: ["/etc/opencode", "/root/.opencode"],
     input: true,
   };
 }
@@ -235,6 +237,7 @@ class OpenCodeSession implements Session {
     if (event.type !== "tool_result") return [heard];
     const { tool, told } = entry(this.#state.calls, event.call) ?? UNHEARD;
     this.#set({ calls: without(this.#state.calls, event.call) });
+    if (!told && event.ok) return [{ event }, { breach: unaskedReason(TITLE, event.tool) }];
     // What the plugin was not asked about never ran.
     return told ? [{ event: { ...event, tool } }] : [{ event: { type: "error", text: event.output, passing: true } }];
   }

@@ -4,10 +4,11 @@
  */
 import { createHash } from "node:crypto";
 import type { ToolKind } from "../../../base/schema/run.ts";
-import type { Adapter, AgentStart, Heard, Launch, Session } from "../adapter.ts";
+import type { Adapter, AgentStart, Heard, Session } from "../adapter.ts";
 import { list, number, parseObject, record, text, type Loose } from "../loose-json.ts";
-import { PI_EXTENSION } from "./pi-extension.ts";
-import { decided, question, refusalOf, requestsOf, withQuestion, type AskedAction, type Questions } from "./questions.ts";
+import { PI_PROVIDERS, piLaunch } from "./pi-launch.ts";
+import { unaskedReason } from "../unasked.ts";
+import { decided, question, refusalOf, requestsOf, withAllowed, withQuestion, type AskedAction, type Questions } from "./questions.ts";
 import {
   contentText,
   endedWith,
@@ -32,13 +33,6 @@ const SETTLED = "settled";
 const MESSAGE = "message ";
 /** A prompt is answered a little later than a question that comes right behind it: the second answer is surely later. */
 const PROBES = ["probe", "probe again"] as const;
-
-/** pi's own names of providers, and what stands behind the gateway's address. */
-const PROVIDERS: Readonly<Record<string, readonly [name: string, path: string]>> = {
-  anthropic: ["anthropic", ""],
-  openai: ["openai", ""],
-  gemini: ["google", "/v1beta"],
-};
 
 const KINDS: Readonly<Record<string, ToolKind>> = {
   bash: "command",
@@ -66,6 +60,8 @@ type PiState = {
   readonly interrupted: boolean;
   readonly calls: Entries<string>;
   readonly questions: Questions;
+  /** Calls without a result that the policy allowed. */
+  readonly allowed: Entries<true>;
   readonly lastError: string;
   readonly waiting: "rate_limit" | "retry" | null;
   /** How its last request to a model ended, and its words or its error. */
@@ -82,6 +78,7 @@ const FRESH: PiState = {
   interrupted: false,
   calls: {},
   questions: {},
+  allowed: {},
   lastError: "",
   waiting: null,
   last: { reason: "stop", text: "" },
@@ -92,43 +89,10 @@ export const pi: Adapter = {
   title: "pi",
   program: "pi",
   abilities: { messages: "tool", interrupt: true, resume: true, asks: true, tools: "none" },
-  providers: Object.keys(PROVIDERS),
-  launch,
+  providers: PI_PROVIDERS,
+  launch: piLaunch,
   session: (start, state) => new PiSession(start, (state as PiState | undefined) ?? FRESH),
 };
-
-function launch({ program, folder, model, models, policy, conversation }: AgentStart): Launch {
-  const found = Object.entries(PROVIDERS).find(([name]) => models[name] !== undefined);
-  const [name, [provider, path]] = found ?? ["", ["", ""]];
-  const gateway = models[name];
-  const providers = gateway === undefined ? {} : { [provider]: { baseUrl: `${gateway.url}${path}`, apiKey: gateway.key } };
-  return {
-    command: [
-      program,
-      "--mode",
-      "rpc",
-      "--session-dir",
-      `${folder}/pi/sessions`,
-      // Extensions of the project would run beside ours.
-      "--no-extensions",
-      "--extension",
-      `${folder}/pi/vivarium.js`,
-      "--append-system-prompt",
-      policy.text,
-      ...(gateway === undefined ? [] : ["--provider", provider]),
-      ...(model === null ? [] : ["--model", model]),
-      ...(conversation === null ? [] : ["--session", conversation]),
-    ],
-    env: { PI_CODING_AGENT_DIR: `${folder}/pi`, PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1" },
-    files: [
-      { path: "pi/vivarium.js", content: PI_EXTENSION },
-      { path: "pi/models.json", content: `${JSON.stringify({ providers })}\n` },
-      { path: "pi/settings.json", content: `${JSON.stringify({ defaultProjectTrust: "never" })}\n` },
-    ],
-    keeps: ["pi/sessions"],
-    input: true,
-  };
-}
 
 const digest = (words: string): string => createHash("sha256").update(words).digest("base64url").slice(0, 22);
 
@@ -179,7 +143,7 @@ class PiSession implements Session {
 
   answer(request: string, allowed: boolean, reason: string): string {
     const { left, settled } = decided(this.#state.questions, request, allowed);
-    this.#set({ questions: left });
+    this.#set({ questions: left, allowed: withAllowed(this.#state.allowed, settled, allowed) });
     return settled === undefined ? "" : verdictLine(settled.id, allowed, reason);
   }
 
@@ -304,8 +268,11 @@ class PiSession implements Session {
   }
 
   #returned(call: string, tool: string, heard: Loose): readonly Heard[] {
-    this.#set({ calls: without(this.#state.calls, call) });
-    return [toolResult(call, tool, heard["isError"] !== true, contentText(record(heard["result"])["content"]))];
+    const isAllowed = entry(this.#state.allowed, call) === true;
+    this.#set({ calls: without(this.#state.calls, call), allowed: without(this.#state.allowed, call) });
+    const ok = heard["isError"] !== true;
+    const result = toolResult(call, tool, ok, contentText(record(heard["result"])["content"]));
+    return ok && !isAllowed ? [result, { breach: unaskedReason("pi", tool) }] : [result];
   }
 
   #retries(error: string, delay: number | undefined): readonly Heard[] {

@@ -77,3 +77,9 @@ export function decided(
   if (allowed && open.length > 0) return { left: withEntry(questions, id, { ...found, open }) };
   return { left: without(questions, id), settled: { id, question: found } };
 }
+
+/** Calls that may run, with the one of a question that was answered by yes. */
+export function withAllowed(allowed: Entries<true>, settled: { readonly question: Question } | undefined, isYes: boolean): Entries<true> {
+  const call = settled?.question.call ?? null;
+  return isYes && call !== null ? withEntry(allowed, call, true) : allowed;
+}
