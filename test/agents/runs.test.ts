@@ -12,6 +12,8 @@ import { missing, needs } from "../support/skip.ts";
 /** Long enough for everything that is done to an agent meanwhile. */
 const LONG = "touch begun; while :; do sleep 1; done";
 const DONE: Step = { text: "Done." };
+/** Some agents warn in their own words first, as of a model that they do not know. */
+const lastLine = ({ text }: { readonly text: string }): string | undefined => text.split("\n").at(-1);
 const isBuiltIn = ({ configured }: RealAgentCase): boolean => configured === undefined;
 /** Requests of an agent that tries again and again would be more. */
 const FEW = 8;
@@ -28,12 +30,12 @@ const SCENARIOS: readonly Scenario[] = [
     name: "AGT-1: writes a file, runs a command, is denied one, and ends well",
     async play(lab, { agent, write, run, endsWhenDenied }) {
       const [denied, allowed] = [{ calls: [run("sudo reboot")] }, { calls: [run("cat made.txt; id -u")] }];
-      const rest = endsWhenDenied ? [allowed, { text: "Done.", ...denied }] : [denied, allowed, DONE];
+      const rest = endsWhenDenied !== undefined ? [allowed, { text: "Done.", ...denied }] : [denied, allowed, DONE];
       const { id } = await lab.play([{ text: "I write.", calls: [write(`${lab.server.project}/made.txt`)] }, ...rest]);
       expect(await lab.ended(id)).toMatchObject({ state: "completed", outcome: "done", steps: 3, agent, reason: null });
       expect((await lab.list(id, "tool_call")).map(({ kind }) => kind)).toHaveLength(3);
       expect((await lab.list(id, "tool_result")).filter(({ ok }) => ok)).toHaveLength(2);
-      expect((await lab.list(id, "finished")).map(({ text }) => text)).toEqual(["Done."]);
+      expect((await lab.list(id, "finished")).map(lastLine)).toEqual(endsWhenDenied === "silent" ? [] : ["Done."]);
       expect((await lab.list(id, "file_change")).flatMap(({ paths }) => paths)).toContain("made.txt");
       expect((await lab.until(id, () => true)).cost).toBeGreaterThan(0);
       expect(JSON.stringify(lab.requests.at(-1)?.body)).toMatch(/made\\+n0/);
@@ -107,7 +109,7 @@ const SCENARIOS: readonly Scenario[] = [
       await lab.server.client.call("sayToRun", { run: id, text: "Leave that.", way: "after-turn" });
       await lab.server.client.call("interruptRun", { run: id });
       expect(await lab.ended(id)).toMatchObject({ outcome: "done", steps: 1 });
-      expect((await lab.list(id, "finished")).map(({ text }) => text)).toEqual(["Left."]);
+      expect((await lab.list(id, "finished")).map(lastLine)).toEqual(["Left."]);
       expect(JSON.stringify(lab.requests.at(-1)?.body)).toContain("Leave that.");
     },
   },

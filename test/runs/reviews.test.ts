@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Run, RunEvent } from "../../src/base/schema/run.ts";
 import { RunLab } from "../support/agents/run-lab.ts";
+import { ScriptedModel } from "../support/scripted-model.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
-import { eventually } from "../support/server.ts";
+import { eventually, TestServer } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { viv } from "../support/viv.ts";
 
 const WITH = { with: [{ role: "reviewer" as const }] };
 
@@ -167,4 +169,44 @@ describe("a reviewer", needs("root", "curl"), () => {
         (left) => left.length === 0,
       );
     });
+});
+
+describe("a reviewer that costs something", needs("root", "curl"), () => {
+  let lab: RunLab;
+  let model: ScriptedModel;
+  beforeAll(async () => {
+    // A request costs half a dollar.
+    model = await ScriptedModel.open({ priced: [{ text: "hello", usage: { input: 500_000, output: 0, thinking: 0, cacheRead: 0 } }] });
+    lab = RunLab.on(
+      await TestServer.start({
+        config: { models: { anthropic: { url: model.url, secret: "shared" } }, prices: { priced: { input: 1, output: 1 } } },
+      }),
+    );
+    viv(lab.server, ["secret", "set", "shared", "--host", new URL(model.url).host, "--all-projects"], { input: "not-used\n" });
+  });
+  afterAll(async () => {
+    model?.close();
+    await lab?.remove();
+  });
+
+  const said = async (run: string): Promise<string[]> =>
+    (await lab.events(run)).flatMap((event) => (event.type === "message" && /^spent/.test(event.text) ? [event.text] : []));
+
+  test("POL-10: and the run that asks it spend one budget: what the one has spent, the other lacks", async () => {
+    const { id } = await lab.begin(
+      ["spend priced", "call echo 1 > one.txt", ask("Look.", ["spend priced", "spend priced", "text fine"]), "spend priced"],
+      { agent: { ...WITH, budget: 0.9, guardian: "off" } },
+    );
+    const ended = await lab.ended(id);
+    const { runs } = await lab.server.client.call("listRuns", { all: true });
+    const review = runs.find(({ askedBy }) => askedBy === id);
+    // Half a dollar each; then neither gets more, and nothing of it reaches the model.
+    expect([await said(id), await said(review?.id ?? "")]).toEqual([
+      ["spent 200", "spent 402"],
+      ["spent 200", "spent 402"],
+    ]);
+    expect(model.received).toHaveLength(2);
+    expect(review).toMatchObject({ budget: 0.9, cost: 0.5 });
+    expect(ended).toMatchObject({ budget: 0.9, cost: 1 });
+  });
 });

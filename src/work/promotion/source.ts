@@ -36,14 +36,7 @@ export async function findSource(
   if (experiment === undefined)
     throw new VivError("not_found", `There is no experiment ${asked.experiment}.`, { remedy: "Look at `viv experiments`." });
   const winner = experiment.attempts.find(({ index }) => index === experiment.winner);
-  if (winner === undefined)
-    throw new VivError(
-      "not_found",
-      `Experiment ${experiment.id} has no winner${experiment.reason === null ? "" : `: ${experiment.reason}`}`,
-      {
-        remedy: `Look at \`viv experiment ${experiment.id}\`, and promote the sandbox of an attempt by its name.`,
-      },
-    );
+  if (winner === undefined) throw withoutWinner(experiment);
   if (winner.sandbox === null || winner.snapshot === null)
     throw new VivError("not_found", `The sandbox of the winner ${winner.name} is gone.`, {
       remedy: `Run it again with \`viv experiment ${experiment.id} retry\`.`,
@@ -59,6 +52,16 @@ export async function findSource(
     protect: experiment.protect,
     include: [...experiment.input.include, ...meant.include],
   };
+}
+
+function withoutWinner({ id, state, reason }: ExperimentRow): VivError {
+  if (state === "queued" || state === "running")
+    return new VivError("not_found", `Experiment ${id} has no winner yet: it still runs.`, {
+      remedy: "Wait for its end, or promote the sandbox of an attempt by its name, as it is now.",
+    });
+  return new VivError("not_found", `Experiment ${id} has no winner${reason === null ? "" : `: ${reason}`}`, {
+    remedy: `Look at \`viv experiment ${id}\`, and promote the sandbox of an attempt by its name.`,
+  });
 }
 
 /** A state that nothing changes any more. */

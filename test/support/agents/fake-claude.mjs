@@ -5,6 +5,7 @@
 //   write PATH TEXT   a Write call
 //   ask ROLE JSON     asks a sibling by Vivarium's tool, again and again while no server is there
 //   text TEXT         says something
+//   spend MODEL       asks that model something, and says the status of the answer
 //   many N            says N short things, as fast as they are taken
 //   hold FILE         waits until the file is there
 //   raw TEXT          prints that line as it is
@@ -85,6 +86,13 @@ async function coordinate(to, body) {
   }
 }
 
+async function spend(model) {
+  const body = JSON.stringify({ model, max_tokens: 1, messages: [{ role: "user", content: "x" }] });
+  const headers = { "content-type": "application/json", "x-api-key": process.env.ANTHROPIC_API_KEY ?? "" };
+  const { status } = await fetch(`${process.env.ANTHROPIC_BASE_URL}/v1/messages`, { method: "POST", headers, body });
+  say(`spent ${status}`);
+}
+
 async function hold(file) {
   while (!existsSync(file)) {
     await new Promise((resolve) => {
@@ -109,6 +117,7 @@ async function step(line, given) {
     for (let said = 1; said <= Number(rest); said += 1) {
       if (!say(`step ${said}`)) await once(process.stdout, "drain");
     }
+  else if (word === "spend") await spend(rest);
   else if (word === "hold") await hold(rest);
   else if (word === "raw") process.stdout.write(`${rest}\n`);
   else if (word === "flood")

@@ -18,8 +18,8 @@ export interface RealAgentCase {
   readonly run: (line: string) => ToolCall;
   /** What it calls a tool of Vivarium's, where the table tries one. */
   readonly toolName?: (name: string) => string;
-  /** Whether its turn ends with a call that is denied. */
-  readonly endsWhenDenied?: true;
+  /** Of one whose turn ends with a call that is denied: whether it then tells that it has finished. */
+  readonly endsWhenDenied?: "finished" | "silent";
   /** Only these rows, for an agent that is in the table in another way, too. */
   readonly only?: RegExp;
   /** Whether it tells that it waits for a model API. One that does not is seen to wait for its model. */
@@ -44,6 +44,19 @@ const OPENCODE_CONFIG = {
   share: "disabled",
   snapshot: false,
 };
+
+/** As docs/AGENTS.md shows it. */
+const CODEX_CONFIG = {
+  model: "demo",
+  model_provider: "gateway",
+  model_providers: {
+    gateway: { name: "gateway", base_url: "http://127.0.0.1:4097/model/openai", env_key: "OPENAI_API_KEY", wire_api: "responses" },
+  },
+  web_search: "disabled",
+  features: { apps: false, plugins: false, multi_agent: false },
+};
+/** It asks about what its model wants to do outside of its own sandbox, which can only be read. */
+const ESCALATED = { sandbox_permissions: "require_escalated", justification: "d" };
 
 export const REAL_AGENTS: readonly RealAgentCase[] = [
   {
@@ -108,6 +121,30 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     tellsWaits: false,
   },
   {
+    agent: "codex-acp",
+    configured: {
+      installed: "codex-acp",
+      entry: (program) => ({
+        protocol: "acp",
+        command: [program],
+        providers: ["openai"],
+        env: {
+          CODEX_HOME: "{folder}",
+          CODEX_CONFIG: JSON.stringify(CODEX_CONFIG),
+          MODEL_PROVIDER: "gateway",
+          INITIAL_AGENT_MODE: "read-only",
+          NO_BROWSER: "1",
+        },
+      }),
+    },
+    abilities: ACP_ABILITIES,
+    endsWhenDenied: "silent",
+    only: /^(?:AGT-1|POL-1:|AGT-2|AGT-3|SNAP-5)/,
+    write: (path) => ({ name: "exec_command", input: { cmd: `echo made > ${path}`, ...ESCALATED } }),
+    run: (cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 20_000, ...ESCALATED } }),
+    tellsWaits: false,
+  },
+  {
     agent: "opencode-acp",
     configured: {
       installed: "opencode",
@@ -128,7 +165,7 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
       }),
     },
     abilities: ACP_ABILITIES,
-    endsWhenDenied: true,
+    endsWhenDenied: "finished",
     only: /^(?:AGT-1|POL-1|SNAP-5)/,
     write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command, description: "d" } }),

@@ -25,8 +25,8 @@ export class RealRunLab extends RunLab {
     this.#path = `${dirname(program)}:${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`;
   }
 
-  /** `agents` are entries of the config. */
-  static async with(agent: string, program: string, agents: object = {}): Promise<RealRunLab> {
+  /** `agents` are entries of the config, `more` is the rest of it. */
+  static async with(agent: string, program: string, agents: object = {}, more: object = {}): Promise<RealRunLab> {
     const model = await ScriptedModel.open();
     const server = await TestServer.start({
       config: {
@@ -37,6 +37,7 @@ export class RealRunLab extends RunLab {
         },
         prices: { [MODEL]: { input: 1, output: 1 } },
         agents,
+        ...more,
       },
     });
     const kept = viv(server, ["secret", "set", "key", "--host", new URL(model.url).host, "--all-projects"], { input: KEY });
