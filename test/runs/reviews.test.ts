@@ -190,7 +190,7 @@ describe("a reviewer that costs something", needs("root", "curl"), () => {
   });
 
   const said = async (run: string): Promise<string[]> =>
-    (await lab.events(run)).flatMap((event) => (event.type === "message" && /^spent/.test(event.text) ? [event.text] : []));
+    (await lab.events(run)).flatMap((event) => (event.type === "message" && event.text.startsWith("spent") ? [event.text] : []));
 
   test("POL-10: and the run that asks it spend one budget: what the one has spent, the other lacks", async () => {
     const { id } = await lab.begin(

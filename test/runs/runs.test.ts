@@ -10,7 +10,7 @@ import { needs } from "../support/skip.ts";
 describe("a run", needs("root"), () => {
   let lab: RunLab;
   beforeAll(async () => {
-    lab = await RunLab.open();
+    lab = await RunLab.open({ agents: { loginless: { protocol: "acp", command: ["true"], providers: ["openai"] } } });
   });
   afterAll(async () => lab?.remove());
 
@@ -143,11 +143,20 @@ describe("a run", needs("root"), () => {
     expect((await lab.events(flood.id)).some((event) => event.type === "message" && event.text === "after the flood")).toBe(true);
   });
 
-  test("AGT-1: an agent that is not there, and one without a login, are told before anything starts", async () => {
+  test("AGT-1: an agent that is not there, one without a login, a budget of nothing, and a check that can't run are told before anything starts", async () => {
+    const before = await lab.server.client.call("listRuns", { all: true });
     await expect(lab.begin(["text x"], { agent: { agent: "no-such" } })).rejects.toMatchObject({ code: "agent_missing" });
+    await expect(lab.begin(["text x"], { agent: { agent: "loginless" } })).rejects.toMatchObject({
+      code: "agent_login",
+      message: "loginless has no login here.",
+    });
+    await expect(lab.begin(["text x"], { checks: ["true", "no-such-program --all"] })).rejects.toMatchObject({
+      code: "invalid_input",
+      message: "The check `no-such-program --all` can't run: there is no program no-such-program on your PATH.",
+    });
     await expect(lab.begin(["text x"], { agent: { budget: 0 } })).rejects.toMatchObject({ code: "invalid_input" });
     await expect(lab.begin([" "])).rejects.toMatchObject({ code: "invalid_input" });
-    expect((await lab.server.client.call("listRuns", { all: true })).runs.some(({ agent }) => agent === "no-such")).toBe(false);
+    expect(await lab.server.client.call("listRuns", { all: true })).toEqual(before);
   });
 });
 

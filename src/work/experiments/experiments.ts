@@ -11,6 +11,7 @@ import { newAttempt, newExperiment } from "./input.ts";
 import { openOrigin } from "./origin.ts";
 import { parallelByMachine, Queue } from "./queue.ts";
 import { Resumption } from "./resumption.ts";
+import { requireRunnable } from "./runnable-checks.ts";
 import { FINAL, Run, type PromoteWinner } from "./run.ts";
 
 const LISTED = 100;
@@ -47,6 +48,8 @@ export class Experiments {
     const { view, inside } = await openOrigin(this.#all, input);
     const takesOver = input.from === undefined ? undefined : await this.#all.runs.before(input.from);
     const { row, runs } = this.#withRuns({ ...newExperiment(input, view, inside), takesOver, ...(id === undefined ? {} : { id }) }, input);
+    // A program that the set-up installs is not there yet.
+    if (runs.length > 0 && row.setup === null) requireRunnable(row.checks, input.env?.["PATH"]);
     await store.change(async (change) => {
       await change.experiments.put(row);
       for (const run of runs) await this.#all.runs.put(change, run);
