@@ -22,7 +22,7 @@ beforeAll(async () => {
   inside = createHttpServer((incoming, outgoing) => {
     seen = incoming;
     if (incoming.url === "/never") return;
-    if (incoming.url === "/slow") return void outgoing.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+    if (incoming.url === "/slow") return outgoing.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
     if (incoming.url === "/away") return void outgoing.writeHead(302, { location: "http://localhost:3000/there?a=b" }).end();
     if (incoming.url === "/greedy") {
       outgoing.writeHead(200, {

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
@@ -269,10 +270,10 @@ export class Notebooks {
         await this.#jupyter.makeContext(row, name);
       }
       const { kernel } = await this.#context(row, name);
-      const channel = { socket: await this.#jupyter.channels(row, kernel, `viv-${name}`), kernel, start: undefined };
+      const channel: Channel = { socket: await this.#jupyter.channels(row, kernel, `viv-${name}`), kernel, start: undefined };
       this.#follow(row, name, channel);
       await once(channel.socket, "open");
-      channel.socket.send(signOfLife());
+      await untilAnswered(channel);
       this.#channels.set(key(row, name), channel);
       return channel;
     });
@@ -294,6 +295,15 @@ export class Notebooks {
       this.#channels.delete(key(row, name));
       this.#failAll(row, name, "The connection to the context broke off.");
     });
+  }
+}
+
+/** What is sent to a kernel that is just beginning is lost, so code waits until it has answered once. */
+async function untilAnswered(channel: Channel): Promise<void> {
+  const deadline = performance.now() + LIMITS.notebookAnswerMs;
+  while (channel.start === undefined && channel.socket.readyState === channel.socket.OPEN && performance.now() < deadline) {
+    channel.socket.send(signOfLife());
+    for (let wait = 0; wait < 50 && channel.start === undefined; wait += 1) await delay(5);
   }
 }
 
