@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { defineConfig, type Plugin } from "vite";
 
 /** What the diff component could load, and never does here: other themes, and other ways to find what to colour. */
-const UNUSED =
-  /^@shikijs\/themes\/|^@pierre\/theme\/(?!pierre-(?:light|dark)$)|^shiki\/(?:wasm|engine\/oniguruma)$|\/backends\/highlights\.js$/;
+const UNUSED = /^@shikijs\/themes\/|^@pierre\/theme\/|^shiki\/(?:wasm|engine\/oniguruma)$|\/backends\/highlights\.js$/;
 const unused: Plugin = {
   name: "without what is never loaded",
   enforce: "pre",

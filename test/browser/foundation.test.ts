@@ -130,7 +130,8 @@ describe("the dashboard in a real browser (WEB-1)", needs("chromium", "root"), (
   });
 
   test("is used with the keyboard: jumps, the command bar, the list of keys", async () => {
-    const { page, troubles } = await lab.visit("/");
+    const visitor = await lab.visit("/");
+    const { page, troubles } = visitor;
     await page.keyboard.press("g");
     await page.keyboard.press("w");
     await page.waitForURL("**/work");
@@ -140,11 +141,38 @@ describe("the dashboard in a real browser (WEB-1)", needs("chromium", "root"), (
     await page.waitForURL("**/question");
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await lab.picture(visitor, "keys");
     await page.keyboard.press("Escape");
     await eventually(
       () => page.getByRole("dialog").count(),
       (count) => count === 0,
     );
+    expect(troubles).toEqual([]);
+  });
+
+  test("does without a mouse what a page can do, and gives the focus back to where it was", async () => {
+    await lab.server.create({ name: "by-keys" });
+    const visitor = await lab.visit("/work?show=sandboxes");
+    const { page, troubles } = visitor;
+    const row = page.locator('a.item[href="/sandbox/by-keys"]');
+    await row.waitFor();
+    await page.keyboard.press("j");
+    expect(await row.evaluate((element) => element.matches(":focus-visible"))).toBe(true);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "by-keys" }).waitFor();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("pause");
+    await lab.picture(visitor, "command-bar");
+    await page.keyboard.press("Enter");
+    await page.getByText("paused").first().waitFor();
+    await page.goBack();
+    await row.waitFor();
+    await eventually(
+      () => row.evaluate((element) => element === element.ownerDocument.activeElement),
+      (focused) => focused,
+    );
+    await lab.server.client.call("removeSandbox", { sandbox: "by-keys" });
     expect(troubles).toEqual([]);
   });
 });

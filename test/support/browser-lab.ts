@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 import { expect } from "vitest";
+import { seriousFaults } from "./accessible.ts";
 import { CHECKOUT } from "./compiled.ts";
 import { programPath } from "./skip.ts";
 import { TestServer, type TestServerOptions } from "./server.ts";
@@ -85,19 +86,27 @@ export class BrowserLab {
     return visitor;
   }
 
-  /** The page in light, dark and at a phone's size, for people to look at. */
+  /** The page in light, dark and at a phone's size, for people to look at; axe-core finds nothing serious in any of them. */
   async picture({ page }: Visitor, name: string): Promise<void> {
     const size = page.viewportSize() ?? DESK;
     for (const scheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: scheme });
-      await page.screenshot({ path: join(PICTURES, `${name}-${scheme}.png`), fullPage: true });
+      await this.#shoot(page, DESK, `${name}-${scheme}`);
     }
     await page.emulateMedia({ colorScheme: "light" });
-    await page.setViewportSize(PHONE);
-    await page.screenshot({ path: join(PICTURES, `${name}-phone.png`), fullPage: true });
+    await this.#shoot(page, PHONE, `${name}-phone`);
     const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
     expect(overflow, `${name} is wider than a phone`).toBeLessThanOrEqual(0);
     await page.setViewportSize(size);
+  }
+
+  /** In a window as tall as the page, so that what sticks to an edge of the window is at that edge. */
+  async #shoot(page: Page, size: { readonly width: number; readonly height: number }, name: string): Promise<void> {
+    await page.setViewportSize(size);
+    const tall = await page.evaluate<number>("document.documentElement.scrollHeight");
+    await page.setViewportSize({ width: size.width, height: Math.max(size.height, tall) });
+    await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+    expect(await seriousFaults(page), `${name}, as axe-core sees it`).toEqual([]);
   }
 }
 

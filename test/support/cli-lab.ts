@@ -106,6 +106,7 @@ const STATUS: ServerStatus = {
   sandboxes: {},
   memory: { totalBytes: 1, freeBytes: 1 },
   disk: { totalBytes: 1, freeBytes: 1 },
+  load: { cpus: 2, lastMinute: 0 },
   newestEvent: 0,
 };
 

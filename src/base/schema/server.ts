@@ -15,6 +15,12 @@ export const ServerStatus = z
     limitsHeld: z.enum(["hard", "watched"]).describe("How limits are held."),
     sandboxes: z.record(z.string(), z.number().int()).describe("Sandboxes by state."),
     memory: z.object({ totalBytes: z.number(), freeBytes: z.number() }).describe("Memory of the machine."),
+    load: z
+      .object({
+        cpus: z.number().int().describe("Processors."),
+        lastMinute: z.number().describe("Processes that ran or waited to, on average."),
+      })
+      .describe("How busy the machine is."),
     disk: z.object({ totalBytes: z.number(), freeBytes: z.number() }).describe("Disk under the state folder."),
     newestEvent: z.number().int().describe("Sequence number of the newest event."),
   })

@@ -1,4 +1,5 @@
 /** What the server says of itself and of its machine. */
+import { availableParallelism, loadavg } from "node:os";
 import { readVersion } from "../../base/config/machine.ts";
 import { Cgroups, groupName, layoutOf } from "../../base/host/cgroups.ts";
 import { diagnose } from "../../base/host/doctor.ts";
@@ -39,6 +40,7 @@ export class ServerView {
       limitsHeld: this.#limitsHeld,
       sandboxes,
       memory: freeMemory(),
+      load: { cpus: availableParallelism(), lastMinute: loadavg()[0] ?? 0 },
       disk: await storage.health.free(),
       newestEvent: (await store.events.range()).newest,
     };

@@ -1,5 +1,6 @@
 /** The command bar: every page, object and general action by a few letters. */
 import { useEffect, useState, type KeyboardEvent, type ReactNode } from "react";
+import { promotionTitle } from "../parts/rows.tsx";
 import { baseName, firstLine } from "../parts/words.ts";
 import { useAnswer } from "../server/queries.ts";
 import { Dialog } from "./keys.tsx";
@@ -13,13 +14,35 @@ interface Option {
 
 const SHOWN = 12;
 
+/** What the page can do: its buttons and the tabs of its objects, by their own words. */
+function actionsOfPage(): readonly Option[] {
+  const found = document.querySelectorAll<HTMLElement>(
+    "main button:not(:disabled), main .tabs a, main a.button, main select, main textarea",
+  );
+  return [...found]
+    .filter((element) => element.offsetParent !== null && element.closest(".command") === null)
+    .map((element) => ({
+      text: (element.getAttribute("aria-label") ?? element.textContent).trim(),
+      kind: "on this page",
+      do: () => {
+        element.focus();
+        if (!(element instanceof HTMLSelectElement)) element.click();
+      },
+    }))
+    .filter(({ text }) => text !== "");
+}
+
 function useOptions(onHelp: () => void): readonly Option[] {
+  // As the page was when the bar was opened.
+  const [actions] = useState(actionsOfPage);
   const runs = useAnswer("listRuns", {}).data?.runs ?? [];
   const experiments = useAnswer("listExperiments", {}).data?.experiments ?? [];
   const sandboxes = useAnswer("listSandboxes", {}).data?.sandboxes ?? [];
   const questions = useAnswer("listApprovals", {}).data?.approvals ?? [];
+  const promotions = useAnswer("listPromotions", { all: true }).data?.promotions ?? [];
   const page = (text: string, to: string): Option => ({ text, kind: "page", do: () => go(to) });
   return [
+    ...actions,
     ...questions.map((one): Option => ({
       text: `Answer: ${firstLine(one.target)}`,
       kind: "question",
@@ -33,8 +56,13 @@ function useOptions(onHelp: () => void): readonly Option[] {
     page("Sandboxes", "/work?show=sandboxes"),
     page("Promotions", "/work?show=promotions"),
     page("Machine", "/machine"),
+    page("Costs", "/machine?show=costs"),
+    page("Policy: what would the rules say?", "/machine?show=policy"),
     page("Audit trail", "/machine?show=audit"),
-    page("Browsers that are logged in", "/machine?show=browsers"),
+    page("Events", "/machine?show=events"),
+    page("Doctor", "/machine?show=doctor"),
+    page("Secrets", "/machine?show=secrets"),
+    page("Settings: theme, browsers that are logged in", "/machine?show=settings"),
     ...runs.map((run): Option => ({ text: firstLine(run.task), kind: `run · ${run.agent}`, do: () => go(`/run/${run.id}`) })),
     ...experiments.map((one): Option => ({
       text: `${baseName(one.project)}: ${one.attempts.map(({ name }) => name).join(", ")}`,
@@ -42,6 +70,12 @@ function useOptions(onHelp: () => void): readonly Option[] {
       do: () => go(`/experiment/${one.id}`),
     })),
     ...sandboxes.map((box): Option => ({ text: box.name, kind: "sandbox", do: () => go(`/sandbox/${box.name}`) })),
+    ...promotions.map((one): Option => ({ text: promotionTitle(one), kind: "promotion", do: () => go(`/review/${one.id}`) })),
+    ...sandboxes.map((box): Option => ({
+      text: `Terminal in ${box.name}`,
+      kind: "sandbox",
+      do: () => go(`/sandbox/${box.name}?show=terminal`),
+    })),
     ...sandboxes.map((box): Option => ({ text: `Review the change of ${box.name}`, kind: "review", do: () => go(`/review/${box.name}`) })),
     { text: "Keys", kind: "help", do: onHelp },
   ];
@@ -91,7 +125,7 @@ function Bar({ onClose, onHelp }: { readonly onClose: () => void; readonly onHel
         aria-controls="command-options"
         aria-activedescendant={`command-${at}`}
         aria-label="Go to or do"
-        placeholder="Type the name of a page, run, sandbox or question"
+        placeholder="Type a page, an object, or what you want to do"
         value={wanted}
         onChange={(event) => {
           setWanted(event.target.value);

@@ -1,6 +1,6 @@
 /** The keyboard: jumps, moving in lists, and the list of keys. */
 import { useEffect, useRef, type ReactNode } from "react";
-import { go } from "./router.tsx";
+import { go, restoreFocus } from "./router.tsx";
 
 const JUMPS: Readonly<Record<string, string>> = {
   h: "/",
@@ -48,7 +48,11 @@ export function useKeys({ onHelp }: { readonly onHelp: () => void }): void {
       event.preventDefault();
     };
     addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
+    addEventListener("popstate", restoreFocus);
+    return () => {
+      removeEventListener("keydown", press);
+      removeEventListener("popstate", restoreFocus);
+    };
   }, []);
 }
 
@@ -87,7 +91,7 @@ export function Dialog({
 }
 
 const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
-  [["ctrl K"], "Go to a page, or do something"],
+  [["ctrl K"], "Go to any page or object, or do what this page can do"],
   [["g", "h"], "Home"],
   [["g", "q"], "Questions"],
   [["g", "w"], "Work"],

@@ -12,11 +12,34 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-export function go(to: string, options: { readonly replace?: boolean } = {}): void {
-  if (options.replace === true) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+/** The address of the link that has the focus: it gets the focus again when the person comes back. */
+function focusedAddress(): string | null {
+  return document.activeElement?.getAttribute("href") ?? null;
+}
+
+const RESTORE_MS = 3_000;
+
+/** Gives the focus back to the link that led away, once the page has drawn it. */
+export function restoreFocus(): void {
+  const { focus } = (history.state ?? {}) as { readonly focus?: string | null };
+  if (typeof focus !== "string") return;
+  const until = performance.now() + RESTORE_MS;
+  const look = (): void => {
+    const link = document.querySelector<HTMLElement>(`main a[href="${CSS.escape(focus)}"]`);
+    if (link !== null) link.focus();
+    else if (performance.now() < until) requestAnimationFrame(look);
+  };
+  look();
+}
+
+export function go(to: string, options: { readonly replace?: boolean; readonly keep?: boolean } = {}): void {
+  if (options.replace === true) history.replaceState(history.state, "", to);
+  else {
+    history.replaceState({ focus: focusedAddress() }, "");
+    history.pushState(null, "", to);
+  }
   changed.dispatchEvent(new Event("change"));
-  if (options.replace !== true) scrollTo(0, 0);
+  if (options.replace !== true && options.keep !== true) scrollTo(0, 0);
 }
 
 /** Path and query of the address, as they change. */
@@ -26,15 +49,20 @@ export function useAddress(): { readonly parts: readonly string[]; readonly quer
   return { path: url.pathname, parts: url.pathname.split("/").slice(1).map(decodeURIComponent), query: url.searchParams };
 }
 
-type LinkProps = AnchorHTMLAttributes<HTMLAnchorElement> & { readonly to: string; readonly children: ReactNode };
+type LinkProps = AnchorHTMLAttributes<HTMLAnchorElement> & {
+  readonly to: string;
+  /** Changes what the page shows, and leaves it where it is scrolled to. */
+  readonly keep?: boolean;
+  readonly children: ReactNode;
+};
 
 /** A link inside the dashboard; with ctrl, or another button, the browser does what it always does. */
-export function Link({ to, children, onClick, ...rest }: LinkProps): ReactNode {
+export function Link({ to, keep = false, children, onClick, ...rest }: LinkProps): ReactNode {
   const follow = (event: MouseEvent<HTMLAnchorElement>): void => {
     onClick?.(event);
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    go(to);
+    go(to, { keep });
   };
   return (
     <a href={to} onClick={follow} {...rest}>

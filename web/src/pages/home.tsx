@@ -5,7 +5,7 @@ import type { Promotion } from "../../../src/base/schema/promotion.ts";
 import type { Question } from "../../../src/base/schema/question.ts";
 import type { Run } from "../../../src/base/schema/run.ts";
 import { Link } from "../app/router.tsx";
-import { Answered, Empty, Section, Title } from "../parts/parts.tsx";
+import { AllAnswered, Empty, Section, Title } from "../parts/parts.tsx";
 import { ExperimentRow, PromotionRow, QuestionRow, RunRow, SandboxRow } from "../parts/rows.tsx";
 import { plural } from "../parts/words.ts";
 import { useAnswer } from "../server/queries.ts";
@@ -174,14 +174,14 @@ export default function Home(): ReactNode {
   return (
     <main className="page">
       <Title title="Home" tab={waiting > 0 ? `(${waiting}) Home` : "Home"} />
-      <Answered query={questions} what="what waits for you">
-        {({ approvals }) => {
-          const { shownRuns, shownExperiments } = once(runs.data?.runs ?? [], experiments.data?.experiments ?? []);
+      <AllAnswered queries={[questions, runs, experiments, promotions]} what="what happens here">
+        {([asked, run, tried, promoted]) => {
+          const { shownRuns, shownExperiments } = once(run.runs, tried.experiments);
           const everything: Everything = {
-            questions: approvals,
+            questions: asked.approvals,
             runs: shownRuns,
             experiments: shownExperiments,
-            promotions: promotions.data?.promotions ?? [],
+            promotions: promoted.promotions,
           };
           return (
             <>
@@ -194,7 +194,7 @@ export default function Home(): ReactNode {
             </>
           );
         }}
-      </Answered>
+      </AllAnswered>
     </main>
   );
 }

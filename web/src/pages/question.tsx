@@ -1,17 +1,15 @@
 /** Questions, and one question: made for a thumb. What is asked and what would happen come first; each answer is behind one more tap. */
-import { useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import type { Question } from "../../../src/base/schema/question.ts";
 import { Link } from "../app/router.tsx";
 import type { PageProps } from "../app/pages.tsx";
-import { Ago, Answered, Command, Empty, Failure, Section, Title, useNow } from "../parts/parts.tsx";
+import { AnswerButtons } from "../parts/answer-buttons.tsx";
+import { Ago, Answered, Empty, Section, Title, useNow } from "../parts/parts.tsx";
 import { askWords, QuestionRow } from "../parts/rows.tsx";
 import { State, toneOf } from "../parts/state.tsx";
 import { duration, firstLine } from "../parts/words.ts";
-import { useAct, useAnswer } from "../server/queries.ts";
-import { session } from "../server/session.ts";
+import { useAnswer } from "../server/queries.ts";
 import "../style/question.css";
-
-type Answer = "once" | "always" | "deny";
 
 const CONSEQUENCE: Readonly<Record<Question["kind"], string>> = {
   command: "The command runs in the sandbox, this once.",
@@ -25,73 +23,6 @@ const CONSEQUENCE: Readonly<Record<Question["kind"], string>> = {
   private: "The sandbox reaches an address of this network.",
   run: "The run goes on.",
 };
-
-const SAYS: Readonly<Record<Answer, { readonly text: string; readonly sure: string }>> = {
-  deny: { text: "Deny", sure: "Yes, deny it" },
-  once: { text: "Allow once", sure: "Yes, allow it once" },
-  always: { text: "Always allow", sure: "Yes, always allow this" },
-};
-
-function Buttons({ question }: { readonly question: Question }): ReactNode {
-  const [chosen, setChosen] = useState<Answer>();
-  const act = useAct("answerApproval");
-  const own = session();
-  const mayAnswer = own?.mayAnswer === true;
-  const give = (answer: Answer): void => act.mutate({ approval: question.id, answer, approver: own?.key ?? "" });
-  if (!mayAnswer)
-    return (
-      <div className="notice is-waiting">
-        <div className="stack">
-          <p>This browser may look, and not answer: its link was not made by a person on a terminal.</p>
-          <Command line={`viv open /question/${question.id}`} />
-        </div>
-      </div>
-    );
-  const answers: readonly Answer[] =
-    question.always === null || question.kind === "promotion" ? ["deny", "once"] : ["deny", "once", "always"];
-  return (
-    <div className="stack">
-      {act.error !== null && <Failure error={act.error} />}
-      {chosen === undefined ? (
-        <div className="answers">
-          {answers.map((answer) => (
-            <button
-              key={answer}
-              type="button"
-              className={`button ${answer === "deny" ? "danger" : answer === "once" ? "primary" : ""}`}
-              onClick={() => setChosen(answer)}
-            >
-              {SAYS[answer].text}
-            </button>
-          ))}
-        </div>
-      ) : (
-        <div className="answers" role="group" aria-label="Are you sure">
-          <button type="button" className="button" onClick={() => setChosen(undefined)}>
-            Back
-          </button>
-          <button
-            type="button"
-            className={`button ${chosen === "deny" ? "danger" : "primary"}`}
-            disabled={act.isPending}
-            onClick={() => give(chosen)}
-          >
-            {act.isPending ? "Sending …" : SAYS[chosen].sure}
-          </button>
-        </div>
-      )}
-      {chosen === "always" && question.always !== null && (
-        <p className="small">
-          This rule is added for the project: <code className="wrap">{question.always}</code>
-        </p>
-      )}
-      <div className="row wraps">
-        <Command line={`viv approve ${question.id}`} />
-        <Command line={`viv deny ${question.id}`} />
-      </div>
-    </div>
-  );
-}
 
 function Deadline({ at }: { readonly at: string }): ReactNode {
   const left = Date.parse(at) - useNow();
@@ -146,7 +77,7 @@ function One({ question }: { readonly question: Question }): ReactNode {
         <dd>{CONSEQUENCE[question.kind]}</dd>
       </dl>
       {waits ? (
-        <Buttons question={question} />
+        <AnswerButtons question={question} />
       ) : (
         <p className="muted">
           {question.answeredAt === null ? (

@@ -1,210 +1,38 @@
 /** A change before it goes into reality: file by file, what is risky on top, with comments that go back to the agent as one message. */
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useState, type ReactNode } from "react";
-import type { LineComment } from "../diff/diff-view.tsx";
+import { useEffect, type ReactNode } from "react";
+import type { Promotion } from "../../../src/base/schema/promotion.ts";
 import type { PageProps } from "../app/pages.tsx";
-import { Link } from "../app/router.tsx";
-import { Answered, Command, Empty, Failure, Section, Title } from "../parts/parts.tsx";
-import { digest, filesOf, type FilePatch } from "../parts/patch.ts";
+import { Link, useAddress } from "../app/router.tsx";
+import { Answered, Command, Empty, Section, Title } from "../parts/parts.tsx";
+import { filesOf } from "../parts/patch.ts";
 import { PlanWords, PromotionCard, PromotionState } from "../parts/promotion-card.tsx";
 import { promotionTitle } from "../parts/rows.tsx";
 import { State, toneOf } from "../parts/state.tsx";
 import { plural } from "../parts/words.ts";
 import { patch as readPatch } from "../server/client.ts";
-import { useAct, useAnswer } from "../server/queries.ts";
+import { FileCard, remarksOf, UNREMARKABLE, type FileComment, type Remarks } from "../review/file-card.tsx";
+import { useKept } from "../review/kept.ts";
+import { SendComments } from "../review/send-comments.tsx";
+import { useAnswer } from "../server/queries.ts";
 import "../style/review.css";
-
-const DiffView = lazy(() => import("../diff/diff-view.tsx"));
-
-/** Files longer than this are folded until they are asked for. */
-const LONG_LINES = 600;
-
-interface FileComment extends LineComment {
-  readonly path: string;
-}
-
-/** Kept in this browser until they are sent. */
-function useKept<Value>(place: string, empty: Value): [Value, (value: Value) => void] {
-  const [value, setValue] = useState<Value>(() => {
-    const text = localStorage.getItem(place);
-    return text === null ? empty : (JSON.parse(text) as Value);
-  });
-  const keep = (next: Value): void => {
-    setValue(next);
-    localStorage.setItem(place, JSON.stringify(next));
-  };
-  return [value, keep];
-}
-
-function CommentBox({
-  comment,
-  onText,
-  onRemove,
-}: {
-  readonly comment: FileComment;
-  readonly onText: (text: string) => void;
-  readonly onRemove: () => void;
-}): ReactNode {
-  return (
-    <div className="comment">
-      <textarea
-        className="field"
-        rows={2}
-        autoFocus={comment.text === ""}
-        aria-label={`Comment on line ${comment.line}`}
-        placeholder="What should the agent change here?"
-        value={comment.text}
-        onChange={(event) => onText(event.target.value)}
-      />
-      <button type="button" className="button small plain" onClick={onRemove}>
-        Remove
-      </button>
-    </div>
-  );
-}
-
-function useDigest(text: string): string {
-  const [found, setFound] = useState("");
-  useEffect(() => {
-    void digest(text).then(setFound);
-  }, [text]);
-  return found;
-}
-
-interface FileProps {
-  readonly file: FilePatch;
-  readonly risks: readonly string[];
-  readonly comments: readonly FileComment[];
-  readonly viewed: readonly string[];
-  readonly onViewed: (mark: string, isViewed: boolean) => void;
-  readonly onComments: (comments: readonly FileComment[]) => void;
-}
-
-function FileCard({ file, risks, comments, viewed, onViewed, onComments }: FileProps): ReactNode {
-  const mark = `${file.path} ${useDigest(file.text)}`;
-  const isViewed = viewed.includes(mark);
-  const [open, setOpen] = useState(file.added + file.removed <= LONG_LINES);
-  const own = comments.filter(({ path }) => path === file.path);
-  const add = (side: LineComment["side"], line: number): void => {
-    if (own.some((one) => one.side === side && one.line === line)) return;
-    onComments([...comments, { id: crypto.randomUUID(), path: file.path, side, line, text: "" }]);
-  };
-  const shows = open && !isViewed;
-  return (
-    <article className="card file" id={`file-${file.path}`} data-row tabIndex={-1}>
-      <header>
-        <button
-          type="button"
-          className="button plain small"
-          aria-expanded={shows}
-          onClick={() => setOpen(!shows)}
-          disabled={isViewed}
-          aria-label={`${shows ? "Fold" : "Unfold"} ${file.path}`}
-        >
-          {shows ? "▾" : "▸"}
-        </button>
-        <code className="grow wrap">{file.path}</code>
-        {risks.length > 0 && <State tone="waiting">risky</State>}
-        <span className="small muted">{file.status}</span>
-        <span className="small number">
-          <span className="is-passed">+{file.added}</span> <span className="is-failed">−{file.removed}</span>
-        </span>
-        <label className="row small">
-          <input type="checkbox" checked={isViewed} onChange={(event) => onViewed(mark, event.target.checked)} />
-          Viewed
-        </label>
-      </header>
-      {[...risks, ...file.notes].map((note) => (
-        <p key={note} className="small note wrap">
-          {note}
-        </p>
-      ))}
-      {shows && !file.binary && file.added + file.removed > 0 && (
-        <Suspense fallback={<p className="empty">Loading the diff …</p>}>
-          <DiffView
-            patch={file.text}
-            comments={own}
-            onLine={add}
-            renderComment={(comment) => (
-              <CommentBox
-                comment={{ ...comment, path: file.path }}
-                onText={(text) => onComments(comments.map((one) => (one.id === comment.id ? { ...one, text } : one)))}
-                onRemove={() => onComments(comments.filter((one) => one.id !== comment.id))}
-              />
-            )}
-          />
-        </Suspense>
-      )}
-      {!open && !isViewed && <p className="empty">{plural(file.added + file.removed, "line")} changed. Unfold it to see them.</p>}
-    </article>
-  );
-}
-
-/** One message for all comments, with the place of each. */
-function messageOf(comments: readonly FileComment[]): string {
-  const lines = comments.map(
-    ({ path, side, line, text }) => `- ${path}, line ${line}${side === "deletions" ? " (before your change)" : ""}: ${text.trim()}`,
-  );
-  return `Review of your change. Please look at these places:\n${lines.join("\n")}`;
-}
-
-function SendComments({
-  sandbox,
-  comments,
-  onSent,
-}: {
-  readonly sandbox: string;
-  readonly comments: readonly FileComment[];
-  readonly onSent: () => void;
-}): ReactNode {
-  const runs = useAnswer("listRuns", { all: true });
-  const say = useAct("sayToRun");
-  const run = runs.data?.runs.find((one) => one.sandbox === sandbox && one.endedAt === null);
-  const written = comments.filter(({ text }) => text.trim() !== "");
-  if (written.length === 0)
-    return (
-      <p className="small muted">{say.isSuccess ? "Your comments went to the agent." : "Press the number of a line to comment on it."}</p>
-    );
-  const send = async (): Promise<void> => {
-    if (run === undefined) return;
-    await say.mutateAsync({ run: run.id, text: messageOf(written), way: "steer" });
-    onSent();
-  };
-  return (
-    <div className="stack">
-      {say.error !== null && <Failure error={say.error} />}
-      <button
-        type="button"
-        className="button primary"
-        disabled={run === undefined || say.isPending}
-        onClick={() => void send().catch(() => undefined)}
-      >
-        Send {plural(written.length, "comment")} to the agent
-      </button>
-      {run === undefined ? (
-        <>
-          <p className="small muted">No agent works in this sandbox now. Copy the comments into a new task:</p>
-          <Command line={`viv task --from ${sandbox} '${messageOf(written).replaceAll("'", "'\\''")}'`} />
-        </>
-      ) : (
-        <p className="small muted">As one message, at its next tool call.</p>
-      )}
-    </div>
-  );
-}
 
 function Files({
   sandbox,
   patch,
-  risky,
+  remarks,
 }: {
   readonly sandbox: string;
   readonly patch: string;
-  readonly risky: ReadonlyMap<string, readonly string[]>;
+  readonly remarks: ReadonlyMap<string, Remarks>;
 }): ReactNode {
   const [viewed, setViewed] = useKept<readonly string[]>(`viv-viewed-${sandbox}`, []);
   const [comments, setComments] = useKept<readonly FileComment[]>(`viv-comments-${sandbox}`, []);
-  const files = filesOf(patch).toSorted((one, other) => Number(risky.has(other.path)) - Number(risky.has(one.path)));
+  const weight = (path: string): number => {
+    const { conflicts, risks } = remarks.get(path) ?? UNREMARKABLE;
+    return conflicts.length > 0 ? 2 : Math.min(risks.length, 1);
+  };
+  const files = filesOf(patch).toSorted((one, other) => weight(other.path) - weight(one.path));
   if (files.length === 0) return <Empty>This sandbox has changed nothing in the project.</Empty>;
   const added = files.reduce((sum, file) => sum + file.added, 0);
   const removed = files.reduce((sum, file) => sum + file.removed, 0);
@@ -236,7 +64,7 @@ function Files({
         <FileCard
           key={file.path}
           file={file}
-          risks={risky.get(file.path) ?? []}
+          remarks={remarks.get(file.path) ?? UNREMARKABLE}
           comments={comments}
           viewed={viewed}
           onViewed={(mark, on) => setViewed(on ? [...viewed, mark] : viewed.filter((one) => one !== mark))}
@@ -247,14 +75,23 @@ function Files({
   );
 }
 
+/** The file that the address names is scrolled to, once it is there. */
+function useNamedFile(ready: boolean): void {
+  const { query } = useAddress();
+  const path = query.get("file");
+  useEffect(() => {
+    if (ready && path !== null) document.getElementById(`file-${path}`)?.scrollIntoView();
+  }, [ready, path]);
+}
+
 function Patch({ sandbox }: { readonly sandbox: string }): ReactNode {
-  const query = useQuery({ queryKey: ["diffSandbox", "patch", sandbox], queryFn: ({ signal }) => readPatch(sandbox, signal) });
+  const query = useQuery({ queryKey: ["diffSandbox", "patch", sandbox], queryFn: ({ signal }) => readPatch(sandbox, {}, signal) });
   const plan = useAnswer("planPromotion", { sandbox });
-  const risky = new Map<string, string[]>();
-  for (const { path, why } of plan.data?.risks ?? []) risky.set(path, [...(risky.get(path) ?? []), why]);
+  const remarks = remarksOf(plan.data);
+  useNamedFile(query.data !== undefined);
   return (
     <Answered query={query} what="the change">
-      {(patch) => <Files sandbox={sandbox} patch={patch} risky={risky} />}
+      {(patch) => <Files sandbox={sandbox} patch={patch} remarks={remarks} />}
     </Answered>
   );
 }
@@ -287,6 +124,10 @@ function OfSandbox({ reference }: { readonly reference: string }): ReactNode {
   );
 }
 
+function isDone({ state }: Promotion): boolean {
+  return state === "applied" || state === "undone";
+}
+
 function OfPromotion({ id }: { readonly id: string }): ReactNode {
   const query = useAnswer("inspectPromotion", { promotion: id });
   return (
@@ -310,18 +151,12 @@ function OfPromotion({ id }: { readonly id: string }): ReactNode {
           <div className="columns">
             <div className="stack">
               {promotion.plan !== null && (
-                <Section title="What it wrote" count={promotion.plan.files}>
+                <Section title={isDone(promotion) ? "What it wrote" : "What it would write"} count={promotion.plan.files}>
                   <div className="card">
-                    <ul className="list small">
-                      {promotion.plan.changes.slice(0, 500).map((change) => (
-                        <li key={change.path} className="row" style={{ padding: "5px 14px" }}>
-                          <code className="grow wrap">{change.path}</code>
-                          <span className="muted">{change.status}</span>
-                        </li>
-                      ))}
-                    </ul>
+                    <div className="body">
+                      <PlanWords plan={promotion.plan} most={200} done={isDone(promotion)} />
+                    </div>
                   </div>
-                  <PlanWords plan={promotion.plan} />
                 </Section>
               )}
               {promotion.sandbox !== null && <Patch sandbox={promotion.sandbox} />}

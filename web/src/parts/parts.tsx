@@ -25,8 +25,14 @@ export function Ago({ at }: { readonly at: string }): ReactNode {
   );
 }
 
+/** As the command line shows ids, and takes them: their beginning. */
+function withShortIds(line: string): string {
+  return line.replaceAll(/(?<=^| )((?:exp|prm|run|apv)[0-9a-z]{6})[0-9a-z]{20}(?=$| )/g, "$1");
+}
+
 /** The line of viv that does the same as the action beside it. */
-export function Command({ line }: { readonly line: string }): ReactNode {
+export function Command({ line: whole }: { readonly line: string }): ReactNode {
+  const line = withShortIds(whole);
   const [copied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(line);
@@ -83,6 +89,22 @@ export function Answered<Data>({
       Loading {what} …
     </p>
   );
+}
+
+/** Several answers at once: a page that counts on all of them says nothing before it has them. */
+export function AllAnswered<Data extends readonly unknown[]>({
+  queries,
+  what,
+  children,
+}: {
+  readonly queries: { readonly [Index in keyof Data]: UseQueryResult<Data[Index]> };
+  readonly what: string;
+  readonly children: (data: Data) => ReactNode;
+}): ReactNode {
+  const missing = queries.find((query) => query.data === undefined);
+  if (missing !== undefined) return <Answered query={missing} what={what} children={() => null} />;
+  // The types of a tuple are lost in map; that none is missing was looked at above.
+  return children(queries.map(({ data }) => data) as unknown as Data);
 }
 
 export function Empty({ children, command }: { readonly children: ReactNode; readonly command?: string }): ReactNode {

@@ -4,20 +4,61 @@ import type { InputOf } from "../../../src/base/schema/contracts.ts";
 import type { Promotion, PromotionPlan } from "../../../src/base/schema/promotion.ts";
 import { Link } from "../app/router.tsx";
 import { useAct, useAnswer } from "../server/queries.ts";
+import { AnswerButtons } from "./answer-buttons.tsx";
 import { Ago, Command, Empty, Failure, Section } from "./parts.tsx";
 import { State, StateShape, toneOf } from "./state.tsx";
-import { plural } from "./words.ts";
+import { duration, plural } from "./words.ts";
+
+interface OfferProps {
+  readonly source: Source;
+  /** The command that does the same. */
+  readonly line: string;
+  /** What to call that which is promoted. */
+  readonly winner?: string | undefined;
+}
 
 type Source = Pick<InputOf<"planPromotion">, "sandbox" | "experiment">;
 
+const SHOWN_CHANGES = 6;
+
+interface PlanProps {
+  readonly plan: PromotionPlan;
+  /** Paths that are named, of all that there are. */
+  readonly most?: number;
+  /** Whether it has been carried out. */
+  readonly done?: boolean;
+}
+
+/** Which files, so that nothing is promoted that was not named. */
+function Changes({ plan, most }: { readonly plan: PromotionPlan; readonly most: number }): ReactNode {
+  if (plan.files === 0) return null;
+  return (
+    <ul className="changes">
+      {plan.changes.slice(0, most).map((change) => (
+        <li key={change.path} className="row">
+          <span className={`letter ${change.status}`} title={change.status}>
+            {change.status.slice(0, 1).toUpperCase()}
+          </span>
+          <span className="sr-only">{change.status}</span>
+          <code className="wrap">{change.path}</code>
+        </li>
+      ))}
+      {plan.files > most && <li className="muted">and {plural(plan.files - most, "more file")}</li>}
+    </ul>
+  );
+}
+
 /** What a plan says that a person should know before it is carried out. */
-export function PlanWords({ plan }: { readonly plan: PromotionPlan }): ReactNode {
+export function PlanWords({ plan, most = SHOWN_CHANGES, done = false }: PlanProps): ReactNode {
   return (
     <div className="stack small">
       <p>
-        {plan.files === 0 ? "Nothing would change." : `${plural(plan.files, "file")} would be written or deleted.`}
+        {plan.files === 0
+          ? "Nothing would change."
+          : `${plural(plan.files, "file")} ${done ? "written or deleted" : "would be written or deleted"}.`}
         {plan.moved && ` Reality moved in ${plural(plan.movedPaths, "path")} since the clone; the change was merged with it.`}
       </p>
+      <Changes plan={plan} most={most} />
       {plan.conflicts.map((one) => (
         <div key={`${one.path} ${one.kind}`} className="notice is-failed wrap">
           <span>
@@ -45,15 +86,23 @@ function Stages({ promotion }: { readonly promotion: Promotion }): ReactNode {
   return (
     <ul className="stages">
       {promotion.stages.map((stage) => (
-        <li key={stage.name} className="row small">
-          <StateShape tone={toneOf(stage.state)} />
-          <span className="strong">{stage.name}</span>
-          <span className="muted wrap">
-            {stage.state}
-            {stage.reason === null ? "" : `: ${stage.reason}`}
-            {stage.checks.length > 0 &&
-              ` · ${stage.checks.filter((check) => check.passed).length} of ${plural(stage.checks.length, "check")} passed`}
-          </span>
+        <li key={stage.name} className="small">
+          <div className="row">
+            <StateShape tone={toneOf(stage.state)} />
+            <span className="strong">{stage.name}</span>
+            <span className="muted wrap">
+              {stage.state}
+              {stage.reason === null ? "" : `: ${stage.reason}`}
+            </span>
+          </div>
+          {stage.checks.map((check, index) => (
+            <div key={`${check.command} ${index}`} className="row evidence">
+              <StateShape tone={check.passed ? "passed" : "failed"} />
+              <span className="sr-only">{check.passed ? "passed" : "failed"}</span>
+              <code className="cut">{check.command}</code>
+              <span className="muted number">{duration(check.wallMs)}</span>
+            </div>
+          ))}
         </li>
       ))}
     </ul>
@@ -65,6 +114,8 @@ export function PromotionState({ promotion }: { readonly promotion: Promotion })
   const undo = useAct("undoPromotion");
   const error = undo.error;
   const undone = undo.data;
+  // A stage may also wait after an earlier one has been applied.
+  const waiting = promotion.stages.find((stage) => stage.state === "waiting");
   return (
     <div className="stack">
       <div className="row wraps">
@@ -92,17 +143,23 @@ export function PromotionState({ promotion }: { readonly promotion: Promotion })
             <Command line={`viv undo ${promotion.id}`} />
           </>
         )}
-        {promotion.state === "waiting" && (
-          <Link className="button primary" to={`/question/${promotion.id}`}>
-            Answer its question
-          </Link>
-        )}
       </div>
+      {waiting !== undefined && (
+        <div className="stack approve">
+          <p className="small">
+            <span className="strong">{waiting.name}</span> goes on when a person allows it.{" "}
+            <Link className="link" to={`/question/${promotion.id}`}>
+              The whole question
+            </Link>
+          </p>
+          <AnswerButtons question={{ id: promotion.id, kind: "promotion", always: null }} />
+        </div>
+      )}
     </div>
   );
 }
 
-function Offer({ source, line }: { readonly source: Source; readonly line: string }): ReactNode {
+function Offer({ source, line, winner }: OfferProps): ReactNode {
   const plan = useAnswer("planPromotion", source);
   const promote = useAct("promote");
   const [risky, setRisky] = useState(false);
@@ -110,6 +167,7 @@ function Offer({ source, line }: { readonly source: Source; readonly line: strin
   if (plan.data === undefined) return <p className="muted small">Planning what would change …</p>;
   const { conflicts, risks, files, hash } = plan.data;
   const blocked = conflicts.length > 0 || files === 0;
+  const name = winner === undefined ? "Promote" : `Promote ${winner}`;
   return (
     <div className="stack">
       <PlanWords plan={plan.data} />
@@ -126,7 +184,7 @@ function Offer({ source, line }: { readonly source: Source; readonly line: strin
           disabled={blocked || promote.isPending || (risks.length > 0 && !risky)}
           onClick={() => promote.mutate({ ...source, hash, allowRisky: risky })}
         >
-          {promote.isPending ? "Promoting: checks, then the files …" : "Promote"}
+          {promote.isPending ? "Promoting: checks, then the files …" : name}
         </button>
         <Command line={line} />
       </div>
@@ -145,26 +203,18 @@ function useNewest({ sandbox, experiment }: Source): Promotion | undefined {
   );
 }
 
-export function PromotionCard({
-  source,
-  ready,
-  line,
-}: {
-  readonly source: Source;
-  readonly ready: boolean;
-  readonly line: string;
-}): ReactNode {
+export function PromotionCard({ source, ready, line, winner }: OfferProps & { readonly ready: boolean }): ReactNode {
   const promotion = useNewest(source);
   const again = promotion !== undefined && ["undone", "failed", "discarded"].includes(promotion.state);
   return (
     <Section title="Into reality">
       <div className="card">
         {!ready && promotion === undefined ? (
-          <Empty>There is nothing to promote yet.</Empty>
+          <Empty>There is nothing to promote yet. Once there is a winner, its change is shown here before it is written.</Empty>
         ) : (
           <div className="body stack">
             {promotion !== undefined && <PromotionState promotion={promotion} />}
-            {ready && (promotion === undefined || again) && <Offer source={source} line={line} />}
+            {ready && (promotion === undefined || again) && <Offer source={source} line={line} winner={winner} />}
           </div>
         )}
       </div>

@@ -97,16 +97,26 @@ export function experimentWords(experiment: Experiment): { tone: Tone; text: str
   return { tone: toneOf(state), text: state };
 }
 
+/** The project and what was tried in it. */
+export function experimentTitle({ project, attempts }: Experiment): string {
+  const names = attempts.map(({ name }) => name);
+  const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3} more`] : names;
+  return attempts.length === 1
+    ? `${baseName(project)}: ${firstLine(attempts[0]?.command ?? "")}`
+    : `${baseName(project)}: ${shown.join(", ")}`;
+}
+
 export function ExperimentRow({ experiment }: { readonly experiment: Experiment }): ReactNode {
   const { tone, text } = experimentWords(experiment);
-  const names = experiment.attempts.map(({ name }) => name).join(", ");
   return (
     <Row
       to={`/experiment/${experiment.id}`}
       tone={tone}
       word={text}
-      title={`${baseName(experiment.project)}: ${plural(experiment.attempts.length, "attempt")}`}
-      under={`${text} · ${names}`}
+      title={experimentTitle(experiment)}
+      under={[text, plural(experiment.attempts.length, "attempt"), experiment.reason ?? undefined]
+        .filter((part) => part !== undefined)
+        .join(" · ")}
       end={experiment.endedAt === null ? <Running since={experiment.createdAt} /> : <Ago at={experiment.endedAt} />}
     />
   );

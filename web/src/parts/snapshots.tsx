@@ -1,33 +1,81 @@
 /** The snapshots of a sandbox as a tree, with rollback and fork. */
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import type { Snapshot } from "../../../src/base/schema/sandbox.ts";
+import { Link } from "../app/router.tsx";
 import { useAct, useAnswer } from "../server/queries.ts";
 import { Ago, Empty, Failure, Section } from "./parts.tsx";
 import { shortId } from "./words.ts";
 
-/** How deep a snapshot is in the tree. */
-function depthOf(snapshot: Snapshot, all: ReadonlyMap<string, Snapshot>): number {
-  let depth = 0;
-  for (let at = snapshot; at.parent !== null && depth < 12; depth += 1) {
-    const parent = all.get(at.parent);
-    if (parent === undefined) break;
-    at = parent;
-  }
-  return depth;
+interface Placed {
+  readonly snapshot: Snapshot;
+  /** For each level above, whether its line goes on below. */
+  readonly lines: readonly boolean[];
+  readonly last: boolean;
+}
+
+const DEEPEST = 8;
+
+/** Parents before their children, each with the lines that lead to it. */
+function treeOf(snapshots: readonly Snapshot[]): readonly Placed[] {
+  const known = new Set(snapshots.map(({ id }) => id));
+  const below = (parent: string | null): readonly Snapshot[] =>
+    snapshots.filter((one) => (one.parent !== null && known.has(one.parent) ? one.parent : null) === parent);
+  const place = (parent: string | null, lines: readonly boolean[]): readonly Placed[] =>
+    below(parent).flatMap((snapshot, index, siblings) => {
+      const last = index === siblings.length - 1;
+      return [{ snapshot, lines, last }, ...place(snapshot.id, [...lines, !last])];
+    });
+  return place(null, []);
+}
+
+/** The lines of the tree before a name, as `git log --graph` and `tree` draw them. */
+function Branch({ lines, last }: Pick<Placed, "lines" | "last">): ReactNode {
+  if (lines.length === 0) return null;
+  const above = lines.slice(1).slice(-DEEPEST);
+  return (
+    <span className="branch mono muted" aria-hidden="true">
+      {above.map((goesOn) => (goesOn ? "│ " : "  ")).join("")}
+      {last ? "└ " : "├ "}
+    </span>
+  );
+}
+
+/** Rolling back throws away what is there now, so that is kept as a snapshot first: going back is one press. */
+function useRollback(sandbox: string): {
+  readonly roll: (snapshot: string) => void;
+  readonly back: string | undefined;
+  readonly pending: boolean;
+  readonly error: Error | null;
+} {
+  const take = useAct("createSnapshot");
+  const rollback = useAct("rollback");
+  const [back, setBack] = useState<string>();
+  const work = async (snapshot: string): Promise<void> => {
+    const kept = await take.mutateAsync({ sandbox });
+    await rollback.mutateAsync({ sandbox, snapshot });
+    setBack(kept.id);
+  };
+  return {
+    // What went wrong stands above the list.
+    roll: (snapshot) => void work(snapshot).catch(() => undefined),
+    back,
+    pending: take.isPending || rollback.isPending,
+    error: take.error ?? rollback.error,
+  };
 }
 
 export function Snapshots({ sandbox }: { readonly sandbox: string }): ReactNode {
   const query = useAnswer("listSnapshots", { sandbox });
   const take = useAct("createSnapshot");
-  const rollback = useAct("rollback");
   const fork = useAct("forkSandbox");
-  const snapshots = query.data?.snapshots ?? [];
-  const byId = new Map(snapshots.map((one) => [one.id, one]));
-  const error = take.error ?? rollback.error ?? fork.error;
+  const { roll, back, pending, error: failed } = useRollback(sandbox);
+  const tree = treeOf(query.data?.snapshots ?? []);
+  const error = take.error ?? failed ?? fork.error;
+  const [forked] = fork.data?.sandboxes ?? [];
   return (
     <Section
       title="Snapshots"
-      count={snapshots.length}
+      count={tree.length}
       aside={
         <button
           type="button"
@@ -36,18 +84,35 @@ export function Snapshots({ sandbox }: { readonly sandbox: string }): ReactNode 
           title={`viv snapshot ${sandbox}`}
           onClick={() => take.mutate({ sandbox })}
         >
-          Take one
+          {take.isPending ? "Taking one …" : "Take one"}
         </button>
       }
     >
       {error !== null && <Failure error={error} />}
+      {back !== undefined && (
+        <p className="notice small" role="status">
+          <span className="grow">Rolled back. What was there is kept.</span>
+          <button type="button" className="button small" disabled={pending} onClick={() => roll(back)}>
+            Undo
+          </button>
+        </p>
+      )}
+      {forked !== undefined && (
+        <p className="notice small" role="status">
+          <span className="grow">Forked.</span>
+          <Link className="link" to={`/sandbox/${forked.name}`}>
+            {forked.name}
+          </Link>
+        </p>
+      )}
       <div className="card">
-        {snapshots.length === 0 ? (
-          <Empty>None yet.</Empty>
+        {tree.length === 0 ? (
+          <Empty>None yet. A snapshot freezes files and processes as they are; roll back to it, or fork it into another sandbox.</Empty>
         ) : (
-          <ul className="list small">
-            {snapshots.map((one) => (
-              <li key={one.id} className="row" style={{ padding: "6px 14px", paddingLeft: 14 + depthOf(one, byId) * 8 }}>
+          <ul className="list small snapshots">
+            {tree.map(({ snapshot: one, lines, last }) => (
+              <li key={one.id} className="row">
+                <Branch lines={lines} last={last} />
                 <span className="grow cut" title={one.id}>
                   {one.name ?? <code>{shortId(one.id)}</code>}
                   {one.current && <span className="is-passed"> · here</span>}
@@ -58,9 +123,9 @@ export function Snapshots({ sandbox }: { readonly sandbox: string }): ReactNode 
                 <button
                   type="button"
                   className="button small plain"
-                  title={`viv rollback ${sandbox} ${one.id}: processes end, files go back; take a snapshot first to come back here`}
-                  disabled={rollback.isPending}
-                  onClick={() => rollback.mutate({ sandbox, snapshot: one.id })}
+                  title={`viv rollback ${sandbox} ${one.id}: processes end, files go back; what is there now is kept as a snapshot`}
+                  disabled={pending}
+                  onClick={() => roll(one.id)}
                 >
                   Roll back
                 </button>

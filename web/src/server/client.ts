@@ -40,9 +40,9 @@ async function* chunks(content: Blob): AsyncGenerator<Uint8Array, void, void> {
   yield new Uint8Array(await content.arrayBuffer());
 }
 
-/** What a sandbox changed in the project, as a patch. */
-export async function patch(sandbox: string, signal?: AbortSignal): Promise<string> {
-  return (await whole(await client().patch(sandbox, {}, signal))).text();
+/** What a sandbox changed in the project, as a patch; with promotable, only what a promotion would take. */
+export async function patch(sandbox: string, options: { readonly promotable?: boolean }, signal?: AbortSignal): Promise<string> {
+  return (await whole(await client().patch(sandbox, options, signal))).text();
 }
 
 export async function readFile(sandbox: string, path: string): Promise<Blob> {

@@ -27,19 +27,18 @@ const SLEPT_MS = 8_000;
 const FIRST_RETRY_MS = 400;
 const LONGEST_RETRY_MS = 5_000;
 const BATCH_MS = 40;
-export const KEPT_EVENTS = 1_000;
 
 class Live {
   #state: LiveState = { kind: "connecting" };
   readonly #watchers = new Set<() => void>();
   readonly #listeners = new Set<Listener>();
-  #recent: readonly VivEvent[] = [];
   #last = -1;
   #heardAt = Date.now();
   #tickedAt = Date.now();
   #connection: AbortController | undefined;
   #retry: number | undefined;
   #retryMs = FIRST_RETRY_MS;
+  #wasConnected = false;
   /** Whether the page is in the background, without a connection. */
   #away = false;
   #waiting: VivEvent[] = [];
@@ -48,11 +47,6 @@ class Live {
 
   get state(): LiveState {
     return this.#state;
-  }
-
-  /** The newest last. */
-  get recent(): readonly VivEvent[] {
-    return this.#recent;
   }
 
   start(): void {
@@ -92,12 +86,12 @@ class Live {
       this.#heardAt = Date.now();
       // Of another state folder, or one that was put back from a backup: numbers begin anew.
       if (newestEvent < this.#last) this.#last = -1;
-      const first = this.#last < 0;
-      if (first) this.#last = newestEvent;
+      if (this.#last < 0) this.#last = newestEvent;
       this.#retryMs = FIRST_RETRY_MS;
       this.#set(newestEvent > this.#last ? { kind: "replaying", left: newestEvent - this.#last } : { kind: "live" });
       // What was asked while there was no connection may be old.
-      if (!first || this.#recent.length > 0) this.#tell([]);
+      if (this.#wasConnected) this.#tell([]);
+      this.#wasConnected = true;
       for await (const event of events(this.#last, connection.signal)) this.#hear(event, newestEvent);
       throw new VivError("server_unreachable", "The stream ended.");
     } catch (error) {
@@ -130,7 +124,6 @@ class Live {
     const batch = this.#waiting;
     this.#waiting = [];
     this.#batch = undefined;
-    this.#recent = [...this.#recent, ...batch].slice(-KEPT_EVENTS);
     this.#tell(batch);
   }
 

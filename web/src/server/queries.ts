@@ -93,10 +93,3 @@ export function useLive(): LiveState {
     () => live.state,
   );
 }
-
-export function useRecentEvents(): readonly VivEvent[] {
-  return useSyncExternalStore(
-    (watcher) => live.watch(watcher),
-    () => live.recent,
-  );
-}

@@ -4,17 +4,10 @@ import type { RunEvent } from "../../../src/base/schema/run.ts";
 import { runEvents } from "./client.ts";
 import { whileSeen } from "./hidden.ts";
 import { useLive } from "./queries.ts";
+import { NOTHING_SEEN, RunLog, type SeenRun } from "./run-log.ts";
 
-/** More than a person reads; a tab that is open for a day must not grow. */
-const KEPT = 5_000;
 const BATCH_MS = 60;
 const AGAIN_MS = 1_500;
-
-export interface SeenEvents {
-  readonly events: readonly RunEvent[];
-  /** Whether the beginning was let go. */
-  readonly cut: boolean;
-}
 
 async function follow(run: string, after: number, hear: (event: RunEvent) => void, signal: AbortSignal): Promise<void> {
   let last = after;
@@ -32,12 +25,13 @@ async function follow(run: string, after: number, hear: (event: RunEvent) => voi
   }
 }
 
-export function useRunEvents(run: string): SeenEvents {
-  const [seen, setSeen] = useState<SeenEvents>({ events: [], cut: false });
+export function useRunEvents(run: string): SeenRun {
+  const [seen, setSeen] = useState<SeenRun>(NOTHING_SEEN);
   const isLive = useLive().kind !== "logged-out";
   useEffect(() => {
     if (!isLive) return;
-    setSeen({ events: [], cut: false });
+    setSeen(NOTHING_SEEN);
+    const log = new RunLog();
     const stop = new AbortController();
     let waiting: RunEvent[] = [];
     let timer: number | undefined;
@@ -45,10 +39,8 @@ export function useRunEvents(run: string): SeenEvents {
       const batch = waiting;
       waiting = [];
       timer = undefined;
-      setSeen((before) => {
-        const events = [...before.events, ...batch];
-        return { events: events.slice(-KEPT), cut: before.cut || events.length > KEPT };
-      });
+      log.push(batch);
+      setSeen(log.seen());
     };
     let last = 0;
     const hear = (event: RunEvent): void => {

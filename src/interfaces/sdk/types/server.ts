@@ -29,6 +29,13 @@ export interface ServerStatus {
     totalBytes: number;
     freeBytes: number;
   };
+  /** How busy the machine is. */
+  load: {
+    /** Processors. */
+    cpus: number;
+    /** Processes that ran or waited to, on average. */
+    lastMinute: number;
+  };
   /** Disk under the state folder. */
   disk: {
     totalBytes: number;

@@ -1,34 +1,13 @@
-/** What an agent said and did, one entry after the other; calls of tools are folded. All of it is text of the agent's. */
-import { useState, type ReactNode } from "react";
+/** What an agent said or did, as one entry; calls of tools are folded. All of it is text of the agent's. */
+import type { ReactNode } from "react";
 import type { RunEvent } from "../../../src/base/schema/run.ts";
-import { Icon, type IconName } from "./icons.tsx";
-import { StateShape, type Tone } from "./state.tsx";
-import { clock, duration, firstLine, plural } from "./words.ts";
+import type { CallEntry as Call, Entry } from "../server/run-log.ts";
+import { Icon, type IconName } from "../parts/icons.tsx";
+import { StateShape, type Tone } from "../parts/state.tsx";
+import { clock, duration, firstLine, plural } from "../parts/words.ts";
 import "../style/conversation.css";
 
 type Of<Type extends RunEvent["type"]> = Extract<RunEvent, { readonly type: Type }>;
-
-interface Call {
-  readonly call: Of<"tool_call">;
-  readonly result: Of<"tool_result"> | undefined;
-}
-
-type Entry = { readonly key: number; readonly call: Call } | { readonly key: number; readonly event: RunEvent };
-
-/** Entries of a long conversation that are drawn at once; earlier ones on demand. */
-const SHOWN = 300;
-const HIDDEN: ReadonlySet<RunEvent["type"]> = new Set(["usage", "turn", "command_output", "resumed", "tool_result"]);
-
-function entriesOf(events: readonly RunEvent[]): Entry[] {
-  const results = new Map(events.flatMap((event) => (event.type === "tool_result" ? [[event.call, event] as const] : [])));
-  return events
-    .filter((event) => !HIDDEN.has(event.type))
-    .map((event) =>
-      event.type === "tool_call"
-        ? { key: event.sequence, call: { call: event, result: results.get(event.call) } }
-        : { key: event.sequence, event },
-    );
-}
 
 /** What a tool was given, as one line: the command, the path, or the first words of the rest. */
 function inputLine(input: unknown): string {
@@ -41,7 +20,7 @@ function inputLine(input: unknown): string {
   return firstLine(typeof best === "string" ? best : JSON.stringify(input));
 }
 
-function CallEntry({ call, result }: Call): ReactNode {
+function CallEntry({ call, result }: Pick<Call, "call" | "result">): ReactNode {
   const tone: Tone = result === undefined ? "running" : result.ok ? "passed" : "failed";
   const took = result === undefined ? undefined : Date.parse(result.at) - Date.parse(call.at);
   return (
@@ -179,27 +158,6 @@ function EventEntry({ event }: { readonly event: RunEvent }): ReactNode {
   }
 }
 
-export function Conversation({ events, cut }: { readonly events: readonly RunEvent[]; readonly cut: boolean }): ReactNode {
-  const [shown, setShown] = useState(SHOWN);
-  const entries = entriesOf(events);
-  const hidden = Math.max(0, entries.length - shown);
-  return (
-    <div className="conversation">
-      {(hidden > 0 || cut) && (
-        <div className="row">
-          {hidden > 0 && (
-            <button type="button" className="button small" onClick={() => setShown(shown + SHOWN)}>
-              Show {Math.min(SHOWN, hidden)} earlier of {hidden}
-            </button>
-          )}
-          {cut && <span className="muted small">The beginning is not kept in this page.</span>}
-        </div>
-      )}
-      {entries.slice(hidden).map((entry) => (
-        <div key={entry.key} className="entry">
-          {"call" in entry ? <CallEntry {...entry.call} /> : <EventEntry event={entry.event} />}
-        </div>
-      ))}
-    </div>
-  );
+export function ConversationEntry({ entry }: { readonly entry: Entry }): ReactNode {
+  return "call" in entry ? <CallEntry call={entry.call} result={entry.result} /> : <EventEntry event={entry.event} />;
 }
