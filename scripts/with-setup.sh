@@ -4,7 +4,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-task=${1:?usage: with-setup.sh demo|test|soak|bench|bench-agents|check|format|build [ARGUMENT...]}
+task=${1:?usage: with-setup.sh demo|test|soak|bench|bench-agents|check|format|build|pictures [ARGUMENT...]}
 shift
 
 if ! bash scripts/setup.sh "$task" >&2; then
@@ -27,9 +27,10 @@ case $task in
   bench-agents) program=bench/install-agents.ts ;;
   check) program=scripts/check.ts ;;
   build) program=scripts/build.ts ;;
+  pictures) program=scripts/pictures.ts ;;
   format) exec oxfmt "$@" ;;
   *)
-    echo "There is no task '$task': demo, test, soak, bench, bench-agents, check, format and build exist." >&2
+    echo "There is no task '$task': demo, test, soak, bench, bench-agents, check, format, build and pictures exist." >&2
     exit 2
     ;;
 esac

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BrowserLab } from "../support/browser-lab.ts";
 import { CHECKOUT } from "../support/compiled.ts";
+import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
 
 const FIRST_PAGE_BYTES = 200 * 1024;
@@ -33,6 +34,33 @@ describe("sandbox and machine in the dashboard (WEB-1)", needs("chromium", "root
     await page.getByText("paused").first().waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("running").first().waitFor();
+    expect(visitor.troubles).toEqual([]);
+  });
+
+  test("takes snapshots, rolls back to one, undoes that, and forks it", async () => {
+    const { id } = await lab.server.create({ name: "trees" });
+    await lab.server.sh(id, "echo first > state.txt");
+    const visitor = await lab.visit("/sandbox/trees");
+    const { page } = visitor;
+    await page.getByRole("button", { name: "Take one" }).click();
+    await page.getByText("· here").waitFor();
+    await lab.server.sh(id, "echo second > state.txt");
+    await page.getByRole("button", { name: "Roll back" }).first().click();
+    await page.getByText("What was there is kept.").waitFor();
+    expect((await lab.server.sh(id, "cat state.txt")).stdout).toBe("first\n");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await eventually(
+      // Its processes are started anew meanwhile.
+      () =>
+        lab.server.sh(id, "cat state.txt").then(
+          ({ stdout }) => stdout,
+          () => "",
+        ),
+      (text) => text === "second\n",
+    );
+    await page.getByRole("button", { name: "Fork" }).first().click();
+    await page.getByText("Forked.").waitFor();
+    await lab.picture(visitor, "snapshots");
     expect(visitor.troubles).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 /** Runs, experiments, reviews and questions in a real browser, with an agent that does what its task says. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunLab } from "../support/agents/run-lab.ts";
@@ -41,6 +41,11 @@ describe("work in the dashboard (WEB-1)", needs("chromium", "root"), () => {
     await page.getByText("queued").or(page.getByText("sent, not confirmed yet")).or(page.getByText("delivered")).first().waitFor();
     await page.getByText(/^Changed .*total\.js/).waitFor();
     await lab.picture(visitor, "run");
+    await page.getByRole("link", { name: "Terminal" }).click();
+    await page.locator(".xterm-rows").getByText(/[#$]/).first().waitFor();
+    await page.keyboard.type("echo beside-$((40+2))\n");
+    await page.locator(".xterm-rows").getByText("beside-42").first().waitFor();
+    await lab.picture(visitor, "run-terminal");
     const { sandbox } = await lab.server.client.call("inspectRun", { run: id });
     await lab.server.sh(sandbox ?? "", "touch go");
     await runs.ended(id);
@@ -160,6 +165,45 @@ describe("work in the dashboard (WEB-1)", needs("chromium", "root"), () => {
     );
     expect(visitor.troubles).toEqual([]);
     await runs.ended(id);
+  });
+
+  test("shows where a change and reality can't both be kept, and does not promote that", async () => {
+    const { server } = lab;
+    const file = join(server.project, "both.txt");
+    writeFileSync(file, "one\n");
+    const box = await server.create({ name: "late" });
+    await server.sh(box.id, "echo theirs > both.txt; echo more > other.txt");
+    writeFileSync(file, "ours\n");
+    const visitor = await lab.visit("/review/late");
+    const { page } = visitor;
+    const card = page.locator("article.file").first();
+    await card.getByText("conflict", { exact: true }).waitFor();
+    expect(await card.locator("header code").textContent()).toBe("both.txt");
+    expect(await page.getByRole("button", { name: "Promote", exact: true }).isDisabled()).toBe(true);
+    await lab.picture(visitor, "review-conflict");
+    expect(readFileSync(file, "utf8")).toBe("ours\n");
+    expect(visitor.troubles).toEqual([]);
+  });
+
+  test("approves a promotion that waits at a stage, and takes it back from the same page", async () => {
+    const { server } = lab;
+    const box = await server.create({ name: "asks-first" });
+    await server.sh(box.id, "echo asked > asked.txt");
+    const { id } = await server.client.call("promote", { sandbox: box.id, ask: true, message: "Ask first" });
+    const visitor = await lab.visit(`/review/${id}`);
+    const { page } = visitor;
+    await page.getByText("goes on when a person allows it").waitFor();
+    await lab.picture(visitor, "promotion-waits");
+    await page.getByRole("button", { name: "Allow once" }).click();
+    await page.getByRole("button", { name: "Yes, allow it once" }).click();
+    await page.getByText("The change is in reality.").waitFor();
+    expect(readFileSync(join(server.project, "asked.txt"), "utf8")).toBe("asked\n");
+    await page.getByRole("button", { name: "Undo", exact: true }).click();
+    await eventually(
+      () => existsSync(join(server.project, "asked.txt")),
+      (isThere) => !isThere,
+    );
+    expect(visitor.troubles).toEqual([]);
   });
 
   test("answers a question at a phone's size: action and consequence first, each answer behind one more tap", async () => {

@@ -79,7 +79,10 @@ function Runs({ runs, experiments }: Everything): ReactNode {
     ...open.map(({ sandbox }) => sandbox),
     ...trying.flatMap(({ attempts }) => attempts.map(({ sandbox }) => sandbox)),
   ]);
-  const others = sandboxes.filter(({ id, state, uses }) => state === "running" && uses.length > 0 && !used.has(id));
+  // Clones in which checks of an experiment run are that experiment's.
+  const others = sandboxes.filter(
+    ({ id, state, uses, labels }) => state === "running" && uses.length > 0 && !used.has(id) && labels["experiment"] === undefined,
+  );
   const idle = sandboxes.filter(
     ({ id, state, uses }) => (state === "running" || state === "paused") && uses.length === 0 && !used.has(id),
   ).length;

@@ -19,6 +19,11 @@ interface OfferProps {
 
 type Source = Pick<InputOf<"planPromotion">, "sandbox" | "experiment">;
 
+/** A conflict in git's words, without its shouting. */
+export function conflictWords({ kind, message }: PromotionPlan["conflicts"][number]): string {
+  return `conflict (${kind}): ${message.replace(/^CONFLICT \([^)]*\): /, "")}`;
+}
+
 const SHOWN_CHANGES = 6;
 
 interface PlanProps {
@@ -56,13 +61,16 @@ export function PlanWords({ plan, most = SHOWN_CHANGES, done = false }: PlanProp
         {plan.files === 0
           ? "Nothing would change."
           : `${plural(plan.files, "file")} ${done ? "written or deleted" : "would be written or deleted"}.`}
-        {plan.moved && ` Reality moved in ${plural(plan.movedPaths, "path")} since the clone; the change was merged with it.`}
+        {plan.moved &&
+          ` Reality moved in ${plural(plan.movedPaths, "path")} since the clone; ${
+            plan.conflicts.length === 0 ? "the change was merged with it" : "the two can't be merged without you"
+          }.`}
       </p>
       <Changes plan={plan} most={most} />
       {plan.conflicts.map((one) => (
         <div key={`${one.path} ${one.kind}`} className="notice is-failed wrap">
           <span>
-            <code>{one.path}</code> conflict: {one.message}
+            <code>{one.path}</code> {conflictWords(one)}
           </span>
         </div>
       ))}
@@ -188,7 +196,14 @@ function Offer({ source, line, winner }: OfferProps): ReactNode {
         </button>
         <Command line={line} />
       </div>
-      <p className="small muted">It can be undone afterwards.</p>
+      {conflicts.length > 0 ? (
+        <>
+          <p className="small">Bring today's project into the sandbox, settle it there, and promote again.</p>
+          {source.sandbox !== undefined && <Command line={`viv refresh ${source.sandbox}`} />}
+        </>
+      ) : (
+        <p className="small muted">It can be undone afterwards.</p>
+      )}
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useState, type ReactNode } from "react";
 import type { PromotionPlan } from "../../../src/base/schema/promotion.ts";
 import type { LineComment } from "../diff/diff-view.tsx";
 import { digest, type FilePatch } from "../parts/patch.ts";
+import { conflictWords } from "../parts/promotion-card.tsx";
 import { State } from "../parts/state.tsx";
 import { plural } from "../parts/words.ts";
 import "../style/diff.css";
@@ -84,7 +85,8 @@ export function remarksOf(plan: PromotionPlan | undefined): ReadonlyMap<string, 
   const found = new Map<string, Remarks>();
   const at = (path: string): Remarks => found.get(path) ?? UNREMARKABLE;
   for (const { path, why } of plan?.risks ?? []) found.set(path, { ...at(path), risks: [...at(path).risks, why] });
-  for (const { path, message } of plan?.conflicts ?? []) found.set(path, { ...at(path), conflicts: [...at(path).conflicts, message] });
+  for (const conflict of plan?.conflicts ?? [])
+    found.set(conflict.path, { ...at(conflict.path), conflicts: [...at(conflict.path).conflicts, conflictWords(conflict)] });
   return found;
 }
 
