@@ -16,7 +16,8 @@ const SECONDS = rounds(30, 600);
 const SANDBOXES = rounds(10, 100);
 const EVENTS_A_SECOND = 100;
 const AT_ONCE = 8;
-const SAID = rounds(2_000, 50_000);
+/** Below what a page keeps, so that the beginning is still there to scroll to. */
+const SAID = rounds(2_000, 49_900);
 const MIB = 1024 * 1024;
 /** What a tab may have more at the end than in the middle, and what the list of all events may hold: its 50,000 events. */
 const TAB_GROWS = 6 * MIB;
@@ -105,8 +106,8 @@ describe("a day of the dashboard (WEB-1)", needs("chromium", "root"), () => {
       const end = await measure();
       const perSecond = sent / ((performance.now() - driving) / 1000);
       if (SOAKING)
-        console.log(
-          `${SANDBOXES} sandboxes, ${sent} events, ${perSecond.toFixed(0)} a second. MiB at start: ${inMib(start)}; middle: ${inMib(middle)}; end: ${inMib(end)}.`,
+        process.stdout.write(
+          `${SANDBOXES} sandboxes, ${sent} events, ${perSecond.toFixed(0)} a second. MiB at start: ${inMib(start)}; middle: ${inMib(middle)}; end: ${inMib(end)}.\n`,
         );
       expect(end.home - middle.home).toBeLessThan(TAB_GROWS);
       expect(end.work - middle.work).toBeLessThan(TAB_GROWS);
@@ -151,8 +152,8 @@ describe("a day of the dashboard (WEB-1)", needs("chromium", "root"), () => {
       })`);
       const sorted = frames.toSorted((one, other) => one - other);
       if (SOAKING)
-        console.log(
-          `${SAID} entries: a frame while scrolling takes ${sorted[60]?.toFixed(0)} ms (median), ${sorted[112]?.toFixed(0)} ms (95 of 100).`,
+        process.stdout.write(
+          `${SAID} entries: a frame while scrolling takes ${sorted[60]?.toFixed(0)} ms (median), ${sorted[112]?.toFixed(0)} ms (95 of 100).\n`,
         );
       expect(sorted[60]).toBeLessThan(200);
       await page.evaluate("scrollTo(0, 0)");
