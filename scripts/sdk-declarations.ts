@@ -57,6 +57,8 @@ const HANDLES = [
   "execution",
   "files",
   "port",
+  "code",
+  "desktop",
   "experiment",
   "promotion",
   "task",

@@ -21,6 +21,8 @@ const RENAMED: Readonly<Record<string, string>> = {
   Promotion: "PromotionInfo",
   Run: "RunInfo",
   Event: "VivariumEvent",
+  Desktop: "DesktopInfo",
+  CodeContext: "CodeContextInfo",
 };
 
 const nameOf = (id: string): string => RENAMED[id] ?? id;

@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { CHECKOUT } from "./compiled.ts";
+import type { Capability } from "./skip.ts";
 
 const call = promisify(execFile);
 const TSC = join(CHECKOUT, "node_modules", ".bin", "tsc");
@@ -51,6 +52,12 @@ export class SdkUser {
       ({ stdout }) => stdout,
       (error: { stdout: string }) => error.stdout,
     );
+  }
+
+  /** What the machine has to have for an example, beside Vivarium itself. */
+  needsOf(example: string): Capability[] {
+    const code = readFileSync(join(this.folder, `${example}.ts`), "utf8");
+    return [...(code.includes(".code(") ? ["jupyter" as const] : []), ...(code.includes(".desktop(") ? ["desktop" as const] : [])];
   }
 
   /** Files of the published types, by name. */

@@ -20,7 +20,8 @@ const here = { x: x.optional(), y: y.optional() };
 
 const Area = z
   .strictObject({ x, y, width: z.int().min(1).max(LIMITS.maxDesktopSide), height: z.int().min(1).max(LIMITS.maxDesktopSide) })
-  .describe("A part of the screen; all of it if left out.");
+  .describe("A part of the screen; all of it if left out.")
+  .meta({ id: "DesktopArea" });
 
 export const DesktopAction = z
   .discriminatedUnion("do", [
@@ -59,7 +60,8 @@ export const DesktopAction = z
       })
       .describe("Wait until the screen changes."),
   ])
-  .describe("One thing done at the screen.");
+  .describe("One thing done at the screen.")
+  .meta({ id: "DesktopAction" });
 export type DesktopAction = z.infer<typeof DesktopAction>;
 
 export const Desktop = z
@@ -72,7 +74,8 @@ export const Desktop = z
     taken: z.boolean().describe("Whether a person has keys and pointer now: programs then only look."),
     viewers: z.number().int().describe("Pages that show it now."),
   })
-  .describe("A screen that runs.");
+  .describe("A screen that runs.")
+  .meta({ id: "Desktop" });
 export type Desktop = z.infer<typeof Desktop>;
 
 export const DesktopWindow = z
@@ -85,7 +88,8 @@ export const DesktopWindow = z
     height: z.number().int().describe("Pixels."),
     active: z.boolean().describe("Whether it has the keyboard."),
   })
-  .describe("A window on the screen.");
+  .describe("A window on the screen.")
+  .meta({ id: "DesktopWindow" });
 export type DesktopWindow = z.infer<typeof DesktopWindow>;
 
 const Side = z.int().min(200).max(LIMITS.maxDesktopSide);

@@ -22,7 +22,8 @@ export const CodeContext = z
     language: z.string().describe("Name of its kernel, such as python3."),
     state: z.string().describe("As Jupyter tells it: starting, idle, busy, dead."),
   })
-  .describe("A place where code leaves its variables.");
+  .describe("A place where code leaves its variables.")
+  .meta({ id: "CodeContext" });
 export type CodeContext = z.infer<typeof CodeContext>;
 
 /** One output, in the order in which they came. */
@@ -42,7 +43,8 @@ export const CodeOutput = z
   ])
   .describe(
     "Something that code printed, showed or failed with. It comes from the sandbox: HTML in it is to be shown in a frame of its own.",
-  );
+  )
+  .meta({ id: "CodeOutput" });
 export type CodeOutput = z.infer<typeof CodeOutput>;
 
 export const Execution = z
@@ -58,7 +60,8 @@ export const Execution = z
     startedAt: z.string().describe("ISO time."),
     endedAt: z.string().nullable().describe("ISO time."),
   })
-  .describe("One piece of code that runs or has run.");
+  .describe("One piece of code that runs or has run.")
+  .meta({ id: "CodeExecution" });
 export type Execution = z.infer<typeof Execution>;
 
 /** What is told of an execution while it runs. */

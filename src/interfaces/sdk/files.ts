@@ -1,4 +1,5 @@
 /** Files inside a sandbox. */
+import { readBytes } from "../client/transport.ts";
 import { refuseUnknown, type CallOptions, type Connection } from "./connection.ts";
 import type { PathInside } from "./platform.ts";
 import type { ListFilesInput, MakeFolderInput, MoveFileInput, RemoveFileInput } from "./types/files-operations.ts";
@@ -64,19 +65,7 @@ export class Files {
 
   /** A file as bytes. */
   async readBytes(path: string, options: FileOptions = {}): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of await this.readStream(path, options)) {
-      chunks.push(chunk);
-      size += chunk.length;
-    }
-    const whole = new Uint8Array(size);
-    let at = 0;
-    for (const chunk of chunks) {
-      whole.set(chunk, at);
-      at += chunk.length;
-    }
-    return whole;
+    return readBytes(await this.readStream(path, options));
   }
 
   /** A file as a stream of bytes. */

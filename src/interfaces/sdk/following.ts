@@ -9,7 +9,7 @@ const LONGEST_RETRY_MS = 2000;
 /** Events say when to look; this is for what has none. */
 const LOOK_AGAIN_MS = 5000;
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);

@@ -1,7 +1,9 @@
 /** One isolated clone of the machine. */
 import "./dispose.ts";
 import { readText } from "../client/transport.ts";
+import { CodeContext, type CodeOptions, type CodeResult } from "./code.ts";
 import { refuseUnknown, type CallOptions, type Connection } from "./connection.ts";
+import { Desktop, type DesktopOptions } from "./desktop.ts";
 import { VivariumError } from "./error.ts";
 import {
   collect,
@@ -25,7 +27,11 @@ import type {
   LimitSandboxInput,
 } from "./types/sandboxes-operations.ts";
 import type { Command, CommandResult, RefreshReport, SandboxDetail, SandboxInfo, SandboxStatus } from "./types/sandboxes.ts";
+import type { CodeContextInfo } from "./types/notebooks.ts";
 import type { Snapshot } from "./types/snapshots.ts";
+
+/** Where code runs that names no context; `viv python` has the same. */
+const MAIN_CONTEXT = "main";
 
 type OfSandbox<Input> = Omit<Input, "sandbox"> & CallOptions;
 
@@ -110,6 +116,29 @@ export class Sandbox {
   port(number: number): Port {
     if (!Number.isInteger(number) || number < 1 || number > 65_535) throw new VivariumError("invalid_input", `${number} is no port.`);
     return new Port(this.#connection, this.id, number);
+  }
+
+  /** Runs Python with what the calls before left, as a notebook does. An error that the code raises is a value. */
+  async code(code: string, options: CodeOptions & { readonly context?: string | undefined } = {}): Promise<CodeResult> {
+    const { context = MAIN_CONTEXT, ...rest } = options;
+    return this.context(context).run(code, rest);
+  }
+
+  /** A place for variables of its own. */
+  context(name: string): CodeContext {
+    return new CodeContext(this.#connection, this.id, name);
+  }
+
+  /** The contexts there are. */
+  async contexts(options: CallOptions = {}): Promise<CodeContextInfo[]> {
+    const { signal, ...rest } = options;
+    return (await this.#connection.call("listContexts", { sandbox: this.id, ...rest }, signal)).contexts;
+  }
+
+  /** Its screen, which is started if it has none. */
+  async desktop(options: DesktopOptions = {}): Promise<Desktop> {
+    const { signal, ...rest } = options;
+    return new Desktop(this.#connection, await this.#connection.call("openDesktop", { sandbox: this.id, ...rest }, signal));
   }
 
   /** Freezes the state of its files. */

@@ -6,6 +6,7 @@ import { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "../../base/schema/command.ts";
 import { DESKTOP_DISPLAY, DESKTOP_SERVICE, type Desktop, type DesktopAction, type DesktopWindow } from "../../base/schema/desktop.ts";
+import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
@@ -18,7 +19,7 @@ import { encodePng } from "./png.ts";
 import { browser, missingPrograms, NEEDED, screen, SCREEN_SOCKET, WINDOW_MANAGER, WINDOWS_SOCKET } from "./programs.ts";
 import { Rfb } from "./rfb.ts";
 import { ViewerFilter } from "./viewer-filter.ts";
-import { listWindows } from "./windows.ts";
+import { hasWindowManager, listWindows } from "./windows.ts";
 import { X11 } from "./x11.ts";
 
 const RETRY_MS = 10;
@@ -194,6 +195,19 @@ export class Desktops {
       failed.catch(() => undefined);
     }
     await this.#background(row, WINDOW_MANAGER);
+    await this.#managesWindows(row, AbortSignal.timeout(LIMITS.desktopStartMs));
+  }
+
+  async #managesWindows(row: SandboxRow, signal: AbortSignal): Promise<void> {
+    const x11 = await X11.open(await this.#parts.live.require(row).walls.dial(WINDOWS_SOCKET), signal);
+    try {
+      while (!(await hasWindowManager(x11))) await delay(RETRY_MS, undefined, { signal });
+    } catch (error) {
+      // Without it, windows show and work all the same, at the place where they begin.
+      this.#parts.log.info("no window manager", { sandbox: row.id, error: errorText(error) });
+    } finally {
+      x11.close();
+    }
   }
 
   async #listens(row: SandboxRow, signal: AbortSignal): Promise<void> {

@@ -24,6 +24,11 @@ export async function listWindows(x11: X11): Promise<{ windows: DesktopWindow[];
   return { windows, cursor: await x11.pointer() };
 }
 
+/** Windows that come before it are not in front, and have no keyboard. */
+export async function hasWindowManager(x11: X11): Promise<boolean> {
+  return (await x11.property(x11.root, await x11.atom("_NET_SUPPORTING_WM_CHECK"), 4)).length > 0;
+}
+
 async function titleOf(x11: X11, window: number, properties: readonly number[]): Promise<string> {
   for (const property of properties) {
     const title = await x11.property(window, property, MOST_TITLE_BYTES);

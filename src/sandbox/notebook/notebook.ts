@@ -50,7 +50,10 @@ export class Notebooks {
     await this.#jupyter.open(row);
     const running = new RunningCode(randomUUID(), { sandbox: row.id, context });
     this.#remember(row, running);
-    const { socket } = await this.#channel(row, context);
+    const { socket } = await this.#channel(row, context).catch((error: unknown) => {
+      running.fail("It did not begin.");
+      throw error;
+    });
     const use = this.#parts.live.require(row).uses.begin(`code in context ${context}`);
     void running.ended.finally(use);
     socket.send(executeRequest(running.id, code));

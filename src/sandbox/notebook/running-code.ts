@@ -99,11 +99,11 @@ export class RunningCode {
 
   /** What there is, then what comes, to the end. */
   async *listen(signal: AbortSignal): AsyncGenerator<ExecutionEvent, void, void> {
-    const coming = on(this.#changes, "change", { signal });
-    // What is added while these are read comes as a change.
-    const before = this.#outputs.slice();
-    for (const output of before) yield { type: "output", output };
-    if (!this.isUnderWay) return yield { type: "ended", execution: this.#told() };
+    const isOver = !this.isUnderWay;
+    const coming = isOver ? undefined : on(this.#changes, "change", { signal });
+    // What is added while these are read comes as a change, also its end.
+    for (const output of this.#outputs.slice()) yield { type: "output", output };
+    if (coming === undefined) return yield { type: "ended", execution: this.#told() };
     for await (const [event] of coming as AsyncIterable<[ExecutionEvent]>) {
       yield event;
       if (event.type === "ended") return;

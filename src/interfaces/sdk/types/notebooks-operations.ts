@@ -1,5 +1,5 @@
 // Made from the contracts by scripts/sdk-types.ts.
-import type { Json } from "./notebooks.ts";
+import type { CodeContextInfo } from "./notebooks.ts";
 
 /** Input of: Run code in a context, which is made if it is not there. */
 export interface ExecuteCodeInput {
@@ -15,92 +15,12 @@ export interface ExecuteCodeInput {
   timeout?: number | string | undefined;
 }
 
-/** One piece of code that runs or has run. */
-export interface ExecuteCodeOutput {
-  /** Id. */
-  id: string;
-  /** Id of its sandbox. */
-  sandbox: string;
-  /** Name of its context. */
-  context: string;
-  /** failed: it raised an error, or its kernel ended. */
-  state: "running" | "done" | "failed" | "interrupted";
-  /** Why it failed, where it was no error of the code. */
-  reason: string | null;
-  /** How many pieces the context has run, this one included. */
-  count: number | null;
-  /** Outputs so far, in order; neighbours of one stream are joined. */
-  outputs: ({
-    kind: "stdout" | "stderr";
-    /** What was printed. */
-    text: string;
-  } | {
-    kind: "result" | "display";
-    /** The same thing in several forms, by MIME type. Pictures are base64. */
-    data: { [name: string]: Json };
-  } | {
-    kind: "error";
-    /** Class of the error. */
-    name: string;
-    /** What it says. */
-    value: string;
-    /** Where it happened, without colours. */
-    traceback: string;
-  })[];
-  /** Bytes of outputs beyond the limit, which were not kept. */
-  droppedBytes: number;
-  /** ISO time. */
-  startedAt: string;
-  /** ISO time. */
-  endedAt: string | null;
-}
-
 /** Input of: One execution. */
 export interface InspectExecutionInput {
   /** Id or name of a sandbox. */
   sandbox: string;
   /** Id of an execution. */
   execution: string;
-}
-
-/** One piece of code that runs or has run. */
-export interface InspectExecutionOutput {
-  /** Id. */
-  id: string;
-  /** Id of its sandbox. */
-  sandbox: string;
-  /** Name of its context. */
-  context: string;
-  /** failed: it raised an error, or its kernel ended. */
-  state: "running" | "done" | "failed" | "interrupted";
-  /** Why it failed, where it was no error of the code. */
-  reason: string | null;
-  /** How many pieces the context has run, this one included. */
-  count: number | null;
-  /** Outputs so far, in order; neighbours of one stream are joined. */
-  outputs: ({
-    kind: "stdout" | "stderr";
-    /** What was printed. */
-    text: string;
-  } | {
-    kind: "result" | "display";
-    /** The same thing in several forms, by MIME type. Pictures are base64. */
-    data: { [name: string]: Json };
-  } | {
-    kind: "error";
-    /** Class of the error. */
-    name: string;
-    /** What it says. */
-    value: string;
-    /** Where it happened, without colours. */
-    traceback: string;
-  })[];
-  /** Bytes of outputs beyond the limit, which were not kept. */
-  droppedBytes: number;
-  /** ISO time. */
-  startedAt: string;
-  /** ISO time. */
-  endedAt: string | null;
 }
 
 /** Input of: Contexts of a sandbox. */
@@ -111,14 +31,7 @@ export interface ListContextsInput {
 
 /** Answer of: Contexts of a sandbox. */
 export interface ListContextsOutput {
-  contexts: ({
-    /** Name. */
-    name: string;
-    /** Name of its kernel, such as python3. */
-    language: string;
-    /** As Jupyter tells it: starting, idle, busy, dead. */
-    state: string;
-  })[];
+  contexts: CodeContextInfo[];
 }
 
 /** Input of: End what runs in a context; its variables stay. */

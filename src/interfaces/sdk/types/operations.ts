@@ -8,7 +8,8 @@ import type { ListAuditInput, ListAuditOutput, ListDecisionsInput, ListDecisions
 import type { InspectCommandInput, KillCommandInput, ListCommandsInput, ListCommandsOutput, RunCommandInput } from "./commands-operations.ts";
 import type { ReadContextInput, ReadContextOutput, SearchConversationsInput, SearchConversationsOutput } from "./conversations-operations.ts";
 import type { EndSessionInput, ListSessionsOutput, OpenDashboardInput, OpenDashboardOutput } from "./dashboard-operations.ts";
-import type { CloseDesktopInput, InspectDesktopInput, InspectDesktopOutput, ListWindowsInput, ListWindowsOutput, OpenDesktopInput, OpenDesktopOutput, UseDesktopInput, UseDesktopOutput } from "./desktops-operations.ts";
+import type { DesktopInfo } from "./desktops.ts";
+import type { CloseDesktopInput, InspectDesktopInput, ListWindowsInput, ListWindowsOutput, OpenDesktopInput, UseDesktopInput, UseDesktopOutput } from "./desktops-operations.ts";
 import type { ListEffectsInput, ListEffectsOutput } from "./effects-operations.ts";
 import type { ListEventsInput, ListEventsOutput } from "./events-operations.ts";
 import type { ExperimentInfo } from "./experiments.ts";
@@ -20,7 +21,8 @@ import type { CancelJobInput, InspectJobInput, JobStatusInput, ListJobsInput, Li
 import type { UsageInput, UsageOutput } from "./models-operations.ts";
 import type { NetworkReport } from "./network.ts";
 import type { AllowPrivateInput, AllowPrivateOutput, ChangeNetworkInput, ClosedRegistriesInput, ClosedRegistriesOutput, InspectNetworkInput } from "./network-operations.ts";
-import type { ExecuteCodeInput, ExecuteCodeOutput, InspectExecutionInput, InspectExecutionOutput, InterruptContextInput, ListContextsInput, ListContextsOutput, RemoveContextInput, RestartContextInput } from "./notebooks-operations.ts";
+import type { CodeExecution } from "./notebooks.ts";
+import type { ExecuteCodeInput, InspectExecutionInput, InterruptContextInput, ListContextsInput, ListContextsOutput, RemoveContextInput, RestartContextInput } from "./notebooks-operations.ts";
 import type { ActionAnswer, SandboxPolicy } from "./policy.ts";
 import type { AgentInstructionsInput, AgentInstructionsOutput, DecideActionInput, ExplainPolicyInput, ExplainPolicyOutput, ForgetRuleInput, ImportPolicyInput, ImportPolicyOutput, InspectPolicyInput, ListRulesInput, ListRulesOutput, SetPolicyInput, SetPolicyOutput, TestPolicyInput, TestPolicyOutput, TriageActionInput, TriageActionOutput } from "./policy-operations.ts";
 import type { PromotionInfo, PromotionPlan } from "./promotions.ts";
@@ -103,9 +105,9 @@ export interface Operations {
   /** Make a folder. */
   makeFolder: { input: MakeFolderInput; output: Done };
   /** Start the desktop of a sandbox; one that runs stays as it is. */
-  openDesktop: { input: OpenDesktopInput; output: OpenDesktopOutput };
+  openDesktop: { input: OpenDesktopInput; output: DesktopInfo };
   /** The desktop of a sandbox. */
-  inspectDesktop: { input: InspectDesktopInput; output: InspectDesktopOutput };
+  inspectDesktop: { input: InspectDesktopInput; output: DesktopInfo };
   /** End the desktop of a sandbox, and its windows. */
   closeDesktop: { input: CloseDesktopInput; output: Done };
   /** Use pointer and keyboard, one action after the other. */
@@ -113,9 +115,9 @@ export interface Operations {
   /** Windows and pointer of a desktop. */
   listWindows: { input: ListWindowsInput; output: ListWindowsOutput };
   /** Run code in a context, which is made if it is not there. */
-  executeCode: { input: ExecuteCodeInput; output: ExecuteCodeOutput };
+  executeCode: { input: ExecuteCodeInput; output: CodeExecution };
   /** One execution. */
-  inspectExecution: { input: InspectExecutionInput; output: InspectExecutionOutput };
+  inspectExecution: { input: InspectExecutionInput; output: CodeExecution };
   /** Contexts of a sandbox. */
   listContexts: { input: ListContextsInput; output: ListContextsOutput };
   /** End what runs in a context; its variables stay. */

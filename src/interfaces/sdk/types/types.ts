@@ -13,6 +13,7 @@ export type * from "./conversations.ts";
 export type * from "./dashboard-operations.ts";
 export type * from "./dashboard.ts";
 export type * from "./desktops-operations.ts";
+export type * from "./desktops.ts";
 export type * from "./effects-operations.ts";
 export type * from "./effects.ts";
 export type * from "./error-code.ts";
