@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ChatLab, use, type Fields } from "../support/agents/chat-lab.ts";
-import { AGENT_EXAMPLES, examplesOf, type Call } from "../support/mcp-examples.ts";
+import { ChatLab } from "../support/agents/chat-lab.ts";
+import { AGENT_EXAMPLES, examplesOf, play } from "../support/mcp-examples.ts";
 import { needs } from "../support/skip.ts";
 
 const page = examplesOf("MCP.md");
@@ -12,7 +12,9 @@ const page = examplesOf("MCP.md");
 describe("docs/MCP.md", () => {
   test("DOC-1: has at least five worked examples, and each is run by a test", () => {
     const here = ["A task that takes long", "Several ways to fix a project, and only the one that works", "Look around in a clone"];
-    expect([...page.keys()].toSorted()).toEqual([...here, ...AGENT_EXAMPLES.map(({ title }) => title)].toSorted());
+    // In test/notebook/mcp.test.ts and test/e2e/mcp-desktop.test.ts.
+    const ofSets = ["Numbers, step by step", "A program with windows"];
+    expect([...page.keys()].toSorted()).toEqual([...here, ...ofSets, ...AGENT_EXAMPLES.map(({ title }) => title)].toSorted());
     expect(page.size).toBeGreaterThanOrEqual(5);
   });
 });
@@ -29,34 +31,16 @@ describe("an example of docs/MCP.md", needs("root"), () => {
   });
   afterAll(async () => lab?.remove());
 
-  /** Its calls in order; SESSION and PROMOTION stand for what the calls before gave. */
-  async function play(title: string, change: (call: Call) => Fields = ({ arguments: given }) => given): Promise<Fields[]> {
-    const answers: Fields[] = [];
-    const known: Record<string, unknown> = {};
-    for (const call of page.get(title) ?? []) {
-      const filled = JSON.parse(
-        JSON.stringify(change(call)).replaceAll(/"(SESSION|PROMOTION)"/g, (_, name: string) => JSON.stringify(known[name])),
-      ) as Fields;
-      let answer = await use(client, call.tool, filled);
-      while (answer["status"] === "running" && call.tool !== "execute_task")
-        answer = await use(client, "wait", { session_id: answer["session_id"] });
-      known["SESSION"] = answer["session_id"] ?? known["SESSION"];
-      known["PROMOTION"] = answer["promotion"] ?? known["PROMOTION"];
-      answers.push(answer);
-    }
-    return answers;
-  }
-
   test("DOC-1: a task that takes long", async () => {
     // The agent of the test does what its task says: it works longer than this client waits.
-    const answers = await play("A task that takes long", ({ tool, arguments: given }) =>
+    const answers = await play(client, page.get("A task that takes long") ?? [], ({ tool, arguments: given }) =>
       tool === "execute_task" ? { ...given, task_description: "call sleep 3\ncall echo list > list.txt" } : given,
     );
     expect(answers).toMatchObject([{ status: "running" }, { status: "completed", files_created: ["list.txt"] }]);
   });
 
   test("DOC-1: several ways to fix a project, and only the one that works", async () => {
-    const answers = await play("Several ways to fix a project, and only the one that works");
+    const answers = await play(client, page.get("Several ways to fix a project, and only the one that works") ?? []);
     expect(answers).toMatchObject([
       { attempts: [{ checks: "failed" }, { checks: "passed" }] },
       { status: "applied" },
@@ -66,7 +50,7 @@ describe("an example of docs/MCP.md", needs("root"), () => {
   });
 
   test("DOC-1: look around in a clone", async () => {
-    const answers = await play("Look around in a clone");
+    const answers = await play(client, page.get("Look around in a clone") ?? []);
     expect(answers).toMatchObject([{}, { exit_code: 0 }, { patch: expect.stringContaining("+changed") }, { status: "removed" }]);
   });
 });

@@ -56,6 +56,21 @@ describe("a chat client over HTTP", needs("root"), () => {
     return client;
   }
 
+  test("MCP-1: gets the tools that its address names", async () => {
+    const names = async (query: string): Promise<string[]> => {
+      const client = new Client({ name: "a-test", version: "1" }, negotiation("modern"));
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${url}${query}`), { requestInit: { headers: { authorization: `Bearer ${token}` } } }),
+      );
+      clients.push(client);
+      return (await client.listTools()).tools.map(({ name }) => name);
+    };
+    expect(await names("")).toHaveLength(12);
+    expect(await names("?tools=notebook,list")).toEqual(["list", "python", "python_context"]);
+    const refused = await fetch(`${url}?tools=nonsense`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("There is no tool")]);
+  });
+
   test.for(ERAS)("MCP-1: has a task done, with progress (%s)", async (era) => {
     const client = await connect(era);
     const told: string[] = [];

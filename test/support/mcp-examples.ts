@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateSync, crc32 } from "node:zlib";
+import type { Client } from "@modelcontextprotocol/client";
+import { use, type Fields } from "./agents/chat-lab.ts";
 import { CHECKOUT } from "./compiled.ts";
 
 export interface Call {
@@ -21,6 +23,28 @@ export function examplesOf(page: string): ReadonlyMap<string, readonly Call[]> {
       return [title, blocks] as const;
     }),
   );
+}
+
+/** The calls of an example in order; SESSION and PROMOTION stand for what the calls before gave. */
+export async function play(
+  client: Client,
+  calls: readonly Call[],
+  change: (call: Call) => Fields = ({ arguments: given }) => given,
+): Promise<Fields[]> {
+  const answers: Fields[] = [];
+  const known: Record<string, unknown> = {};
+  for (const call of calls) {
+    const filled = JSON.parse(
+      JSON.stringify(change(call)).replaceAll(/"(SESSION|PROMOTION)"/g, (_, name: string) => JSON.stringify(known[name])),
+    ) as Fields;
+    let answer = await use(client, call.tool, filled);
+    while (answer["status"] === "running" && call.tool !== "execute_task")
+      answer = await use(client, "wait", { session_id: answer["session_id"] });
+    known["SESSION"] = answer["session_id"] ?? known["SESSION"];
+    known["PROMOTION"] = answer["promotion"] ?? known["PROMOTION"];
+    answers.push(answer);
+  }
+  return answers;
 }
 
 export interface AgentExample {

@@ -128,6 +128,10 @@ export const LIMITS = {
   /** What a tool gives back into a conversation; the rest is a resource, or is saved. */
   toolTextCharacters: 12_000,
   toolDownloadBytes: 1024 ** 2,
+  /** Pictures in one answer of a tool. Model APIs take none that is larger, or has longer sides. */
+  toolPictures: 8,
+  toolPictureBytes: 3 * 1024 ** 2,
+  toolPictureSide: 8_000,
   maxSavedBytes: 1024 ** 3,
   /** Most clients wait a minute for a tool, some less; without progress none waits longer. */
   toolAnswerMs: 25_000,

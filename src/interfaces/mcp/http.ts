@@ -1,9 +1,10 @@
 /** The tools over Streamable HTTP, in the server itself. Who may speak was decided before a request comes here. */
 import { randomBytes } from "node:crypto";
-import type { McpHttpHandler } from "@modelcontextprotocol/server";
+import type { McpHttpHandler, McpServerFactory } from "@modelcontextprotocol/server";
 import { Client } from "../client/client.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { TOOL_NAMES } from "../../base/schema/mcp.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import { chosenTools, DEFAULT_TOOLS, TOOL_SETS, type ToolName } from "../../base/schema/mcp.ts";
 import { realFolder } from "./projects.ts";
 
 export interface HttpToolsOptions {
@@ -25,6 +26,7 @@ export class HttpTools {
   }
 
   async answer(request: Request): Promise<Response> {
+    toolsOf(request);
     this.#handler ??= this.#make();
     return (await this.#handler).fetch(request);
   }
@@ -34,18 +36,16 @@ export class HttpTools {
     const [{ createMcpHandler }, { mcpServers }] = await Promise.all([import("@modelcontextprotocol/server"), import("./mcp.ts")]);
     const { socket, version, projects, path } = this.#options;
     const client = (this.#client = new Client({ socket }));
-    const factory = mcpServers(
-      {
-        version,
-        client: async () => client,
-        env: path === undefined ? {} : { PATH: path },
-        projects: projects.flatMap((folder) => realFolder(folder) ?? []),
-        downloads: undefined,
-        tools: TOOL_NAMES,
-        key: randomBytes(32),
-      },
-      () => undefined,
-    );
+    const parts = {
+      version,
+      client: async () => client,
+      env: path === undefined ? {} : { PATH: path },
+      projects: projects.flatMap((folder) => realFolder(folder) ?? []),
+      downloads: undefined,
+      key: randomBytes(32),
+    };
+    const factory: McpServerFactory = (connection) =>
+      mcpServers({ ...parts, tools: toolsOf(connection.requestInfo) }, () => undefined)(connection);
     return createMcpHandler(factory, { maxRequestBodySize: 2 * LIMITS.maxGivenBytes, keepAliveMs: LIMITS.toolProgressMs });
   }
 
@@ -53,4 +53,15 @@ export class HttpTools {
     await (await this.#handler)?.close();
     this.#client?.close();
   }
+}
+
+/** Those that the address names, as in /mcp?tools=default,notebook. */
+function toolsOf(request: Pick<Request, "url"> | undefined): readonly ToolName[] {
+  const names = request === undefined ? null : new URL(request.url).searchParams.get("tools");
+  if (names === null) return DEFAULT_TOOLS;
+  const { tools, unknown } = chosenTools(names);
+  if (unknown === undefined) return tools;
+  throw new VivError("invalid_input", `There is no tool ${JSON.stringify(unknown.slice(0, 100))}.`, {
+    remedy: `Name tools, or the sets ${Object.keys(TOOL_SETS).join(", ")}.`,
+  });
 }

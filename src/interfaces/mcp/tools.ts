@@ -4,7 +4,9 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import type { ToolInput, ToolName } from "../../base/schema/mcp.ts";
 import { answerOf, ask, mayAsk, sentenceOf, settle } from "./asking.ts";
 import type { Asked, Call } from "./call.ts";
+import { codeResult, codeWork, pythonContext } from "./code-work.ts";
 import { commandFields, commandWork } from "./command-work.ts";
+import { screenshot, useDesktop } from "./desktop-tools.ts";
 import { inConversation, save } from "./downloads.ts";
 import { executeTask, waitForRun, type Answer } from "./execute-task.ts";
 import { experimentFields, experimentWork } from "./experiment-work.ts";
@@ -14,7 +16,7 @@ import { trustedProject } from "./projects.ts";
 import { patchOf } from "./resources.ts";
 import { clean, result } from "./results.ts";
 import { filesCreated, taskResult } from "./run-work.ts";
-import { findSession, isOurs, MADE_HERE, notOurs, requireOurs, sandboxOf } from "./sessions.ts";
+import { findSession, isOurs, MADE_HERE, notOurs, ownSandbox, requireOurs, sandboxOf } from "./sessions.ts";
 
 type Codec = RequestStateCodec<Asked>;
 type Handlers = { readonly [Name in ToolName]: (call: Call, input: ToolInput<Name>, codec: Codec) => Promise<Answer> };
@@ -71,6 +73,10 @@ export const HANDLERS: Handlers = {
     });
     return wait(call, codec, started.id);
   },
+  use_desktop: useDesktop,
+  screenshot,
+  python,
+  python_context: pythonContext,
   promote: (call, input, codec) => promote(call, codec, input),
   undo: (call, input, codec) => undo(call, codec, input),
   list: async ({ client, parts }) => {
@@ -99,6 +105,19 @@ export const HANDLERS: Handlers = {
   },
 };
 
+async function python(call: Call, { session_id, timeout, ...given }: ToolInput<"python">, codec: Codec): Promise<Answer> {
+  if (answerOf(call) !== undefined) return wait(call, codec, session_id ?? "");
+  const sandbox = await ownSandbox(call, session_id);
+  call.tell("Starting Python");
+  const { id } = await call.client.call("executeCode", {
+    sandbox,
+    ...given,
+    background: true,
+    ...(timeout === undefined ? {} : { timeout: timeout * SECOND_MS }),
+  });
+  return wait(call, codec, `${sandbox}/${id}`);
+}
+
 /** To the end of the work, to a question for the person, or as long as the client waits. */
 async function wait(call: Call, codec: Codec, id: string): Promise<Answer> {
   const back = answerOf(call);
@@ -106,23 +125,21 @@ async function wait(call: Call, codec: Codec, id: string): Promise<Answer> {
   const meant = back?.asked.session ?? id;
   const session = await findSession(call.client, meant);
   if (session.kind === "run") return waitForRun(call, codec, meant);
-  if (session.kind === "experiment") return waitFor(call, codec, meant, experimentWork(call.client, meant), experimentFields);
+  if (session.kind === "experiment")
+    return waitFor(call, codec, meant, experimentWork(call.client, meant), (state) => result(experimentFields(state)));
   if (session.kind === "command")
-    return waitFor(call, codec, meant, commandWork(call.client, session.sandbox, session.command), (state) => commandFields(meant, state));
+    return waitFor(call, codec, meant, commandWork(call.client, session.sandbox, session.command), (state) =>
+      result(commandFields(meant, state)),
+    );
+  if (session.kind === "code") return waitFor(call, codec, meant, codeWork(call.client, session.sandbox, session.execution), codeResult);
   return status(call, meant);
 }
 
-async function waitFor<State>(
-  call: Call,
-  codec: Codec,
-  id: string,
-  work: Work<State>,
-  fields: (state: State) => Record<string, unknown>,
-): Promise<Answer> {
+async function waitFor<State>(call: Call, codec: Codec, id: string, work: Work<State>, told: (state: State) => Answer): Promise<Answer> {
   const { state, question } = await follow(call, work);
   if (question !== undefined && mayAsk(call, question) && !work.isOver(state))
     return ask(call, codec, sentenceOf(question), { question: question.id, hash: question.hash, session: id });
-  return result(fields(state));
+  return told(state);
 }
 
 async function status({ client }: Call, id: string): Promise<Answer> {
@@ -134,6 +151,7 @@ async function status({ client }: Call, id: string): Promise<Answer> {
   if (session.kind === "experiment") return result(experimentFields(session.experiment));
   if (session.kind === "command")
     return result(commandFields(id, await client.call("inspectCommand", { sandbox: session.sandbox, command: session.command })));
+  if (session.kind === "code") return codeResult(await client.call("inspectExecution", session));
   const { state, name, project, reason, createdAt } = await client.call("findSandbox", { sandbox: session.sandbox });
   return result({
     session_id: session.sandbox,

@@ -121,8 +121,8 @@ export class CodeContext {
       for await (const event of (await this.#connection.client()).executionEvents(this.#sandbox, id, signal)) {
         if (event.type === "ended") ended = event.execution;
         else {
-          join(outputs, event.output as CodeOutput);
-          hear?.(event.output as CodeOutput);
+          join(outputs, event.output);
+          hear?.(event.output);
         }
       }
     } finally {

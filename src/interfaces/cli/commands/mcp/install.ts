@@ -15,7 +15,11 @@ const OPTIONS = {
   undo: { type: "flag", summary: "Bring the client's settings back" },
   yes: { type: "flag", short: "y", summary: "Do not ask" },
   project: { type: "list", short: "p", value: "PATH", completes: "path", summary: "A folder that the client may name as a project" },
-  tools: { type: "text", value: "NAMES", summary: "Only these tools, with commas between; all twelve if left out" },
+  tools: {
+    type: "text",
+    value: "NAMES",
+    summary: "Tools and sets of them (default, desktop, notebook), with commas between; default if left out",
+  },
 } as const satisfies OptionDeclarations;
 
 type Context = Invocation<typeof OPTIONS>;

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { readVersion } from "../../../../base/config/machine.ts";
 import { findPaths } from "../../../../base/config/paths.ts";
 import { loadUserConfig } from "../../../../base/config/project-config.ts";
-import { TOOL_NAMES, type ToolName } from "../../../../base/schema/mcp.ts";
+import { chosenTools, DEFAULT_TOOLS, TOOL_NAMES, TOOL_SETS, type ToolName } from "../../../../base/schema/mcp.ts";
 import { realFolder } from "../../../mcp/projects.ts";
 import { serveStdio } from "../../../mcp/stdio.ts";
 import { command, type Invocation, type OptionDeclarations } from "../../command.ts";
@@ -13,7 +13,12 @@ import { definedOnly } from "../../defined-only.ts";
 import { usageError } from "../../values.ts";
 
 const OPTIONS = {
-  tools: { type: "text", value: "NAMES", completes: TOOL_NAMES, summary: "Only these tools, with commas between; all twelve if left out" },
+  tools: {
+    type: "text",
+    value: "NAMES",
+    completes: [...Object.keys(TOOL_SETS), ...TOOL_NAMES],
+    summary: "Tools and sets of them (default, desktop, notebook), with commas between; default if left out",
+  },
   project: { type: "list", short: "p", value: "PATH", completes: "path", summary: "A folder that the client may name as a project" },
   here: { type: "flag", summary: "The folder that the client starts this in is such a project, too" },
   "answer-within": {
@@ -23,12 +28,14 @@ const OPTIONS = {
   },
 } as const satisfies OptionDeclarations;
 
-function chosenTools(names: string | undefined): readonly ToolName[] {
-  if (names === undefined) return TOOL_NAMES;
-  const wanted = names.split(",").map((name) => name.trim());
-  const unknown = wanted.find((name) => !TOOL_NAMES.some((known) => known === name));
-  if (unknown !== undefined) throw usageError(`There is no tool ${JSON.stringify(unknown)}.`, `There are: ${TOOL_NAMES.join(", ")}.`);
-  return TOOL_NAMES.filter((name) => wanted.includes(name));
+function toolsOf(names: string | undefined): readonly ToolName[] {
+  if (names === undefined) return DEFAULT_TOOLS;
+  const { tools, unknown } = chosenTools(names);
+  if (unknown === undefined) return tools;
+  throw usageError(
+    `There is no tool ${JSON.stringify(unknown)}.`,
+    `There are the sets ${Object.keys(TOOL_SETS).join(", ")}, and the tools ${TOOL_NAMES.join(", ")}.`,
+  );
 }
 
 /** A home folder is no project, whichever folder a client happens to start in. */
@@ -58,7 +65,7 @@ async function run({ options, cwd, env, client }: Invocation<typeof OPTIONS>): P
       env: definedOnly(env),
       projects: projectsOf({ options, cwd, env }),
       downloads: env["XDG_DOWNLOAD_DIR"] ?? join(env["HOME"] ?? homedir(), "Downloads"),
-      tools: chosenTools(options.tools),
+      tools: toolsOf(options.tools),
       answerWithinMs: options["answer-within"],
       key: randomBytes(32),
     },
@@ -77,6 +84,7 @@ export default command({
     ["viv mcp install claude", "set a client up"],
     ["viv mcp --project ~/shop", "serve, and let the client name this folder as a project"],
     ["viv mcp --tools execute_task,wait,download_files", "serve three tools"],
+    ["viv mcp --tools default,desktop,notebook", "serve the usual ones, and those for screens and for Python piece by piece"],
   ],
   options: OPTIONS,
   positionals: [],
