@@ -38,7 +38,7 @@ print("\\x1b[2J\\u202e")`;
     const answer = await client.callTool({ name: "python", arguments: { session_id, code } });
     expect(answer.content.filter((part) => part.type === "image")).toEqual([{ type: "image", mimeType: "image/png", data: PICTURE }]);
     expect(answer.structuredContent).toMatchObject({ status: "completed", pictures_left_out: 1 });
-    expect(answer.structuredContent?.["output"], "what moves cursors or hides is shown").toContain("\\u{1b}[2J\\u{202e}");
+    expect((answer.structuredContent as Fields)["output"], "what moves cursors or hides is shown").toContain("\\u{1b}[2J\\u{202e}");
   });
 
   test("gets a handle for code that takes long, waits for it, and interrupts and restarts it", async () => {
