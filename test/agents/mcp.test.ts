@@ -11,6 +11,8 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PACKAGE_HOSTS } from "../../src/base/policy/lists.ts";
+import { use } from "../support/agents/chat-lab.ts";
+import { chat } from "../support/mcp-client.ts";
 import { AGENT_EXAMPLES, examplesOf, png, SALES, WEB_ROWS, type AgentExample, type Call } from "../support/mcp-examples.ts";
 import { TestResolver } from "../support/origins.ts";
 import { realAgent } from "../support/real-agents.ts";
@@ -194,6 +196,33 @@ describe("a person with a chat client", needs("root", "python3"), () => {
       return { words: ["run", "--auto", text], env: {} };
     },
   };
+
+  test("MCP-1: a chat has OpenCode do the work inside", { timeout: LONG_MS }, async (context) => {
+    if (agents.opencode.program === "") context.skip("opencode can't be fetched");
+    const PATH = [dirname(agents.opencode.program), dirname(process.execPath), "/usr/bin:/bin"].join(":");
+    const client = await chat(server, { env: { PATH } });
+    const asked = model.received.length;
+    example = AGENT_EXAMPLES.find(({ packages }) => packages.length === 0);
+    try {
+      let done = await use(client, "execute_task", { task_description: "Clean the cases, please.", agent: "opencode" });
+      while (done["status"] === "running") done = await use(client, "wait", { session_id: done["session_id"] });
+      expect(done, lastResult()).toMatchObject({
+        status: "completed",
+        output: expect.stringContaining("It is done."),
+        files_created: expect.arrayContaining(["clean.csv"]) as string[],
+      });
+      const { files } = (await use(client, "download_files", { session_id: done["session_id"], paths: ["clean.csv"] })) as {
+        files: { content: string }[];
+      };
+      expect(example?.made["clean.csv"]?.(Buffer.from(files[0]?.content ?? "", "base64"))).toBe(true);
+      expect(done["output"]).toContain("opencode has begun");
+      expect(model.received.length, "OpenCode asked its model").toBeGreaterThan(asked);
+      const { runs } = await server.client.call("listRuns", {});
+      expect(runs[0]).toMatchObject({ agent: "opencode", state: "completed" });
+    } finally {
+      await client.close();
+    }
+  });
 
   for (const name of ["claude", "opencode"] as const)
     for (const each of AGENT_EXAMPLES)

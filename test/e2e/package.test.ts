@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { renderReference } from "../../scripts/sdk-docs.ts";
+import { MAIN_JOB } from "../support/sdk-programs.ts";
 import { fetchNode, SdkUser } from "../support/sdk-package.ts";
 import { missing, needs } from "../support/skip.ts";
 
@@ -16,27 +17,6 @@ const QUICKLY = ["--prefer-offline", "--no-audit", "--no-fund"];
 const project = join(import.meta.dirname, "..", "..");
 
 const call = promisify(execFile);
-
-/** Finds or starts the server, then does the main job once. */
-const PROGRAM = `
-import { readFileSync } from "node:fs";
-import { Vivarium, VivariumError } from "vivarium";
-const viv = new Vivarium();
-const box = await viv.create();
-const { exitCode, stdout } = await box.run("cat hello.txt; exit 3");
-const forks = await box.fork(2);
-const read = await Promise.all(forks.map((fork) => fork.files.read("hello.txt")));
-const tried = await viv.try(["false", "echo better > hello.txt"], { checks: ["grep -q better hello.txt"] });
-const promotion = await tried.winner.promote();
-const promoted = readFileSync("hello.txt", "utf8");
-await viv.undo();
-const error = await viv.get("none").catch((reason) => reason);
-for (const one of [box, ...forks]) await one[Symbol.asyncDispose]();
-await tried.remove();
-console.log(JSON.stringify({ exitCode, stdout, read, state: promotion.state, promoted, undone: readFileSync("hello.txt", "utf8"),
-  refused: error instanceof VivariumError && error.code, left: (await viv.list()).length }));
-viv.close();
-`;
 
 describe("the package", needs("linux", "compiler"), () => {
   let folder: string;
@@ -205,18 +185,9 @@ describe("the package", needs("linux", "compiler"), () => {
       async ([number, find], context) => {
         const node = find();
         if (node === undefined) return context.skip(`Node ${number} can't be fetched`);
-        writeFileSync(join(user.folder, "main.mjs"), PROGRAM);
+        writeFileSync(join(user.folder, "main.mjs"), MAIN_JOB.program);
         const { stdout } = await call(node, [join(user.folder, "main.mjs")], { cwd: work, env });
-        expect(JSON.parse(stdout)).toEqual({
-          exitCode: 3,
-          stdout: "hello\n",
-          read: ["hello\n", "hello\n"],
-          state: "applied",
-          promoted: "better\n",
-          undone: "hello\n",
-          refused: "not_found",
-          left: 0,
-        });
+        expect(JSON.parse(stdout)).toEqual(MAIN_JOB.answer);
         execFileSync(join(user.folder, "node_modules", ".bin", "viv"), ["down"], { env });
       },
     );

@@ -6,27 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Vivarium as BrowserVivarium } from "../../src/interfaces/sdk/browser.ts";
 import { Vivarium, VivariumError, type Sandbox, type VivariumEvent } from "../../src/interfaces/sdk/node.ts";
 import { eventually, freePort, TestServer } from "../support/server.ts";
+import { WEB_SERVER } from "../support/sdk-programs.ts";
 import { needs } from "../support/skip.ts";
-
-const WEB_SERVER = `
-  const http = require("http");
-  const server = http.createServer((request, response) => {
-    let body = "";
-    request.on("data", (part) => (body += part));
-    request.on("end", () => {
-      response.writeHead(request.url === "/missing" ? 404 : 200, { "x-seen": request.headers["x-sent"] || "" });
-      response.end(request.method + " " + request.url + " " + body);
-    });
-  });
-  server.on("upgrade", (request, socket) => {
-    socket.on("error", () => socket.destroy());
-    const key = require("crypto").createHash("sha1").update(request.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
-    socket.write("HTTP/1.1 101 Switching Protocols\\r\\nupgrade: websocket\\r\\nconnection: upgrade\\r\\nsec-websocket-accept: " + key.digest("base64") + "\\r\\n\\r\\n");
-    socket.write(Buffer.from([0x81, 5, ...Buffer.from("hello")]));
-    socket.on("data", () => socket.end(Buffer.from([0x88, 0])));
-  });
-  server.listen(3000);
-`;
 
 describe("the SDK (API-1)", needs("root"), () => {
   let server: TestServer;

@@ -98,7 +98,11 @@ export class FetchTransport implements Transport<Chunks> {
   }
 
   /** A browser sends no header with a WebSocket, so that goes among the subprotocols. */
-  webSocket(path: string, protocols: readonly string[] = [SOCKET_PROTOCOL]): Promise<Channel> {
+  async webSocket(path: string, protocols: readonly string[] = [SOCKET_PROTOCOL]): Promise<Channel> {
+    if (!("WebSocket" in globalThis))
+      throw new VivError("unsupported", "This runtime has no WebSocket.", {
+        remedy: 'Import "vivarium" instead of "vivarium/client", or use Node 22 or newer.',
+      });
     const url = `${this.#url.replace(/^http/, "ws")}${path}`;
     const socket = new WebSocket(url, [...protocols, this.#proof.protocol]);
     socket.binaryType = "arraybuffer";
