@@ -7,7 +7,6 @@ import { ChatLab, refusal, use, type Fields } from "../support/agents/chat-lab.t
 import { ERAS } from "../support/mcp-client.ts";
 import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
-import { rounds } from "../support/soak.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const task = (...lines: readonly string[]): Fields => ({ task_description: lines.join("\n") });
@@ -176,21 +175,6 @@ describe("a chat client", needs("root"), () => {
     expect((await modern.listResources()).resources.map(({ uri }) => uri)).toContain(`viv://${String(session_id)}/log`);
     const { resourceTemplates } = await modern.listResourceTemplates();
     expect(resourceTemplates.map(({ name }) => name)).toEqual(["log", "diff", "file"]);
-  });
-
-  test("BOX-7, MCP-3: has ten tasks done at once, again and again without a failure", { timeout: rounds(60_000, 3_600_000) }, async () => {
-    const left = Array.from({ length: rounds(10, 1000) }, (_, index) => `file-${index}.txt`);
-    const failures: string[] = [];
-    const work = async (): Promise<void> => {
-      for (let name = left.pop(); name !== undefined; name = left.pop()) {
-        let done = await use(modern, "execute_task", task(`call echo ${name} > ${name}`));
-        while (done["status"] === "running") done = await use(modern, "wait", { session_id: done["session_id"] });
-        if (done["status"] !== "completed" || String(done["files_created"]) !== name) failures.push(JSON.stringify(done));
-        await use(modern, "cleanup_sandbox", { session_id: done["session_id"] });
-      }
-    };
-    await Promise.all(Array.from({ length: 10 }, work));
-    expect(failures).toEqual([]);
   });
 
   test("MCP-1: gets only the tools that were chosen for it", async () => {

@@ -6,12 +6,13 @@ import { SandboxRef } from "./ids.ts";
 import { ROUTES } from "./routes.ts";
 import { ByteSize, textual } from "./units.ts";
 
-export const Verdict = z.enum(["allow", "ask", "deny"]).describe("allow, ask a person, or deny.");
+export const Verdict = z.enum(["allow", "ask", "deny"]).describe("allow, ask a person, or deny.").meta({ id: "PolicyVerdict" });
 export type Verdict = z.infer<typeof Verdict>;
 
 export const PolicyRule = z
   .union([Verdict, z.record(z.string().min(1).max(1024), Verdict)])
-  .describe("A verdict, or patterns with `*` and a verdict each; the most specific wins.");
+  .describe("A verdict, or patterns with `*` and a verdict each; the most specific wins.")
+  .meta({ id: "PolicyRule" });
 export type PolicyRule = z.infer<typeof PolicyRule>;
 
 export const AutonomyLevel = z.literal(AUTONOMY_LEVELS).describe("Autonomy: 1 guided, 2 intelligent, 3 full.");

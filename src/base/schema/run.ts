@@ -130,6 +130,8 @@ export const Companion = z
   .describe("Another agent that it may ask by `coordinate_sibling`, under the name of its role.");
 export type Companion = z.output<typeof Companion>;
 
+const GuardianDetector = z.enum(GUARDIAN_DETECTORS).describe("Something that the guardian looks for.").meta({ id: "GuardianDetector" });
+
 /** An agent with its task. */
 export const AgentChoice = z
   .strictObject({
@@ -138,11 +140,7 @@ export const AgentChoice = z
     model: z.string().min(1).max(200).optional().describe("The agent's own choice if left out."),
     steps: z.number().int().min(1).max(100_000).optional().describe("Tool calls that it may make."),
     guardian: z.enum(GUARDIAN_MODES).optional().describe("Whether it is watched: full, or warn to be told only, or off; full if left out."),
-    guardianOff: z
-      .array(z.enum(GUARDIAN_DETECTORS))
-      .max(GUARDIAN_DETECTORS.length)
-      .optional()
-      .describe("What the guardian does not look for."),
+    guardianOff: z.array(GuardianDetector).max(GUARDIAN_DETECTORS.length).optional().describe("What the guardian does not look for."),
     snapshots: z.boolean().optional().describe("Take a snapshot before each turn, too."),
     with: z
       .array(Companion)

@@ -1,5 +1,5 @@
 // Made from the contracts by scripts/sdk-types.ts.
-import type { ExperimentInfo } from "./experiments.ts";
+import type { ExperimentInfo, GuardianDetector } from "./experiments.ts";
 
 /** Input of: Try several approaches at once; answers at once, and goes on by itself. */
 export interface StartExperimentInput {
@@ -35,7 +35,7 @@ export interface StartExperimentInput {
       /** Whether it is watched: full, or warn to be told only, or off; full if left out. */
       guardian?: "off" | "warn" | "full" | undefined;
       /** What the guardian does not look for. */
-      guardianOff?: ("silence" | "repeat" | "alternation" | "same_error" | "no_progress" | "monologue" | "spending" | "drift" | "damage" | "flood" | "deadlock" | "budget" | "steps" | "disk" | "memory")[] | undefined;
+      guardianOff?: GuardianDetector[] | undefined;
       /** Take a snapshot before each turn, too. */
       snapshots?: boolean | undefined;
       /** Other agents that it may ask. */

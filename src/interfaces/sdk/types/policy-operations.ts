@@ -1,5 +1,5 @@
 // Made from the contracts by scripts/sdk-types.ts.
-import type { AddedRule } from "./policy.ts";
+import type { AddedRule, PolicyVerdict } from "./policy.ts";
 
 /** Input of: What the policy says to an action, part by part. */
 export interface ExplainPolicyInput {
@@ -46,8 +46,7 @@ export interface ExplainPolicyInput {
 
 /** Answer of: What the policy says to an action, part by part. */
 export interface ExplainPolicyOutput {
-  /** allow, ask a person, or deny. */
-  verdict: "allow" | "ask" | "deny";
+  verdict: PolicyVerdict;
   /** The rule that decided, such as `bash: npm *`. */
   rule: string;
   /** Why, in a sentence. */
@@ -56,8 +55,7 @@ export interface ExplainPolicyOutput {
   parts: ({
     /** This part of the action, as it runs. */
     command: string;
-    /** allow, ask a person, or deny. */
-    verdict: "allow" | "ask" | "deny";
+    verdict: PolicyVerdict;
     /** The rule that decided, such as `bash: npm *`. */
     rule: string;
     /** Why, in a sentence. */
@@ -140,8 +138,7 @@ export interface TriageActionOutput {
     diskMib: number;
   };
   decision: {
-    /** allow, ask a person, or deny. */
-    verdict: "allow" | "ask" | "deny";
+    verdict: PolicyVerdict;
     /** The rule that decided, such as `bash: npm *`. */
     rule: string;
     /** Why, in a sentence. */
@@ -150,8 +147,7 @@ export interface TriageActionOutput {
     parts: ({
       /** This part of the action, as it runs. */
       command: string;
-      /** allow, ask a person, or deny. */
-      verdict: "allow" | "ask" | "deny";
+      verdict: PolicyVerdict;
       /** The rule that decided, such as `bash: npm *`. */
       rule: string;
       /** Why, in a sentence. */

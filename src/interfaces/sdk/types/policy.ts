@@ -1,5 +1,8 @@
 // Made from the contracts by scripts/sdk-types.ts.
 
+/** allow, ask a person, or deny. */
+export type PolicyVerdict = "allow" | "ask" | "deny";
+
 /** A rule that a person added by answering `always`. */
 export interface AddedRule {
   /** Id of a question for a person. */
@@ -15,8 +18,7 @@ export interface AddedRule {
 
 /** allow: do it, now and once. deny: don't. ask: a person has not answered yet. */
 export interface ActionAnswer {
-  /** allow, ask a person, or deny. */
-  verdict: "allow" | "ask" | "deny";
+  verdict: PolicyVerdict;
   /** The rule that decided, such as `bash: npm *`. */
   rule: string;
   /** Why, in a sentence. */
@@ -25,8 +27,7 @@ export interface ActionAnswer {
   parts: ({
     /** This part of the action, as it runs. */
     command: string;
-    /** allow, ask a person, or deny. */
-    verdict: "allow" | "ask" | "deny";
+    verdict: PolicyVerdict;
     /** The rule that decided, such as `bash: npm *`. */
     rule: string;
     /** Why, in a sentence. */
@@ -63,9 +64,9 @@ export interface SandboxPolicy {
   /** Steps an agent may take. */
   maxSteps: number | null;
   /** By tool; the most specific wins. */
-  rules: { [name: string]: "allow" | "ask" | "deny" | { [name: string]: "allow" | "ask" | "deny" } };
+  rules: { [name: string]: PolicyRule };
   /** Rules of a project that is not trusted: these only make a verdict stricter. */
-  stricter: { [name: string]: "allow" | "ask" | "deny" | { [name: string]: "allow" | "ask" | "deny" } };
+  stricter: { [name: string]: PolicyRule };
   /** What a person allowed always. */
   always: string[];
   /** Hosts that no level opens. */
@@ -78,3 +79,6 @@ export interface SandboxPolicy {
   /** The same for AGENTS.md. */
   text: string;
 }
+
+/** A verdict, or patterns with `*` and a verdict each; the most specific wins. */
+export type PolicyRule = PolicyVerdict | { [name: string]: PolicyVerdict };
