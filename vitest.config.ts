@@ -38,6 +38,7 @@ const LONG = [
   "services-postgres",
   "quotas",
   "promotion-crash",
+  "notifications",
   "ordinary-user",
   "branch",
   "gateway",
