@@ -122,7 +122,7 @@ describe("work in the dashboard (WEB-1)", needs("chromium", "root"), () => {
     await lab.picture(visitor, "experiment-runs");
     for (const { sandbox } of (await client.call("inspectExperiment", { experiment: id })).attempts)
       await lab.server.sh(sandbox ?? "", "touch /tmp/go");
-    await page.getByText("Pick the attempt that you want").waitFor({ timeout: 60_000 });
+    await page.getByText("you choose the winner").first().waitFor({ timeout: 60_000 });
     await page.getByRole("button", { name: "Pick two as the winner" }).click();
     await page.getByText("two won").first().waitFor();
     await page.getByRole("button", { name: "Promote two" }).waitFor();
