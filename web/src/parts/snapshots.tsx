@@ -107,7 +107,7 @@ export function Snapshots({ sandbox }: { readonly sandbox: string }): ReactNode 
       )}
       <div className="card">
         {tree.length === 0 ? (
-          <Empty>None yet. A snapshot freezes files and processes as they are; roll back to it, or fork it into another sandbox.</Empty>
+          <Empty>None yet. A snapshot holds the files as they are; roll back to it, or fork it into another sandbox.</Empty>
         ) : (
           <ul className="list small snapshots">
             {tree.map(({ snapshot: one, lines, last }) => (
