@@ -51,7 +51,6 @@ const LONG = [
   "services-take",
   "machine-layouts",
   "full-disk",
-  "automations-crash",
   "automations-triggers",
   "automations",
 ];
@@ -112,7 +111,7 @@ export default defineConfig({
         },
       },
       {
-        // Runs of agents without a model, and chats with them: `npm run test:runs`. With them, npm test would take ten minutes.
+        // Runs of agents without a model, chats with them, and automations: `npm run test:runs`. With them, npm test would take ten minutes.
         test: { ...together, name: "runs", include: ["test/runs/**/*.test.ts"], isolate: false, sequence: { groupOrder: 5 } },
       },
       {

@@ -70,7 +70,7 @@ describe("the package", needs("linux", "compiler"), () => {
     try {
       expect(viv("run", "--project", here, "--", "sh", "-c", "cat hello.txt; echo inside > hello.txt")).toBe("hello\n");
       const { url } = JSON.parse(viv("open", "--json")) as { url: string };
-      expect(execFileSync("curl", ["-s", "--compressed", url.replace(/#.*/, "")], { encoding: "utf8" })).toContain("/assets/index-");
+      expect(execFileSync("curl", ["-s", "--compressed", url.replace(/#.*/, "")], { encoding: "utf8" })).toContain("/assets/main-");
     } finally {
       viv("prune", "--all");
       viv("down");

@@ -105,7 +105,7 @@ describe("documentation (API-1)", () => {
     const { paths, components } = openApiDocument("0");
     const schemas = (one: object): string[] => [...JSON.stringify(one).matchAll(/schemas\/(\w+)/g)].map((match) => match[1] ?? "");
     for (const { path, method, output } of Object.values(STREAM_ROUTES)) {
-      const operation = paths[path]?.[method === "put" ? "put" : "get"];
+      const operation = paths[path]?.[method === "put" || method === "post" ? method : "get"];
       expect(Object.keys(operation?.responses ?? {}), path).toContain("messages" in output ? "101" : "200");
       expect(operation?.["x-websocket"] !== undefined, path).toBe("messages" in output);
       expect(operation?.responses["200"]?.content?.["text/event-stream"] !== undefined, path).toBe("events" in output);
