@@ -366,7 +366,8 @@ describe("a preview that can't be shown", () => {
     const answer = await browser("GET /", { cookie: await enter(), ...visit });
     expect(answer.status).toBe(502);
     expect(answer.body).toContain("Nothing listens on port 3000 in this sandbox yet.");
-    expect(answer.body).toContain('http-equiv="refresh"');
+    expect(answer.body).toContain("This page looks again every 2 seconds.");
+    expect(answer.head).toMatch(/^viv-trouble: 1\r?$/im);
     const script = await browser("GET /data", { cookie: await enter(), "sec-fetch-mode": "cors" });
     expect(JSON.parse(script.body)).toMatchObject({ error: { code: "port_unreachable" } });
   });

@@ -26,13 +26,18 @@ export const CodeContext = z
   .meta({ id: "CodeContext" });
 export type CodeContext = z.infer<typeof CodeContext>;
 
+const CodeForms = z
+  .record(z.string(), z.json())
+  .describe("The same thing in several forms, by MIME type. Pictures are base64.")
+  .meta({ id: "CodeForms" });
+
 /** One output, in the order in which they came. */
 export const CodeOutput = z
   .discriminatedUnion("kind", [
     z.object({ kind: z.enum(["stdout", "stderr"]), text: z.string().describe("What was printed.") }),
     z.object({
       kind: z.enum(["result", "display"]),
-      data: z.record(z.string(), z.json()).describe("The same thing in several forms, by MIME type. Pictures are base64."),
+      data: CodeForms,
     }),
     z.object({
       kind: z.literal("error"),

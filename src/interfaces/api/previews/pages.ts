@@ -26,7 +26,19 @@ const enter = async () => {
 };
 enter().catch(() => tell("The server could not be reached.", "Open the preview again."));`;
 
-const SCRIPT_HASH = createHash("sha256").update(SCRIPT).digest("base64");
+/** Says that the server answered instead of the program inside. */
+export const TROUBLE_HEADER = "viv-trouble";
+const AGAIN_SECONDS = 2;
+
+/** A page that is read aloud, or that a person is reading, is not loaded anew before there is something else to see. */
+const LOOK_SCRIPT = `setInterval(async () => {
+  const answer = await fetch(location.href, { cache: "no-store" }).catch(() => undefined);
+  if (answer === undefined) return;
+  if (answer.headers.has(${JSON.stringify(TROUBLE_HEADER)})) await answer.body?.cancel();
+  else location.reload();
+}, ${AGAIN_SECONDS * 1000});`;
+
+const SCRIPT_SOURCES = [SCRIPT, LOOK_SCRIPT].map((script) => `'sha256-${createHash("sha256").update(script).digest("base64")}'`).join(" ");
 
 /** Only the dashboard may frame a preview. */
 export function ancestorsPolicy(port: number): string {
@@ -39,7 +51,7 @@ export function pageHeaders(port: number): OutgoingHttpHeaders {
     "cache-control": "no-store",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
-    "content-security-policy": `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${SCRIPT_HASH}'; connect-src 'self'; base-uri 'none'; form-action 'none'; ${ancestorsPolicy(port)}`,
+    "content-security-policy": `default-src 'none'; style-src 'unsafe-inline'; script-src ${SCRIPT_SOURCES}; connect-src 'self'; base-uri 'none'; form-action 'none'; ${ancestorsPolicy(port)}`,
   };
 }
 
@@ -52,8 +64,8 @@ function sentence(text: string): string {
   return escaped(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
 
-function page(title: string, body: string, head = ""): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${head}<title>${escaped(title)}</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`;
+function page(title: string, body: string): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title><style>${STYLE}</style></head><body><main>${body}</main></body></html>`;
 }
 
 export function enterPage(): string {
@@ -69,8 +81,6 @@ export interface Trouble {
   readonly again?: boolean;
 }
 
-const AGAIN_SECONDS = 2;
-
 export function troublePage({ title, remedy, link, again }: Trouble): string {
   const lines = [
     `<h1>${sentence(title)}</h1>`,
@@ -78,7 +88,9 @@ export function troublePage({ title, remedy, link, again }: Trouble): string {
     ...(link === undefined
       ? []
       : [`<p><a href="${escaped(link.url)}" target="_blank" rel="noopener noreferrer">${escaped(link.text)}</a></p>`]),
-    ...(again === true ? [`<p class="muted">This page looks again every ${AGAIN_SECONDS} seconds.</p>`] : []),
+    ...(again === true
+      ? [`<p class="muted">This page looks again every ${AGAIN_SECONDS} seconds.</p><script>${LOOK_SCRIPT}</script>`]
+      : []),
   ];
-  return page(title, lines.join(""), again === true ? `<meta http-equiv="refresh" content="${AGAIN_SECONDS}">` : "");
+  return page(title, lines.join(""));
 }

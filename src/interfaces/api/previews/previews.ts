@@ -11,7 +11,7 @@ import { join } from "../../../base/wire/wire.ts";
 import { parse, readJson } from "../input.ts";
 import { beginInside, firstAnswer, headText, type FirstAnswer } from "../inside-http.ts";
 import { inwardHeaders, outwardHeaders } from "./headers.ts";
-import { ancestorsPolicy, enterPage, pageHeaders, troublePage, type Trouble } from "./pages.ts";
+import { ancestorsPolicy, enterPage, pageHeaders, TROUBLE_HEADER, troublePage, type Trouble } from "./pages.ts";
 import { checkPreviewSource, entranceCookie, visitorOf, type PreviewAccess, type PreviewVisitor } from "./visitor.ts";
 
 const RESERVED = ENTER_PATH.slice(0, ENTER_PATH.lastIndexOf("/") + 1);
@@ -247,6 +247,7 @@ function tell({ headers }: IncomingMessage, outgoing: ServerResponse, { known, t
   const body = forPerson ? troublePage(trouble) : JSON.stringify(known.toBody());
   outgoing.writeHead(known.status, {
     ...pageHeaders(port),
+    [TROUBLE_HEADER]: "1",
     ...(forPerson ? {} : { "content-type": "application/json" }),
     "content-length": Buffer.byteLength(body),
     connection: "close",

@@ -41,8 +41,7 @@ export type CodeOutput = {
   text: string;
 } | {
   kind: "result" | "display";
-  /** The same thing in several forms, by MIME type. Pictures are base64. */
-  data: { [name: string]: Json };
+  data: CodeForms;
 } | {
   kind: "error";
   /** Class of the error. */
@@ -52,6 +51,9 @@ export type CodeOutput = {
   /** Where it happened, without colours. */
   traceback: string;
 };
+
+/** The same thing in several forms, by MIME type. Pictures are base64. */
+export type CodeForms = { [name: string]: Json };
 
 /** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
