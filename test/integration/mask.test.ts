@@ -247,8 +247,8 @@ describe("the mask layer", needs("root", "linux"), () => {
     const layers = new Set([await masks.layer(request)]);
     const started = workMs();
     for (let round = 0; round < 20; round += 1) layers.add(await masks.layer(request));
-    expect((workMs() - started) / 20).toBeLessThan(5);
-    // Other tests change the same machine meanwhile.
+    // One look costs tens of milliseconds. Other tests change the same machine meanwhile, which makes for a few looks.
+    expect((workMs() - started) / 20).toBeLessThan(12);
     expect(layers.size).toBeLessThan(5);
   });
 });
