@@ -77,7 +77,8 @@ export class RealRunLab extends RunLab {
 
   /** kill -9 of the agent, and of all that it started: its environment names its folder. */
   async crash(sandbox: string): Promise<void> {
-    const each = `for p in /proc/[0-9]*; do if tr '\\0' '\\n' < $p/environ | grep -q vivarium-agents; then kill -9 \${p#/proc/}; fi; done`;
+    // All of them at once: an agent that sees its command end would go on.
+    const each = `all=; for p in /proc/[0-9]*; do if tr '\\0' '\\n' < $p/environ | grep -q vivarium-agents; then all="$all \${p#/proc/}"; fi; done; kill -9 $all`;
     await this.server.sh(sandbox, `(${each}) 2>/dev/null`);
   }
 
