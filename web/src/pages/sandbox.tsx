@@ -8,6 +8,8 @@ import { FileBrowser } from "../parts/file-browser.tsx";
 import { Ago, Answered, Command, Empty, Failure, Section, Title } from "../parts/parts.tsx";
 import { Plot, useHistory } from "../parts/plot.tsx";
 import { Snapshots } from "../parts/snapshots.tsx";
+import { Commands } from "../sandbox/commands.tsx";
+import { Network } from "../sandbox/network.tsx";
 import { State, toneOf } from "../parts/state.tsx";
 import { bytes, clock, duration, plural } from "../parts/words.ts";
 import { useAct, useAnswer } from "../server/queries.ts";
@@ -194,132 +196,6 @@ function Overview({ box, stamp }: { readonly box: SandboxDetail; readonly stamp:
         </Section>
         <Snapshots sandbox={box.id} />
       </aside>
-    </div>
-  );
-}
-
-function Commands({ box }: { readonly box: SandboxDetail }): ReactNode {
-  const query = useAnswer("listCommands", { sandbox: box.id, all: true });
-  const kill = useAct("killCommand");
-  return (
-    <Answered query={query} what="commands">
-      {({ commands }) => (
-        <div className="card scroll-x">
-          {commands.length === 0 ? (
-            <Empty command={`viv exec ${box.name} -- COMMAND`}>No command has run yet.</Empty>
-          ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th>Command</th>
-                  <th>State</th>
-                  <th>Started</th>
-                  <th />
-                </tr>
-              </thead>
-              <tbody>
-                {commands
-                  .toReversed()
-                  .slice(0, 200)
-                  .map((one) => (
-                    <tr key={one.id}>
-                      <td className="wrap">
-                        <code>{one.command.join(" ")}</code>
-                      </td>
-                      <td>
-                        <State tone={one.running ? "running" : one.end?.exitCode === 0 ? "passed" : "failed"}>
-                          {one.running ? `process ${one.pid ?? ""}` : `exit ${one.end?.exitCode ?? "unknown"}`}
-                        </State>
-                      </td>
-                      <td className="small">
-                        <Ago at={one.startedAt} />
-                      </td>
-                      <td className="right">
-                        {one.running && (
-                          <button
-                            type="button"
-                            className="button small"
-                            title={`viv kill ${box.name} ${one.id}`}
-                            onClick={() => kill.mutate({ sandbox: box.id, command: one.id })}
-                          >
-                            End
-                          </button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-              </tbody>
-            </table>
-          )}
-        </div>
-      )}
-    </Answered>
-  );
-}
-
-function Network({ box }: { readonly box: SandboxDetail }): ReactNode {
-  const network = useAnswer("inspectNetwork", { sandbox: box.id }, { every: 5_000 });
-  const effects = useAnswer("listEffects", { sandbox: box.id }, { every: 5_000 });
-  return (
-    <div className="stack" style={{ gap: 20 }}>
-      <Answered query={network} what="the network">
-        {(report) => (
-          <Section title="What it reaches" aside={<Command line={`viv network ${box.name}`} />}>
-            <div className="card">
-              <dl className="facts body">
-                <dt>Mode</dt>
-                <dd>{report.rules.mode}</dd>
-                <dt>Requests</dt>
-                <dd>
-                  {report.allowed} allowed, {report.denied} denied, {plural(report.connections, "connection")} open
-                </dd>
-                <dt>Bytes</dt>
-                <dd>
-                  {bytes(report.sentBytes)} sent, {bytes(report.receivedBytes)} received
-                </dd>
-                <dt>Ports inside</dt>
-                <dd>
-                  <Link className="link" to={`/sandbox/${box.name}?show=preview`}>
-                    Preview
-                  </Link>
-                </dd>
-              </dl>
-            </div>
-          </Section>
-        )}
-      </Answered>
-      <Answered query={effects} what="effects">
-        {({ effects: list }) => (
-          <Section title="Requests that can change something outside" count={list.length}>
-            <div className="card scroll-x">
-              {list.length === 0 ? (
-                <Empty>It has sent none.</Empty>
-              ) : (
-                <table>
-                  <tbody>
-                    {list.map((one) => (
-                      <tr key={one.id}>
-                        <td>
-                          <State tone={toneOf(one.state)}>{one.state}</State>
-                        </td>
-                        <td className="wrap">
-                          <code>
-                            {one.method} {one.url}
-                          </code>
-                        </td>
-                        <td className="right small">{one.status ?? ""}</td>
-                        <td className="right small">
-                          <Ago at={one.at} />
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              )}
-            </div>
-          </Section>
-        )}
-      </Answered>
     </div>
   );
 }
