@@ -155,6 +155,10 @@ export const Automation = z
     reason: z.string().nullable().describe("Why it is paused, muted or broken, one sentence."),
     authority: Authority.describe("What it may do now: its own, within the user's config."),
     nextAt: z.string().nullable().describe("ISO time of the next run of a schedule."),
+    last: z
+      .object({ firing: FiringId, state: FiringState, at: z.string().describe("ISO time at which its trigger was seen.") })
+      .nullable()
+      .describe("Its newest firing."),
     createdAt: z.string(),
   })
   .describe("A trigger with what it starts and the authority it has.")
@@ -270,7 +274,7 @@ export const AUTOMATION_CONTRACTS = {
   testAutomation: contract(ROUTES.testAutomation, "What its trigger would do now; nothing is done", of, AutomationTest),
   pauseAutomation: contract(
     ROUTES.pauseAutomation,
-    "It waits for nothing until it is resumed; what is at work goes on",
+    "It waits for nothing until it is resumed; what is at work goes on, and what has not begun waits",
     of.extend({ reason: z.string().min(1).max(500).optional() }),
     Automation,
   ),

@@ -215,4 +215,17 @@ export const ENTER_PATH = "/.viv/enter";
 export const HOOK_PATH = "/hooks/";
 export const HOOK_HEADER = "viv-signature";
 /** First parts of the paths of the dashboard's pages; none is one of the API's. */
-export const PAGES = ["work", "run", "experiment", "review", "question", "sandbox", "machine", "vnc.html", "lab"] as const;
+export const PAGES = [
+  "work",
+  "run",
+  "experiment",
+  "review",
+  "question",
+  "sandbox",
+  "machine",
+  "automation",
+  "firing",
+  "report",
+  "vnc.html",
+  "lab",
+] as const;

@@ -238,7 +238,7 @@ export interface JobTextRow {
 }
 
 /** An automation as it is kept. */
-export interface AutomationRow extends Omit<Automation, "authority" | "nextAt"> {
+export interface AutomationRow extends Omit<Automation, "authority" | "nextAt" | "last"> {
   /** PATH of its lines; the server's own if absent. */
   readonly path?: string | undefined;
   /** What calls of its webhook are signed with, sealed. */

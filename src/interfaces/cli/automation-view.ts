@@ -4,25 +4,6 @@ import { shortId } from "./references.ts";
 import type { Screen } from "./screen.ts";
 import { ago, clean } from "./text.ts";
 
-export function triggerText({ spec: { when } }: Automation): string {
-  switch (when?.on) {
-    case undefined:
-      return "by hand";
-    case "files":
-      return `files ${when.paths.join(", ")}`;
-    case "schedule":
-      return `cron ${when.cron}${when.timezone === undefined ? "" : ` (${when.timezone})`}`;
-    case "webhook":
-      return "a signed call";
-    case "commit":
-      return `commits of ${when.branch}${when.remote === undefined ? "" : ` at ${when.remote}`}`;
-    case "check":
-      return `\`${when.command}\` fails`;
-    case "log":
-      return `${when.line} in ${when.file}`;
-  }
-}
-
 export function paintState(screen: Screen, cell: string, state: Automation["state"] | Firing["state"]): string {
   if (state === "promoted" || state === "active") return screen.paint("green", cell);
   if (state === "failed" || state === "undone" || state === "broken") return screen.paint("red", cell);

@@ -92,23 +92,22 @@ export class Automations {
     this.#sources.check(made);
     const row = await this.#definitions.add(made);
     await this.#arm(row.id);
-    return { ...this.#shown(await this.#definitions.find(row.id, undefined)), secret: this.#sources.secretOf(row) };
+    return { ...(await this.#shown(await this.#definitions.find(row.id, undefined))), secret: this.#sources.secretOf(row) };
   }
 
   async list(project: string | undefined): Promise<Automation[]> {
     await this.#sync();
     const { store } = this.#all.parts;
     const rows = await store.automations.list({ project });
-    return rows
-      .toSorted((one, other) => (one.project < other.project ? -1 : one.project > other.project ? 1 : 0))
-      .map((row) => this.#shown(row));
+    const sorted = rows.toSorted((one, other) => (one.project < other.project ? -1 : one.project > other.project ? 1 : 0));
+    return Promise.all(sorted.map((row) => this.#shown(row)));
   }
 
   async inspect(reference: string, project: string | undefined): Promise<Automation & { firings: Firing[] }> {
     await this.#sync();
     const row = await this.#definitions.find(reference, project);
     const firings = await this.#all.parts.store.firings.list({ automation: row.id }, { limit: SHOWN_FIRINGS });
-    return { ...this.#shown(row), firings: firings.map(shownFiring) };
+    return { ...(await this.#shown(row)), firings: firings.map(shownFiring) };
   }
 
   /** What calls of its webhook are signed with. */
@@ -151,15 +150,16 @@ export class Automations {
     const { wouldFire, seen } = await this.#sources.look(row);
     const hindrance = await this.#firings.hindrance(row, { notBefore: null });
     const state = row.state === "active" ? null : `It is ${row.state}${row.reason === null ? "." : `: ${row.reason}`}`;
-    return { automation: this.#shown(row), triage, wouldFire, seen, hindrance: state ?? hindrance?.reason ?? null };
+    return { automation: await this.#shown(row), triage, wouldFire, seen, hindrance: state ?? hindrance?.reason ?? null };
   }
 
+  /** What is at work goes on; what has not begun waits until it is resumed. */
   async pause(reference: string, project: string | undefined, reason: string | undefined): Promise<Automation> {
     const { id } = await this.#definitions.find(reference, project);
     return this.#shown(await this.#definitions.change(id, (row) => ({ ...row, state: "paused", reason: reason ?? "A person paused it." })));
   }
 
-  /** Also one that stopped itself. What happened meanwhile is no reason to fire. */
+  /** Also one that stopped itself. What was seen before begins now, as one firing; what happened meanwhile is no reason to fire. */
   async resumeOne(reference: string, project: string | undefined): Promise<Automation> {
     const { id } = await this.#definitions.find(reference, project);
     const row = await this.#definitions.change(id, (now) => ({ ...now, state: "active", reason: null, selfCaused: 0, cursor: {} }));
@@ -203,7 +203,7 @@ export class Automations {
   async report(since: Date, project: string | undefined): Promise<MorningReport> {
     const { store } = this.#all.parts;
     const rows = await store.firings.list({ project });
-    const automations = (await store.automations.list({ project })).map((row) => this.#shown(row));
+    const automations = await Promise.all((await store.automations.list({ project })).map((row) => this.#shown(row)));
     return morningReport(rows, automations, since, new Date(this.#all.clock.now()));
   }
 
@@ -221,10 +221,12 @@ export class Automations {
     });
   }
 
-  #shown(row: AutomationRow): Automation {
+  async #shown(row: AutomationRow): Promise<Automation> {
     const { path: _, sealed: __, cursor: ___, selfCaused: ____, ...shown } = row;
     const authority = within(row.spec.authority, this.#all.parts.user.automations.authority);
-    return { ...shown, reason: row.reason ?? this.#sources.troubleOf(row.id), authority, nextAt: this.#sources.nextAt(row.id) };
+    const [newest] = await this.#all.parts.store.firings.list({ automation: row.id }, { limit: 1 });
+    const last = newest === undefined ? null : { firing: newest.id, state: newest.state, at: newest.seenAt };
+    return { ...shown, reason: row.reason ?? this.#sources.troubleOf(row.id), authority, nextAt: this.#sources.nextAt(row.id), last };
   }
 
   /** Triggers are waited for no more; what is at work goes on, for the next server. */

@@ -156,7 +156,8 @@ export class FiringRun {
       .filter(({ verified }) => verified?.passed === true)
       .toSorted((one, other) => (one.rank ?? Infinity) - (other.rank ?? Infinity));
     if (best === undefined) throw new VivError("internal", "No attempt of the experiment can be chosen.");
-    await this.#all.ends.resting(ended.id, this.#closing.signal, () => this.#all.experiments.pick(ended.id, best.index));
+    const by = `the automation ${this.#automation.name}, as the best whose change passes alone`;
+    await this.#all.ends.resting(ended.id, this.#closing.signal, () => this.#all.experiments.pick(ended.id, best.index, by));
     return this.#all.experiments.row(ended.id);
   }
 

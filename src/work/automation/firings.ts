@@ -137,8 +137,7 @@ export class Firings {
   async #turn(row: FiringRow): Promise<number | null> {
     const automation = await this.#all.parts.store.automations.get(row.automation);
     if (automation === undefined) return this.#drop(row, REMOVED);
-    if (automation.state !== "active" && row.asked !== true) return this.#drop(row, `The automation is ${automation.state}.`);
-    const hindrance = await this.hindrance(automation, row);
+    const hindrance = ofState(automation, row) ?? (await this.hindrance(automation, row));
     if (hindrance !== null) {
       await this.#note(row, hindrance);
       return hindrance.until?.getTime() ?? null;
@@ -344,6 +343,12 @@ export class Firings {
   get #now(): Date {
     return new Date(this.#all.clock.now());
   }
+}
+
+/** What was seen before an automation was paused, or stopped itself, is not lost: it waits until a person resumes it. */
+function ofState({ state }: AutomationRow, { asked }: FiringRow): Hindrance | null {
+  if (state === "active" || asked === true) return null;
+  return { reason: `The automation is ${state}: this begins when it is resumed.`, until: null };
 }
 
 function sightingId(automation: string, key: string): string {

@@ -99,8 +99,8 @@ export class Decision {
     return `its change alone does not pass, ${failureOf(verified)}${lack}`;
   }
 
-  /** Chosen by a person: the same is asked of it as of any winner. */
-  async pick(reference: number | string): Promise<Choice> {
+  /** Chosen from outside, by a person or an automation: the same is asked of it as of any winner. */
+  async pick(reference: number | string, by: string): Promise<Choice> {
     const { attempts, input } = this.#journal.row;
     const attempt = attempts.find(({ index, name }) => index === reference || name === reference);
     if (attempt === undefined) throw new VivError("not_found", `The experiment has no attempt ${reference}.`);
@@ -108,7 +108,7 @@ export class Decision {
     if (against !== null) throw cannotWin(attempt, against);
     const verified = attempt.verified ?? (await this.verify(attempt.index));
     if (!verified.passed) throw cannotWin(attempt, this.#why(this.#journal.attempt(attempt.index)));
-    return { state: "done", winner: attempt.index, reason: `${title(attempt)} was chosen by a person.` };
+    return { state: "done", winner: attempt.index, reason: `${title(attempt)} was chosen by ${by}.` };
   }
 
   /** The promotable change alone on a fresh fork of the frozen reality, with protected files as they were. */

@@ -183,10 +183,11 @@ export class Experiments {
     return { ...row, promotion: null };
   }
 
-  async pick(id: string, attempt: number | string): Promise<Experiment> {
+  /** `by` names in the reason who chose. */
+  async pick(id: string, attempt: number | string, by = "a person"): Promise<Experiment> {
     const run = this.#take(await this.#resting(id));
     try {
-      await run.pick(attempt);
+      await run.pick(attempt, by);
       return shown(run.journal.row);
     } finally {
       await run.journal

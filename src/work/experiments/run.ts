@@ -77,9 +77,9 @@ export class Run {
       .catch((error: unknown) => this.#all.parts.log.warn("an experiment broke off", { error: errorText(error) }));
   }
 
-  /** The choice of a person. */
-  async pick(reference: number | string): Promise<void> {
-    const { winner, reason, state } = await this.#decision().pick(reference);
+  /** The choice of a person, or of an automation. */
+  async pick(reference: number | string, by: string): Promise<void> {
+    const { winner, reason, state } = await this.#decision().pick(reference, by);
     await this.#settle(winner, reason, state);
   }
 

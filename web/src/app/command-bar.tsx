@@ -40,6 +40,7 @@ function useOptions(onHelp: () => void): readonly Option[] {
   const sandboxes = useAnswer("listSandboxes", {}).data?.sandboxes ?? [];
   const questions = useAnswer("listApprovals", {}).data?.approvals ?? [];
   const promotions = useAnswer("listPromotions", { all: true }).data?.promotions ?? [];
+  const automations = useAnswer("listAutomations", {}).data?.automations ?? [];
   const page = (text: string, to: string): Option => ({ text, kind: "page", do: () => go(to) });
   return [
     ...actions,
@@ -55,6 +56,8 @@ function useOptions(onHelp: () => void): readonly Option[] {
     page("Experiments", "/work?show=experiments"),
     page("Sandboxes", "/work?show=sandboxes"),
     page("Promotions", "/work?show=promotions"),
+    page("Automations", "/automation"),
+    page("Report: what automations did", "/report"),
     page("Machine", "/machine"),
     page("Costs", "/machine?show=costs"),
     page("Policy: what would the rules say?", "/machine?show=policy"),
@@ -69,6 +72,7 @@ function useOptions(onHelp: () => void): readonly Option[] {
       kind: "experiment",
       do: () => go(`/experiment/${one.id}`),
     })),
+    ...automations.map((one): Option => ({ text: one.name, kind: "automation", do: () => go(`/automation/${one.id}`) })),
     ...sandboxes.map((box): Option => ({ text: box.name, kind: "sandbox", do: () => go(`/sandbox/${box.name}`) })),
     ...promotions.map((one): Option => ({ text: promotionTitle(one), kind: "promotion", do: () => go(`/review/${one.id}`) })),
     ...sandboxes.map((box): Option => ({

@@ -8,6 +8,7 @@ const JUMPS: Readonly<Record<string, string>> = {
   w: "/work",
   r: "/work?show=runs",
   e: "/work?show=experiments",
+  a: "/automation",
   m: "/machine",
 };
 const JUMP_MS = 1_000;
@@ -97,6 +98,7 @@ const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
   [["g", "w"], "Work"],
   [["g", "r"], "Runs"],
   [["g", "e"], "Experiments"],
+  [["g", "a"], "Automations"],
   [["g", "m"], "Machine"],
   [["j", "k"], "Down and up in a list"],
   [["enter"], "Open what has the focus"],

@@ -17,6 +17,7 @@ const NAVIGATION: readonly { readonly to: string; readonly text: string; readonl
   { to: "/", text: "Home", icon: "home", pages: [""] },
   { to: "/question", text: "Questions", icon: "question", pages: ["question"] },
   { to: "/work", text: "Work", icon: "work", pages: ["work", "run", "experiment", "review", "sandbox"] },
+  { to: "/automation", text: "Automations", icon: "automation", pages: ["automation", "firing", "report"] },
   { to: "/machine", text: "Machine", icon: "machine", pages: ["machine"] },
 ];
 

@@ -1,10 +1,12 @@
 /** The first page: what waits for you, what runs, and what changed in reality today. */
 import type { ReactNode } from "react";
+import type { Automation } from "../../../src/base/schema/automation.ts";
 import type { Experiment } from "../../../src/base/schema/experiment.ts";
 import type { Promotion } from "../../../src/base/schema/promotion.ts";
 import type { Question } from "../../../src/base/schema/question.ts";
 import type { Run } from "../../../src/base/schema/run.ts";
 import { Link } from "../app/router.tsx";
+import { AutomationRow } from "../automation/rows.tsx";
 import { AllAnswered, Empty, Section, Title } from "../parts/parts.tsx";
 import { ExperimentRow, PromotionRow, QuestionRow, RunRow, SandboxRow } from "../parts/rows.tsx";
 import { plural } from "../parts/words.ts";
@@ -17,6 +19,7 @@ interface Everything {
   readonly runs: readonly Run[];
   readonly experiments: readonly Experiment[];
   readonly promotions: readonly Promotion[];
+  readonly automations: readonly Automation[];
 }
 
 function isToday(iso: string): boolean {
@@ -41,7 +44,7 @@ function once(
 }
 
 /** What a person should look at, the most urgent first. */
-function needs({ questions, runs, experiments, promotions }: Everything): { key: string; row: ReactNode }[] {
+function needs({ questions, runs, experiments, promotions, automations }: Everything): { key: string; row: ReactNode }[] {
   return [
     ...questions.map((one) => ({ key: one.id, row: <QuestionRow key={one.id} question={one} /> })),
     ...experiments
@@ -57,6 +60,9 @@ function needs({ questions, runs, experiments, promotions }: Everything): { key:
     ...promotions
       .filter((one) => one.pending || (one.state === "failed" && isLate(one.endedAt ?? one.createdAt)))
       .map((one) => ({ key: one.id, row: <PromotionRow key={one.id} promotion={one} /> })),
+    ...automations
+      .filter(({ state }) => state === "muted" || state === "broken")
+      .map((one) => ({ key: one.id, row: <AutomationRow key={one.id} automation={one} /> })),
   ];
 }
 
@@ -120,10 +126,20 @@ function Runs({ runs, experiments }: Everything): ReactNode {
   );
 }
 
-function Changed({ promotions }: Everything): ReactNode {
+function Changed({ promotions, automations }: Everything): ReactNode {
   const today = promotions.filter((one) => ["applied", "undone"].includes(one.state) && isToday(one.endedAt ?? one.createdAt));
   return (
-    <Section title="Changed in reality today" count={today.length}>
+    <Section
+      title="Changed in reality today"
+      count={today.length}
+      aside={
+        automations.length > 0 && (
+          <Link to="/report" className="small link">
+            What automations did
+          </Link>
+        )
+      }
+    >
       <div className="card">
         {today.length === 0 ? (
           <Empty>Reality is as it was this morning: nothing was promoted today.</Empty>
@@ -173,18 +189,20 @@ export default function Home(): ReactNode {
   const runs = useAnswer("listRuns", {});
   const experiments = useAnswer("listExperiments", {});
   const promotions = useAnswer("listPromotions", { all: true });
+  const automations = useAnswer("listAutomations", {});
   const waiting = questions.data?.approvals.length ?? 0;
   return (
     <main className="page">
       <Title title="Home" tab={waiting > 0 ? `(${waiting}) Home` : "Home"} />
-      <AllAnswered queries={[questions, runs, experiments, promotions]} what="what happens here">
-        {([asked, run, tried, promoted]) => {
+      <AllAnswered queries={[questions, runs, experiments, promotions, automations]} what="what happens here">
+        {([asked, run, tried, promoted, automated]) => {
           const { shownRuns, shownExperiments } = once(run.runs, tried.experiments);
           const everything: Everything = {
             questions: asked.approvals,
             runs: shownRuns,
             experiments: shownExperiments,
             promotions: promoted.promotions,
+            automations: automated.automations,
           };
           return (
             <>

@@ -27,7 +27,7 @@ export function Ago({ at }: { readonly at: string }): ReactNode {
 
 /** As the command line shows ids, and takes them: their beginning. */
 function withShortIds(line: string): string {
-  return line.replaceAll(/(?<=^| )((?:exp|prm|run|apv)[0-9a-z]{6})[0-9a-z]{20}(?=$| )/g, "$1");
+  return line.replaceAll(/(?<=^| )((?:exp|prm|run|apv|fir)[0-9a-z]{6})[0-9a-z]{20}(?=$| )/g, "$1");
 }
 
 /** The line of viv that does the same as the action beside it. */

@@ -17,6 +17,7 @@ export function Row({
   title,
   under,
   end,
+  acts,
 }: {
   readonly to: string;
   readonly tone: Tone;
@@ -24,6 +25,8 @@ export function Row({
   readonly title: ReactNode;
   readonly under: ReactNode;
   readonly end: ReactNode;
+  /** Buttons beside it. */
+  readonly acts?: ReactNode;
 }): ReactNode {
   return (
     <li>
@@ -38,6 +41,7 @@ export function Row({
         </span>
         <span className="end">{end}</span>
       </Link>
+      {acts}
     </li>
   );
 }

@@ -30,6 +30,8 @@ const TOUCHED: Readonly<Record<string, readonly OperationName[]>> = {
   promotion: ["listPromotions", "inspectPromotion", "listApprovals", "inspectApproval", "inspectExperiment", "listExperiments"],
   approval: ["listApprovals", "inspectApproval", "listRuns"],
   policy: ["listRules", "inspectPolicy"],
+  automation: ["listAutomations", "inspectAutomation", "listFirings", "reportFirings"],
+  firing: ["listFirings", "inspectFiring", "listAutomations", "inspectAutomation", "reportFirings"],
   network: ["inspectNetwork", "listEffects"],
   model: ["usage"],
   server: ["status", "doctor"],

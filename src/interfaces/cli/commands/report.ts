@@ -1,35 +1,17 @@
 import { resolve } from "node:path";
 import type { Firing, MorningReport } from "../../../base/schema/automation.ts";
-import { durationInMs } from "../../../base/schema/numbers.ts";
+import { REPORT_SECTIONS, reportSince } from "../../../base/schema/automation-words.ts";
 import { command } from "../command.ts";
 import { shortId } from "../references.ts";
 import type { Screen } from "../screen.ts";
 import { clean } from "../text.ts";
 import { usageError } from "../values.ts";
 
-/** Yesterday and today begin at midnight, a duration ends now, and anything else is a time. */
 function sinceOf(text: string, now: Date): Date {
-  const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate());
-  if (text === "today") return midnight;
-  if (text === "yesterday") return new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
-  const ms = durationInMs(text);
-  if (ms !== undefined) return new Date(now.getTime() - ms);
-  const at = new Date(text);
-  if (Number.isNaN(at.getTime()))
-    throw usageError(`--since takes yesterday, today, a duration such as 12h, or a time, not ${JSON.stringify(text)}.`);
+  const at = reportSince(text, now);
+  if (at === undefined) throw usageError(`--since takes yesterday, today, a duration such as 12h, or a time, not ${JSON.stringify(text)}.`);
   return at;
 }
-
-const SECTIONS: readonly (readonly [title: string, states: readonly Firing["state"][]])[] = [
-  ["Waits for you", ["waiting"]],
-  ["Promoted", ["promoted"]],
-  ["Undone, since reality was worse", ["undone"]],
-  ["Alerts", ["alerted"]],
-  ["Failed", ["failed"]],
-  ["Muted", ["muted"]],
-  ["Under way", ["seen", "triaged", "working", "verified"]],
-  ["Nothing to do", ["done"]],
-];
 
 function lineOf({ id, name, project, count, state, promotion, files, reason }: Firing): string {
   const many = count > 1 ? ` (${count} triggers)` : "";
@@ -41,7 +23,7 @@ function lineOf({ id, name, project, count, state, promotion, files, reason }: F
 function print(screen: Screen, report: MorningReport): void {
   const { firings, triggers, cost, since, stopped, left } = report;
   screen.print(`Since ${since}: ${triggers} triggers, ${firings.length + left} firings, $${cost.toFixed(2)} spent on models.`);
-  for (const [title, states] of SECTIONS) {
+  for (const [title, states] of REPORT_SECTIONS) {
     const fitting = firings.filter(({ state }) => states.includes(state));
     if (fitting.length === 0) continue;
     screen.print();

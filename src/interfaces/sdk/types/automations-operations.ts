@@ -149,7 +149,7 @@ export interface TestAutomationInput {
   project?: string | undefined;
 }
 
-/** Input of: It waits for nothing until it is resumed; what is at work goes on. */
+/** Input of: It waits for nothing until it is resumed; what is at work goes on, and what has not begun waits. */
 export interface PauseAutomationInput {
   /** Id or name of an automation. */
   automation: string;

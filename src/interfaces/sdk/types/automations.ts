@@ -98,6 +98,15 @@ export interface Automation {
   authority: "alert-only" | "propose-and-wait" | "act-and-notify" | "act-and-log";
   /** ISO time of the next run of a schedule. */
   nextAt: string | null;
+  /** Its newest firing. */
+  last: {
+    /** Id of a firing. */
+    firing: string;
+    /** seen, triaged, working, verified; then done (nothing to change), promoted, waiting (for a person), alerted, failed, muted or undone. */
+    state: "seen" | "triaged" | "working" | "verified" | "done" | "promoted" | "waiting" | "alerted" | "failed" | "muted" | "undone";
+    /** ISO time at which its trigger was seen. */
+    at: string;
+  } | null;
   createdAt: string;
 }
 

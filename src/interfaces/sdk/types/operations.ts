@@ -174,7 +174,7 @@ export interface Operations {
   runAutomation: { input: RunAutomationInput; output: Firing };
   /** What its trigger would do now; nothing is done. */
   testAutomation: { input: TestAutomationInput; output: AutomationTest };
-  /** It waits for nothing until it is resumed; what is at work goes on. */
+  /** It waits for nothing until it is resumed; what is at work goes on, and what has not begun waits. */
   pauseAutomation: { input: PauseAutomationInput; output: Automation };
   /** It waits for its trigger again. */
   resumeAutomation: { input: ResumeAutomationInput; output: Automation };

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
+import { triggerText } from "../../../../base/schema/automation-words.ts";
 import { ADD_OPTIONS, specOf } from "../../automation-options.ts";
-import { triggerText } from "../../automation-view.ts";
 import { command } from "../../command.ts";
 
 export default command({

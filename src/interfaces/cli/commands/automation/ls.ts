@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
-import { paintState, triggerText } from "../../automation-view.ts";
+import { triggerText } from "../../../../base/schema/automation-words.ts";
+import { paintState } from "../../automation-view.ts";
 import { command } from "../../command.ts";
-import { clean } from "../../text.ts";
+import { ago, clean } from "../../text.ts";
 
 export default command({
   name: "automation ls",
@@ -23,6 +24,7 @@ export default command({
       { title: "WAITS FOR", value: (each) => clean(triggerText(each)), shrinks: true },
       { title: "MAY", value: ({ authority }) => authority },
       { title: "NEXT", value: ({ nextAt }) => nextAt ?? "-" },
+      { title: "LAST", value: ({ last }) => (last === null ? "-" : `${last.state} ${ago(last.at)}`) },
       { title: "PROJECT", value: ({ project }) => clean(project), shrinks: true },
       { title: "REASON", value: ({ reason }) => clean(reason ?? ""), shrinks: true },
     ]);

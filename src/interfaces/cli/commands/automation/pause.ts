@@ -9,6 +9,8 @@ export default command({
   async run({ options, positionals: [automation = ""], json, screen, cwd, client }) {
     const found = await (await client()).call("pauseAutomation", { automation, project: cwd, reason: options.reason });
     if (json) return screen.json(found);
-    screen.print(`${found.name} is ${found.state}.`);
+    screen.print(
+      `${found.name} is ${found.state}. What is at work goes on; what has not begun waits for \`viv automation resume ${found.name}\`.`,
+    );
   },
 });

@@ -1,4 +1,5 @@
-import { paintState, printFirings, triggerText } from "../../automation-view.ts";
+import { AUTHORITY_TEXT, boundsText, triggerText } from "../../../../base/schema/automation-words.ts";
+import { paintState, printFirings } from "../../automation-view.ts";
 import { command } from "../../command.ts";
 import { clean } from "../../text.ts";
 
@@ -21,12 +22,15 @@ export default command({
       ["reason", found.reason === null ? null : clean(found.reason)],
       ["waits for", clean(triggerText(found))],
       ["next", found.nextAt],
-      ["may", found.authority === spec.authority ? found.authority : `${found.authority} (asked: ${spec.authority})`],
+      [
+        "may",
+        `${found.authority}: it ${AUTHORITY_TEXT[found.authority]}${found.authority === spec.authority ? "" : ` (asked: ${spec.authority})`}`,
+      ],
       ["task", spec.task === undefined ? null : clean(spec.task)],
       ["runs", spec.run === undefined ? null : clean(spec.run.join("; "))],
       ["checks", spec.checks === undefined ? null : clean(spec.checks.join("; "))],
       ["reality", spec.reality.length === 0 ? null : clean(spec.reality.join("; "))],
-      ["dry run", spec.dryRun ? "yes" : null],
+      ["bounds", boundsText(spec).join("; ") || null],
     ];
     screen.fields(rows.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])));
     if (found.firings.length === 0) return;

@@ -1,4 +1,4 @@
-import { triggerText } from "../../automation-view.ts";
+import { triggerText } from "../../../../base/schema/automation-words.ts";
 import { command } from "../../command.ts";
 import { clean } from "../../text.ts";
 
