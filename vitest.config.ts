@@ -1,58 +1,67 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const shared = { testTimeout: 60_000, hookTimeout: 90_000 };
+/** A worker loads hundreds of modules, which fill the engine's small first heap again and again. */
+const shared = { execArgv: ["--min-semi-space-size=16"], testTimeout: 60_000, hookTimeout: 90_000 };
 
 /** End-to-end tests that measure the machine, or load it on purpose. */
 const ALONE = ["floods", "noisy-sandbox", "snapshot-cost"].map((name) => `test/e2e/${name}.test.ts`);
 
 /** What takes longest begins first, so that none is at work alone in the end. */
 const LONG = [
-  "faulty-cell",
-  "cli",
-  "drivers",
-  "exhaustion",
-  "git-start",
-  "egress-programs",
-  "crash",
   "runs",
-  "audit",
-  "faults-host",
-  "diff",
-  "busy-endings",
+  "automations-triggers",
   "package",
+  "git-start",
+  "cli",
   "refresh",
-  "lifetime",
-  "attack-network",
-  "merge",
-  "experiments-life",
-  "experiments-judging",
-  "examples",
-  "attack-promotion",
-  "keep-commits",
-  "push",
-  "hostile-trees",
-  "sync",
+  "faulty-cell",
+  "crash",
   "faults-snapshots",
-  "setup",
-  "services-postgres",
-  "quotas",
+  "examples",
   "promotion-crash",
-  "notifications",
-  "ordinary-user",
-  "branch",
-  "gateway",
-  "approvals-terminal",
+  "quotas",
+  "experiments-life",
+  "faults-host",
+  "drivers",
+  "merge",
+  "audit",
+  "attack-promotion",
+  "exhaustion",
+  "attack-files",
+  "experiments-judging",
   "attack-archives",
-  "folder-volumes",
+  "hostile-trees",
+  "setup",
   "refresh-elsewhere",
-  "experiments",
-  "policy-shells",
   "services-take",
+  "sync",
+  "services-postgres",
+  "promotion-sequences",
+  "lifetime",
   "machine-layouts",
   "full-disk",
-  "automations-triggers",
-  "automations",
+  "experiments",
+  "egress",
+  "secret-import",
+  "faults",
+  "attack-network",
+  "jobs-crash",
+  "gateway",
+  "diff",
+  "interrupted-starts",
+  "attack-secrets",
+  "models",
+  "push",
+  "egress-programs",
+  "busy-endings",
+  "promotion-rules",
+  "empty-workspace",
+  "approvals-terminal",
+  "ordinary-user",
+  "actions-crash",
+  "sandbox",
+  "jobs",
 ];
 
 class LongFirst extends BaseSequencer {
@@ -111,8 +120,19 @@ export default defineConfig({
         },
       },
       {
-        // Runs of agents without a model, chats with them, and automations: `npm run test:runs`. With them, npm test would take ten minutes.
+        // Work that agents, chats, jobs and automations hand in, without a model: `npm run test:runs`.
         test: { ...together, name: "runs", include: ["test/runs/**/*.test.ts"], isolate: false, sequence: { groupOrder: 5 } },
+      },
+      {
+        // The package as npm installs it, and large programs of others inside: `npm run test:programs`.
+        test: {
+          ...together,
+          testTimeout: 120_000,
+          name: "programs",
+          include: ["test/programs/**/*.test.ts"],
+          isolate: false,
+          sequence: { groupOrder: 6 },
+        },
       },
       {
         // Jupyter, which is large: `npm run test:notebook`.

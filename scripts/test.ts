@@ -1,6 +1,6 @@
 /**
  * Runs the checks beside the tests, and counts both. The last line is always `N passed, N failed, N skipped`.
- * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`. Tests of runs, and with real agents, a real browser and Jupyter are apart.
+ * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`. Tests of runs, and with large programs of others, are apart.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -32,7 +32,7 @@ interface Count {
 const root = join(import.meta.dirname, "..");
 const SLOWEST = 15;
 /** Projects that take long, or need large programs of others, each with a script of its own. */
-const APART = ["agents", "browser", "notebook", "runs"];
+const APART = ["agents", "browser", "notebook", "programs", "runs"];
 const resultsFile = join(root, ".cache", "vitest.json");
 /** More files than this that fail at once have a cause that a second look does not take away. */
 const LOOK_AGAIN = 4;

@@ -16,6 +16,8 @@ import type { CommandResult } from "../../src/base/schema/command.ts";
 import type { InputOf, OutputOf } from "../../src/base/schema/contracts.ts";
 
 const START_MS = 20_000;
+/** A server lives for seconds here: a larger first heap takes a tenth off its processor time, most of which goes into its start. */
+const HEAP = "--min-semi-space-size=16";
 
 export interface TestServerOptions {
   /** Content of the user's own config. */
@@ -99,7 +101,7 @@ export class TestServer {
 
   #spawn(env: Readonly<Record<string, string>>): ChildProcess {
     const { uid, flags, through } = this.#options;
-    const [program = process.execPath, ...args] = [...(through ?? []), process.execPath, SERVER, ...(flags ?? [])];
+    const [program = process.execPath, ...args] = [...(through ?? []), process.execPath, HEAP, SERVER, ...(flags ?? [])];
     return spawn(program, args, {
       cwd: "/",
       stdio: ["ignore", "ignore", "pipe", "ipc"],

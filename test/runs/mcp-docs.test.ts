@@ -12,7 +12,7 @@ const page = examplesOf("MCP.md");
 describe("docs/MCP.md", () => {
   test("DOC-1: has at least five worked examples, and each is run by a test", () => {
     const here = ["A task that takes long", "Several ways to fix a project, and only the one that works", "Look around in a clone"];
-    // In test/notebook/mcp.test.ts and test/e2e/mcp-desktop.test.ts.
+    // In test/notebook/mcp.test.ts and test/programs/mcp-desktop.test.ts.
     const ofSets = ["Numbers, step by step", "A program with windows"];
     expect([...page.keys()].toSorted()).toEqual([...here, ...ofSets, ...AGENT_EXAMPLES.map(({ title }) => title)].toSorted());
     expect(page.size).toBeGreaterThanOrEqual(5);
