@@ -63,10 +63,26 @@ void btrfs_create(const struct fields *request, struct answer *answer) {
   close(parent);
 }
 
+/* Made in `nursery` and renamed into its place: the folder of its place is locked for the rename alone, and not until the
+   snapshot is on the disk. */
+static int snapshot_beside(const char *nursery, int parent, const char *name, struct btrfs_ioctl_vol_args_v2 *arguments) {
+  int place = open(nursery, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (place < 0) return -1;
+  int result = ioctl(place, BTRFS_IOC_SNAP_CREATE_V2, arguments), error = errno;
+  if (result == 0 && (result = renameat2(place, name, parent, name, RENAME_NOREPLACE)) != 0) {
+    error = errno;
+    destroy_subvolume(place, name);
+  }
+  close(place);
+  errno = error;
+  return result;
+}
+
 void btrfs_snapshot(const struct fields *request, struct answer *answer) {
   struct btrfs_ioctl_vol_args_v2 arguments = {0};
   struct parents parents;
   const char *name, *source = required(request, "source", answer), *path = required(request, "path", answer);
+  const char *nursery = field(request, "nursery");
   int parent;
   if (source == NULL || path == NULL || !read_parents(request, &parents, &arguments, answer)) return;
   if (!open_parent(path, &parent, &name, answer)) return;
@@ -74,7 +90,8 @@ void btrfs_snapshot(const struct fields *request, struct answer *answer) {
   int fd = open(source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   arguments.fd = fd;
   if (fd < 0) refuse_errno(answer, "source", source);
-  else if (set_name(&arguments, name, answer) && ioctl(parent, BTRFS_IOC_SNAP_CREATE_V2, &arguments) != 0)
+  else if (set_name(&arguments, name, answer) &&
+           (nursery == NULL ? ioctl(parent, BTRFS_IOC_SNAP_CREATE_V2, &arguments) : snapshot_beside(nursery, parent, name, &arguments)) != 0)
     refuse_errno(answer, "snapshot", path);
   if (fd >= 0) close(fd);
   close(parent);

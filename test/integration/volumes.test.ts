@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newId } from "../../src/base/schema/ids.ts";
@@ -53,6 +53,41 @@ describe("storage on btrfs", needs("root", "btrfs"), () => {
       const forked = await storage.disks.create(fork, { snapshot: last }, 32 * MIB);
       expect(fill(join(forked.folder, "system/upper/own"), 20)).toBeUndefined();
       expect(String(fill(join(forked.folder, "system/upper/over"), 40))).toContain("Disk quota exceeded");
+    });
+
+    const nursery = (): string[] => {
+      const folder = join(lab.home, "pool/nursery");
+      return readdirSync(folder).flatMap((place) => readdirSync(join(folder, place)));
+    };
+
+    test("LIM-1 volumes that are made at once are all in their places, each with its own quota", async () => {
+      const { storage } = lab;
+      const ids = Array.from({ length: 24 }, () => newId("sandbox"));
+      const made = await Promise.all(ids.map((id) => storage.disks.create(id, { base, project: prj }, 32 * MIB)));
+      expect(made.map(({ folder }) => folder)).toEqual(ids.map((id) => join(lab.home, "pool/volumes", id)));
+      for (const { folder } of made) expect(readFileSync(join(folder, "roots/0/a"), "utf8")).toBe("1");
+      expect(nursery()).toEqual([]);
+      const last = made.at(-1)?.folder ?? "";
+      expect(fill(join(last, "system/upper/control"), 20)).toBeUndefined();
+      expect(String(fill(join(last, "system/upper/over"), 40))).toContain("Disk quota exceeded");
+    });
+
+    test("a volume that a crash left on the way to its place gets there, and goes where no row knows it", async () => {
+      const { storage } = lab;
+      const [known, unknown] = [newId("sandbox"), newId("sandbox")];
+      const place = (id: string): string => join(lab.home, "pool/volumes", id);
+      for (const id of [known, unknown]) {
+        const { folder } = await storage.disks.create(id, { base, project: prj }, 32 * MIB);
+        writeFileSync(join(folder, "system/upper/written"), id);
+        renameSync(place(id), join(lab.home, "pool/nursery/3", id));
+      }
+      const again = await lab.reopen();
+      expect(nursery()).toEqual([]);
+      expect(readFileSync(join(place(known), "system/upper/written"), "utf8")).toBe(known);
+      const volumes = new Set(readdirSync(join(lab.home, "pool/volumes")).filter((name) => name !== unknown));
+      await again.health.reconcile({ volumes, snapshots: new Set(), bases: new Set([base]), projects: new Set([prj]) });
+      expect(existsSync(place(unknown))).toBe(false);
+      expect(readFileSync(join(place(known), "system/upper/written"), "utf8")).toBe(known);
     });
 
     test("the pool is closed to others, without setuid and devices", async () => {

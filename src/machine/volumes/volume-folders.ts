@@ -48,6 +48,11 @@ export class VolumeFolders {
     return (kind !== "snapshot" || this.#owners.has(id)) && existsSync(this.path(kind, id));
   }
 
+  /** The folder in which all of a kind lie. */
+  folderOf(kind: Kind): string {
+    return join(this.folder, FOLDERS[kind]);
+  }
+
   pathOf(of: VolumeOrSnapshot): string {
     return "volume" in of ? this.path("volume", of.volume) : this.path("snapshot", of.snapshot);
   }

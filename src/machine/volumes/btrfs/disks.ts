@@ -13,11 +13,12 @@ export class BtrfsDisks implements Disks {
     await pool.requireSpace();
     const from = "base" in source ? folders.path("base", source.base) : folders.path("snapshot", source.snapshot);
     const folder = folders.newVolume(volume);
+    const besideOthers = creating.size > 0;
     creating.add(volume);
     // Sent together and carried out in order: one round trip.
     const steps = await Promise.allSettled([
       quotas.create(volume, diskBytes),
-      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume }),
+      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume, besideOthers }),
     ]);
     creating.delete(volume);
     const failed = steps.find((step) => step.status === "rejected");

@@ -26,6 +26,7 @@ export class BtrfsHealth implements StorageHealth {
 
   async reconcile(keep: VolumeKeep): Promise<string[]> {
     const { folders, quotas, pool, creating } = this.#subvolumes;
+    await this.#subvolumes.settleNursery();
     const removed = await folders.reconcile(keep);
     await quotas.removeOthers([...(await folders.charged()), ...creating]);
     pool.startGivingBack();

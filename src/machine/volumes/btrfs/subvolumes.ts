@@ -4,6 +4,7 @@ import type { CellHost } from "../../../base/host/cell-host.ts";
 import { CellError } from "../../../base/host/helper.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { VolumeFolders } from "../volume-folders.ts";
+import { Nursery } from "./nursery.ts";
 import type { Pool } from "./pool.ts";
 import { Quotas } from "./quota.ts";
 
@@ -13,6 +14,8 @@ interface CopyOptions {
   readonly charged?: string;
   /** What has nothing to write back takes a moment; the rest must not keep others waiting. */
   readonly mayWriteBack?: boolean;
+  /** Others are made at the same time, in their own folders. */
+  readonly besideOthers?: boolean;
 }
 
 export class Subvolumes {
@@ -20,6 +23,7 @@ export class Subvolumes {
   readonly pool: Pool;
   readonly quotas: Quotas;
   readonly folders: VolumeFolders;
+  readonly nursery: Nursery;
   /** Volumes whose quota group may be there before they are. */
   readonly creating = new Set<string>();
 
@@ -28,21 +32,30 @@ export class Subvolumes {
     this.pool = pool;
     this.quotas = new Quotas(host, pool.path);
     this.folders = new VolumeFolders(pool.path, (path) => this.#destroy(path));
+    this.nursery = new Nursery(pool.path);
   }
 
   async prepare(): Promise<void> {
     await chmod(this.pool.path, 0o700);
     await this.quotas.enable();
     await this.folders.open();
+    await this.nursery.prepare();
+    await this.settleNursery();
+  }
+
+  /** What a crash left half-way to its place gets there. */
+  async settleNursery(): Promise<void> {
+    await this.nursery.empty(this.folders.folderOf("volume"), this.creating);
   }
 
   /** A subvolume as a copy of another; complete or absent. */
-  async copy(source: string, path: string, { readOnly, charged, mayWriteBack = false }: CopyOptions): Promise<void> {
+  async copy(source: string, path: string, { readOnly, charged, mayWriteBack = false, besideOthers = false }: CopyOptions): Promise<void> {
     const fields = [
       ["source", source],
       ["path", path],
       ["readonly", readOnly ? "1" : "0"],
-      ["apart", mayWriteBack ? "1" : "0"],
+      ["apart", mayWriteBack || besideOthers ? "1" : "0"],
+      ...(besideOthers ? [["nursery", this.nursery.place()] as const] : []),
       ...(charged === undefined ? [] : [["qgroup", this.quotas.group(charged)] as const]),
     ] as const;
     await this.host.request("btrfs.snapshot", fields).catch((error: unknown) => {
