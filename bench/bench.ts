@@ -23,6 +23,7 @@ import { policyGroup } from "./policy.ts";
 import { proxyGroup } from "./proxy.ts";
 import { sdkGroup } from "./sdk.ts";
 import { snapshotGroup } from "./snapshots.ts";
+import { thousandGroup } from "./thousand.ts";
 import { tryGroup } from "./try.ts";
 
 const GROUPS: readonly Group[] = [
@@ -31,6 +32,7 @@ const GROUPS: readonly Group[] = [
   snapshotGroup,
   ioGroup,
   manyGroup,
+  thousandGroup,
   tryGroup,
   changesGroup,
   proxyGroup,

@@ -1,6 +1,6 @@
 /** What sandboxes weigh: one that idles, a hundred at once, and the server that holds them. */
 import { setTimeout as delay } from "node:timers/promises";
-import { pairCount, round, series, timed } from "./measure.ts";
+import { inBatches, pairCount, round, series, timed } from "./measure.ts";
 import { hostFamilyOf, namesakesOf, proportionalMib, residentMib } from "./processes.ts";
 import type { Group, Key, Measured, Settings } from "./rows.ts";
 import { BenchServer } from "./server.ts";
@@ -64,7 +64,7 @@ async function burst(server: BenchServer, { quick }: Settings): Promise<Measured
     if (failed[0] !== undefined) process.stderr.write(`a create failed: ${String(failed[0].reason)}\n`);
     failures += failed.length;
     rates.push(made.length / (ms / 1000));
-    await inBatches(made, (id) => server.remove(id));
+    await inBatches(made, AT_ONCE, (id) => server.remove(id));
   }
   const raw = { latency: series(latencies), rate: series(rates, "sandboxes per second") };
   return { figure: failures, raw, more: { p95_ms: raw.latency.p95, per_second: raw.rate.median } };
@@ -74,7 +74,7 @@ async function burst(server: BenchServer, { quick }: Settings): Promise<Measured
 async function memoryOfServer(server: BenchServer, { quick }: Settings): Promise<Measured> {
   const own = hostFamilyOf(server.pid);
   const sandboxes = Array.from({ length: MANY }, (_, index) => index);
-  await inBatches(sandboxes, () => server.create());
+  await inBatches(sandboxes, AT_ONCE, () => server.create());
   const totals: number[] = [];
   const alone: number[] = [];
   for (let index = 0; index < pairCount(quick); index += 1) {
@@ -85,8 +85,4 @@ async function memoryOfServer(server: BenchServer, { quick }: Settings): Promise
   }
   const raw = { "server and helper": series(totals, "MiB"), server: series(alone, "MiB") };
   return { figure: round(raw["server and helper"].median), raw, more: { sandboxes: MANY } };
-}
-
-async function inBatches<Item>(items: readonly Item[], work: (item: Item) => Promise<unknown>): Promise<void> {
-  for (let index = 0; index < items.length; index += AT_ONCE) await Promise.all(items.slice(index, index + AT_ONCE).map(work));
 }

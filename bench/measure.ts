@@ -28,6 +28,10 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
+export async function inBatches<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<unknown>): Promise<void> {
+  for (let index = 0; index < items.length; index += atOnce) await Promise.all(items.slice(index, index + atOnce).map(work));
+}
+
 export function series(samples: readonly number[], unit = "ms"): Series {
   const sorted = samples.toSorted((a, b) => a - b);
   return {

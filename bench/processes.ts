@@ -54,3 +54,8 @@ export function proportionalMib(pid: number): number {
 export function residentMib(pid: number): number {
   return kibibytes(pid, "status", "VmRSS") / 1024;
 }
+
+/** How many descriptors it has open. */
+export function descriptorsOf(pid: number): number {
+  return (ifThere(() => readdirSync(`/proc/${pid}/fd`)) ?? []).length;
+}

@@ -24,6 +24,7 @@ const DECLARED = {
   idle_mib: { what: "memory of one idle sandbox", unit: "MiB", limit: 2 },
   burst_100: { what: "failures among 100 creates at once", unit: "", limit: 0 },
   server_mib: { what: "memory of the server with 100 idle sandboxes", unit: "MiB", limit: 150 },
+  many_1000: { what: "create with 1,000 idle sandboxes, against with none; more.exec: the same for a command", unit: "x", limit: 1.2 },
   try_overhead: { what: "viv try of 3 attempts of sleep 1 with a check, over the plain command", unit: "s", limit: 0.35 },
   try_scaling: { what: "8 attempts of sleep 2, against 1", unit: "x", limit: 1.3 },
   diff_vs_git: { what: "diff of 5,000 of 50,000 files, against git diff --no-index", unit: "x", limit: 0.5 },

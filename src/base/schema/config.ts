@@ -189,7 +189,12 @@ export const UserConfig = z
       })
       .prefault({})
       .describe("What chat clients may do through `viv mcp`."),
-    spares: z.boolean().default(true).describe("Keep one sandbox of a project in use launched ahead, so that the next create is quicker."),
+    spares: z
+      .boolean()
+      .default(true)
+      .describe(
+        "Keep sandboxes of a project in use launched ahead, one or as many as were lately asked for at once, so that the next creates are quicker.",
+      ),
     forge: z
       .strictObject({
         url: z.string().url().default("https://api.github.com").describe("Address of an API like GitHub's."),

@@ -19,6 +19,11 @@ export const LIMITS = {
 
   /** Machine-wide ceilings. */
   maxSandboxes: 512,
+  /** Sandboxes made ahead: of one project, and of all. */
+  sparesOfProject: 8,
+  spares: 16,
+  /** A project has more than one made ahead while more than this share of the machine's memory is free. */
+  sparesFreeMemoryShare: 0.25,
   minFreeMemoryBytes: 256 * 1024 ** 2,
   minFreeDiskBytes: 1024 ** 3,
   minFreeDiskShare: 0.05,

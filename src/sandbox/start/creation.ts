@@ -92,7 +92,9 @@ export class Creation {
     const asked = this.#asked(input, origin);
     const own = await this.#reserve(backend, input.name);
     const claim = input.name === undefined && isAlike(origin) ? this.spares.claim(backend.driver, view.row.path, asked.hiding) : undefined;
+    const over = this.spares.begin(view.row.path);
     const { base, row } = await this.#prepare(input, origin, backend, asked).catch((error: unknown) => {
+      over();
       if (claim !== undefined) this.spares.drop(claim);
       this.#registry.release(own);
       throw error;
@@ -107,6 +109,7 @@ export class Creation {
       await forgetUnused(this.#parts, this.#registry, base, backend);
       throw error;
     } finally {
+      over();
       release();
     }
   }

@@ -1,8 +1,8 @@
 /**
- * Sandboxes made ahead: after a create, one more of the same kind is launched in the background. The next create of
- * that kind only has to write its row. A spare is a snapshot of a base like any other, so it is taken only while the
- * project's base is still that one; it goes when the base moves on, when it is not used for a while, and with the
- * server. It has no row: after a crash the reconciler clears it like any leftover.
+ * Sandboxes made ahead: after a create, one more of the same kind is launched in the background, or as many as were lately
+ * asked for at once. The next create of that kind only has to write its row. A spare is a snapshot of a base like any other,
+ * so it is taken only while the project's base is still that one; it goes when the base moves on, when it is not used for a
+ * while, and with the server. It has no row: after a crash the reconciler clears it like any leftover.
  */
 import type { Base } from "../../base/store/rows.ts";
 import { idsOfUser } from "../../machine/capture/large-ids.ts";
@@ -12,6 +12,7 @@ import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 import type { LaunchSettings, SandboxStart } from "./sandbox-start.ts";
+import { SpareDemand } from "./spare-demand.ts";
 
 export interface Spare extends Reservation {
   readonly walls: Walls;
@@ -20,7 +21,8 @@ export interface Spare extends Reservation {
 interface WaitingSpare {
   readonly key: string;
   readonly spare: Promise<Spare | undefined>;
-  expires: NodeJS.Timeout;
+  expires: NodeJS.Timeout | undefined;
+  isThere: boolean;
 }
 
 /** A spare that one create has for itself. */
@@ -42,8 +44,9 @@ export class Spares {
   readonly #parts: SpareParts;
   readonly #registry: Registry;
   readonly #sandboxStart: SandboxStart;
-  /** At most one a project. */
-  readonly #byProject = new Map<string, WaitingSpare>();
+  readonly #demand = new SpareDemand();
+  /** Of each project, the oldest first. */
+  readonly #byProject = new Map<string, WaitingSpare[]>();
   readonly #ids = new Set<string>();
   readonly #discards = new Set<Promise<void>>();
   #closed = false;
@@ -59,12 +62,19 @@ export class Spares {
     return this.#ids;
   }
 
+  /** Notes that a create of this project is under way until it calls what this returns. */
+  begin(project: string): () => void {
+    return this.#demand.begin(project);
+  }
+
   /**
-   * Takes the project's spare for one create, before that create knows its kind: whether the spare still hides what a launch
-   * would hide now is asked meanwhile, because the kernel's answer takes a moment. Creates beside this one find none.
+   * Takes a spare of the project for one create, before that create knows its kind: whether the spare still hides what a launch
+   * would hide now is asked meanwhile, because the kernel's answer takes a moment. Of several it is the newest that is there, so
+   * that those that are not needed grow old.
    */
   claim(driver: Driver, project: string, hiding: MaskRequest): SpareClaim | undefined {
-    const waiting = this.#byProject.get(project);
+    const all = this.#byProject.get(project) ?? [];
+    const waiting = all.findLast(({ isThere }) => isThere) ?? all.at(-1);
     if (waiting === undefined) return undefined;
     this.#take(project, waiting);
     const hidesAsNow = waiting.spare.then(async (spare) => spare !== undefined && (await driver.hidesAsNow(spare.id, hiding)));
@@ -72,12 +82,14 @@ export class Spares {
     return { waiting, hidesAsNow: hidesAsNow.catch(() => false) };
   }
 
-  /** The claimed spare if it is of this kind, also one that is nearly there; else it goes. */
+  /** The claimed spare if it is of this kind, also one that is nearly there; else it goes, and those like it. */
   async use({ waiting, hidesAsNow }: SpareClaim, kind: LaunchSettings): Promise<Spare | undefined> {
-    const spare = waiting.key === keyOf(kind) && (await hidesAsNow) ? await waiting.spare : undefined;
+    const isLike = waiting.key === keyOf(kind) && (await hidesAsNow);
+    const spare = isLike ? await waiting.spare : undefined;
     // One that died while it waited is no longer known, or will not be in a moment.
     if (spare !== undefined && (await spare.walls.isAlive()) && this.#ids.delete(spare.id)) return spare;
     this.drop({ waiting });
+    if (!isLike) this.#dropAll(kind.project, (other) => other.key === waiting.key);
     return undefined;
   }
 
@@ -86,26 +98,42 @@ export class Spares {
     this.#discard(JSON.parse(waiting.key) as LaunchSettings, waiting);
   }
 
-  /** Makes a spare of this kind in a moment, unless there is one. */
+  /** Makes spares of this kind in a moment, as many as are wanted; called by a create that is under way still. */
   prepare(kind: LaunchSettings, base: Base): void {
-    if (this.#closed || this.#byProject.has(kind.project) || this.#parts.backends.of(kind).driver.capabilities.limits !== "hard") return;
+    if (this.#byProject.has(kind.project) && this.#demand.isBusy(1)) return;
+    this.#fill(kind, base, QUIET_MS, 1);
+  }
+
+  /** One after the other, and not while creates are under way: those would wait for the same locks of the kernel. */
+  #fill(kind: LaunchSettings, base: Base, afterMs: number, own: number): void {
+    if (this.#closed || this.#parts.backends.of(kind).driver.capabilities.limits !== "hard") return;
+    const there = this.#byProject.get(kind.project) ?? [];
+    if (there.length > 0 && (this.#demand.isBusy(own) || there.length >= this.#demand.wanted(kind.project, this.#ids.size))) return;
     const release = this.#registry.hold(base.id);
     const spare = new Promise<Spare | undefined>((resolve) => {
-      setTimeout(() => resolve(this.#launch(kind, base).finally(release)), QUIET_MS);
+      setTimeout(() => resolve(this.#launch(kind, base).finally(release)), afterMs);
     });
-    this.#byProject.set(kind.project, { key: keyOf(kind), spare, expires: this.#expiry(kind.project, UNUSED_MS) });
+    const waiting: WaitingSpare = { key: keyOf(kind), spare, expires: undefined, isThere: false };
+    this.#expireLater(kind.project, waiting, UNUSED_MS);
+    this.#byProject.set(kind.project, [...there, waiting]);
+    void spare.then((made) => {
+      waiting.isThere = made !== undefined;
+      // One that was taken or ended meanwhile leads to no further one: the create that took it does.
+      if (made !== undefined && this.#byProject.get(kind.project)?.at(-1) === waiting) this.#fill(kind, base, 0, 0);
+    });
   }
 
-  /** The project has no sandbox left: its spare goes soon. */
+  /** The project has no sandbox left: its spares go soon. */
   desert(project: string): void {
-    const waiting = this.#byProject.get(project);
-    if (waiting === undefined) return;
-    clearTimeout(waiting.expires);
-    waiting.expires = this.#expiry(project, DESERTED_MS);
+    for (const waiting of this.#byProject.get(project) ?? []) this.#expireLater(project, waiting, DESERTED_MS);
   }
 
-  #expiry(project: string, afterMs: number): NodeJS.Timeout {
-    return setTimeout(() => this.#expire(project), afterMs).unref();
+  #expireLater(project: string, waiting: WaitingSpare, afterMs: number): void {
+    clearTimeout(waiting.expires);
+    waiting.expires = setTimeout(() => {
+      this.#demand.unused(project);
+      this.#dropAll(project, (other) => other === waiting);
+    }, afterMs).unref();
   }
 
   async #launch(kind: LaunchSettings, base: Base): Promise<Spare | undefined> {
@@ -142,16 +170,19 @@ export class Spares {
     return true;
   }
 
-  #expire(project: string): void {
-    const waiting = this.#byProject.get(project);
-    if (waiting === undefined) return;
-    this.#take(project, waiting);
-    this.#discard(JSON.parse(waiting.key) as LaunchSettings, waiting);
+  /** Ends the spares of a project that `isMeant`, in the background. */
+  #dropAll(project: string, isMeant: (waiting: WaitingSpare) => boolean): void {
+    for (const waiting of (this.#byProject.get(project) ?? []).filter(isMeant)) {
+      this.#take(project, waiting);
+      this.drop({ waiting });
+    }
   }
 
   #take(project: string, waiting: WaitingSpare): void {
     clearTimeout(waiting.expires);
-    this.#byProject.delete(project);
+    const left = (this.#byProject.get(project) ?? []).filter((other) => other !== waiting);
+    if (left.length === 0) this.#byProject.delete(project);
+    else this.#byProject.set(project, left);
   }
 
   /** Ends a spare that no create will take, in the background. */
@@ -192,10 +223,7 @@ export class Spares {
 
   /** Ends all spares there are now. */
   async clear(): Promise<void> {
-    for (const [project, waiting] of this.#byProject) {
-      this.#take(project, waiting);
-      this.#discard(JSON.parse(waiting.key) as LaunchSettings, waiting);
-    }
+    for (const project of this.#byProject.keys()) this.#dropAll(project, () => true);
     await Promise.all(this.#discards);
   }
 }
