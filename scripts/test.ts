@@ -3,25 +3,11 @@
  * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`. Tests of runs, and with large programs of others, are apart.
  */
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { reportChecks, runChecks } from "./checks.ts";
-
-interface TestRecord {
-  readonly fullName: string;
-  readonly status: string;
-  readonly failureMessages?: readonly string[];
-  readonly meta?: { readonly skipReason?: string };
-}
-
-interface FileRecord {
-  readonly name: string;
-  readonly startTime: number;
-  readonly endTime: number;
-  readonly status: string;
-  readonly message: string;
-  readonly assertionResults: readonly TestRecord[];
-}
+import { afterSecondLook, forSecondLook, unsteadyParts, type FileRecord, type Run } from "./second-look.ts";
+import { STRAY_ERRORS } from "./stray-errors.ts";
 
 interface Count {
   passed: number;
@@ -34,26 +20,27 @@ const SLOWEST = 15;
 /** Projects that take long, or need large programs of others, each with a script of its own. */
 const APART = ["agents", "browser", "notebook", "programs", "runs"];
 const resultsFile = join(root, ".cache", "vitest.json");
-/** More files than this that fail at once have a cause that a second look does not take away. */
-const LOOK_AGAIN = 4;
-
-interface Run {
-  readonly exitCode: number;
-  /** Undefined when vitest ended before it could write its results. */
-  readonly files: readonly FileRecord[] | undefined;
-}
+const strayFile = join(root, STRAY_ERRORS);
+/** It holds every module of the tests: with the small first heap, collecting garbage takes a good part of its time. */
+const ROOMY = "--min-semi-space-size=32";
 
 async function runVitest(args: readonly string[]): Promise<Run> {
   mkdirSync(join(root, ".cache"), { recursive: true });
-  rmSync(resultsFile, { force: true });
+  for (const file of [resultsFile, strayFile]) rmSync(file, { force: true });
   const exitCode = await new Promise<number>((resolve, reject) => {
     const program = join(root, "node_modules", "vitest", "vitest.mjs");
-    const options = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${resultsFile}`];
-    const child = spawn(process.execPath, [program, ...options, ...args], { cwd: root, stdio: "inherit" });
+    const options = [
+      "run",
+      "--reporter=default",
+      "--reporter=json",
+      "--reporter=./scripts/stray-errors.ts",
+      `--outputFile.json=${resultsFile}`,
+    ];
+    const child = spawn(process.execPath, [ROOMY, program, ...options, ...args], { cwd: root, stdio: "inherit" });
     child.on("error", reject);
     child.on("close", (code) => resolve(code ?? 1));
   });
-  return { exitCode, files: readResults() };
+  return { exitCode, files: readResults(), strayErrors: existsSync(strayFile) ? Number(readFileSync(strayFile, "utf8")) : 0 };
 }
 
 function readResults(): readonly FileRecord[] | undefined {
@@ -65,31 +52,16 @@ function readResults(): readonly FileRecord[] | undefined {
   }
 }
 
-/**
- * Runs the few files that failed once more, alone, and takes their second results. A test that fails beside others and passes alone depends
- * on how busy the machine is: it does not fail the run, and it is named with its first error, so that it gets mended.
- */
+/** Runs the few files that failed once more, alone. What then passes does not fail the run, and is named with its first error, so that it gets mended. */
 async function lookAgain(first: Run): Promise<Run> {
-  const failed = first.files?.filter(({ status }) => status === "failed") ?? [];
-  if (first.files === undefined || failed.length === 0 || failed.length > LOOK_AGAIN) return first;
+  const failed = forSecondLook(first);
+  if (failed.length === 0) return first;
   console.log("\nOnce more, alone:");
-  const second = await runVitest([...failed.map(({ name }) => relative(root, name)), "--maxWorkers=1"]);
+  const second = await runVitest([...failed.map(({ name }) => name), "--maxWorkers=1"]);
   if (second.files === undefined) return first;
-  const again = new Map(second.files.map((file) => [file.name, file]));
-  printUnsteady(failed, again);
-  return { exitCode: second.exitCode, files: first.files.map((file) => again.get(file.name) ?? file) };
-}
-
-function printUnsteady(failed: readonly FileRecord[], again: ReadonlyMap<string, FileRecord>): void {
-  for (const file of failed) {
-    const passed = again.get(file.name)?.assertionResults.filter(({ status }) => status === "passed") ?? [];
-    const names = new Set(passed.map(({ fullName }) => fullName));
-    for (const test of file.assertionResults) {
-      if (test.status !== "failed" || !names.has(test.fullName)) continue;
-      console.log(`\nUnsteady: ${test.fullName} (${relative(root, file.name)}) failed beside others, and passes alone:`);
-      console.log(test.failureMessages?.join("\n") ?? file.message);
-    }
-  }
+  for (const { what, why } of failed.flatMap((file) => unsteadyParts(file, second)))
+    console.log(`\nUnsteady: ${what} failed beside others, and passes alone:\n${why}`);
+  return afterSecondLook(first, second);
 }
 
 function countTests(files: readonly FileRecord[], exitCode: number): Count {
