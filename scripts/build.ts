@@ -1,6 +1,6 @@
-/** Builds what the published package carries: the program, the SDK with its types, and the static cell for each processor a compiler is here for. */
+/** Builds what the published package carries: the program, the pages, the SDK with its types, and the static cell for each processor a compiler is here for. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundle, bundleSdk } from "./bundle.ts";
@@ -35,9 +35,15 @@ function has(program: string): boolean {
   return spawnSync("sh", ["-c", `command -v "$1"`, "sh", program]).status === 0;
 }
 
+function isContent(path: string): boolean {
+  return !path.endsWith(".setup-stamp");
+}
+
 rmSync(dist, { recursive: true, force: true });
 await bundle(join(dist, "program"));
-cpSync(join(root, "build", "web"), join(dist, "web"), { recursive: true, filter: (path) => !path.endsWith(".setup-stamp") });
+cpSync(join(root, "build", "web"), join(dist, "web"), { recursive: true, filter: isContent });
+if (existsSync(join(root, "build", "lab"))) cpSync(join(root, "build", "lab"), join(dist, "lab"), { recursive: true, filter: isContent });
+else console.error("No build/lab: the package carries no JupyterLab; `viv notebook` needs the machine's own.");
 await bundleSdk(join(dist, "sdk"));
 writeDeclarations(join(dist, "sdk"));
 for (const [platform, crossCompiler] of Object.entries(compilers)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a fresh checkout ready: the pinned Node, npm packages, the cell, the dashboard, and Debian packages where that is possible.
-# With the argument `demo`, what the demo does not show is left for later.
+# With the argument `demo`, what the demo does not show is left for later; with `lab` or `build`, JupyterLab's front end is made, too (VIV_NO_LAB=1 turns that off).
 # Says only what it does or misses, on standard error; a second run finds nothing to do.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -23,17 +23,23 @@ cell_stamp=build/.setup-stamp
 system_stamp=.cache/system-stamp
 web_packages_stamp=web/node_modules/.setup-stamp
 web_stamp=build/web/.setup-stamp
+lab_packages_stamp=lab/node_modules/.setup-stamp
+lab_stamp=build/lab/.setup-stamp
 packages_key() { { uname -sm && cat package-lock.json; } | digest; }
 cell_key() {
   shopt -s globstar
   { uname -sm && echo "${CC:-cc}" native/**/*.[ch] && cat native/Makefile native/**/*.[ch]; } | digest
 }
-web_packages_key() { { uname -sm && cat web/package-lock.json; } | digest; }
+web_lab_packages_stamp=lab/node_modules/.setup-stamp
+lab_stamp=build/lab/.setup-stamp
+packages_key() { { uname -sm && cat web/package-lock.json; } | digest; }
 web_key() {
   local names
   names=$(find web src/base/schema src/base/wire src/interfaces/client scripts/build-web.ts -name node_modules -prune -o -type f -print | LC_ALL=C sort)
   { web_packages_key && packages_key && echo "$names" && echo "$names" | tr '\n' '\0' | xargs -0 cat; } | digest
 }
+lab_packages_key() { { uname -sm && cat lab/package-lock.json; } | digest; }
+lab_key() { { lab_packages_key && packages_key && cat lab/*.* scripts/build-lab.ts; } | digest; }
 stamped() { [ "$(cat "$1" 2>/dev/null)" = "$2" ]; }
 
 find_npm() {
@@ -137,24 +143,36 @@ set_up_cell() {
 
 # The pages are no part of what must work: without them `viv` does all the same.
 set_up_web() {
-  local key
   [ -f web/package-lock.json ] || return 0
-  key=$(web_packages_key)
-  if ! stamped $web_packages_stamp "$key"; then
-    find_node
-    say "Installing npm packages of the dashboard."
-    if ! run_npm "$node" ci --prefix web --include=dev --ignore-scripts --no-progress --loglevel=error >&2; then
-      say "npm could not install the packages of the dashboard; the lines above say why, and \`viv open\` shows no pages."
-      return 0
-    fi
-    echo "$key" >$web_packages_stamp
+  set_up_pages web "$(web_packages_key)" "$web_packages_stamp" "the dashboard" "\`viv open\` shows no pages" || return 0
+  build_pages scripts/build-web.ts "$(web_key)" "$web_stamp" "the dashboard"
+}
+
+set_up_lab() {
+  [ -f lab/package-lock.json ] || return 0
+  set_up_pages lab "$(lab_packages_key)" "$lab_packages_stamp" "JupyterLab's front end" "\`viv notebook\` needs the machine's own JupyterLab" || return 0
+  build_pages scripts/build-lab.ts "$(lab_key)" "$lab_stamp" "JupyterLab's front end"
+}
+
+# set_up_pages FOLDER KEY STAMP WHAT LOSS: the npm packages of a front end.
+set_up_pages() {
+  stamped "$3" "$2" && return
+  find_node
+  say "Installing npm packages of $4."
+  if ! run_npm "$node" ci --prefix "$1" --include=dev --ignore-scripts --no-progress --loglevel=error >&2; then
+    say "npm could not install the packages of $4; the lines above say why, and $5."
+    return 1
   fi
-  key=$(web_key)
-  stamped $web_stamp "$key" && return
+  echo "$2" >"$3"
+}
+
+# build_pages PROGRAM KEY STAMP WHAT
+build_pages() {
+  stamped "$3" "$2" && return
   node=$(choose_node) || fail "No Node that runs TypeScript: install Node 22.18 or newer."
-  say "Building the dashboard."
-  "$node" scripts/build-web.ts >&2 || fail "The dashboard could not be built; the lines above say why."
-  echo "$key" >$web_stamp
+  say "Building $4."
+  "$node" "$1" >&2 || fail "$4 could not be built; the lines above say why."
+  echo "$2" >"$3"
 }
 
 build_cell() {
@@ -196,3 +214,4 @@ set_up_packages
 set_up_system
 set_up_cell
 [ "${1:-}" = demo ] || set_up_web
+case ${1:-} in lab | build) [ -n "${VIV_NO_LAB:-}" ] || set_up_lab ;; esac

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { seriousFaults } from "../support/accessible.ts";
 import { BrowserLab } from "../support/browser-lab.ts";
 import { CHECKOUT } from "../support/compiled.ts";
-import { realJupyterLab } from "../support/jupyterlab.ts";
+import { carriedLab, realJupyterLab } from "../support/jupyterlab.ts";
 import { missing, needs } from "../support/skip.ts";
 import { viv } from "../support/viv.ts";
 
@@ -24,6 +24,16 @@ const CELL = {
 const PLOT =
   'from IPython.display import SVG; x = 41; print(\'printed\', x); SVG(\'<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><circle cx="15" cy="15" r="12"/></svg>\')';
 
+async function runCell(page: Page, code: string): Promise<void> {
+  const editor = page.locator(".jp-Notebook .jp-Cell .cm-content").last();
+  await editor.waitFor({ timeout: 60_000 });
+  // What is run before the kernel is connected is lost.
+  await page.getByText("Python 3 (ipykernel) | Idle").waitFor({ timeout: 60_000 });
+  await editor.click();
+  await page.keyboard.insertText(code);
+  await page.keyboard.press("Shift+Enter");
+}
+
 describe("IDE-1: JupyterLab in a sandbox", needed, () => {
   let lab: BrowserLab;
 
@@ -33,16 +43,6 @@ describe("IDE-1: JupyterLab in a sandbox", needed, () => {
   });
 
   afterAll(() => lab?.close());
-
-  async function runCell(page: Page, code: string): Promise<void> {
-    const editor = page.locator(".jp-Notebook .jp-Cell .cm-content").last();
-    await editor.waitFor({ timeout: 60_000 });
-    // What is run before the kernel is connected is lost.
-    await page.getByText("Python 3 (ipykernel) | Idle").waitFor({ timeout: 60_000 });
-    await editor.click();
-    await page.keyboard.insertText(code);
-    await page.keyboard.press("Shift+Enter");
-  }
 
   test("IDE-2: opens at /lab, runs a cell, shows its text and its picture; a reload keeps the kernel", { timeout: 240_000 }, async () => {
     const visitor = await lab.visitor();
@@ -85,12 +85,55 @@ describe("IDE-1: JupyterLab in a sandbox", needed, () => {
     await visitor.page.goto(address);
     await visitor.page.getByText("This browser was not let in to this preview.").waitFor();
   });
+});
 
-  test("a machine without JupyterLab says how to get it, and runs code all the same", needs("jupyter"), async () => {
-    const { name } = await lab.server.create({ name: "plain", env: { PATH: "/usr/bin:/bin" } });
+const carried = carriedLab();
+
+describe("IDE-1: a machine that has Jupyter's server without JupyterLab", carried, () => {
+  let lab: BrowserLab;
+
+  beforeAll(async () => {
+    lab = await BrowserLab.start({ files: { "notes.ipynb": JSON.stringify(CELL) } });
+  });
+
+  afterAll(() => lab?.close());
+
+  const DEBIAN = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
+
+  test("has the front end that Vivarium carries: cells, settings that stay, no request that fails", { timeout: 240_000 }, async () => {
+    await lab.server.create({ name: "carried", env: DEBIAN });
+    const visitor = await lab.visitor();
+    const { page, troubles } = visitor;
+    await page.goto(await lab.link("/lab?sandbox=carried"));
+    await page.locator(".jp-DirListing-itemText", { hasText: "notes.ipynb" }).dblclick({ timeout: 120_000 });
+    await runCell(page, PLOT);
+    await page.getByText("printed 41", { exact: true }).waitFor({ timeout: 60_000 });
+    await page.locator(".jp-OutputArea-output svg circle, .jp-OutputArea-output img").first().waitFor();
+    await page.screenshot({ path: join(CHECKOUT, ".cache", "screenshots", "lab-carried.png") });
+    await page.goto(new URL("/lab/tree/notes.ipynb", page.url()).href);
+    await runCell(page, "x + 1");
+    await page.getByText("42", { exact: true }).waitFor({ timeout: 60_000 });
+    await page.getByRole("menuitem", { name: "Settings" }).click();
+    await page.getByText("Theme", { exact: true }).hover();
+    await page.getByText("JupyterLab Dark", { exact: true }).click();
+    const dark = page.locator("body[data-jp-theme-name='JupyterLab Dark']");
+    await dark.waitFor({ state: "attached" });
+    await page.reload();
+    await dark.waitFor({ state: "attached", timeout: 60_000 });
+    expect(troubles).toEqual([]);
+  });
+
+  test("without what serves it says how to get it, and runs code all the same", async () => {
+    const { name } = await lab.server.create({ name: "plain", env: DEBIAN });
+    const removal = await lab.server.client.call("runCommand", {
+      sandbox: name,
+      command: ["rm", "-r", "/usr/lib/python3/dist-packages/jupyterlab_server"],
+      user: "root",
+    });
+    expect(removal).toMatchObject({ end: { exitCode: 0 } });
     await expect(lab.server.client.call("openNotebook", { sandbox: name })).rejects.toMatchObject({
       code: "notebook_missing",
-      remedy: expect.stringContaining("pip install jupyterlab"),
+      remedy: expect.stringContaining("apt install python3-jupyterlab-server"),
     });
     expect(await lab.server.client.call("executeCode", { sandbox: name, context: "main", code: "1 + 1" })).toMatchObject({ state: "done" });
   });

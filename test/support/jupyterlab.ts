@@ -1,11 +1,11 @@
-/** JupyterLab for tests: the machine's own, or one that pip fetches once for a checkout. */
-import { execFile } from "node:child_process";
+/** JupyterLab for tests: the machine's own, or one that pip fetches once for a checkout; and the front end that Vivarium carries. */
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestOptions } from "vitest";
 import { CHECKOUT } from "./compiled.ts";
-import { programPath } from "./skip.ts";
+import { missing, programPath } from "./skip.ts";
 
 const VERSION = "4.6.6";
 const FOLDER = join(CHECKOUT, ".cache", "jupyter");
@@ -48,4 +48,14 @@ export async function realJupyterLab(): Promise<RealJupyterLab> {
     const [reason] = (error as Error).message.split("\n");
     return { programs: "", expose: [], needed: { skip: true, meta: { skipReason: `JupyterLab can't be fetched: ${reason}` } } };
   }
+}
+
+/** Options of a `describe` that needs the front end, which the set-up makes from npm's packages, and what serves it. */
+export function carriedLab(): TestOptions {
+  const skipped = (skipReason: string): TestOptions => ({ skip: true, meta: { skipReason } });
+  const lacking = missing("chromium", "root", "jupyter");
+  if (lacking !== undefined) return skipped(lacking);
+  if (!existsSync("/usr/lib/python3/dist-packages/jupyterlab_server")) return skipped("python3-jupyterlab-server is not installed");
+  execFileSync("bash", [join(CHECKOUT, "scripts", "setup.sh"), "lab"], { stdio: ["ignore", 2, 2], timeout: FETCH_MS });
+  return existsSync(join(CHECKOUT, "build", "lab", "about.json")) ? {} : skipped("JupyterLab's packages can't be fetched from npm");
 }

@@ -28,6 +28,11 @@ export function findPages(): string | undefined {
   return [join(ROOT, "build", "web"), join(ROOT, "dist", "web")].find((path) => existsSync(path));
 }
 
+/** JupyterLab's front end, made of lab/: built here, or carried by the package. */
+export function findLab(): string | undefined {
+  return [join(ROOT, "build", "lab"), join(ROOT, "dist", "lab")].find((path) => existsSync(join(path, "about.json")));
+}
+
 export function readVersion(): string {
   const text = readFileSync(join(ROOT, "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;

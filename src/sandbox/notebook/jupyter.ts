@@ -8,10 +8,12 @@ import type { Command } from "../../base/schema/command.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { NOTEBOOK_SERVICE, type CodeContext } from "../../base/schema/notebook.ts";
+import { shellWord } from "../../base/schema/shell-words.ts";
 import { projectInside } from "../../base/schema/workspace.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import type { Commands } from "../commands/commands.ts";
 import type { Parts } from "../shared/parts.ts";
+import type { LabFiles } from "./lab-files.ts";
 
 const SOCKET = "/tmp/.viv-notebook.sock";
 const RETRY_MS = 25;
@@ -34,8 +36,25 @@ const Session = z.object({
 });
 type Session = z.infer<typeof Session>;
 
+/** Whether Debian's Python has what serves the front end that Vivarium carries. To import it would take a second. */
+const HAS_LAB_SERVER =
+  "import importlib.util as u, sys; sys.exit(not all(u.find_spec(name) for name in ('jupyter_server', 'jupyterlab_server')))";
+/** The folder is the first argument. It is no part of PYTHONPATH, because kernels inherit that. */
+const CARRIED_LAB = "import sys; sys.path.insert(0, sys.argv.pop(1)); import vivarium_lab; vivarium_lab.main()";
+
+/** The first of these that is there: JupyterLab, the front end that Vivarium carries, Jupyter's server without pages. */
+function startLine(lab: string | undefined): string {
+  const find = (program: string): string => `if command -v ${program} >/dev/null; then exec ${program} "$@"; fi;`;
+  const python = "/usr/bin/python3";
+  const carried =
+    lab === undefined
+      ? ""
+      : `if ${python} -c ${shellWord(HAS_LAB_SERVER)} 2>/dev/null; then exec ${python} -c ${shellWord(CARRIED_LAB)} ${shellWord(lab)} "$@"; fi;`;
+  return `${find("jupyter-lab")} ${carried} ${find("jupyter-server")} exit 127`;
+}
+
 /** The socket is the user's alone, so there is no password; callers are the server's, so there are no foreign pages to keep away. */
-function programLine(row: SandboxRow): string[] {
+function programLine(row: SandboxRow, lab: string | undefined): string[] {
   const options = [
     `--ServerApp.sock=${SOCKET}`,
     "--ServerApp.token=",
@@ -53,17 +72,18 @@ function programLine(row: SandboxRow): string[] {
   ];
   const settings = `${LAB_SETTINGS}/@jupyterlab/apputils-extension`;
   const noNews = `mkdir -p ${settings} && echo '{"fetchNews":"false","checkForUpdates":false}' > ${settings}/notification.jupyterlab-settings; `;
-  const start = 'for p in jupyter-lab jupyter-server; do if command -v "$p" >/dev/null; then exec "$p" "$@"; fi; done; exit 127';
-  return ["/bin/sh", "-c", `${noNews}${start}`, "sh", ...options];
+  return ["/bin/sh", "-c", `${noNews}${startLine(lab)}`, "sh", ...options];
 }
 
 export class Jupyter {
   readonly #parts: Pick<Parts, "store" | "live" | "locks">;
   readonly #commands: Commands;
+  readonly #lab: LabFiles;
 
-  constructor(parts: Pick<Parts, "store" | "live" | "locks">, commands: Commands) {
+  constructor(parts: Pick<Parts, "store" | "live" | "locks">, commands: Commands, lab: LabFiles) {
     this.#parts = parts;
     this.#commands = commands;
+    this.#lab = lab;
   }
 
   /** Starts it, if it does not run. */
@@ -87,7 +107,7 @@ export class Jupyter {
       connection.destroy();
     }
     throw new VivError("notebook_missing", "This machine has no JupyterLab.", {
-      remedy: `Run \`pip install jupyterlab\` on the machine, or inside the sandbox; then \`viv stop ${row.name}\`, \`viv start ${row.name}\`, and try again. Code runs without it: \`viv python ${row.name}\`.`,
+      remedy: `Run \`apt install python3-jupyterlab-server\` or \`pip install jupyterlab\` on the machine, or inside the sandbox; then \`viv stop ${row.name}\`, \`viv start ${row.name}\`, and try again. Code runs without it: \`viv python ${row.name}\`.`,
     });
   }
 
@@ -131,7 +151,11 @@ export class Jupyter {
   }
 
   async #start(row: SandboxRow): Promise<void> {
-    const stream = await this.#commands.start(row, { command: programLine(row), service: NOTEBOOK_SERVICE, env: ENVIRONMENT });
+    const stream = await this.#commands.start(row, {
+      command: programLine(row, await this.#lab.path()),
+      service: NOTEBOOK_SERVICE,
+      env: ENVIRONMENT,
+    });
     stream.close();
     const over = new AbortController();
     const failed = stream.end.then(async ({ exitCode }) => {

@@ -9,6 +9,8 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { WebSocket } from "ws";
+import { findLab } from "../../base/config/machine.ts";
+import { runtimesFolder } from "../../base/config/paths.ts";
 import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -19,6 +21,7 @@ import type { Parts } from "../shared/parts.ts";
 import { requireLive } from "../shared/state.ts";
 import { ExecutionLogs } from "./execution-logs.ts";
 import { Jupyter } from "./jupyter.ts";
+import { LabFiles } from "./lab-files.ts";
 import { executeRequest, newsIn, signOfLife } from "./kernel-messages.ts";
 import { RunningCode } from "./running-code.ts";
 
@@ -47,7 +50,7 @@ export class Notebooks {
   constructor(parts: Pick<Parts, "store" | "live" | "locks" | "log" | "state">, commands: Commands) {
     this.#parts = parts;
     this.#logs = new ExecutionLogs(join(parts.state, "executions"));
-    this.#jupyter = new Jupyter(parts, commands);
+    this.#jupyter = new Jupyter(parts, commands, new LabFiles(findLab(), runtimesFolder({ home: parts.state })));
   }
 
   async execute(

@@ -4,20 +4,16 @@
  */
 import { chmod, constants, copyFile, link, mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-
-/** Every sandbox has folders for temporary files of its own. */
-function isTemporary(path: string): boolean {
-  return path.startsWith("/tmp/") || path.startsWith("/var/tmp/");
-}
+import { isReachedInside } from "../../base/host/shown-folder.ts";
 
 export class NodeRuntime {
   readonly #program: string;
-  readonly #state: string;
+  readonly #folder: string;
   #ready: Promise<string> | undefined;
 
   /** `folder` is the one of the state folder that sandboxes see. */
   constructor(folder: string) {
-    this.#state = dirname(folder);
+    this.#folder = folder;
     this.#program = join(folder, process.version, "node");
   }
 
@@ -33,17 +29,8 @@ export class NodeRuntime {
     }
   }
 
-  /** By every user inside. The state folder itself is open there; what lies above it is as in reality. */
-  async #isReached(): Promise<boolean> {
-    if (isTemporary(this.#program)) return false;
-    if (process.getuid?.() !== 0) return true;
-    for (let folder = dirname(this.#state); folder !== "/"; folder = dirname(folder))
-      if (((await stat(folder)).mode & 0o001) === 0) return false;
-    return true;
-  }
-
   async #prepare(): Promise<string> {
-    if (!(await this.#isReached())) return process.execPath;
+    if (!(await isReachedInside(this.#folder))) return process.execPath;
     const { size } = await stat(process.execPath);
     const there = await stat(this.#program).catch(() => undefined);
     if (there?.size === size) return this.#program;

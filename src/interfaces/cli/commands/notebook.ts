@@ -5,7 +5,7 @@ export default command({
   name: "notebook",
   summary: "Open JupyterLab in a sandbox",
   details:
-    "Starts the machine's own JupyterLab inside the sandbox, if it does not run there, and prints a link that lets one browser in, once. Server and kernels are inside; the page has an origin of its own, and holds no token. Without JupyterLab on the machine, `pip install jupyterlab` brings it.",
+    "Starts JupyterLab inside the sandbox, if it does not run there, and prints a link that lets one browser in, once. Server and kernels are inside; the page has an origin of its own, and holds no token. It is the machine's own, or else the front end that Vivarium carries, on Debian's jupyter-server and python3-jupyterlab-server.",
   examples: [
     ["viv notebook try", "JupyterLab in the project's folder"],
     ["viv notebook try --file analysis.ipynb", "with a notebook of the project"],
