@@ -24,4 +24,4 @@ const lab = new JupyterLab({
   deferred: { matches: [], patterns: [] },
   availablePlugins: [],
 });
-lab.start({ bubblingKeydown: true });
+await lab.start({ bubblingKeydown: true });
