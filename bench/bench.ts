@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { agentGroup } from "./agents.ts";
 import { agentEventsGroup } from "./agent-events.ts";
 import { auditGroup } from "./audit.ts";
+import { automationsGroup } from "./automations.ts";
 import { changesGroup } from "./changes.ts";
 import { cloneGroup } from "./clone.ts";
 import { conversationGroup } from "./conversations.ts";
@@ -43,6 +44,7 @@ const GROUPS: readonly Group[] = [
   agentEventsGroup,
   sdkGroup,
   jobsGroup,
+  automationsGroup,
   mcpGroup,
   dashboardGroup,
   insideGroup,

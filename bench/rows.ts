@@ -59,6 +59,8 @@ const DECLARED = {
   sdk_start_ms: { what: "import of the SDK and its first call, with a server that runs", unit: "ms", limit: null },
   job_ms: { what: "POST /schedule of echo until its status is succeeded, against create_vs_bwrap's create", unit: "x", limit: 3 },
   jobs_1000: { what: "failures among 1,000 jobs from 10 clients", unit: "", limit: 0 },
+  trigger_ms: { what: "a file is saved until the sandbox of its automation's task runs, against create", unit: "x", limit: 5 },
+  idle_cost: { what: "processor time of 50 automations of all kinds that wait, per hour", unit: "s", limit: 10 },
   mcp_execute: {
     what: "execute_task of a chat client with Claude Code and two tool calls, against the same agent alone",
     unit: "x",

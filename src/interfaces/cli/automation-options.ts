@@ -50,6 +50,8 @@ type Options = OptionValues<typeof ADD_OPTIONS>;
 
 export function specOf(options: Options, cwd: string): Spec {
   const { task, agent, model, run, check, setup, reality, timeout, batch, together } = options;
+  if (task === undefined && run === undefined)
+    throw usageError("Say what it does: --run 'npm update' for lines, or --task 'Make the tests pass' for an agent.");
   const budget = { run: options["budget-run"], night: options["budget-night"] };
   return {
     when: whenOf(options, cwd),

@@ -240,8 +240,9 @@ export class Firings {
   }
 
   async #muteLoop(automation: AutomationRow, row: FiringRow): Promise<void> {
-    const others = new Set(row.causes?.filter((id) => id !== automation.id));
-    const around = others.size === 0 ? "" : ` by way of ${others.size} more`;
+    const others = [...new Set(row.causes?.filter((id) => id !== automation.id))];
+    const rows = await Promise.all(others.map((id) => this.#all.parts.store.automations.get(id)));
+    const around = others.length === 0 ? "" : ` by way of ${rows.map((other, at) => other?.name ?? others[at]).join(", ")}`;
     const reason = `A loop: its own promotion triggered it${around}, so nothing was done.`;
     await this.#all.parts.store.change(async (change) => {
       await putFiring(change, advanced((await change.firings.get(row.id)) ?? row, "muted", reason, this.#now));

@@ -4,7 +4,7 @@ import { REPORT_SECTIONS, reportSince } from "../../../base/schema/automation-wo
 import { command } from "../command.ts";
 import { shortId } from "../references.ts";
 import type { Screen } from "../screen.ts";
-import { clean } from "../text.ts";
+import { clean, plural } from "../text.ts";
 import { usageError } from "../values.ts";
 
 function sinceOf(text: string, now: Date): Date {
@@ -22,7 +22,9 @@ function lineOf({ id, name, project, count, state, promotion, files, reason }: F
 
 function print(screen: Screen, report: MorningReport): void {
   const { firings, triggers, cost, since, stopped, left } = report;
-  screen.print(`Since ${since}: ${triggers} triggers, ${firings.length + left} firings, $${cost.toFixed(2)} spent on models.`);
+  screen.print(
+    `Since ${since}: ${plural(triggers, "trigger")}, ${plural(firings.length + left, "firing")}, $${cost.toFixed(2)} spent on models.`,
+  );
   for (const [title, states] of REPORT_SECTIONS) {
     const fitting = firings.filter(({ state }) => states.includes(state));
     if (fitting.length === 0) continue;
