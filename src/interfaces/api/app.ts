@@ -1,14 +1,11 @@
-/** The HTTP API, derived from the contracts: one route an operation, strict input, JSON out. */
-import type { ServerResponse } from "node:http";
-import { Hono, type Context } from "hono";
+/** What the server answers beside the operations: streams, documentation, pages, chat clients. */
+import { Hono } from "hono";
 import type { Engine } from "../operations/operations.ts";
-import { CONTRACTS, type OperationName, type ParsedOf } from "../../base/schema/contracts.ts";
 import { ERRORS, VivError } from "../../base/schema/errors.ts";
 import { addDashboard, type Dashboard } from "./dashboard.ts";
 import { MCP_PATH } from "../../base/schema/mcp.ts";
 import { addDocumentation } from "./docs.ts";
-import { routerPath, type AppEnv } from "./env.ts";
-import { merge, parse, readJson, readQuery } from "./input.ts";
+import type { AppEnv } from "./env.ts";
 import { addStreamRoutes } from "./stream-routes.ts";
 
 export type ErrorListener = (error: VivError) => void;
@@ -16,36 +13,6 @@ export type ErrorListener = (error: VivError) => void;
 function errorResponse(error: VivError): Response {
   const headers = { "content-type": "application/json", "cache-control": "no-store" };
   return new Response(JSON.stringify(error.toBody()), { status: ERRORS[error.code].status, headers });
-}
-
-/** Aborts when the client goes away before it has its answer. */
-function requestSignal(outgoing: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  outgoing.once("close", () => {
-    if (!outgoing.writableEnded) controller.abort(new VivError("cancelled", "The caller went away."));
-  });
-  return controller.signal;
-}
-
-async function rawInput(context: Context<AppEnv>, inBody: boolean): Promise<object> {
-  const path = context.req.param() as Record<string, string>;
-  const query = readQuery(context.req.url);
-  if (!inBody) return merge(path, query);
-  const extra = Object.keys(query)[0];
-  if (extra !== undefined) throw new VivError("invalid_input", `Field "${extra}" belongs in the body.`);
-  return merge(path, await readJson(context.env.incoming));
-}
-
-function addOperation<Name extends OperationName>(app: Hono<AppEnv>, engine: Engine, name: Name): void {
-  const contract = CONTRACTS[name];
-  const inBody = contract.method === "post";
-  app.on(contract.method.toUpperCase(), routerPath(contract.path), async (context) => {
-    const input = parse(contract.input, await rawInput(context, inBody)) as ParsedOf<Name>;
-    const output = await engine.operations[name](input, requestSignal(context.env.outgoing));
-    // Parsing the answer leaves out what the contract does not name, such as the environment a row holds.
-    const body = JSON.stringify(contract.output.parse(output));
-    return new Response(body, { status: contract.status, headers: { "content-type": "application/json", "cache-control": "no-store" } });
-  });
 }
 
 /** Answers chat clients, which speak MCP. */
@@ -59,7 +26,6 @@ export interface AppParts {
 
 export function createApp(engine: Engine, version: string, { dashboard, chatTools }: AppParts, onError: ErrorListener): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  for (const name of Object.keys(CONTRACTS) as OperationName[]) addOperation(app, engine, name);
   addStreamRoutes(app, engine);
   addDocumentation(app, version);
   if (dashboard !== undefined) addDashboard(app, dashboard);

@@ -46,21 +46,33 @@ export function chunksOf(incoming: IncomingMessage): AsyncIterable<Buffer> {
   return incoming.iterator({ destroyOnReturn: false });
 }
 
-/** The bytes of a body, up to a bound and within a time. */
-export async function wholeBody(incoming: IncomingMessage, mostBytes: number): Promise<Buffer> {
+/** The bytes of a body, up to a bound and within a time. What is left of one that is refused stays unread, so that the refusal can be sent. */
+export function wholeBody(incoming: IncomingMessage, mostBytes: number): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let size = 0;
   const timer = setTimeout(() => incoming.destroy(), BODY_TIMEOUT_MS);
-  try {
-    for await (const chunk of chunksOf(incoming)) {
-      size += chunk.length;
-      if (size > mostBytes) throw new VivError("invalid_input", `The body is larger than ${mostBytes} bytes.`);
-      chunks.push(chunk);
-    }
-  } finally {
+  const take = (chunk: Buffer): void => {
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size > mostBytes) refuse(new VivError("invalid_input", `The body is larger than ${mostBytes} bytes.`));
+  };
+  const over = (): void => {
     clearTimeout(timer);
-  }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+    incoming.off("data", take).off("end", end).off("close", cut).off("error", cut);
+  };
+  const end = (): void => {
+    over();
+    resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+  };
+  const refuse = (why: VivError): void => {
+    over();
+    incoming.pause();
+    reject(why);
+  };
+  const cut = (): void => refuse(new VivError("cancelled", "The caller went away."));
+  incoming.on("data", take).on("end", end).on("close", cut).on("error", cut);
+  return promise;
 }
 
 function hasBody(incoming: IncomingMessage): boolean {

@@ -15,7 +15,8 @@ import { createApp, type ChatTools, type ErrorListener } from "./app.ts";
 import type { AppEnv } from "./env.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { accessOf, askedBy, readTls, stampOf, type Door } from "./door.ts";
-import { guard, type CheckSession, type TcpAccess } from "./guard.ts";
+import { guard, pathOf, type CheckSession, type TcpAccess } from "./guard.ts";
+import { OperationRoutes } from "./operation-routes.ts";
 import { PreviewFront } from "./previews/previews.ts";
 import { proxyRequest, proxyTarget, proxyUpgrade } from "./proxy.ts";
 import { Sockets } from "./sockets.ts";
@@ -102,6 +103,7 @@ class Front {
   readonly sockets: Sockets;
   readonly #engine: Engine;
   readonly #onError: ErrorListener;
+  readonly #operations: OperationRoutes;
   readonly #app: ReturnType<typeof createApp>;
   readonly #sessions: Dashboard["sessions"] | undefined;
   readonly #previews: PreviewFront | undefined;
@@ -111,6 +113,7 @@ class Front {
     this.#engine = engine;
     this.#onError = options.onError;
     this.sockets = new Sockets(engine.streams, closing);
+    this.#operations = new OperationRoutes(engine, (error) => this.#known(error));
     this.#app = createApp(engine, options.version, { dashboard: options.dashboard, chatTools: options.chatTools }, options.onError);
     this.#sessions = options.dashboard?.sessions;
     if (options.dashboard !== undefined)
@@ -143,7 +146,7 @@ class Front {
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) return await proxyRequest(this.#engine.streams, target, incoming, outgoing);
       if (incoming.method === "HEAD") throw new VivError("not_found", "There is no such route.");
-      await listener(incoming, outgoing);
+      await (this.#operations.take(pathOf(incoming), incoming, outgoing) ?? listener(incoming, outgoing));
     } catch (error) {
       answer(outgoing, this.#known(error));
     }
