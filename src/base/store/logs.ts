@@ -43,7 +43,7 @@ export class StoredEvents implements EventLog {
     const query = this.#statements.fill("append events", [at, type, sandbox, JSON.stringify(data)], () =>
       this.#db.insertInto("events").values({ at, type, sandbox: "", data: "" }).returning("sequence"),
     );
-    const [row] = (await this.#db.executeQuery(query)).rows;
+    const [row] = await this.#statements.run(query);
     return { sequence: row?.sequence ?? 0, at, type, sandbox, data };
   }
 
@@ -90,7 +90,7 @@ export class StoredAudit implements GrowingAuditLog {
       const query = this.#statements.fill("append audit", [record.sequence, record.sandbox, JSON.stringify(record)], () =>
         this.#db.insertInto("audit").values({ sequence: 0, sandbox: "", body: "" }),
       );
-      await this.#db.executeQuery(query);
+      await this.#statements.run(query);
     }
   }
 }
@@ -123,7 +123,7 @@ export class StoredRunEvents implements GrowingRunEvents {
       const query = this.#statements.fill("append run events", [run, event.sequence, JSON.stringify(event)], () =>
         this.#db.insertInto("run_events").values({ run: "", sequence: 0, body: "" }),
       );
-      await this.#db.executeQuery(query);
+      await this.#statements.run(query);
     }
   }
 

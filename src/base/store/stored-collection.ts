@@ -84,7 +84,7 @@ class StoredCollection<Row, Named extends Columns> implements ChangeableCollecti
   async get(id: string): Promise<Row | undefined> {
     const { name, id: column } = this.#table;
     const query = this.#statements.fill(`get ${name}`, [id], () => this.#db.selectFrom(name).select("body").where(column, "=", ""));
-    const { rows } = await this.#db.executeQuery(query);
+    const rows = await this.#statements.run(query);
     return rows.map(this.#table.rowOf)[0];
   }
 
@@ -104,7 +104,7 @@ class StoredCollection<Row, Named extends Columns> implements ChangeableCollecti
       const asked = columns.reduce((fitting, column) => fitting.where(column, "=", ""), ordered);
       return isLimited ? asked.limit(1) : asked;
     });
-    return (await this.#db.executeQuery(query)).rows.map(this.#table.rowOf);
+    return (await this.#statements.run(query)).map(this.#table.rowOf);
   }
 
   async count(where: Where<Named> = {}): Promise<number> {
@@ -114,7 +114,7 @@ class StoredCollection<Row, Named extends Columns> implements ChangeableCollecti
       const all = this.#db.selectFrom(name).select((select) => select.fn.countAll<number | string>().as("count"));
       return columns.reduce((asked, column) => asked.where(column, "=", ""), all);
     });
-    const [row] = (await this.#db.executeQuery(query)).rows;
+    const [row] = await this.#statements.run(query);
     return Number(row?.count ?? 0);
   }
 
@@ -125,7 +125,7 @@ class StoredCollection<Row, Named extends Columns> implements ChangeableCollecti
       const all = this.#db.selectFrom(name).select(id);
       return columns.reduce((asked, column) => asked.where(column, "=", ""), all).limit(1);
     });
-    return (await this.#db.executeQuery(query)).rows.length > 0;
+    return (await this.#statements.run(query)).length > 0;
   }
 
   async put(row: Row): Promise<void> {
@@ -140,13 +140,13 @@ class StoredCollection<Row, Named extends Columns> implements ChangeableCollecti
             .doUpdateSet((now) => Object.fromEntries(columns.slice(1).map((column) => [column, now.ref(`excluded.${column}`)]))),
         ),
     );
-    await this.#db.executeQuery(query);
+    await this.#statements.run(query);
   }
 
   async remove(id: string): Promise<void> {
     for (const { name, column } of [...this.#table.parts, { name: this.#table.name, column: this.#table.id }]) {
       const query = this.#statements.fill(`remove ${name} ${column}`, [id], () => this.#db.deleteFrom(name).where(column, "=", ""));
-      await this.#db.executeQuery(query);
+      await this.#statements.run(query);
     }
   }
 }

@@ -74,7 +74,7 @@ export class StoredConversations implements GrowingConversationLog {
         .where("conversation", "=", this.#idOf(""))
         .where("sequence", "=", 0),
     );
-    return (await this.#db.executeQuery(query)).rows.map(toRecord)[0];
+    return (await this.#statements.run(query)).map(toRecord)[0];
   }
 
   async append({ run, project }: ConversationOf, records: readonly NewRecord[]): Promise<number> {
@@ -99,7 +99,7 @@ export class StoredConversations implements GrowingConversationLog {
         )
         .returning(["id", "records as newest"]),
     );
-    const [row] = (await this.#db.executeQuery(query)).rows;
+    const [row] = await this.#statements.run(query);
     return row ?? { id: 0, newest: 0 };
   }
 
@@ -113,7 +113,7 @@ export class StoredConversations implements GrowingConversationLog {
         .values({ conversation, sequence, role, kind, tokens, call_id: "", pinned: 0, body: "" })
         .returning("id"),
     );
-    const [row] = (await this.#db.executeQuery(query)).rows;
+    const [row] = await this.#statements.run(query);
     return row?.id ?? 0;
   }
 
@@ -122,7 +122,7 @@ export class StoredConversations implements GrowingConversationLog {
       const query = this.#statements.fill("add vector", [embedder, id, vector], () =>
         this.#db.insertInto("conversation_vectors").values({ embedder, record: id, vector }),
       );
-      await this.#db.executeQuery(query);
+      await this.#statements.run(query);
     }
   }
 

@@ -9,14 +9,17 @@ export function hashOf(record: Omit<AuditRecord, "hash">): string {
   return digest("sha256", canonical(record));
 }
 
-/** JSON with its fields in order. */
+/** JSON with its fields in order. Written for speed: every record goes through it. */
 export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const fields = Object.entries(value)
-    .filter(([, inner]) => inner !== undefined)
-    .toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return `{${fields.map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`).join(",")}}`;
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  const given = value as Readonly<Record<string, unknown>>;
+  let text = "";
+  for (const name of Object.keys(given).toSorted()) {
+    const inner = given[name];
+    if (inner !== undefined) text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${canonical(inner)}`;
+  }
+  return `{${text}}`;
 }
 
 /** The first place where records don't follow from each other; `before` is the hash that the first must name. */

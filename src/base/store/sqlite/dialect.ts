@@ -16,7 +16,7 @@ import { storeError } from "./errors.ts";
 /** Enough for every statement the store has; lists of varying length do not occur in its SQL. */
 const MAX_PREPARED = 200;
 
-class Connection implements DatabaseConnection {
+export class Connection implements DatabaseConnection {
   readonly #db: DatabaseSync;
   readonly #prepared = new Map<string, { statement: StatementSync; reads: boolean }>();
 
@@ -58,9 +58,9 @@ class SqliteDriver implements Driver {
   readonly #db: DatabaseSync;
   readonly #connection: Connection;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, connection: Connection) {
     this.#db = db;
-    this.#connection = new Connection(db);
+    this.#connection = connection;
   }
 
   async init(): Promise<void> {}
@@ -90,9 +90,9 @@ class SqliteDriver implements Driver {
   }
 }
 
-export function sqliteDialect(db: DatabaseSync): Dialect {
+export function sqliteDialect(db: DatabaseSync, connection = new Connection(db)): Dialect {
   return {
-    createDriver: () => new SqliteDriver(db),
+    createDriver: () => new SqliteDriver(db, connection),
     createAdapter: () => new SqliteAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (kysely: Kysely<unknown>) => new SqliteIntrospector(kysely),

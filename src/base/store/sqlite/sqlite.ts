@@ -5,14 +5,21 @@ import type { VivEvent } from "../../schema/event.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { MIGRATIONS, type Migration } from "../migrations.ts";
 import { changesOf, dropOld, readsOf } from "../sql.ts";
-import { Statements } from "../statements.ts";
+import { Statements, type BuiltQueries } from "../statements.ts";
 import type { Change, Store } from "../store.ts";
 import type { Tables } from "../tables.ts";
-import { sqliteDialect } from "./dialect.ts";
+import { Connection, sqliteDialect } from "./dialect.ts";
 import { storeError } from "./errors.ts";
 import { openDatabase, retryBusy } from "./open.ts";
 import { SqliteWords } from "./words.ts";
 import { WriteAheadLog } from "./write-ahead-log.ts";
+
+/** One connection, for queries that are built as they are needed and for those that are built once. */
+function connectionOf(database: DatabaseSync, built: BuiltQueries): { db: Kysely<Tables>; statements: Statements } {
+  const connection = new Connection(database);
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(database, connection) });
+  return { db, statements: new Statements(built, (query) => connection.executeQuery(query)) };
+}
 
 type EventsListener = (events: readonly VivEvent[]) => void;
 
@@ -30,11 +37,12 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
   #written: VivEvent[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(database: DatabaseSync, statements: Statements, path: string, busyMs: number) {
+  constructor(database: DatabaseSync, built: BuiltQueries, path: string, busyMs: number) {
+    const { db, statements } = connectionOf(database, built);
     this.#database = database;
-    this.#db = new Kysely<Tables>({ dialect: sqliteDialect(database) });
+    this.#db = db;
     this.#statements = statements;
-    this.#change = changesOf(this.#db, statements, new SqliteWords(this.#db, statements), (event) => this.#written.push(event));
+    this.#change = changesOf(db, statements, new SqliteWords(db, statements), (event) => this.#written.push(event));
     this.#log = new WriteAheadLog(path);
     this.#busyMs = busyMs;
   }
@@ -64,11 +72,12 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
     return this.#inTurn(() => this.#transact(() => dropOld(this.#db, this.#statements)));
   }
 
-  async close(reader: Kysely<Tables>): Promise<void> {
+  async close(reader: DatabaseSync): Promise<void> {
     await this.#inTurn(async () => {
       await this.#log.close();
-      await reader.destroy();
-      await this.#db.destroy();
+      // Not by kysely, which closes nothing that it was not asked to query.
+      if (reader.isOpen) reader.close();
+      if (this.#database.isOpen) this.#database.close();
     });
   }
 
@@ -98,15 +107,15 @@ export async function openSqliteStore(
   busyMs: number = LIMITS.storeBusyMs,
 ): Promise<Store> {
   const { writer, reader } = await openDatabase(path, migrations);
-  const statements = new Statements();
-  const transactions = new Transactions(writer, statements, path, busyMs);
-  const reading = new Kysely<Tables>({ dialect: sqliteDialect(reader) });
+  const built: BuiltQueries = new Map();
+  const transactions = new Transactions(writer, built, path, busyMs);
+  const { db: reading, statements } = connectionOf(reader, built);
   return {
     ...readsOf(reading, statements, new SqliteWords(reading, statements)),
     change: (work) => transactions.change(work),
     onEvents: (listener) => transactions.onEvents(listener),
     sync: () => transactions.sync(),
     trim: () => transactions.trim(),
-    close: () => transactions.close(reading),
+    close: () => transactions.close(reader),
   };
 }

@@ -17,7 +17,7 @@ export class SqliteWords implements WordIndex {
     const query = this.#statements.fill("add words", [id, withParts(text)], () =>
       this.#db.insertInto("conversation_words").values({ rowid: 0, text: "" }),
     );
-    await this.#db.executeQuery(query);
+    await this.#statements.run(query);
   }
 
   async removeOf(conversation: number): Promise<void> {
