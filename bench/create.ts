@@ -47,6 +47,7 @@ async function againstBwrap(server: BenchServer, { quick }: Settings): Promise<M
   const measured = await withSpawner(spawner, () =>
     compare({
       pairs: pairCount(quick, PAIRS),
+      worked: server.worked,
       sides: [
         ["vivarium", () => server.createAndRemove()],
         ["bwrap", () => spawner.run(command)],
@@ -55,7 +56,7 @@ async function againstBwrap(server: BenchServer, { quick }: Settings): Promise<M
   );
   const unprepared = await withoutSpare(server, pairCount(quick));
   const ratio = round(unprepared.median / (measured.raw["bwrap"]?.median ?? Number.NaN));
-  return { ...measured, raw: { ...measured.raw, "vivarium without spare": unprepared }, more: { without_spare: ratio } };
+  return { ...measured, raw: { ...measured.raw, "vivarium without spare": unprepared }, more: { ...measured.more, without_spare: ratio } };
 }
 
 /** The server makes a sandbox ahead in the background; this is what a create takes when there is none. */
@@ -128,6 +129,7 @@ async function againstSpawn(server: BenchServer, { quick }: Settings): Promise<M
     compare({
       pairs: pairCount(quick, PAIRS * 2),
       quietMs: 0,
+      worked: server.worked,
       sides: [
         ["vivarium", inside],
         ["spawn", () => spawner.run([TRUE], { stdio: "pipe" })],

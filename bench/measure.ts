@@ -59,24 +59,29 @@ export interface Pair {
   readonly warmUp?: number;
   /** Pause before each sample; 0 where neither side leaves work behind. */
   readonly quietMs?: number;
+  /** Milliseconds that processors have worked for the server so far; it works for the side in question alone. */
+  readonly worked?: () => number;
   /** The side in question and the one it is compared with, by the names they get in the raw values. */
   readonly sides: readonly [readonly [string, Sample], readonly [string, Sample]];
 }
 
 /** The ratio of the medians of both sides. Every second pair goes the other way round, so that neither is always first. */
-export async function compare({ pairs, warmUp = WARM_UP_PAIRS, quietMs = QUIET_MS, sides }: Pair): Promise<Measured> {
+export async function compare({ pairs, warmUp = WARM_UP_PAIRS, quietMs = QUIET_MS, worked, sides }: Pair): Promise<Measured> {
   const [[ownName, own], [otherName, other]] = sides;
   const ownSamples: number[] = [];
   const otherSamples: number[] = [];
+  let before = 0;
   for (let index = -warmUp; index < pairs; index += 1) {
+    if (index === 0) before = worked?.() ?? 0;
     const ownFirst = index % 2 === 0;
-    const before = ownFirst ? undefined : await rested(other, quietMs);
+    const first = ownFirst ? undefined : await rested(other, quietMs);
     const mine = await rested(own, quietMs);
-    const theirs = before ?? (await rested(other, quietMs));
+    const theirs = first ?? (await rested(other, quietMs));
     if (index < 0) continue;
     ownSamples.push(mine);
     otherSamples.push(theirs);
   }
   const raw = { [ownName]: series(ownSamples), [otherName]: series(otherSamples) };
-  return { figure: round((raw[ownName]?.median ?? Number.NaN) / (raw[otherName]?.median ?? Number.NaN)), raw };
+  const figure = round((raw[ownName]?.median ?? Number.NaN) / (raw[otherName]?.median ?? Number.NaN));
+  return { figure, raw, ...(worked === undefined ? {} : { more: { server_cpu_ms: round((worked() - before) / pairs) } }) };
 }

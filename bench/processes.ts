@@ -59,3 +59,10 @@ export function residentMib(pid: number): number {
 export function descriptorsOf(pid: number): number {
   return (ifThere(() => readdirSync(`/proc/${pid}/fd`)) ?? []).length;
 }
+
+/** Milliseconds that processors have worked for all threads of a process. */
+export function workedMs(pid: number): number {
+  const threads = ifThere(() => readdirSync(`/proc/${pid}/task`)) ?? [];
+  const times = threads.map((thread) => ifThere(() => readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8")) ?? "0");
+  return times.reduce((sum, text) => sum + Number(text.split(" ")[0]) / 1e6, 0);
+}

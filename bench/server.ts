@@ -1,4 +1,5 @@
 /** A real server as users run it, in a process and a state folder of its own, reached through its socket. */
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,9 @@ import { startServer } from "../src/interfaces/cli/start.ts";
 import { Client } from "../src/interfaces/client/client.ts";
 import { findPaths, type Paths } from "../src/base/config/paths.ts";
 import type { InputOf, OperationName, OutputOf } from "../src/base/schema/contracts.ts";
+import { workedMs } from "./processes.ts";
 import { makeProject } from "./projects.ts";
+import { publish } from "./published.ts";
 import { timed } from "./measure.ts";
 
 const WARM_UP_CREATES = 5;
@@ -36,14 +39,18 @@ export class BenchServer {
     this.#client = new Client({ socket: this.paths.socket });
   }
 
-  /** Starts a server, warms it, runs `work`, and leaves nothing on the machine. */
-  static async with<T>(work: (server: BenchServer) => Promise<T>, config: unknown = {}): Promise<T> {
+  /** Starts a server, warms it, runs `work`, and leaves nothing on the machine. One that is published is started by its `viv`. */
+  static async with<T>(
+    work: (server: BenchServer) => Promise<T>,
+    config: unknown = {},
+    options: { readonly isPublished?: boolean } = {},
+  ): Promise<T> {
     const server = new BenchServer(mkdtempSync(join(tmpdir(), "viv-bench-")));
     writeFileSync(server.paths.config, JSON.stringify(config));
     const interrupted = (): void => void server.#remove().finally(() => process.exit(INTERRUPTED));
     for (const signal of SIGNALS) process.once(signal, interrupted);
     try {
-      await server.#start();
+      await server.#start(options.isPublished === true);
       return await work(server);
     } finally {
       for (const signal of SIGNALS) process.off(signal, interrupted);
@@ -51,9 +58,11 @@ export class BenchServer {
     }
   }
 
-  async #start(): Promise<void> {
+  async #start(isPublished: boolean): Promise<void> {
     makeProject(this.project, 50);
-    await startServer(this.paths, { env: process.env, report: (line) => process.stderr.write(`${line}\n`) });
+    if (isPublished)
+      execFileSync(await publish(join(this.place, "package")), ["ls"], { env: { ...process.env, ...this.env }, stdio: "ignore" });
+    else await startServer(this.paths, { env: process.env, report: (line) => process.stderr.write(`${line}\n`) });
     const { pid, storage, driver } = await this.call("status", {});
     if (driver !== "native") throw new Error("this machine can't put walls around a sandbox, so there is nothing to measure");
     this.#pid = pid;
@@ -122,6 +131,9 @@ export class BenchServer {
   get pid(): number {
     return this.#pid;
   }
+
+  /** Milliseconds that processors have worked for it so far. */
+  readonly worked = (): number => workedMs(this.#pid);
 
   get storage(): string {
     return this.#storage;

@@ -71,11 +71,15 @@ async function overhead(server: BenchServer, { quick }: Settings): Promise<Measu
   };
   const names = Object.keys(sides) as (keyof typeof sides)[];
   const samples = new Map(names.map((name) => [name, [] as number[]]));
+  let worked = 0;
   try {
     for (let index = -1; index < pairCount(quick); index += 1) {
       for (const name of index % 2 === 0 ? names : names.toReversed()) {
+        const before = server.worked();
         const ms = await rested(sides[name], QUIET_MS);
-        if (index >= 0) samples.get(name)?.push(ms);
+        if (index < 0) continue;
+        samples.get(name)?.push(ms);
+        if (name === "api") worked += server.worked() - before;
       }
     }
   } finally {
@@ -84,7 +88,11 @@ async function overhead(server: BenchServer, { quick }: Settings): Promise<Measu
   const raw = Object.fromEntries(names.map((name) => [name, series(samples.get(name) ?? [])]));
   const over = (name: keyof typeof sides): number =>
     round(((raw[name]?.median ?? Number.NaN) - (raw["plain"]?.median ?? Number.NaN)) / 1000);
-  return { figure: over("viv try"), raw, more: { api: over("api"), api_with_change: over("api, with a change") } };
+  return {
+    figure: over("viv try"),
+    raw,
+    more: { api: over("api"), api_with_change: over("api, with a change"), api_server_cpu_ms: round(worked / pairCount(quick)) },
+  };
 }
 
 function scaling(server: BenchServer, { quick }: Settings): Promise<Measured> {
