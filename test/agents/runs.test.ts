@@ -129,6 +129,21 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
+    name: "AGT-1: ends at once when the model API refuses the model, told in the API's words",
+    of: isBuiltIn,
+    async play(lab) {
+      const words = "The model demo does not exist or you do not have access to it.";
+      const { id } = await lab.play(() => ({ text: "", failures: [{ status: 404, message: words }] }));
+      expect(await lab.ended(id)).toMatchObject({
+        state: "failed",
+        outcome: "failed",
+        steps: 0,
+        reason: expect.stringMatching(new RegExp(`^(anthropic|openai|gemini) refused the model demo: ${words}$`)) as string,
+      });
+      expect(lab.requests).toHaveLength(1);
+    },
+  },
+  {
     name: "AGT-4: waits for a model API that answers 429 and 500, and goes on",
     async play(lab, { run, tellsWaits }) {
       const failures = [{ status: 429, headers: { "retry-after": "1" } }, { status: 500 }];

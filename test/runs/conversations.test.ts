@@ -6,7 +6,7 @@ import { newId } from "../../src/base/schema/ids.ts";
 import { openSqliteStore } from "../../src/base/store/sqlite/sqlite.ts";
 import type { Store } from "../../src/base/store/store.ts";
 import { RunJournal } from "../../src/work/agents/run-journal.ts";
-import { newRun } from "../../src/work/agents/runs.ts";
+import { newRun } from "../../src/work/agents/new-run.ts";
 import { conversationsOn } from "../support/conversations.ts";
 import { TestServer } from "../support/server.ts";
 import { viv } from "../support/viv.ts";

@@ -53,6 +53,8 @@ const USAGE: Usage = { input: 1000, output: 500, thinking: 400, cacheRead: 2000 
 
 export class ScriptedModel {
   readonly received: ModelRequest[] = [];
+  /** What it says that it has. With none it has no such calls, and plays every model. */
+  offered: readonly string[] = [];
   /** A stream stays open after its first event until this resolves. */
   gate: Promise<void> = Promise.resolve();
   readonly #scripts = new Map<string, Script>();
@@ -121,7 +123,8 @@ export class ScriptedModel {
     const body = (sent === "" ? {} : JSON.parse(sent)) as Json;
     const { method = "", url = "", headers } = incoming;
     const { pathname: path } = new URL(url, "http://model");
-    const fixed = fixedAnswer(path);
+    const fixed = fixedAnswer(path, this.offered);
+    const [, asked] = /\/models\/([^/:]+)$/.exec(path) ?? [];
     const shape = shapeOf(path);
     const request: ModelRequest = {
       method,
@@ -135,6 +138,8 @@ export class ScriptedModel {
     this.received.push(request);
     for (const look of this.#waiting) look(request);
     if (fixed !== undefined) return json(response, 200, fixed);
+    if (asked !== undefined && this.offered.includes(asked)) return json(response, 200, { id: asked, name: `models/${asked}` });
+    if (asked !== undefined && this.offered.length > 0) return json(response, 404, { error: { message: `model: ${asked}` } });
     if (shape === undefined) return json(response, 404, { error: { message: `the scripted model knows no ${path}` } });
     await this.#play(request, shape, response);
   }
@@ -201,10 +206,11 @@ function shapeOf(path: string): Shape | undefined {
   return /:(?:streamG|g)enerateContent$/.test(path) ? gemini : undefined;
 }
 
-function fixedAnswer(path: string): Json | undefined {
+function fixedAnswer(path: string, offered: readonly string[]): Json | undefined {
   if (path.endsWith("/messages/count_tokens")) return { input_tokens: USAGE.input };
   if (path.endsWith(":countTokens")) return { totalTokens: USAGE.input };
-  return path.endsWith("/models") ? { data: [], models: [] } : undefined;
+  const [data, models] = [offered.map((id) => ({ id })), offered.map((name) => ({ name: `models/${name}` }))];
+  return path.endsWith("/models") ? { data, models } : undefined;
 }
 
 function modelOf(path: string, body: Json): string {

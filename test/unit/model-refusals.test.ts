@@ -16,6 +16,7 @@ const STATUSES: Readonly<Record<RefusalKind, readonly [anthropic: number, openai
   no_such_provider: [403, 400, 403, null],
   no_login: [403, 400, 403, null],
   login_refused: [403, 400, 403, null],
+  model_refused: [403, 400, 403, null],
   secret_denied: [403, 400, 403, null],
   secret_held: [429, 503, 429, 10],
   budget_used_up: [402, 400, 402, null],

@@ -24,6 +24,7 @@ export const ERRORS = {
   agent_missing: { status: 404, exit: 2, remedy: "Look at `viv agents` for those that are there; `viv agents install` fetches one." },
   agent_install: { status: 502, exit: 1, remedy: "See what npm says; `npm config get registry` shows where it looks." },
   agent_login: { status: 409, exit: 4, remedy: "Run `viv agents login` for the agent, then try again." },
+  model_refused: { status: 400, exit: 2, remedy: "Name another model, or leave it out for the agent's own choice." },
   name_taken: { status: 409, exit: 3, remedy: "Choose another name, or remove the sandbox that has it." },
   exists: { status: 409, exit: 3, remedy: "Choose another path, or allow it to be replaced." },
   key_reused: { status: 409, exit: 3, remedy: "Choose another idempotency key for another request." },

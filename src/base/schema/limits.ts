@@ -234,6 +234,9 @@ export const LIMITS = {
   modelJsonDepth: 512,
   modelAnswerBytes: 64 * 1024 ** 2,
   modelEventCharacters: 16 * 1024 ** 2,
+  /** How long a provider may take to say whether it has a model, and how long it is not asked again. */
+  modelLookMs: 2_000,
+  modelOfferedMs: 10 * 60_000,
   /** How long the provider may send no byte of its answer. */
   modelSilenceMs: 10 * 60_000,
 

@@ -15,13 +15,14 @@ import type { SandboxRow } from "../../base/store/rows.ts";
 import { Accounts, type Payer } from "./accounts.ts";
 import { questionRequest, textIn, type ModelQuestion } from "./completion.ts";
 import { embeddingRequest, vectorsIn } from "./embeddings.ts";
-import { NO_TOKENS } from "./prices.ts";
+import { missing, type Ask, type Missing } from "./offered.ts";
+import { hasOwnPrice, NO_TOKENS } from "./prices.ts";
 import { modelEnvironment, modelsInside, renewalOf, usualShape, type KnownProvider } from "./providers.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { RefusalRecords } from "./refusal-records.ts";
 import { readModelRequest, type MaximumCost, type ModelRequest } from "./request.ts";
 import type { ModelSettings } from "./settings.ts";
-import { passOn, pathOf, readAnswer, send, type Target } from "./upstream.ts";
+import { passOn, pathOf, readAnswer, readText, send, type Target } from "./upstream.ts";
 import { UsageReader } from "./usage.ts";
 
 export interface ModelParts {
@@ -45,6 +46,9 @@ const KEY_HEADERS: Readonly<Record<ModelShape, string>> = {
 const SUBSCRIPTION_BETA = "oauth-2025-04-20";
 const ADDRESS = new RegExp(`^/${MODEL_PATH}/([a-z][a-z0-9-]{0,31})(/[^#]*)$`);
 
+/** Models that are known to be there. */
+const MOST_OFFERED = 256;
+
 /** Who pays for what the server asks for itself. */
 const SERVER = { id: "server", name: "server", project: "", labels: {} };
 
@@ -54,6 +58,8 @@ export class Models {
   readonly #refusals: RefusalRecords;
   /** Requests under way and their bytes, by sandbox. */
   readonly #busy = new Map<string, { requests: number; bytes: number }>();
+  /** When a provider was last seen to have a model, or not to say. */
+  readonly #offered = new Map<string, number>();
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
@@ -69,6 +75,11 @@ export class Models {
   /** Requests of a sandbox that are under way. */
   openRequests(sandbox: string): number {
     return this.#busy.get(sandbox)?.requests ?? 0;
+  }
+
+  /** Why a program ended, without what it puts around a refusal of the gateway. */
+  plainly(sandbox: string, words: string): string {
+    return this.#refusals.plainly(sandbox, words);
   }
 
   /** Puts other secrets into requests of the proxy. */
@@ -159,6 +170,35 @@ export class Models {
     return textIn(provider.shape, await this.#own(payer, provider, questionRequest(provider.shape, model, question), signal));
   }
 
+  /** What is known of a model that an API does not have; undefined where it has it, or does not say so in time. */
+  async missing(name: string, model: string): Promise<Missing | undefined> {
+    const { providers, prices } = this.#parts.settings;
+    const provider = providers.get(name);
+    if (provider === undefined || hasOwnPrice(model, prices)) return undefined;
+    const [key, now] = [`${provider.url.href} ${provider.secret} ${model}`, performance.now()];
+    if ((this.#offered.get(key) ?? -Infinity) > now - LIMITS.modelOfferedMs) return undefined;
+    const signal = AbortSignal.timeout(LIMITS.modelLookMs);
+    const lacking = await missing(provider.shape, model, (request) => this.#look(provider, request, signal));
+    if (lacking !== undefined) return lacking;
+    if (this.#offered.size >= MOST_OFFERED) this.#offered.clear();
+    this.#offered.set(key, now);
+    return undefined;
+  }
+
+  /** Asks what costs nothing. */
+  async #look(provider: KnownProvider, request: ModelRequest, signal: AbortSignal): ReturnType<Ask> {
+    try {
+      const to = destinationOf(provider, request);
+      const target = this.#target(provider, to);
+      await this.#parts.secrets.recordOwnUse(to, provider.secret);
+      const answer = await send(target, request, { signal, onSent: () => undefined });
+      return { status: answer.statusCode ?? 502, text: await readText(answer, target) };
+    } catch (error) {
+      this.#parts.log.info("a model API was not asked which models it has", { provider: provider.name, error: errorText(error) });
+      return undefined;
+    }
+  }
+
   /** A request of the server itself, and its whole answer. */
   async #own(
     payer: Payer,
@@ -177,7 +217,7 @@ export class Models {
       // What was sent and not answered may have been carried out; a refusal costs nothing.
       const answer = await send(target, request, { signal, onSent: () => (counted = true) });
       counted = (answer.statusCode ?? 500) < 300;
-      return await readAnswer(answer, { target, usage });
+      return await readAnswer(answer, { target, usage, model: request.billed.model });
     } finally {
       // An answer that was not waited for is written, and billed, all the same.
       const elapsedMs = signal.aborted ? Infinity : performance.now() - began;
@@ -217,7 +257,7 @@ export class Models {
       await this.#parts.secrets.recordUse(row, to, [provider.secret]);
       const answer = await send(target, request, { signal: gone.signal, onSent: () => (sent = true) });
       status = answer.statusCode ?? 500;
-      await passOn(answer, response, { target, usage, hideUsage });
+      await passOn(answer, response, { target, usage, hideUsage, model: billed?.model });
     } finally {
       this.#parts.touch(sandbox);
       // An error costs nothing. Whatever else was sent may have been carried out, however it ended.
@@ -237,6 +277,7 @@ export class Models {
     const colon = header.indexOf(": ");
     const value = header.slice(colon + 2).replace("{}", () => key);
     return {
+      name,
       url,
       shape,
       key,

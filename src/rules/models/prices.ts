@@ -118,6 +118,11 @@ export function priceOf(model: string, own: PricesConfig): Rate {
   return longest(model, own) ?? builtIn(model) ?? UNKNOWN;
 }
 
+/** Whether the user gave it a price: then it is meant to be there. */
+export function hasOwnPrice(model: string, own: PricesConfig): boolean {
+  return longest(model, own) !== undefined;
+}
+
 /** A name that only begins like a known one may cost many times as much: gpt-5 and gpt-5.5-pro. */
 function builtIn(model: string): Rate | undefined {
   const [found] = Object.entries(PRICES).filter(([name]) => model.startsWith(name) && SAME_MODEL.test(model.slice(name.length)));

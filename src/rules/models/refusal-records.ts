@@ -10,14 +10,19 @@ const TOLD: Partial<Record<RefusalKind, string>> = {
   budget_used_up: "budgets",
   budget_held: "budgets",
   login_refused: "the provider's answer",
+  model_refused: "the provider's answer",
   no_login: "the login of the provider",
 };
 const AGAIN_MS = 60_000;
+/** Sandboxes whose last refusal is known. */
+const MOST_LAST = 1_000;
 
 export class RefusalRecords {
   readonly #parts: { readonly audit: Audit; readonly store: Store; readonly log: Logger };
   /** When each was last an event. */
   readonly #events = new Map<string, number>();
+  /** What a sandbox was told last. */
+  readonly #last = new Map<string, string>();
 
   constructor(parts: { readonly audit: Audit; readonly store: Store; readonly log: Logger }) {
     this.#parts = parts;
@@ -28,6 +33,9 @@ export class RefusalRecords {
     const { kind, message } = refusal;
     const rule = TOLD[kind];
     if (rule === undefined) return;
+    this.#last.delete(id);
+    this.#last.set(id, message);
+    for (const oldest of [...this.#last.keys()].slice(0, -MOST_LAST)) this.#last.delete(oldest);
     this.#parts.audit.note({
       actor: { kind: "agent", name },
       action: "model.request",
@@ -45,6 +53,13 @@ export class RefusalRecords {
     } catch (error) {
       this.#parts.log.warn("a refusal of the model gateway is no event", { sandbox: id, error: errorText(error) });
     }
+  }
+
+  /** The refusal alone, where a program's words are about it: each program puts other words or its whole JSON around it. */
+  plainly(sandbox: string, words: string): string {
+    const last = this.#last.get(sandbox);
+    if (last === undefined) return words;
+    return [last, JSON.stringify(last).slice(1, -1)].some((each) => words.includes(each)) ? last : words;
   }
 
   /** A program that asks again and again does not fill the log of events. */

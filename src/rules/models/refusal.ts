@@ -41,6 +41,8 @@ export const REFUSALS = {
   no_login: FORBIDDEN,
   /** The provider does not take the login: it has expired or was revoked. */
   login_refused: FORBIDDEN,
+  /** The provider does not have the model, or does not give it to this login. */
+  model_refused: FORBIDDEN,
   /** A person said no. */
   secret_denied: FORBIDDEN,
   /** A person was asked and has not answered yet. */

@@ -4,11 +4,14 @@ import { request as requestTls } from "node:https";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { ModelShape } from "../../base/schema/model.ts";
 import { dataOf, EventSplitter } from "./events.ts";
+import { wordsIn } from "./offered.ts";
 import { Refusal } from "./refusal.ts";
 import type { ModelRequest } from "./request.ts";
 import type { UsageReader } from "./usage.ts";
 
 export interface Target {
+  /** As `models` names the provider. */
+  readonly name: string;
   readonly url: URL;
   readonly shape: ModelShape;
   /** The header that carries the key. */
@@ -86,7 +89,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
 export async function passOn(
   answer: IncomingMessage,
   response: ServerResponse,
-  { target, usage, hideUsage }: { target: Target; usage: UsageReader; hideUsage: boolean },
+  { target, usage, hideUsage, model }: { target: Target; usage: UsageReader; hideUsage: boolean; model: string | undefined },
 ): Promise<void> {
   const status = answer.statusCode ?? 502;
   // A redirect would carry the key to an address that the user did not configure.
@@ -110,22 +113,46 @@ export async function passOn(
     response.end();
     return;
   }
-  const text = clean(await readWhole(answer), target);
-  if (isLoginRefused(status, text)) throw new Refusal("login_refused", target.refusedLogin);
+  const text = await readText(answer, target);
+  requireTaken(status, text, target, model);
   if (status < 300) usage.answer(parse(text), text.length);
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
   response.end(text);
 }
 
 /** The whole answer to a call of the server itself. What is no success is a refusal. */
-export async function readAnswer(answer: IncomingMessage, { target, usage }: { target: Target; usage: UsageReader }): Promise<unknown> {
+export async function readAnswer(
+  answer: IncomingMessage,
+  { target, usage, model }: { target: Target; usage: UsageReader; model: string },
+): Promise<unknown> {
   const status = answer.statusCode ?? 502;
-  const text = await readWhole(answer);
-  if (isLoginRefused(status, text)) throw new Refusal("login_refused", target.refusedLogin);
+  const text = await readText(answer, target);
+  requireTaken(status, text, target, model);
   if (status >= 300) throw new Refusal("provider_unusable", `The model API answered with status ${status}.`);
   const value = parse(text);
   usage.answer(value, text.length);
   return value;
+}
+
+/** All of an answer, without the key. */
+export async function readText(answer: IncomingMessage, target: Target): Promise<string> {
+  return clean(await readWhole(answer), target);
+}
+
+/** Login and model: an agent that tries again with the same ones gets the same answer. */
+function requireTaken(status: number, text: string, { name, refusedLogin }: Target, model: string | undefined): void {
+  if (isLoginRefused(status, text)) throw new Refusal("login_refused", refusedLogin);
+  if (model === undefined || !isModelRefused(status, text)) return;
+  const words = wordsIn(text);
+  throw new Refusal("model_refused", `${name} refused the model ${model}${words === undefined ? "." : `: ${words}`}`);
+}
+
+/** 404 with a word about models, which may also be about a file that a request names; OpenAI's code comes with other statuses, too. */
+function isModelRefused(status: number, text: string): boolean {
+  if (status === 404) return /\bmodels?\b/i.test(wordsIn(text) ?? "");
+  return (
+    (status === 400 || status === 403) && (text.includes('"model_not_found"') || /\b(invalid|unknown) model\b/i.test(wordsIn(text) ?? ""))
+  );
 }
 
 /** 401 at every provider. Beside that, Google answers 400 for a key that it does not know, and Anthropic 403 for a token that was revoked. */

@@ -129,6 +129,9 @@ export interface Session {
   end(exitCode: number | null): readonly Heard[];
 }
 
+/** A model of a provider, or a name of the agent's own that only its program knows what it stands for. */
+export type NamedModel = { readonly provider: string; readonly model: string } | "own";
+
 export interface Adapter {
   readonly name: string;
   /** As people call it. */
@@ -140,6 +143,8 @@ export interface Adapter {
   readonly providers: readonly string[];
   /** Names in the project that it would read settings from, where it is started otherwise because of them. */
   readonly projectSettings?: readonly string[];
+  /** What it makes of a model's name where these providers have a login; undefined if no model can be named to it. */
+  namedModel(name: string, providers: readonly string[]): NamedModel | undefined;
   launch(start: AgentStart): Launch;
   session(start: AgentStart, state?: SessionState): Session;
 }

@@ -54,6 +54,24 @@ export class Agents {
     return { adapter, program: path };
   }
 
+  /** Refuses a model that the agent takes none of, or that its model API does not have. */
+  async requireModel(name: string, model: string): Promise<void> {
+    const adapter = this.adapter(name);
+    const { models } = this.#all;
+    const named = adapter.namedModel(model, Object.keys(models.inside()));
+    if (named === undefined)
+      throw new VivError("model_refused", `No model can be named to ${adapter.title}.`, {
+        remedy: `Leave the model out, or let a variable of agents.${name} in the user's config hold \`{model}\`.`,
+      });
+    if (named === "own") return;
+    const missing = await models.missing(named.provider, named.model);
+    if (missing === undefined) return;
+    const { words, others } = missing;
+    throw new VivError("model_refused", `${named.provider} has no model ${named.model}${words === undefined ? "." : `: ${words}`}`, {
+      remedy: `Name one that it has, such as ${others.join(", ")}, or leave the model out.`,
+    });
+  }
+
   adapter(name: string): Adapter {
     const adapter = this.#all.adapters.of(name);
     if (adapter !== undefined) return adapter;

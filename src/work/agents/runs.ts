@@ -1,12 +1,11 @@
 /** The face of this folder: runs of agents, those under way and those that ended, and what is said to them. */
 import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { Run, RunMessage, type AgentChoice, type MessageWay, type RunEvent } from "../../base/schema/run.ts";
 import type { AutonomyLevel } from "../../base/schema/policy.ts";
 import type { Experiment } from "../../base/schema/experiment.ts";
-import type { ExperimentRow, RunRow, SandboxRow } from "../../base/store/rows.ts";
+import type { RunRow, SandboxRow } from "../../base/store/rows.ts";
 import { Patience } from "../../base/host/patience.ts";
 import type { Change } from "../../base/store/store.ts";
 import type { Approvals } from "../../rules/approvals/approvals.ts";
@@ -21,6 +20,7 @@ import { missingForFullAutonomy } from "../guardian/settings.ts";
 import { takenOver } from "./hand-over.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { MessageQueue, newMessage } from "./message-queue.ts";
+import { companionOf, namedModels } from "./new-run.ts";
 import { RunFeed } from "./run-feed.ts";
 import type { ReadConversation } from "./run-gateway.ts";
 import { RunJournal, type RunListener } from "./run-journal.ts";
@@ -73,6 +73,11 @@ export class Runs {
     return this.#all.agents.ready(agent, { path: env?.["PATH"], project });
   }
 
+  /** Refuses models that these agents, or those that they may ask, can't work with. */
+  async requireModels(choices: readonly AgentChoice[]): Promise<void> {
+    await Promise.all(namedModels(choices).map(({ agent, model }) => this.#all.agents.requireModel(agent, model)));
+  }
+
   /** A budget of the user's config holds for runs, too. */
   #anyBudget(): number | null {
     return Object.values(this.#all.parts.user.budgets).find((dollars) => dollars !== undefined) ?? null;
@@ -80,7 +85,9 @@ export class Runs {
 
   /** Agents that it may ask, with the program of each; refuses those that could not even begin. */
   companions(choice: AgentChoice, place: Parameters<Runs["check"]>[1]): NonNullable<RunRow["with"]> {
-    return (choice.with ?? []).map(({ role, agent = choice.agent, model = agent === choice.agent ? choice.model : undefined }) => {
+    return (choice.with ?? []).map((asked) => {
+      const { role } = asked;
+      const { agent, model } = companionOf(choice, asked);
       const { program } = this.check({ ...choice, agent }, place);
       return { role, agent, program, ...(model === undefined ? {} : { model }) };
     });
@@ -106,11 +113,12 @@ export class Runs {
       const end = await work.run(signals, this.#heartbeats);
       messages.end();
       const cost = await this.spent(journal.row);
-      const { outcome, reason } = end;
+      const { outcome } = end;
+      const reason = end.reason && this.#all.models.plainly(sandbox.id, end.reason);
       journal.change({ state: "completing", activity: "ended", activityUntil: null, outcome, reason, cost }, "run.completing");
       await journal.written();
       this.#all.parts.reach("run.ended");
-      return end;
+      return { ...end, reason };
     } finally {
       this.#active.delete(id);
       this.#taken.delete(id);
@@ -347,48 +355,4 @@ export class Runs {
     }
     this.#feed.close();
   }
-}
-
-export function newRun(
-  choice: AgentChoice,
-  { takesOver, ...place }: Pick<RunRow, "project" | "experiment" | "attempt" | "program" | "with"> & Pick<ExperimentRow, "takesOver">,
-  timeoutMs: number | undefined,
-): RunRow {
-  const handed = takesOver && { records: takesOver.records, tokens: choice.contextTokens ?? LIMITS.restartTokens };
-  return {
-    ...place,
-    from: takesOver?.run ?? null,
-    ...(handed === undefined ? {} : { handed }),
-    id: newId("run"),
-    task: choice.task,
-    agent: choice.agent,
-    model: choice.model ?? null,
-    sandbox: null,
-    state: "pending",
-    guardian: choice.guardian ?? "full",
-    guardianOff: choice.guardianOff ?? [],
-    snapshotTurns: choice.snapshots ?? false,
-    health: "ok",
-    activity: "starting",
-    activityUntil: null,
-    outcome: null,
-    reason: null,
-    conversation: null,
-    steps: 0,
-    mostSteps: choice.steps ?? null,
-    budget: choice.budget ?? null,
-    cost: 0,
-    snapshot: null,
-    restarts: 0,
-    events: 0,
-    createdAt: new Date().toISOString(),
-    startedAt: null,
-    endedAt: null,
-    timeoutMs: timeoutMs ?? LIMITS.runTimeoutMs,
-    command: null,
-    read: { stdout: 0, stderr: 0, total: 0 },
-    session: {},
-    outbox: [],
-    rawBytes: 0,
-  };
 }

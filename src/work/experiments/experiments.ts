@@ -5,7 +5,7 @@ import { Experiment, type ExperimentInput } from "../../base/schema/experiment.t
 import { VivError } from "../../base/schema/errors.ts";
 import type { Promotion } from "../../base/schema/promotion.ts";
 import type { ExperimentRow, RunRow } from "../../base/store/rows.ts";
-import { newRun } from "../agents/runs.ts";
+import { newRun } from "../agents/new-run.ts";
 import type { ExperimentParts } from "./attempt.ts";
 import { newAttempt, newExperiment } from "./input.ts";
 import { openOrigin } from "./origin.ts";
@@ -45,7 +45,9 @@ export class Experiments {
    */
   async start(input: ExperimentInput, id?: string): Promise<Experiment> {
     const { store, reach } = this.#all.parts;
-    const { view, inside } = await openOrigin(this.#all, input);
+    const chosen = input.attempts.flatMap(({ agent }) => (agent === undefined ? [] : [agent]));
+    // A model API that is far away answers while the project is looked at.
+    const [{ view, inside }] = await Promise.all([openOrigin(this.#all, input), this.#all.runs.requireModels(chosen)]);
     const takesOver = input.from === undefined ? undefined : await this.#all.runs.before(input.from);
     const { row, runs } = this.#withRuns({ ...newExperiment(input, view, inside), takesOver, ...(id === undefined ? {} : { id }) }, input);
     // A program that the set-up installs is not there yet.

@@ -12,7 +12,8 @@ import type { RunOutcome } from "../../base/schema/run.ts";
 import type { RunRow } from "../../base/store/rows.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
-import { newRun, type Runs } from "../agents/runs.ts";
+import { newRun } from "../agents/new-run.ts";
+import type { Runs } from "../agents/runs.ts";
 import { openQuestion, type PlaceParts, type Question } from "./review-place.ts";
 import type { ReviewRequest } from "./review-text.ts";
 

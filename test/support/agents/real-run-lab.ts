@@ -15,13 +15,15 @@ export class RealRunLab extends RunLab {
   readonly model: ScriptedModel;
   readonly #agent: string;
   readonly #path: string;
+  readonly #named: { readonly model?: string };
   /** Requests of runs before the last. */
   #earlier = 0;
 
-  private constructor(server: TestServer, model: ScriptedModel, agent: string, program: string) {
+  private constructor(server: TestServer, model: ScriptedModel, agent: string, program: string, takesModel: boolean) {
     super(server, PATIENCE_MS);
     this.model = model;
     this.#agent = agent;
+    this.#named = takesModel ? { model: MODEL } : {};
     this.#path = `${dirname(program)}:${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`;
   }
 
@@ -42,7 +44,9 @@ export class RealRunLab extends RunLab {
     });
     const kept = viv(server, ["secret", "set", "key", "--host", new URL(model.url).host, "--all-projects"], { input: KEY });
     if (kept.code !== 0) throw new Error(kept.err);
-    return new RealRunLab(server, model, agent, program);
+    // One of the config has its model in its own configuration, unless its entry says where it goes.
+    const takesModel = !(agent in agents) || JSON.stringify(agents).includes("{model}");
+    return new RealRunLab(server, model, agent, program, takesModel);
   }
 
   /** Gives the agent a task, and the model what it will say. */
@@ -51,7 +55,7 @@ export class RealRunLab extends RunLab {
     this.#earlier = this.model.received.length;
     const { agent, ...input } = more;
     return this.begin(["Do it."], {
-      agent: { agent: this.#agent, model: MODEL, guardian: "off", ...agent },
+      agent: { agent: this.#agent, ...this.#named, guardian: "off", ...agent },
       env: { PATH: this.#path },
       pick: "none",
       ...input,

@@ -16,6 +16,7 @@ export type ErrorCode =
   | "agent_missing"
   | "agent_install"
   | "agent_login"
+  | "model_refused"
   | "name_taken"
   | "exists"
   | "key_reused"

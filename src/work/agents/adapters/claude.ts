@@ -20,6 +20,8 @@ const HOOK = "policy";
 const INITIALIZE = "vivarium-initialize";
 /** It answers this with an error, in its turn. */
 const PROBE = "vivarium-probe";
+/** Names that it resolves itself. */
+const ALIAS = /^(?:sonnet|opus|haiku|fable|mythos|best|opusplan|default)(?:\[1m\])?$/;
 /** Of an id that it gives a question. */
 const MOST_REQUEST_CHARACTERS = 256;
 /** Of an input that goes back to it as it came. */
@@ -61,6 +63,7 @@ export const claude: Adapter = {
   program: "claude",
   abilities: { messages: "tool", interrupt: true, resume: true, asks: true, tools: "mcp" },
   providers: ["anthropic"],
+  namedModel: (name) => (ALIAS.test(name) ? "own" : { provider: "anthropic", model: name.replace(/\[1m\]$/, "") }),
   launch,
   session: (start, state) => new ClaudeSession(start, (state as ClaudeState | undefined) ?? FRESH),
 };

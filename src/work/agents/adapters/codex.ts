@@ -80,6 +80,7 @@ export const codex: Adapter = {
   program: "codex",
   abilities: { messages: "tool", interrupt: true, resume: true, asks: true, tools: "mcp" },
   providers: ["openai"],
+  namedModel: (model) => ({ provider: "openai", model }),
   launch: codexLaunch,
   session: (start, state) => new CodexSession(start, (state as CodexState | undefined) ?? FRESH),
 };

@@ -1,6 +1,6 @@
 /** Agents of the user's own config: a protocol that is known, spoken by another program. */
 import type { AgentEntry } from "../../../base/schema/agent.ts";
-import type { Adapter, AgentStart, Launch } from "../adapter.ts";
+import type { Adapter, AgentStart, Launch, NamedModel } from "../adapter.ts";
 import { ACP_ABILITIES, acpSession } from "./acp.ts";
 import { COMMAND_ABILITIES, commandLaunch, commandSession } from "./command.ts";
 
@@ -12,6 +12,7 @@ export function configured(name: string, entry: AgentEntry, known: readonly Adap
     title: name,
     program: typeof entry.command === "string" ? "sh" : (entry.command[0] ?? ""),
     providers: entry.providers ?? adapter.providers,
+    namedModel: (model, providers) => namedModel(entry, adapter, model, providers),
     launch(start) {
       const launch = adapter.launch({ ...start, models: modelsFor(start, entry, adapter) });
       return {
@@ -43,13 +44,28 @@ function modelsFor({ models }: AgentStart, { providers }: AgentEntry, { provider
   return { [known.includes(name) ? name : (known[0] ?? name)]: model };
 }
 
-type Spoken = Pick<Adapter, "abilities" | "providers" | "launch" | "session">;
+type Spoken = Pick<Adapter, "abilities" | "providers" | "namedModel" | "launch" | "session">;
 
-function spoken(name: string, { protocol, command }: AgentEntry, known: readonly Adapter[]): Spoken {
+/** By the provider that stands behind the name which the protocol's agent knows. */
+function namedModel(entry: AgentEntry, spokenBy: Spoken, model: string, providers: readonly string[]): NamedModel | undefined {
+  const chosen = entry.providers?.find((name) => providers.includes(name));
+  const named = spokenBy.namedModel(model, entry.providers === undefined ? providers : spokenBy.providers.slice(0, 1));
+  return typeof named === "object" && chosen !== undefined ? { ...named, provider: chosen } : named;
+}
+
+/** Only by a variable that holds it. */
+function takesModel({ env }: AgentEntry): boolean {
+  return Object.values(env).some((value) => value.includes(MODEL));
+}
+
+function spoken(name: string, entry: AgentEntry, known: readonly Adapter[]): Spoken {
+  const { protocol, command } = entry;
+  const own = (): NamedModel | undefined => (takesModel(entry) ? "own" : undefined);
   if (protocol === "command")
     return {
       abilities: COMMAND_ABILITIES,
       providers: [],
+      namedModel: own,
       launch: (start) => commandLaunch(withProgram(command, start), start),
       session: (start) => commandSession(name, name, start),
     };
@@ -58,6 +74,7 @@ function spoken(name: string, { protocol, command }: AgentEntry, known: readonly
     return {
       abilities: ACP_ABILITIES,
       providers: [],
+      namedModel: own,
       launch: (start) => ({ command: [start.program, ...words.slice(1)], env: {}, files: [], keeps: "all", input: true }),
       session: (start, state) => acpSession({ name, title: name, tellsPolicy: true }, start, state),
     };

@@ -4,6 +4,9 @@ import { ACP_ABILITIES, acpSession, type AcpAgent } from "./acp.ts";
 
 const AGENT: AcpAgent = { name: "gemini", title: "Gemini CLI", afterHistory: "available_commands_update", asks: true };
 
+/** Names that it resolves itself. */
+const ALIAS = /^(?:auto(?:-.*)?|pro|flash|flash-lite)$/;
+
 export const gemini: Adapter = {
   name: AGENT.name,
   title: AGENT.title,
@@ -12,6 +15,7 @@ export const gemini: Adapter = {
   abilities: { ...ACP_ABILITIES, resume: false },
   providers: ["gemini"],
   projectSettings: [".gemini"],
+  namedModel: (model) => (ALIAS.test(model) ? "own" : { provider: "gemini", model }),
   launch,
   session: (start, state) => acpSession(AGENT, start, state),
 };

@@ -24,6 +24,10 @@ export const opencode: Adapter = {
   program: "opencode",
   abilities: { ...ACP_ABILITIES, messages: "tool", tools: "plugin" },
   providers: ["anthropic", "openai", "gemini"],
+  namedModel: (name, providers) => {
+    const { name: provider, chosen } = modelOf(name, providers);
+    return { provider, model: chosen ?? name };
+  },
   launch,
   session: (start, state) => new OpenCodeSession(start, state as OpenCodeState | undefined),
 };

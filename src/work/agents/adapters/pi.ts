@@ -90,6 +90,8 @@ export const pi: Adapter = {
   program: "pi",
   abilities: { messages: "tool", interrupt: true, resume: true, asks: true, tools: "none" },
   providers: PI_PROVIDERS,
+  // It finds models by parts of their names.
+  namedModel: () => "own",
   launch: piLaunch,
   session: (start, state) => new PiSession(start, (state as PiState | undefined) ?? FRESH),
 };
