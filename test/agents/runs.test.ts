@@ -144,6 +144,19 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
+    name: "AGT-4: ends at a rate limit where it is not to wait, with its work kept",
+    of: isBuiltIn,
+    async play(lab, { run }) {
+      const failures = [{ status: 429, headers: { "retry-after": "60" } }];
+      const { id } = await lab.play([{ calls: [run("echo one > one.txt")] }, { ...DONE, failures }], { agent: { rateLimit: "stop" } });
+      const ended = await lab.ended(id);
+      expect(ended).toMatchObject({ outcome: "failed", steps: 1, reason: expect.stringContaining("rate limit") as string });
+      expect(lab.requests).toHaveLength(2);
+      const { attempts } = await lab.server.client.call("inspectExperiment", { experiment: ended.experiment ?? "" });
+      expect(attempts).toMatchObject([{ diff: { files: 1 }, snapshot: expect.any(String) as string }]);
+    },
+  },
+  {
     name: "AGT-4: waits for a model API that answers 429 and 500, and goes on",
     async play(lab, { run, tellsWaits }) {
       const failures = [{ status: 429, headers: { "retry-after": "1" } }, { status: 500 }];

@@ -20,6 +20,10 @@ class ScriptedRun implements RunGateway {
   queue: RunMessage[] = [];
   status = "working";
 
+  limited(): void {
+    throw new Error("no model was asked");
+  }
+
   async find(): Promise<Run> {
     return { ...RUN, events: this.heard.length, state: this.status === "done" ? "completing" : "running" };
   }

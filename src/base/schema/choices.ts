@@ -19,6 +19,8 @@ export const RUN_STATES = ["pending", "creating", "running", "paused", "completi
 export const RUN_OUTCOMES = ["done", "failed", "timeout", "cancelled", "lost"] as const;
 /** What an agent's tools do. */
 export const TOOL_KINDS = ["command", "edit", "read", "search", "fetch", "agent", "other"] as const;
+/** What an agent does that meets a rate limit of its model API. */
+export const RATE_LIMIT_MODES = ["wait", "stop"] as const;
 /** What an agent waits for. */
 export const WAITS = ["rate_limit", "retry", "person"] as const;
 /** When a message gets to an agent. */

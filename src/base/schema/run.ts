@@ -5,6 +5,7 @@ import {
   GUARDIAN_DETECTORS,
   GUARDIAN_MODES,
   MESSAGE_WAYS,
+  RATE_LIMIT_MODES,
   RUN_OUTCOMES,
   RUN_STATES,
   TOOL_KINDS,
@@ -141,6 +142,10 @@ export const AgentChoice = z
     steps: z.number().int().min(1).max(100_000).optional().describe("Tool calls that it may make."),
     guardian: z.enum(GUARDIAN_MODES).optional().describe("Whether it is watched: full, or warn to be told only, or off; full if left out."),
     guardianOff: z.array(GuardianDetector).max(GUARDIAN_DETECTORS.length).optional().describe("What the guardian does not look for."),
+    rateLimit: z
+      .enum(RATE_LIMIT_MODES)
+      .optional()
+      .describe("What it does at a rate limit of its model API: wait for its end and go on, or stop with the work kept; wait if left out."),
     snapshots: z.boolean().optional().describe("Take a snapshot before each turn, too."),
     with: z
       .array(Companion)

@@ -9,7 +9,7 @@ import type { Autonomy } from "../schema/policy.ts";
 import type { PreviewPlace } from "../schema/preview.ts";
 import type { PromoteInput, Promotion } from "../schema/promotion.ts";
 import type { CaptureReport, Limits, LiveFolder, Sandbox, Snapshot } from "../schema/sandbox.ts";
-import type { GUARDIAN_DETECTORS } from "../schema/choices.ts";
+import type { GUARDIAN_DETECTORS, RATE_LIMIT_MODES } from "../schema/choices.ts";
 import type { Companion, Run, RunMessage } from "../schema/run.ts";
 import type { Job, ScheduleInput } from "../schema/job.ts";
 import type { Secret } from "../schema/secret.ts";
@@ -131,6 +131,7 @@ export interface RunRow extends Run {
   readonly snapshots?: readonly { readonly id: string; readonly at: string; readonly reason: string }[] | undefined;
   /** Whether one is taken before each turn. */
   readonly snapshotTurns?: boolean | undefined;
+  readonly rateLimit?: (typeof RATE_LIMIT_MODES)[number] | undefined;
   readonly guardianOff?: readonly (typeof GUARDIAN_DETECTORS)[number][] | undefined;
   /** Where the guardian stands; only the guardian reads it. */
   readonly escalation?: object | undefined;

@@ -21,12 +21,18 @@ export interface Routes {
   answer(sandbox: string, request: Request): Promise<Reply>;
   /** The sandbox has ended. */
   forget(sandbox: string): void;
+  /** A model API told the sandbox that it has asked too much. */
+  limited(sandbox: string): void;
 }
+
+/** What providers answer with who want to be asked later: too much was asked by one, or by all. */
+const LIMITED: ReadonlySet<number | undefined> = new Set([429, 529]);
 
 /** What passes requests to model APIs on. They are too large and too long for the routes, and speak another language. */
 export interface ModelRoutes {
   isFor(address: string): boolean;
-  serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Resolves to the provider's status, where it was passed on. */
+  serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<number | undefined>;
 }
 
 export class Gateway implements GatewaySockets {
@@ -97,7 +103,7 @@ export class Gateway implements GatewaySockets {
       const routes = await this.#routes.promise;
       routes.admit(sandbox);
       refuseStrangers(message);
-      if (this.#models.isFor(message.url ?? "")) return await this.#models.serve(sandbox, message, response);
+      if (this.#models.isFor(message.url ?? "")) return await this.#askModel(routes, sandbox, message, response);
       const request = await readRequest(message, gone.signal);
       if (ToolServer.isFor(request)) return await new ToolServer(routes).serve(sandbox, request, response);
       send(response, await routes.answer(sandbox, request));
@@ -108,5 +114,9 @@ export class Gateway implements GatewaySockets {
       if (known.code === "internal") this.#log.warn("a request of a sandbox", { sandbox, error: errorText(error) });
       refuse(response, known);
     }
+  }
+
+  async #askModel(routes: Routes, sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (LIMITED.has(await this.#models.serve(sandbox, message, response))) routes.limited(sandbox);
   }
 }

@@ -125,6 +125,10 @@ export class GatewayRoutes implements Routes {
     this.#hold(sandbox, "request");
   }
 
+  limited(sandbox: string): void {
+    this.#parts.runs.limited(sandbox);
+  }
+
   async answer(sandbox: string, request: Request): Promise<Reply> {
     const row = await this.#parts.parts.store.sandboxes.get(sandbox);
     if (row === undefined || row.removing) throw new VivError("not_running", "The sandbox is being removed.");

@@ -19,7 +19,7 @@ export interface TaskResult {
   readonly ok: boolean;
 }
 
-const AGENT_FIELDS = ["agent", "model", "steps", "guardian", "guardianOff", "snapshots", "with", "budget"] as const;
+const AGENT_FIELDS = ["agent", "model", "steps", "guardian", "guardianOff", "rateLimit", "snapshots", "with", "budget"] as const;
 
 /** A task that an agent works on. Iterating over it gives what the agent does, from the beginning to its end. */
 export class Task implements AsyncIterable<RunEvent> {

@@ -115,8 +115,8 @@ export class Models {
     return address.startsWith(`/${MODEL_PATH}/`);
   }
 
-  /** Answers it, whatever happens. */
-  async serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Answers it, whatever happens. Resolves to the provider's status, if the provider answered and the gateway passed that on. */
+  async serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<number | undefined> {
     const [, name = "", rest = ""] = ADDRESS.exec(message.url ?? "") ?? [];
     const provider = this.#parts.settings.providers.get(name);
     const shape = provider?.shape ?? usualShape(name);
@@ -136,7 +136,7 @@ export class Models {
           throw new Refusal("too_many_requests", "Requests of this sandbox are too large together.");
       };
       try {
-        await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest, came), response);
+        return await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest, came), response);
       } finally {
         busy.requests -= 1;
         busy.bytes -= bytes;
@@ -145,6 +145,7 @@ export class Models {
     } catch (error) {
       // The program inside has hung up and needs no answer.
       if (!response.destroyed) refuse(response, shape, this.#refusal(sandbox, error));
+      return undefined;
     }
   }
 
@@ -225,19 +226,19 @@ export class Models {
     }
   }
 
-  async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, response: ServerResponse): Promise<void> {
+  async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, response: ServerResponse): Promise<number> {
     const row = await this.#parts.store.sandboxes.get(sandbox);
     if (row === undefined || row.removing) throw new Refusal("sandbox_removed", "The sandbox is being removed.");
     this.#parts.touch(sandbox);
     try {
-      await this.#exchange(provider, row, request, response);
+      return await this.#exchange(provider, row, request, response);
     } catch (error) {
       if (error instanceof Refusal) await this.#refusals.add(row, provider.name, request.billed?.model, error);
       throw error;
     }
   }
 
-  async #exchange(provider: KnownProvider, row: SandboxRow, request: ModelRequest, response: ServerResponse): Promise<void> {
+  async #exchange(provider: KnownProvider, row: SandboxRow, request: ModelRequest, response: ServerResponse): Promise<number> {
     const sandbox = row.id;
     const to = destinationOf(provider, request);
     const target = this.#target(provider, to);
@@ -258,6 +259,7 @@ export class Models {
       const answer = await send(target, request, { signal: gone.signal, onSent: () => (sent = true) });
       status = answer.statusCode ?? 500;
       await passOn(answer, response, { target, usage, hideUsage, model: billed?.model });
+      return status;
     } finally {
       this.#parts.touch(sandbox);
       // An error costs nothing. Whatever else was sent may have been carried out, however it ended.

@@ -38,6 +38,7 @@ export function newRun(
     guardian: choice.guardian ?? "full",
     guardianOff: choice.guardianOff ?? [],
     snapshotTurns: choice.snapshots ?? false,
+    rateLimit: choice.rateLimit ?? "wait",
     health: "ok",
     activity: "starting",
     activityUntil: null,

@@ -35,6 +35,8 @@ export interface RunGateway {
     of: "self" | "before",
     asked: { readonly budget: number; readonly search: string | undefined },
   ): Promise<ReadConversation>;
+  /** Its model API told it to wait: a run that is not to wait ends. Without a run nothing happens. */
+  limited(sandbox: string): void;
   /** Brings the sandbox back to its snapshot, and the agent's conversation with it; false where no run is there to go on. */
   rollBack(sandbox: string, snapshot: string): Promise<boolean>;
 }

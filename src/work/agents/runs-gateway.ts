@@ -67,6 +67,12 @@ export class RunsGateway implements RunGateway {
     return this.#runs.remembered(from, { ...asked, first: handed?.records });
   }
 
+  limited(sandbox: string): void {
+    const work = this.#runs.in(sandbox);
+    if (work?.journal.row.rateLimit === "stop")
+      work.stop("failed", "Its model API answered with a rate limit, and it was not to wait for the end of that; its work is kept.");
+  }
+
   async rollBack(sandbox: string, snapshot: string): Promise<boolean> {
     return this.#runs.rollBack(sandbox, snapshot);
   }

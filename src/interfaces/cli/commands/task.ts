@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Client } from "../../client/client.ts";
-import { COMPANION_ROLES, GUARDIAN_MODES } from "../../../base/schema/choices.ts";
+import { COMPANION_ROLES, GUARDIAN_MODES, RATE_LIMIT_MODES } from "../../../base/schema/choices.ts";
 import type { InputOf } from "../../../base/schema/contracts.ts";
 import type { Experiment } from "../../../base/schema/experiment.ts";
 import type { Run } from "../../../base/schema/run.ts";
@@ -32,6 +32,12 @@ const OPTIONS = {
     completes: GUARDIAN_MODES,
     value: "MODE",
     summary: "Who watches it: full steps in, warn only tells, off; full if left out",
+  },
+  "rate-limit": {
+    type: "text",
+    completes: RATE_LIMIT_MODES,
+    value: "MODE",
+    summary: "At a rate limit of its model API: wait for its end and go on, or stop with the work kept; wait if left out",
   },
   snapshots: { type: "flag", summary: "Take a snapshot before each turn, too, for `viv rollback`" },
   from: {
@@ -76,6 +82,7 @@ function input(options: Options, task: string, { cwd, env }: Pick<Invocation, "c
           ...companions(options.with),
           ...(options.steps === undefined ? {} : { steps: options.steps }),
           ...(options.guardian === undefined ? {} : { guardian: oneOf("--guardian", GUARDIAN_MODES, options.guardian) }),
+          ...(options["rate-limit"] === undefined ? {} : { rateLimit: oneOf("--rate-limit", RATE_LIMIT_MODES, options["rate-limit"]) }),
           ...(options.snapshots ? { snapshots: true } : {}),
           ...(options.budget === undefined ? {} : { budget: options.budget }),
           ...(options.context === undefined ? {} : { contextTokens: options.context }),

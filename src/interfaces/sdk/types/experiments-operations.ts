@@ -36,6 +36,8 @@ export interface StartExperimentInput {
       guardian?: "off" | "warn" | "full" | undefined;
       /** What the guardian does not look for. */
       guardianOff?: GuardianDetector[] | undefined;
+      /** What it does at a rate limit of its model API: wait for its end and go on, or stop with the work kept; wait if left out. */
+      rateLimit?: "wait" | "stop" | undefined;
       /** Take a snapshot before each turn, too. */
       snapshots?: boolean | undefined;
       /** Other agents that it may ask. */
