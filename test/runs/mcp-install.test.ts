@@ -75,6 +75,15 @@ describe("viv mcp install", () => {
     expect(existsSync(file)).toBe(false);
   });
 
+  test("MCP-2: says what to type before the first task, until an agent has its login", () => {
+    const home = homeOf("first");
+    const { out } = install(home, "claude-desktop");
+    expect(out).toMatch(/an agent, which has to be there once[^]*viv agents install claude [^]*viv agents login claude [^]*Then ask it/);
+    install(home, "claude-desktop", "--undo");
+    writeFileSync(home.paths.config, '{ "models": { "anthropic": { "secret": "anthropic" } } }');
+    expect(install(home, "claude-desktop").out).not.toContain("viv agents");
+  });
+
   test("takes back only its own entry where another program has written since", () => {
     const home = homeOf("since");
     install(home, "cursor");

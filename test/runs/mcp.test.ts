@@ -1,12 +1,15 @@
 /** MCP-1, MCP-3: the tools of a chat client over standard input and output, in both eras of the protocol. */
 import type { Client } from "@modelcontextprotocol/client";
+import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ChatLab, refusal, use, type Fields } from "../support/agents/chat-lab.ts";
 import { ERAS } from "../support/mcp-client.ts";
 import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+import { startViv } from "../support/viv.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const task = (...lines: readonly string[]): Fields => ({ task_description: lines.join("\n") });
@@ -48,6 +51,26 @@ describe("a chat client", needs("root"), () => {
     });
     expect(await use(client, "cleanup_sandbox", { session_id })).toEqual({ session_id, status: "removed" });
     expect(await refusal(client, "get_sandbox_status", { session_id })).toContain("Call list");
+  });
+
+  test.for(["2025-11-25", "2025-06-18"])("MCP-1: speaks the protocol of %s where it knows no newer one", async (version) => {
+    const program = startViv(lab.server, ["mcp"]);
+    const lines = createInterface({ input: program.stdout })[Symbol.asyncIterator]();
+    const ask = async (id: number, method: string, params: object): Promise<Fields> => {
+      program.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+      const { value } = await lines.next();
+      return (JSON.parse(String(value)) as { result: Fields }).result;
+    };
+    const clientInfo = { name: "old", version: "1" };
+    expect(await ask(1, "initialize", { protocolVersion: version, capabilities: {}, clientInfo })).toMatchObject({
+      protocolVersion: version,
+    });
+    program.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
+    expect((await ask(2, "tools/list", {}))["tools"]).toHaveLength(12);
+    const listed = await ask(3, "tools/call", { name: "list", arguments: {} });
+    expect(listed).toMatchObject({ structuredContent: expect.any(Object) as object });
+    program.stdin.end();
+    await once(program, "close");
   });
 
   test("MCP-1: is told why a task failed, in the same five fields", async () => {

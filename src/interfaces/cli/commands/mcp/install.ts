@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { VIV } from "../../../../base/config/machine.ts";
 import { findPaths, preparePaths } from "../../../../base/config/paths.ts";
+import { loadUserConfig } from "../../../../base/config/project-config.ts";
 import { readEntry, withEntry } from "../../../../base/config/settings-edit.ts";
 import { command, type Invocation, type OptionDeclarations } from "../../command.ts";
 import { confirm } from "../../confirm.ts";
@@ -88,8 +89,21 @@ async function install(context: Context, name: string, client: ChatClient): Prom
   keepBefore(paths.home, name, { file, text: isSame ? earlier.text : (before ?? null), written: hashOf(after) });
   if (json) return screen.json({ client: name, file, changed: true });
   screen.print(`${client.title} can use Vivarium now. ${client.after}`);
+  if (!hasLogin(paths.config)) for (const line of FIRST) screen.print(line);
   screen.print('Then ask it, for example: "Use Vivarium to make a report with a chart from this table."');
   screen.print(`The way back: viv mcp install ${name} --undo`);
+}
+
+/** What the work itself needs, which a chat client can't do for the person. */
+const FIRST = [
+  "The work is done by an agent, which has to be there once. Type these two lines here, one after the other:",
+  "  viv agents install claude    fetches it, which takes a minute or two",
+  "  viv agents login claude      asks for your key from console.anthropic.com",
+];
+
+/** Whether the user has ever given an agent its login: that writes `models` into the config. */
+function hasLogin(config: string): boolean {
+  return Object.keys(loadUserConfig(config).models).length > 0;
 }
 
 /** As it was, where no other program has written since; else only our entry goes. */
