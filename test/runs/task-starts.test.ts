@@ -62,6 +62,8 @@ describe("a task", needs("root", "git", "curl"), () => {
   test("CLONE-8: begins from a git repository at a ref, and is proven there", async () => {
     const { code, told } = await done("cat file > seen && pwd >> seen", "--git", address(), "--ref", "v1", "--check", "grep -q one seen");
     expect([code, told]).toMatchObject([0, { outcome: "done", verdict: "passed", change: { files: 1 } }]);
+    const fields = ["id", "experiment", "sandbox", "agent", "state", "outcome", "reason", "verdict", "cost", "change", "promotion"];
+    expect(Object.keys(told)).toEqual(fields);
     expect((await server.sh(told.sandbox, "cat seen; git log --format=%s")).stdout).toBe("one\n/workspace\nfirst\n");
     expect((await server.client.call("inspectSandbox", { sandbox: told.sandbox })).start).toMatchObject({ from: "git", ref: "v1" });
   });
