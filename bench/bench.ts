@@ -11,6 +11,7 @@ import { changesGroup } from "./changes.ts";
 import { cloneGroup } from "./clone.ts";
 import { conversationGroup } from "./conversations.ts";
 import { dashboardGroup } from "./dashboard.ts";
+import { commandLineGroup } from "./command-line.ts";
 import { createGroup } from "./create.ts";
 import { mcpGroup } from "./mcp.ts";
 import { insideGroup } from "./inside.ts";
@@ -29,6 +30,7 @@ import { tryGroup } from "./try.ts";
 
 const GROUPS: readonly Group[] = [
   createGroup,
+  commandLineGroup,
   cloneGroup,
   snapshotGroup,
   ioGroup,

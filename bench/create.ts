@@ -86,7 +86,7 @@ async function againstRunc(server: BenchServer, { quick }: Settings): Promise<Me
 }
 
 /** What `runc spec` gives, with /bin/true for the shell and a writable root. */
-function makeBundle(runc: string, place: string): string {
+export function makeBundle(runc: string, place: string, args: readonly string[] = [TRUE]): string {
   const bundle = join(place, "bundle");
   for (const folder of ["bundle/rootfs", "layers", "state"]) mkdirSync(join(place, folder), { recursive: true });
   execFileSync(runc, ["spec", "--bundle", bundle], { stdio: "ignore" });
@@ -94,7 +94,7 @@ function makeBundle(runc: string, place: string): string {
   const spec = JSON.parse(readFileSync(file, "utf8")) as Record<string, Record<string, unknown>>;
   const changed = {
     ...spec,
-    process: { ...spec["process"], terminal: false, args: [TRUE] },
+    process: { ...spec["process"], terminal: false, args },
     root: { path: "rootfs", readonly: false },
     linux: { ...spec["linux"], cgroupsPath: `/viv-bench-${process.pid}` },
   };
@@ -106,7 +106,7 @@ function makeBundle(runc: string, place: string): string {
  * Mounts the overlay in a mount namespace that ends with the spawner. The layers lie on a tmpfs because the kernel
  * refuses an upper folder that lies within a lower one.
  */
-function overlayed(place: string, bundle: string): string[] {
+export function overlayed(place: string, bundle: string): string[] {
   const script = `
     set -e
     mount -t tmpfs tmpfs "$1/layers"

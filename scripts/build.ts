@@ -1,4 +1,4 @@
-/** Builds what the published package carries: the program, the pages, the SDK with its types, and the static cell for each processor a compiler is here for. */
+/** Builds what the published package carries: the program, the pages, the SDK with its types, and the static programs of native/ for each processor a compiler is here for. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,21 +11,23 @@ const dist = join(root, "dist");
 const own = `linux-${process.arch}`;
 const compilers: Record<string, string> = { "linux-x64": "x86_64-linux-gnu-gcc", "linux-arm64": "aarch64-linux-gnu-gcc" };
 
-/** A cell that leans on this machine's libc would not run on others, so only a static one is packed. */
-function isStatic(cell: string): boolean {
-  return !/^\s*INTERP/m.test(spawnSync("readelf", ["-lW", cell], { encoding: "utf8" }).stdout);
+/** A program that leans on this machine's libc would not run on others, so only static ones are packed. */
+function isStatic(program: string): boolean {
+  return !/^\s*INTERP/m.test(spawnSync("readelf", ["-lW", program], { encoding: "utf8" }).stdout);
 }
 
-function buildCell(platform: string, compiler: string): void {
+function buildNative(platform: string, compiler: string): void {
   const work = mkdtempSync(join(tmpdir(), "vivarium-cell-"));
-  const cell = join(work, "cell");
   try {
     const environment = { ...process.env, CC: compiler, CFLAGS: "-O2 -s" };
-    execFileSync("bash", [join(root, "scripts", "cell-without-make.sh"), cell], { env: environment, stdio: ["ignore", 2, 2] });
-    if (!isStatic(cell)) throw new Error(`${compiler} has no static libc, so the package would carry a cell that runs only here`);
+    execFileSync("bash", [join(root, "scripts", "native-without-make.sh"), work], { env: environment, stdio: ["ignore", 2, 2] });
     const target = join(dist, "native", platform);
     mkdirSync(target, { recursive: true });
-    cpSync(cell, join(target, "cell"));
+    for (const name of ["cell", "front"]) {
+      const program = join(work, name);
+      if (!isStatic(program)) throw new Error(`${compiler} has no static libc, so the package would carry a ${name} that runs only here`);
+      cpSync(program, join(target, name));
+    }
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -48,6 +50,6 @@ await bundleSdk(join(dist, "sdk"));
 writeDeclarations(join(dist, "sdk"));
 for (const [platform, crossCompiler] of Object.entries(compilers)) {
   const compiler = platform === own ? (process.env["CC"] ?? "cc") : crossCompiler;
-  if (has(compiler)) buildCell(platform, compiler);
+  if (has(compiler)) buildNative(platform, compiler);
   else console.error(`No ${compiler}: the package carries no cell for ${platform}; it has to be built there, with make in native/.`);
 }

@@ -28,7 +28,7 @@ lab_stamp=build/lab/.setup-stamp
 packages_key() { { uname -sm && cat package-lock.json; } | digest; }
 cell_key() {
   shopt -s globstar
-  { uname -sm && echo "${CC:-cc}" native/**/*.[ch] && cat native/Makefile native/**/*.[ch]; } | digest
+  { uname -sm && echo "${CC:-cc}" native/**/*.[ch] && sh native/front/versions.sh && cat native/Makefile native/**/*.[ch]; } | digest
 }
 web_lab_packages_stamp=lab/node_modules/.setup-stamp
 lab_stamp=build/lab/.setup-stamp
@@ -130,7 +130,7 @@ set_up_cell() {
   local key
   [ "$(uname -s)" = Linux ] || return 0
   key=$(cell_key)
-  [ -x build/cell ] && stamped $cell_stamp "$key" && return
+  [ -x build/cell ] && [ -x build/front ] && stamped $cell_stamp "$key" && return
   if ! command -v "${CC:-cc}" >/dev/null; then
     say_no_compiler
     return
@@ -181,7 +181,7 @@ build_cell() {
     # make can't hold a path with spaces, so the path is a relative one.
     make -s -j2 -C native OUT=../build
   else
-    bash scripts/cell-without-make.sh build/cell
+    bash scripts/native-without-make.sh build
   fi
 }
 

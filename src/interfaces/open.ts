@@ -89,6 +89,11 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
     dashboard: { pages: new Pages(findPages()), sessions: rules.sessions, previews: rules.previews },
     ...(options.listen === undefined ? {} : { tcp: { door: await doorOf(options.listen, paths.home), token } }),
     chatTools: (request) => chatTools.answer(request),
+    // Loaded when the first one comes.
+    commandLines: async (socket, head, own, closing) => {
+      const { serveFront } = await import("./front/command-lines.ts");
+      serveFront(socket, head, { engine: own, version: readVersion(), socket: paths.socket, closing });
+    },
     onError: (error) => log.warn("defect", { error: errorText(error), stack: error instanceof Error ? error.stack : undefined }),
   });
   closers.add(() => listening.close());

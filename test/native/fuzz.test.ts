@@ -13,3 +13,12 @@ test("the frame decoder and the request handling stand hundreds of thousands of 
   expect(Number(runs), `seed ${seed}`).toBeGreaterThan(10_000);
   expect(Number(acts), "some of the requests are good, so the handling behind them is reached").toBeGreaterThan(100);
 });
+
+test("the front stands hundreds of thousands of broken answers of a server", needs("linux", "compiler"), () => {
+  const program = sanitizedProgram("fuzz-front", "tests/fuzz_front.c front/session.c shared/frames.c");
+  const seed = Date.now() % 1_000_000;
+  const report = execFileSync(program, [String(seconds), String(seed)], { encoding: "utf8" });
+  const [, runs, acts] = /runs=(\d+) acts=(\d+)/.exec(report) ?? [];
+  expect(Number(runs), `seed ${seed}`).toBeGreaterThan(10_000);
+  expect(Number(acts), "some of the answers are good, so what they ask for is done").toBeGreaterThan(100);
+});

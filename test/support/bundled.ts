@@ -11,7 +11,8 @@ export async function setup(): Promise<void> {
   const copy = join(dirname(PROGRAM), "..");
   cpSync(join(CHECKOUT, "bin"), dirname(PROGRAM), { recursive: true });
   mkdirSync(join(copy, "dist"), { recursive: true });
-  const links = { "dist/program": folder, node_modules: join(CHECKOUT, "node_modules") };
+  mkdirSync(join(copy, "build"), { recursive: true });
+  const links = { "dist/program": folder, node_modules: join(CHECKOUT, "node_modules"), "build/front": join(CHECKOUT, "build/front") };
   for (const [name, target] of Object.entries(links)) {
     rmSync(join(copy, name), { force: true });
     symlinkSync(target, join(copy, name));

@@ -8,7 +8,16 @@ const FLOORS = ["interfaces", "work", "sandbox", "rules", "machine", "base"];
 
 /** Rooms by floor, and which rooms of the same floor each may import. */
 const WITHIN: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  interfaces: { api: ["operations"], cli: ["client", "mcp"], client: [], gateway: [], mcp: ["client"], operations: [], sdk: ["client"] },
+  interfaces: {
+    api: ["operations"],
+    cli: ["client", "mcp"],
+    client: [],
+    front: ["api", "cli", "client", "operations"],
+    gateway: [],
+    mcp: ["client"],
+    operations: [],
+    sdk: ["client"],
+  },
   work: {
     agents: ["checks", "conversations", "guardian"],
     automation: ["checks", "experiments", "promotion"],

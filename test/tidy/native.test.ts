@@ -9,7 +9,8 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   init: ["shared"],
   launch: ["init", "shared"],
   host: ["launch", "shared", "trees"],
-  tests: ["init"],
+  front: ["shared"],
+  tests: ["front", "init"],
 };
 
 /** Folders inside a folder, and which of those beside it each may include. Files of the outer folder include all of them. */

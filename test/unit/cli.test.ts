@@ -11,7 +11,7 @@ import { snapshotTree } from "../../src/interfaces/cli/commands/snapshots.ts";
 import { completionScript, SHELLS } from "../../src/interfaces/cli/completion.ts";
 import { DetachKeys } from "../../src/interfaces/cli/detach-keys.ts";
 import { renderDocs } from "../../src/interfaces/cli/docs.ts";
-import { printCommandHelp } from "../../src/interfaces/cli/help.ts";
+import { printCommandHelp } from "../../src/interfaces/cli/command-help.ts";
 import { nearest } from "../../src/interfaces/cli/nearest.ts";
 import { parse } from "../../src/interfaces/cli/parse.ts";
 import { commandNames, loadAll } from "../../src/interfaces/cli/registry.ts";

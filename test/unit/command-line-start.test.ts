@@ -35,7 +35,9 @@ function textOf(part: string, seen = new Set<string>()): string {
 /** The parts of the program that hold a command, by its name. */
 function commandParts(): Map<string, string> {
   const found = readdirSync(PARTS).flatMap((part) => {
-    const text = part.endsWith(".js") ? readFileSync(join(PARTS, part), "utf8") : "";
+    const whole = part.endsWith(".js") ? readFileSync(join(PARTS, part), "utf8") : "";
+    // The server runs some commands itself, for the front: that part is not the command line's.
+    const text = whole.includes("// src/interfaces/front/") ? "" : whole;
     return [...text.matchAll(/^\/\/ src\/interfaces\/cli\/commands\/(.*)\.ts$/gm)].map(([, name = ""]) => [name, part] as const);
   });
   return new Map(found);

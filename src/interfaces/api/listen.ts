@@ -49,6 +49,8 @@ export interface ListenOptions {
   readonly dashboard?: Dashboard;
   /** What chat clients speak with; there is no such route if left out. */
   readonly chatTools?: ChatTools;
+  /** What runs command lines that come whole, through the Unix socket alone. */
+  readonly commandLines?: (socket: Duplex, head: Buffer, engine: Engine, closing: AbortSignal) => Promise<void>;
   /** How long a program inside may take to begin an answer at a preview's origin; the limit of the program if left out. */
   readonly previewAnswerMs?: number;
   /** Hears of errors that are defects. */
@@ -90,6 +92,15 @@ function answerRaw(socket: Duplex, error: VivError): void {
   );
 }
 
+const FRONT_PATH = "/front";
+const FRONT_PROTOCOL = "vivarium-front";
+/** native/front/front.c reads these very bytes. */
+const SWITCHED = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${FRONT_PROTOCOL}\r\n\r\n`;
+
+function isFront({ url, headers }: IncomingMessage): boolean {
+  return url === FRONT_PATH && headers.upgrade === FRONT_PROTOCOL;
+}
+
 type RequestListener = (incoming: IncomingMessage, outgoing: ServerResponse) => Promise<void>;
 
 /** How requests come: through the Unix socket, or through a port, which asks who the caller is. */
@@ -108,6 +119,7 @@ class Front {
   readonly #sessions: Dashboard["sessions"] | undefined;
   readonly #previews: PreviewFront | undefined;
   readonly #closing: AbortSignal;
+  readonly #commandLines: ListenOptions["commandLines"];
 
   constructor(engine: Engine, options: ListenOptions, closing: AbortSignal) {
     this.#engine = engine;
@@ -119,6 +131,7 @@ class Front {
     if (options.dashboard !== undefined)
       this.#previews = new PreviewFront(engine.streams, options.dashboard.previews, options.previewAnswerMs);
     this.#closing = closing;
+    this.#commandLines = options.commandLines;
   }
 
   /** For requests that come by this door, or to the Unix socket. */
@@ -158,6 +171,10 @@ class Front {
       const preview = this.#preview(incoming, access);
       if (preview !== undefined) return await preview.front.upgrade(incoming, socket, head, preview);
       this.#cutWith(guard(incoming, access), incoming);
+      if (access === undefined && this.#commandLines !== undefined && isFront(incoming)) {
+        socket.write(SWITCHED);
+        return await this.#commandLines(socket, head, this.#engine, this.#closing);
+      }
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) await proxyUpgrade(this.#engine.streams, target, incoming, socket, head);
       else await this.sockets.upgrade(incoming, socket, head);

@@ -3,11 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findPaths } from "../../base/config/paths.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import { hasTerminal, OWN_PROCESS, type Caller } from "./caller.ts";
 
-export function approverToken(env: Readonly<Record<string, string | undefined>>): string {
+export function approverToken(env: Readonly<Record<string, string | undefined>>, caller: Caller = OWN_PROCESS): string {
   const given = env["VIV_APPROVER_TOKEN"];
   if (given !== undefined && given !== "") return given;
-  if (!process.stdin.isTTY || !process.stdout.isTTY)
+  if (!hasTerminal(caller))
     throw new VivError("unauthorized", "Only a person on a terminal may do this.", {
       remedy: "Run it on a terminal, or give an approver's token in VIV_APPROVER_TOKEN.",
     });
@@ -15,9 +16,9 @@ export function approverToken(env: Readonly<Record<string, string | undefined>>)
 }
 
 /** Undefined if the caller may not answer. */
-export function approverIfAny(env: Readonly<Record<string, string | undefined>>): string | undefined {
+export function approverIfAny(env: Readonly<Record<string, string | undefined>>, caller: Caller = OWN_PROCESS): string | undefined {
   try {
-    return approverToken(env);
+    return approverToken(env, caller);
   } catch (error) {
     const { code } = error as { readonly code?: string };
     if (code === "unauthorized" || code === "ENOENT" || code === "EACCES") return undefined;

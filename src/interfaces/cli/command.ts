@@ -1,5 +1,6 @@
 /** How a command of the CLI is declared: once, for parsing, help, completion and docs/CLI.md. */
 import type { Client } from "../client/client.ts";
+import type { Caller } from "./caller.ts";
 import type { Screen } from "./screen.ts";
 
 interface OptionBase {
@@ -87,6 +88,8 @@ export interface Invocation<Options extends OptionDeclarations = OptionDeclarati
   readonly screen: Screen;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** Whose streams and signals these are. */
+  readonly caller: Caller;
   /** Connects on first use, starting the server when none runs. */
   readonly client: () => Promise<Client>;
 }

@@ -1,6 +1,7 @@
 /** docs/CLI.md, rendered from the declarations. `node src/interfaces/cli/docs.ts > docs/CLI.md` writes it; a test compares. */
 import { COMMON_OPTIONS, usageOf, type CommandDeclaration, type OptionDeclaration } from "./command.ts";
-import { EXIT_CODES, sentence } from "./help.ts";
+import { sentence } from "./command-help.ts";
+import { EXIT_CODES } from "./help.ts";
 import { GROUPS, loadAll } from "./registry.ts";
 
 const INTRODUCTION = `# The command line

@@ -1,5 +1,5 @@
-/** Help, rendered from the declarations. */
-import { COMMON_OPTIONS, usageOf, type CommandDeclaration, type OptionDeclaration } from "./command.ts";
+/** Help about all commands, rendered from the declarations. */
+import type { CommandDeclaration } from "./command.ts";
 import { GROUPS, loadAll } from "./registry.ts";
 import type { Screen } from "./screen.ts";
 import { fields } from "./table.ts";
@@ -20,12 +20,6 @@ export const EXIT_CODES = [
 
 const NAME_COLUMNS = 11;
 
-/** "-u, --user USER". */
-export function optionLabel(name: string, option: OptionDeclaration): string {
-  const short = option.short === undefined ? "    " : `-${option.short}, `;
-  return option.type === "flag" ? `${short}--${name}` : `${short}--${name} ${option.value}`;
-}
-
 /** Words of one command group, such as `files`, as one line each. */
 export function printGroup(screen: Screen, name: string, commands: readonly CommandDeclaration[]): void {
   screen.print(`Usage: viv ${name} COMMAND`);
@@ -33,27 +27,6 @@ export function printGroup(screen: Screen, name: string, commands: readonly Comm
   for (const line of fields(commands.map((each) => [`  ${each.name}`, each.summary]))) screen.print(line);
   screen.print();
   screen.print(`See \`viv ${name} COMMAND --help\`.`);
-}
-
-export function printCommandHelp(screen: Screen, declaration: CommandDeclaration): void {
-  const title = (text: string): void => screen.print(`\n${screen.paint("bold", text)}`);
-  screen.print(`${declaration.summary}.`);
-  if (declaration.details !== undefined) screen.print(`\n${wrap(declaration.details)}`);
-  title("Usage");
-  screen.print(`  ${usageOf(declaration)}`);
-  if (declaration.positionals.length > 0) {
-    title("Arguments");
-    for (const line of fields(declaration.positionals.map((each) => [`  ${each.name}`, `${each.summary}.`]))) screen.print(line);
-  }
-  title("Options");
-  const options = Object.entries({ ...declaration.options, ...COMMON_OPTIONS });
-  for (const line of fields(options.map(([name, option]) => [`  ${optionLabel(name, option)}`, sentence(option.summary)])))
-    screen.print(line);
-  title("Examples");
-  for (const [line, what] of declaration.examples) {
-    screen.print(`  ${screen.paint("dim", `# ${what}`)}`);
-    screen.print(`  ${line}`);
-  }
 }
 
 export async function printOverview(screen: Screen): Promise<void> {
@@ -82,20 +55,4 @@ export async function printOverview(screen: Screen): Promise<void> {
 export function printExitCodes(screen: Screen): void {
   screen.print("Exit codes of viv. `viv exec`, `viv shell`, `viv run` and `viv attach` return the command's own.\n");
   for (const line of fields(EXIT_CODES.map(([code, meaning]) => [`  ${code}`, meaning]))) screen.print(line);
-}
-
-export function sentence(text: string): string {
-  return text.endsWith(".") ? text : `${text}.`;
-}
-
-function wrap(text: string, columns = 88): string {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    if (line !== "" && line.length + word.length + 1 > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, line].join("\n");
 }

@@ -5,6 +5,7 @@
 import { VivError } from "../../base/schema/errors.ts";
 import type { Question } from "../../base/schema/question.ts";
 import { answerTo, choices, explain, send, showQuestion } from "./answering.ts";
+import type { Caller } from "./caller.ts";
 import type { Stage } from "./held-output.ts";
 import { QuestionPage } from "./question-page.ts";
 import { shortId } from "./references.ts";
@@ -21,7 +22,12 @@ const NOTHING = Buffer.alloc(0);
 export type QuestionSource = string | (() => Promise<ReadonlySet<string>>);
 
 /** `say` writes a line where it does not disturb what is shown. */
-export type QuestionContext = WatchContext & { readonly say: (line: string) => void; readonly stage: Stage };
+export type QuestionContext = WatchContext & {
+  readonly say: (line: string) => void;
+  readonly stage: Stage;
+  /** This process if left out. */
+  readonly caller?: Caller;
+};
 
 export class InlineQuestions {
   readonly #around: QuestionContext;
@@ -41,7 +47,7 @@ export class InlineQuestions {
     this.#around = around;
     this.#askers = askers;
     this.#approver = approver;
-    this.#page = new QuestionPage(around.screen, around.stage);
+    this.#page = new QuestionPage(around.screen, around.stage, around.caller);
   }
 
   /** Runs until the end. If the server ends, the command's own connection ends too and reports it. */

@@ -3,6 +3,7 @@
  * and every cell is written: what a person sees is what was drawn here.
  */
 import { UNREAD_MS } from "./answering.ts";
+import { OWN_PROCESS, type Caller } from "./caller.ts";
 import type { Stage } from "./held-output.ts";
 import type { Screen } from "./screen.ts";
 import { cut, width } from "./text.ts";
@@ -33,13 +34,15 @@ const INDENT = "    ";
 export class QuestionPage {
   readonly #screen: Screen;
   readonly #stage: Stage;
+  readonly #caller: Caller;
   #lines: readonly string[] = [];
   #pages: readonly (readonly string[])[] = [];
   #at = 0;
   #shownAt = 0;
   #open = false;
 
-  constructor(screen: Screen, stage: Stage) {
+  constructor(screen: Screen, stage: Stage, caller: Caller = OWN_PROCESS) {
+    this.#caller = caller;
     this.#screen = screen;
     this.#stage = stage;
   }
@@ -75,8 +78,8 @@ export class QuestionPage {
   #begin(): void {
     this.#open = true;
     this.#stage.hold();
-    process.once("exit", this.#end);
-    process.stdout.on("resize", this.#layOut);
+    this.#caller.on("exit", this.#end);
+    this.#caller.stdout.on("resize", this.#layOut);
     if (this.#screen.size === undefined) return;
     this.#screen.overlay(`${BREAK_OFF}${this.#stage.modes?.alternate === true ? "" : ALTERNATE_ON}${PLAIN}`);
   }
@@ -84,8 +87,8 @@ export class QuestionPage {
   readonly #end = (): void => {
     if (!this.#open) return;
     this.#open = false;
-    process.off("exit", this.#end);
-    process.stdout.off("resize", this.#layOut);
+    this.#caller.off("exit", this.#end);
+    this.#caller.stdout.off("resize", this.#layOut);
     const { size } = this.#screen;
     if (size === undefined) return;
     const { alternate = false, restored = "", pending = Buffer.alloc(0) } = this.#stage.modes ?? {};

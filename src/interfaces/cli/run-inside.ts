@@ -7,6 +7,7 @@ import type { CommandSpec, TerminalSize } from "../../base/schema/command.ts";
 import type { Sandbox } from "../../base/schema/sandbox.ts";
 import type { Invocation, OptionDeclarations, OptionValues } from "./command.ts";
 import { approverIfAny } from "./approver.ts";
+import { hasTerminal, OWN_PROCESS, type Caller } from "./caller.ts";
 import type { QuestionSource, QuestionContext, InlineQuestions } from "./inline-questions.ts";
 import { HeldOutput } from "./held-output.ts";
 import { explainEnd, runSession, UNREAD_EXIT_CODE } from "./session.ts";
@@ -46,15 +47,15 @@ export function commandSpec(
   sandbox: Sandbox,
   line: readonly string[],
   options: RunOptions,
-  caller: Pick<Invocation, "cwd" | "env">,
+  invocation: Pick<Invocation, "cwd" | "env" | "caller">,
 ): CommandSpec {
-  const cwd = folderInside(sandbox, options.cwd, caller.cwd);
+  const cwd = folderInside(sandbox, options.cwd, invocation.cwd);
   const env: Record<string, string> = {};
   for (const name of ["TERM", "COLORTERM"]) {
-    const value = caller.env[name];
-    if (value !== undefined && wantsTerminal(options)) env[name] = value;
+    const value = invocation.env[name];
+    if (value !== undefined && wantsTerminal(options, invocation.caller)) env[name] = value;
   }
-  Object.assign(env, parsePairs("--env", options.env, caller.env));
+  Object.assign(env, parsePairs("--env", options.env, invocation.env));
   return {
     command: [...line],
     ...(cwd === undefined ? {} : { cwd }),
@@ -71,14 +72,14 @@ function folderInside(sandbox: Sandbox, asked: string | undefined, callers: stri
   return isAbsolute(asked) ? asked : resolve(here ?? projectInside(sandbox), asked);
 }
 
-function wantsTerminal(options: RunOptions): boolean {
+function wantsTerminal(options: RunOptions, caller: Caller): boolean {
   if (options["no-tty"]) return false;
-  return options.tty || (process.stdin.isTTY && process.stdout.isTTY);
+  return options.tty || hasTerminal(caller);
 }
 
 /** That of the caller's own, where there is one. */
-export function terminalSize(): TerminalSize {
-  return { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 };
+export function terminalSize({ stdout }: Caller): TerminalSize {
+  return { rows: stdout.rows || 24, cols: stdout.columns || 80 };
 }
 
 /** Runs to the end and returns the exit code. */
@@ -87,25 +88,25 @@ export async function runInside(
   sandbox: string,
   spec: CommandSpec,
   options: RunOptions,
-  invocation: Pick<Invocation, "screen" | "json" | "env">,
+  invocation: Pick<Invocation, "screen" | "json" | "env" | "caller">,
 ): Promise<number> {
-  const { screen, json, env } = invocation;
-  const terminal = !json && wantsTerminal(options);
+  const { screen, json, env, caller } = invocation;
+  const terminal = !json && wantsTerminal(options, caller);
   const stdin = !options["no-stdin"];
   const stream = await client.exec(sandbox, {
     ...spec,
     stdin,
     onDisconnect: "kill",
-    ...(terminal ? { terminal: terminalSize() } : {}),
+    ...(terminal ? { terminal: terminalSize(caller) } : {}),
   });
   const collected = json ? { stdout: new Collector(), stderr: new Collector() } : undefined;
-  const asked = terminal && stdin ? await askOver(stream, { client, screen, env }, sandbox) : undefined;
+  const asked = terminal && stdin ? await askOver(stream, { client, screen, env, caller }, sandbox) : undefined;
   const onGap = (bytes: number): void => {
     const line = `viv: ${bytes} bytes of output were dropped.`;
     if (asked === undefined) screen.warn(line);
     else asked.stdout.write(`${line}\r\n`);
   };
-  const session = { terminal, stdin, signals: "forward", detachable: false, onGap, ...asked?.session, ...collected } as const;
+  const session = { caller, terminal, stdin, signals: "forward", detachable: false, onGap, ...asked?.session, ...collected } as const;
   const end = await runSession(stream, session).finally(() => asked?.questions.end());
   if (typeof end === "string") return UNREAD_EXIT_CODE;
   if (collected) {
@@ -119,14 +120,15 @@ export async function runInside(
 }
 
 /** Questions over a command that has the terminal: its output waits while one is on the screen. */
-async function askOver(stream: CommandStream, around: WatchContext, sandbox: string) {
+async function askOver(stream: CommandStream, around: WatchContext & { readonly caller: Caller }, sandbox: string) {
+  const target = around.caller.stdout;
   const redraw = (): void => {
-    const { rows, columns } = process.stdout;
+    const { rows = 0, columns = 0 } = target;
     // Programs draw again when the size has changed, and some look whether it has.
     stream.resize(Math.max(1, rows - 1), columns);
     setTimeout(() => stream.resize(rows, columns), REDRAW_MS);
   };
-  const stdout = new HeldOutput(process.stdout, redraw);
+  const stdout = new HeldOutput(target, redraw);
   const questions = await askInline({ ...around, say: (line) => around.screen.say(line), stage: stdout }, sandbox);
   if (questions === undefined) return undefined;
   return { questions, stdout, session: { stdout, filter: (typed: Buffer) => questions.pass(typed) } };
@@ -134,8 +136,9 @@ async function askOver(stream: CommandStream, around: WatchContext, sandbox: str
 
 /** A person at a terminal is asked there. A caller that may not answer is not asked. */
 export async function askInline(around: QuestionContext, askers: QuestionSource): Promise<InlineQuestions | undefined> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
-  const approver = approverIfAny(around.env);
+  const { caller = OWN_PROCESS } = around;
+  if (!hasTerminal(caller)) return undefined;
+  const approver = caller.approver ?? approverIfAny(around.env, caller);
   if (approver === undefined) return undefined;
   const inline = await import("./inline-questions.ts");
   const questions = new inline.InlineQuestions(around, askers, approver);

@@ -1,5 +1,5 @@
 /** The only place that writes to the terminal. stdout holds results, stderr what is said about them. */
-import type { Writable } from "node:stream";
+import type { CallerOutput } from "./caller.ts";
 import { fields, table, type Column } from "./table.ts";
 import { clean, cleanJson } from "./text.ts";
 
@@ -16,18 +16,16 @@ export const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "
 const SAY_AFTER_MS = 1000;
 const FRAME_MS = 100;
 
-type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
-
 export interface ScreenSettings {
-  readonly stdout: Output;
-  readonly stderr: Output;
+  readonly stdout: CallerOutput;
+  readonly stderr: CallerOutput;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly json: boolean;
 }
 
 export class Screen {
-  readonly #stdout: Output;
-  readonly #stderr: Output;
+  readonly #stdout: CallerOutput;
+  readonly #stderr: CallerOutput;
   readonly #json: boolean;
   readonly #colours: boolean;
   readonly #errorColours: boolean;

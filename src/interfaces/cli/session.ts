@@ -3,9 +3,12 @@ import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { CommandEnd } from "../../base/schema/command.ts";
 import type { CommandStream } from "../client/client.ts";
+import { OWN_PROCESS, type Caller } from "./caller.ts";
 import { DetachKeys } from "./detach-keys.ts";
 
 export interface SessionOptions {
+  /** This process if left out. */
+  readonly caller?: Caller;
   /** Raw keys and resizes go to the command. */
   readonly terminal: boolean;
   readonly stdin: boolean;
@@ -33,12 +36,14 @@ export const UNREAD_EXIT_CODE = 141;
 export async function runSession(stream: CommandStream, options: SessionOptions): Promise<SessionEnd> {
   const left = Promise.withResolvers<"detached" | "unread">();
   const undo: Undo[] = [];
+  const { caller = OWN_PROCESS } = options;
   try {
-    undo.push(noticeClosedPipes(() => left.resolve("unread")));
-    undo.push(options.signals === "forward" ? forwardSignals(stream) : leaveOnSignals(() => left.resolve("detached")));
-    if (options.terminal) undo.push(useTerminal(stream));
-    if (options.stdin) undo.push(pumpInput(stream, options.filter, options.detachable ? () => left.resolve("detached") : undefined));
-    const ended = pumpOutput(stream, options).then(() => stream.end);
+    undo.push(noticeClosedPipes(caller, () => left.resolve("unread")));
+    undo.push(options.signals === "forward" ? forwardSignals(caller, stream) : leaveOnSignals(caller, () => left.resolve("detached")));
+    if (options.terminal) undo.push(useTerminal(caller, stream));
+    if (options.stdin)
+      undo.push(pumpInput(caller, stream, options.filter, options.detachable ? () => left.resolve("detached") : undefined));
+    const ended = pumpOutput(caller, stream, options).then(() => stream.end);
     // After the reader has left, an error of the output needs no report.
     left.promise.then(() => ended.catch(() => undefined)).catch(() => undefined);
     return await Promise.race([left.promise, ended]);
@@ -50,57 +55,57 @@ export async function runSession(stream: CommandStream, options: SessionOptions)
 
 type Undo = () => void;
 
-function noticeClosedPipes(onClosed: () => void): Undo {
+function noticeClosedPipes({ stdout, stderr }: Caller, onClosed: () => void): Undo {
   const notice = (error: NodeJS.ErrnoException): void => {
     if (error.code === "EPIPE") onClosed();
   };
-  for (const stream of [process.stdout, process.stderr]) stream.prependListener("error", notice);
+  for (const stream of [stdout, stderr]) stream.prependListener("error", notice);
   return () => {
-    for (const stream of [process.stdout, process.stderr]) stream.off("error", notice);
+    for (const stream of [stdout, stderr]) stream.off("error", notice);
   };
 }
 
 /** The first ctrl-C goes to the command; a second one kills it. */
-function forwardSignals(stream: CommandStream): Undo {
+function forwardSignals(caller: Caller, stream: CommandStream): Undo {
   let interrupts = 0;
   const forward = (name: NodeJS.Signals): void => {
     if (name === "SIGINT") interrupts += 1;
     stream.signal(interrupts > 1 && name === "SIGINT" ? "KILL" : name.slice(3));
   };
-  for (const name of FORWARDED) process.on(name, forward);
+  for (const name of FORWARDED) caller.on(name, forward);
   return () => {
-    for (const name of FORWARDED) process.off(name, forward);
+    for (const name of FORWARDED) caller.off(name, forward);
   };
 }
 
-function leaveOnSignals(onLeave: () => void): Undo {
-  for (const name of LEAVING) process.on(name, onLeave);
+function leaveOnSignals(caller: Caller, onLeave: () => void): Undo {
+  for (const name of LEAVING) caller.on(name, onLeave);
   return () => {
-    for (const name of LEAVING) process.off(name, onLeave);
+    for (const name of LEAVING) caller.off(name, onLeave);
   };
 }
 
-function useTerminal(stream: CommandStream): Undo {
+function useTerminal(caller: Caller, stream: CommandStream): Undo {
   const resize = (): void => {
-    if (process.stdout.isTTY) stream.resize(process.stdout.rows, process.stdout.columns);
+    const { isTTY, rows, columns } = caller.stdout;
+    if (isTTY && rows !== undefined && columns !== undefined) stream.resize(rows, columns);
   };
   const raw = (on: boolean): void => {
-    if (process.stdin.isTTY) process.stdin.setRawMode(on);
+    if (caller.stdin.isTTY) caller.stdin.setRawMode?.(on);
   };
   const restore = (): void => raw(false);
-  process.on("SIGWINCH", resize);
-  process.on("exit", restore);
+  caller.on("SIGWINCH", resize);
+  caller.on("exit", restore);
   raw(true);
   return () => {
-    process.off("SIGWINCH", resize);
-    process.off("exit", restore);
+    caller.off("SIGWINCH", resize);
+    caller.off("exit", restore);
     restore();
   };
 }
 
 /** Reads on only when the command took what was read before. */
-function pumpInput(stream: CommandStream, filter: SessionOptions["filter"], onDetach: (() => void) | undefined): Undo {
-  const stdin = process.stdin;
+function pumpInput({ stdin }: Caller, stream: CommandStream, filter: SessionOptions["filter"], onDetach: (() => void) | undefined): Undo {
   const keys = onDetach === undefined ? undefined : new DetachKeys();
   const onData = (typed: Buffer): void => {
     const chunk = filter?.(typed) ?? typed;
@@ -129,8 +134,8 @@ function pumpInput(stream: CommandStream, filter: SessionOptions["filter"], onDe
   };
 }
 
-async function pumpOutput(stream: CommandStream, options: SessionOptions): Promise<void> {
-  const targets = { stdout: options.stdout ?? process.stdout, stderr: options.stderr ?? process.stderr };
+async function pumpOutput(caller: Caller, stream: CommandStream, options: SessionOptions): Promise<void> {
+  const targets = { stdout: options.stdout ?? caller.stdout, stderr: options.stderr ?? caller.stderr };
   for await (const chunk of stream.output) {
     if (chunk.stream === "gap") options.onGap(chunk.bytes);
     else await write(targets[chunk.stream], chunk.data);

@@ -6,7 +6,7 @@ import type { FileEntry } from "../../base/schema/files.ts";
 import { ENTRY_HEADER, ROUTES, STREAMS } from "../../base/schema/routes.ts";
 import type { EventStreamName, StreamEventOf, StreamInputOf, StreamJsonOf, StreamName } from "../../base/schema/stream-routes.ts";
 import type { ExecOpen } from "../../base/schema/streams.ts";
-import { CommandStream } from "./command-stream.ts";
+import { ChannelCommand, type CommandStream } from "./command-stream.ts";
 import { readEvents } from "./sse.ts";
 import type { Answer, Channel, HttpRequest, Transport } from "./transport.ts";
 
@@ -95,12 +95,12 @@ export class ApiClient<Body extends AsyncIterable<Uint8Array> = AsyncIterable<Ui
 
   async exec(sandbox: string, open: z.input<typeof ExecOpen>): Promise<CommandStream> {
     const socket = await this.#transport.webSocket(streamAddress("exec", { sandbox }));
-    return CommandStream.over(socket, JSON.stringify(open));
+    return ChannelCommand.over(socket, JSON.stringify(open));
   }
 
   async attach(sandbox: string, command: string, options: { stdin?: boolean } = {}): Promise<CommandStream> {
     const socket = await this.#transport.webSocket(streamAddress("attach", { sandbox, command, stdin: options.stdin }));
-    return CommandStream.over(socket);
+    return ChannelCommand.over(socket);
   }
 
   /** A request to a port inside; its answer as it is, whatever its status. */

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { ApiClient, streamAddress } from "./api-client.ts";
 import { NodeTransport, type Address } from "./node-transport.ts";
 
-export { CommandStream } from "./command-stream.ts";
+export type { CommandStream } from "./command-stream.ts";
 
 export class Client extends ApiClient<IncomingMessage> {
   readonly #transport: NodeTransport;

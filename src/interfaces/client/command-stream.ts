@@ -31,8 +31,21 @@ function settlable<Value>(): Settlable<Value> {
   return { promise, resolve, reject };
 }
 
-export class CommandStream {
+/** What a caller does with a command, wherever it holds it. */
+export interface CommandStream {
+  readonly command: Command;
   /** Output in order; ends when the command has ended. Not reading it makes the command wait. */
+  readonly output: AsyncIterable<CommandOutput>;
+  readonly end: Promise<CommandEnd>;
+  write(data: Uint8Array): Promise<void>;
+  endInput(): void;
+  resize(rows: number, cols: number): void;
+  signal(signal: string): void;
+  /** Goes away: the command is killed or kept, as it was opened. */
+  close(): void;
+}
+
+export class ChannelCommand implements CommandStream {
   readonly output: AsyncIterable<CommandOutput>;
   readonly #channel: Channel;
   readonly #started = settlable<Command>();
@@ -54,7 +67,7 @@ export class CommandStream {
 
   /** Resolves when the server says the command has started. */
   static async over(channel: Channel, opening?: string): Promise<CommandStream> {
-    const stream = new CommandStream(channel);
+    const stream = new ChannelCommand(channel);
     channel.listen({
       message: (data) => (typeof data === "string" ? stream.#message(data) : stream.#data(data)),
       close: () => stream.#finish(new VivError("server_unreachable", "The connection to the server broke off before the command ended.")),
@@ -95,7 +108,6 @@ export class CommandStream {
     this.#send({ type: "signal", signal });
   }
 
-  /** Goes away: the command is killed or kept, as it was opened. */
   close(): void {
     this.#channel.close();
   }

@@ -27,16 +27,16 @@ export default command({
       without: "`viv shell SANDBOX` opens a shell.",
     },
   ],
-  async run({ options, positionals: [name = ""], rest, json, screen, cwd, env, client }) {
+  async run({ options, positionals: [name = ""], rest, json, screen, cwd, env, caller, client }) {
     const server = await client();
     const sandbox = await server.call("findSandbox", { sandbox: name });
-    const spec = commandSpec(sandbox, rest, options, { cwd, env });
-    if (!options.detach) return runInside(server, sandbox.id, spec, options, { screen, json, env });
+    const spec = commandSpec(sandbox, rest, options, { cwd, env, caller });
+    if (!options.detach) return runInside(server, sandbox.id, spec, options, { screen, json, env, caller });
     const started = await server.call("runCommand", {
       sandbox: sandbox.id,
       ...spec,
       background: true,
-      ...(options.tty ? { terminal: terminalSize() } : {}),
+      ...(options.tty ? { terminal: terminalSize(caller) } : {}),
     });
     if (json) screen.json(started);
     else screen.print(started.id);

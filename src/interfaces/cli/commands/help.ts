@@ -1,5 +1,6 @@
 import { command } from "../command.ts";
-import { EXIT_CODES, printCommandHelp, printExitCodes, printGroup, printOverview } from "../help.ts";
+import { printCommandHelp } from "../command-help.ts";
+import { EXIT_CODES, printExitCodes, printGroup, printOverview } from "../help.ts";
 import { nearest } from "../nearest.ts";
 import { commandNames, loadAll, loadCommand } from "../registry.ts";
 import { usageError } from "../values.ts";

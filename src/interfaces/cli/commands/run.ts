@@ -36,7 +36,7 @@ export default command({
     keep: { type: "flag", short: "k", summary: "Keep the sandbox; its name is printed on stderr" },
   },
   positionals: [{ name: "COMMAND", summary: "Program and arguments, after `--`", rest: "command-line" }],
-  async run({ options, rest, json, screen, cwd, env, client }) {
+  async run({ options, rest, json, screen, cwd, env, caller, client }) {
     if (options.rm && options.keep) throw usageError("--rm and --keep are opposites.", "Leave one of them out.");
     const server = await client();
     const sandbox = await screen.during(
@@ -46,8 +46,8 @@ export default command({
     warnIfUnwalled(screen, sandbox);
     sayWhatIsMissing(screen, sandbox);
     try {
-      const spec = commandSpec(sandbox, rest, options, { cwd, env });
-      return await runInside(server, sandbox.id, spec, options, { screen, json, env }).catch((error: unknown) => {
+      const spec = commandSpec(sandbox, rest, options, { cwd, env, caller });
+      return await runInside(server, sandbox.id, spec, options, { screen, json, env, caller }).catch((error: unknown) => {
         throw withoutImages(error);
       });
     } finally {

@@ -10,12 +10,17 @@ export default command({
   ],
   options: { user: RUN_OPTIONS.user, cwd: RUN_OPTIONS.cwd, env: RUN_OPTIONS.env },
   positionals: [{ name: "SANDBOX", summary: "Id or name", completes: "sandbox" }],
-  async run({ options, positionals: [name = ""], json, screen, cwd, env, client }) {
+  async run({ options, positionals: [name = ""], json, screen, cwd, env, caller, client }) {
     const server = await client();
     const sandbox = await server.call("findSandbox", { sandbox: name });
     const defaults = { timeout: undefined, tty: false, "no-tty": false, interactive: false, "no-stdin": false };
     const all = { ...options, ...defaults };
     const shell = env["SHELL"] ?? "/bin/sh";
-    return runInside(server, sandbox.id, commandSpec(sandbox, [shell, "-l"], all, { cwd, env }), all, { screen, json, env });
+    return runInside(server, sandbox.id, commandSpec(sandbox, [shell, "-l"], all, { cwd, env, caller }), all, {
+      screen,
+      json,
+      env,
+      caller,
+    });
   },
 });

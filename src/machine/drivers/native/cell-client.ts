@@ -61,7 +61,8 @@ export class CellClient {
     const subject = { name: exec.command[0] ?? "", user: exec.user, cwd: exec.cwd };
     const ready = this.#ready.take();
     const fields = execFields(exec);
-    const command = new CellCommand(ready === undefined ? openSocket(this.#path, "exec", fields) : request(ready, "exec", fields), subject);
+    const socket = ready === undefined ? openSocket(this.#path, "exec", fields) : request(ready, "exec", fields);
+    const command = new CellCommand(socket, subject, (signal) => this.#signal(exec.id, signal));
     // Not before the caller of this request has been answered.
     const prepare = (): void => void setImmediate(() => this.#ready.prepare());
     command.exit.then(prepare, () => undefined);
@@ -83,7 +84,7 @@ export class CellClient {
       ["exec", command],
       ["stdin", stdin ? "1" : "0"],
     ]);
-    const attached = new CellCommand(socket, command);
+    const attached = new CellCommand(socket, command, (signal) => this.#signal(command, signal));
     try {
       return await this.#inTime(attached.started(), command, () => attached.detach());
     } catch (error) {
@@ -117,6 +118,11 @@ export class CellClient {
       if (error instanceof VivError && error.code === "not_found") return false;
       throw error;
     }
+  }
+
+  /** A sandbox that is lost ends its commands by itself, and the connection of each tells of that. */
+  #signal(command: string, signal: number): void {
+    this.kill(command, signal).catch(() => undefined);
   }
 
   /** Resolves when process 1 has ended. */

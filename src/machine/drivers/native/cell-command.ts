@@ -24,10 +24,14 @@ export class CellCommand implements RunningCommand {
   #wake: (() => void) | undefined;
   #ended = false;
   #detached = false;
+  readonly #signalApart: (signal: number) => void;
+  #hasInput = false;
   #pid = 0;
   #offset = 0;
 
-  constructor(socket: Socket, subject: string | Subject) {
+  /** `signalApart` signals the command over another connection. */
+  constructor(socket: Socket, subject: string | Subject, signalApart: (signal: number) => void) {
+    this.#signalApart = signalApart;
     this.#socket = socket;
     this.#subject = typeof subject === "string" ? { name: subject } : subject;
     this.#exit.promise.catch(() => undefined); // who only waits for the start hears of a loss there
@@ -65,6 +69,7 @@ export class CellCommand implements RunningCommand {
   }
 
   async write(data: Uint8Array): Promise<void> {
+    this.#hasInput = true;
     for (let at = 0; at < data.length; at += chunkMaxBytes) {
       await this.#send(encodeFrame(KIND.stdin, data.subarray(at, at + chunkMaxBytes)));
     }
@@ -81,8 +86,10 @@ export class CellCommand implements RunningCommand {
     ]);
   }
 
+  /** Behind input that the command does not read, a signal would wait for as long as the command runs. */
   signal(signal: number): void {
-    this.#steer(KIND.signal, [["signal", String(signal)]]);
+    if (this.#hasInput) this.#signalApart(signal);
+    else this.#steer(KIND.signal, [["signal", String(signal)]]);
   }
 
   detach(): void {

@@ -1,0 +1,100 @@
+/* Started by bin/viv as: front NODE SCRIPT WORD... */
+#include "front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCH "x64"
+#elif defined(__aarch64__)
+#define ARCH "arm64"
+#endif
+
+/* The server does not carry out any others. */
+static const char *const hot[] = {"exec", "run", "shell", "ls", "ps"};
+
+static const char ask[] = "GET /front HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: vivarium-front\r\n\r\n";
+static const char taken[] = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: vivarium-front\r\n\r\n";
+
+void give_to_node(const struct line *line) {
+  execv(line->node_words[0], line->node_words);
+  fprintf(stderr, "viv: %s can't be started: %s.\n", line->node_words[0], strerror(errno));
+  exit(125);
+}
+
+/* As Node does: what is opened later must not take the place of a standard stream. */
+static void open_standard_streams(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd) exit(125);
+}
+
+/* As Node does, whatever the parent has set. */
+static void usual_signals(void) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  for (int number = 1; number < 32; number++)
+    if (number != SIGKILL && number != SIGSTOP) signal(number, number == SIGPIPE || number == SIGXFSZ ? SIG_IGN : SIG_DFL);
+}
+
+static bool is_version(char **words) {
+  if (words[0] == NULL || words[1] != NULL) return false;
+  return strcmp(words[0], "version") == 0 || strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0;
+}
+
+/* A reader that is gone is no failure. */
+static int print_version(void) {
+  static const char text[] = "viv " VIV_VERSION " (Node v" VIV_NODE ", linux " ARCH ")\n";
+  return write_all(STDOUT_FILENO, text, sizeof text - 1) == 0 || errno == EPIPE ? 0 : 1;
+}
+
+static bool is_hot(const char *verb) {
+  if (verb == NULL) return false;
+  for (size_t at = 0; at < sizeof hot / sizeof hot[0]; at++)
+    if (strcmp(verb, hot[at]) == 0) return true;
+  return false;
+}
+
+/* A connection to the server on which it waits for frames; -1 if there is none. */
+static int reach_server(const struct places *places) {
+  int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (server < 0) return -1;
+  if (connect(server, (const struct sockaddr *)&places->socket, sizeof places->socket) == 0) return server;
+  close(server);
+  return -1;
+}
+
+/* Whether the server speaks with fronts. It has carried nothing out yet. */
+static bool hand_over(int server, const struct output *request) {
+  char answer[sizeof taken - 1];
+  if (write_all(server, ask, sizeof ask - 1) != 0 || send_frame(server, REQUEST, request->data, request->length) != 0) return false;
+  return read_all(server, answer, sizeof answer) == 0 && memcmp(answer, taken, sizeof answer) == 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) {
+    fprintf(stderr, "front: started by viv, not by hand.\n");
+    return 125;
+  }
+  struct line line = {.words = argv + 3, .node_words = argv + 1};
+  open_standard_streams();
+  usual_signals();
+  /* With these, Node itself has more to say. */
+  if (getenv("VIV_DEBUG") != NULL || getenv("NODE_OPTIONS") != NULL) give_to_node(&line);
+  if (is_version(line.words)) return print_version();
+  struct places places;
+  struct output request = {0};
+  if (!is_hot(line.words[0]) || !find_places(&places) || !compose_request(&request, &line, &places)) give_to_node(&line);
+  int server = reach_server(&places);
+  if (server < 0 || !hand_over(server, &request)) give_to_node(&line);
+  output_free(&request);
+  int code = converse(server);
+  if (code < 0) give_to_node(&line);
+  return code;
+}

@@ -1,0 +1,105 @@
+/* Frames from the server. */
+#include "front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE 0
+
+static bool keep_lost(struct session *session, const struct fields *fields) {
+  const char *out = field(fields, "lost_stdout"), *error = field(fields, "lost_stderr");
+  int64_t code;
+  if (out == NULL || error == NULL || !field_number(fields, "lost_code", &code)) return false;
+  session->lost[1] = strdup(out);
+  session->lost[2] = strdup(error);
+  session->lost_code = (int)(code & 0xff);
+  return true;
+}
+
+static bool is_set(const struct fields *fields, const char *key, bool *on) {
+  const char *value = field(fields, key);
+  if (value != NULL) *on = strcmp(value, "1") == 0;
+  return value != NULL;
+}
+
+static bool take_reply(struct session *session, const struct fields *fields) {
+  bool on;
+  if (!session->accepted) {
+    session->for_node = field_flag(fields, "node");
+    session->accepted = !session->for_node && field_flag(fields, "ok") && keep_lost(session, fields);
+    return session->for_node || session->accepted;
+  }
+  if (is_set(fields, "raw", &on)) set_raw(on);
+  if (is_set(fields, "signals", &on)) set_signals(session, on);
+  if (is_set(fields, "stdin", &on)) set_input(session, on);
+  return true;
+}
+
+static bool take_exit(struct session *session, const struct fields *fields) {
+  int64_t code;
+  if (!session->accepted || !field_number(fields, "code", &code)) return false;
+  session->exit_code = (int)(code & 0xff);
+  return true;
+}
+
+static bool take_event(struct session *session, const struct fields *fields) {
+  const char *event = field(fields, "event");
+  int64_t bytes;
+  if (!session->accepted || event == NULL || strcmp(event, "taken") != 0) return false;
+  if (!field_number(fields, "bytes", &bytes) || bytes < 0 || bytes > FRAME_MAX) return false;
+  more_input((size_t)bytes);
+  return true;
+}
+
+static bool take_fields(struct session *session, uint8_t kind, const char *data, size_t length) {
+  struct fields fields = {.data = data, .length = length};
+  if (!fields_valid(&fields)) return false;
+  switch (kind) {
+    case REPLY: return take_reply(session, &fields);
+    case EXIT: return take_exit(session, &fields);
+    case EVENT: return take_event(session, &fields);
+    default: return false;
+  }
+}
+
+static bool is_over(const struct session *session) { return session->for_node || session->exit_code >= 0; }
+
+/* Output is shown as it comes, all else when it has come whole. */
+size_t take_frames(struct session *session, char *data, size_t length) {
+  size_t at = 0;
+  while (!is_over(session)) {
+    if (session->kind != NONE) {
+      size_t part = length - at < session->left ? length - at : session->left;
+      if (part > 0) show(session, session->kind, data + at, part);
+      at += part;
+      session->left -= (uint32_t)part;
+      if (session->left > 0) break;
+      session->kind = NONE;
+      continue;
+    }
+    struct header header;
+    if (length - at < sizeof header) break;
+    memcpy(&header, data + at, sizeof header);
+    if (header.reserved[0] || header.reserved[1] || header.reserved[2] || header.length > FRAME_MAX) return SIZE_MAX;
+    bool is_output = header.kind == STDOUT || header.kind == STDERR;
+    if (is_output && !session->accepted) return SIZE_MAX;
+    if (!is_output && header.length > CHUNK_MAX) return SIZE_MAX;
+    if (!is_output && length - at - sizeof header < header.length) break;
+    at += sizeof header;
+    if (is_output) {
+      session->kind = header.kind;
+      session->left = header.length;
+      continue;
+    }
+    if (!take_fields(session, header.kind, data + at, header.length)) return SIZE_MAX;
+    at += header.length;
+  }
+  return at;
+}
+
+void session_free(struct session *session) {
+  for (int fd = 1; fd <= 2; fd++) {
+    free(session->lost[fd]);
+    session->lost[fd] = NULL;
+  }
+}
