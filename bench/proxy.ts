@@ -1,6 +1,7 @@
 /** The way out against the direct one: curl inside, through the cell and the proxy, and curl outside, from one server on loopback. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
@@ -14,6 +15,8 @@ const SMALL_PAIRS = 60;
 /** What curl measures itself: its own start is not the proxy's doing. */
 const CURL = ["-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download} %{time_total}"];
 const ADDRESS = "127.0.0.2";
+const WARM_UP = 2;
+const TICKS_PER_S = 100;
 
 export const proxyGroup: Group = {
   keys: ["proxy_ratio", "proxy_latency"],
@@ -21,7 +24,8 @@ export const proxyGroup: Group = {
     const origin = createServer((request, response) => void answer(request.url === "/large" ? BYTES : 5, response)).listen(0, ADDRESS);
     await once(origin, "listening");
     const { port } = origin.address() as AddressInfo;
-    const config = { network: { mode: "allow-list", private: [{ host: ADDRESS, ports: [port] }] } };
+    // A tunnel may carry any protocol there, so that the same page can be fetched through one.
+    const config = { network: { mode: "allow-list", private: [{ host: ADDRESS, ports: [port], tcp: true }] } };
     try {
       return await BenchServer.with((server) => measureBoth(server, `http://${ADDRESS}:${port}`, { quick, wanted, progress }), config);
     } finally {
@@ -36,36 +40,67 @@ async function measureBoth(
   { quick, wanted, progress }: Parameters<Group["measure"]>[0],
 ): Promise<Awaited<ReturnType<Group["measure"]>>> {
   const { id } = await server.create();
-  const inside = (path: string, bytes: number) => async (): Promise<number> => {
-    const { stdout, stderr } = await server.call("runCommand", { sandbox: id, command: ["curl", ...CURL, url + path] });
-    return milliseconds(stdout, bytes, stderr);
-  };
+  const inside =
+    (path: string, bytes: number, ...how: readonly string[]) =>
+    async (): Promise<number> => {
+      const { stdout, stderr } = await server.call("runCommand", { sandbox: id, command: ["curl", ...CURL, ...how, url + path] });
+      return milliseconds(stdout, bytes, stderr);
+    };
   const outside = (path: string, bytes: number) => async (): Promise<number> =>
     milliseconds((await promisify(execFile)("curl", [...CURL, "--noproxy", "*", url + path])).stdout, bytes, "");
   const rows: Record<string, Measured> = {};
   if (wanted.has("proxy_ratio")) {
     progress("proxy_ratio: 100 MiB");
-    const [through, direct] = await pairs(quick ? 5 : 15, inside("/large", BYTES), outside("/large", BYTES));
-    rows["proxy_ratio"] = { figure: round(direct.median / through.median), raw: { through, direct } };
+    const spent = { http: 0, tunnel: 0 };
+    const counted = (kind: keyof typeof spent, sample: () => Promise<number>) => async (): Promise<number> => {
+      const before = cpuSeconds(server.pid);
+      const taken = await sample();
+      spent[kind] += cpuSeconds(server.pid) - before;
+      return taken;
+    };
+    const count = quick ? 5 : 15;
+    const [http, tunnel, direct] = await rounds(
+      count,
+      counted("http", inside("/large", BYTES)),
+      counted("tunnel", inside("/large", BYTES, "--proxytunnel")),
+      outside("/large", BYTES),
+    );
+    const ratios = { http: round(direct.median / http.median), tunnel: round(direct.median / tunnel.median) };
+    const perGb = (seconds: number): number => round(seconds / ((count + WARM_UP) * BYTES * 1e-9));
+    rows["proxy_ratio"] = {
+      figure: Math.min(ratios.http, ratios.tunnel),
+      raw: { http, tunnel, direct },
+      more: { ...ratios, http_server_cpu_s_per_gb: perGb(spent.http), tunnel_server_cpu_s_per_gb: perGb(spent.tunnel) },
+    };
   }
   if (wanted.has("proxy_latency")) {
     progress("proxy_latency: 5 bytes");
-    const [through, direct] = await pairs(pairCount(quick, SMALL_PAIRS), inside("/small", 5), outside("/small", 5));
+    const [through, direct] = await rounds(pairCount(quick, SMALL_PAIRS), inside("/small", 5), outside("/small", 5));
     rows["proxy_latency"] = { figure: round(through.median - direct.median), raw: { through, direct } };
   }
   return rows;
 }
 
-async function pairs(count: number, one: () => Promise<number>, other: () => Promise<number>) {
-  const samples: [number[], number[]] = [[], []];
-  for (let index = -2; index < count; index += 1) {
-    const first = await rested(one);
-    const second = await rested(other);
-    if (index < 0) continue;
-    samples[0].push(first);
-    samples[1].push(second);
-  }
-  return [series(samples[0]), series(samples[1])] as const;
+/** Every side once a round, so that noise of the machine hits all of them alike. */
+async function rounds<Sides extends readonly (() => Promise<number>)[]>(
+  count: number,
+  ...sides: Sides
+): Promise<{ [Side in keyof Sides]: ReturnType<typeof series> }> {
+  const samples = sides.map((): number[] => []);
+  for (let index = -WARM_UP; index < count; index += 1)
+    for (const [side, sample] of sides.entries()) {
+      const taken = await rested(sample);
+      if (index >= 0) samples[side]?.push(taken);
+    }
+  return samples.map((taken) => series(taken)) as { [Side in keyof Sides]: ReturnType<typeof series> };
+}
+
+/** Processor time of the server's own process. */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
 }
 
 /** A transfer that failed, or fell short, would make a fine figure. */

@@ -4,6 +4,7 @@ import type { State } from "../base/open.ts";
 import { CurrentUserConfig, UserConfigFile } from "../base/config/user-config-file.ts";
 import type { Closers } from "../base/host/closers.ts";
 import { errorText } from "../base/host/log.ts";
+import { Mover } from "../base/host/mover.ts";
 import { Actions } from "./actions/actions.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { Audit } from "./audit/audit.ts";
@@ -45,7 +46,7 @@ export interface Rules {
 }
 
 export async function openRules(
-  { paths, store, user, log }: State,
+  { paths, store, user, log, cell }: State,
   { touch, ownPorts, reach }: RulesOptions,
   closers: Closers,
 ): Promise<Rules> {
@@ -70,7 +71,9 @@ export async function openRules(
   const { secrets, models } = await openModels({ store, audit, approvals, settings, log, touch, isReserved: isNotifiers }, paths.home);
   const privateHosts = await PrivateHosts.open(store);
   const { interceptor } = models;
-  const egress = openEgress({ store, log, audit, approvals, privateHosts, interceptor, user: user.network, ownPorts, reach });
+  const mover = new Mover({ program: cell, log });
+  closers.add(() => mover.close());
+  const egress = openEgress({ store, log, mover, audit, approvals, privateHosts, interceptor, user: user.network, ownPorts, reach });
   closers.add(() => egress.closeAll());
   return {
     config: current,

@@ -1,11 +1,11 @@
 /** Names inside a sandbox, under the sanitizers: what the resolver in process 1 answers, and where dialled names lead. */
 import { execFileSync } from "node:child_process";
-import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Mover } from "../../src/base/host/mover.ts";
 import { CellProcess } from "../support/cell-process.ts";
+import { sanitizedMover } from "../support/sanitized-mover.ts";
 import { needs } from "../support/skip.ts";
 
 /** Asks for A records through the resolver of the cell; prints addresses or the error. */
@@ -52,7 +52,8 @@ const DIAL = `
 
 describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
   let cell: CellProcess;
-  let proxy: Server;
+  let mover: Mover;
+  const warnings: string[] = [];
   const heard: string[] = [];
   /** Names that the server was asked for, and what it says of some of them; of the others, that they exist. */
   const asked: string[] = [];
@@ -66,9 +67,10 @@ describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
 
   beforeAll(async () => {
     cell = await new CellProcess().start("direct:egress.sock");
-    proxy = createServer((socket: Socket) => {
+    mover = new Mover({ program: sanitizedMover(), log: { info: () => undefined, warn: (message) => void warnings.push(message) } });
+    await mover.open(join(cell.run, "egress.sock"), (socket, preface) => {
       socket.on("error", () => undefined);
-      let text = "";
+      let text = preface.toString("latin1");
       socket.on("data", (data) => {
         text += data.toString("latin1");
         if (text.startsWith("\x03")) {
@@ -81,13 +83,13 @@ describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
         heard.push(text);
         socket.end("from outside");
       });
-    }).listen({ path: join(cell.run, "egress.sock"), backlog: 512 });
-    await once(proxy, "listening");
+    });
   }, 60_000);
   afterAll(async () => {
-    proxy?.close();
+    await mover?.close();
     await cell?.remove();
     expect(cell?.complaints).toBe("");
+    expect(warnings).toEqual([]);
   });
 
   const run = async (script: string, ...args: readonly string[]): Promise<string> => {

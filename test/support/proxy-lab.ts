@@ -7,11 +7,13 @@ import { connect, createServer as createTcp, type AddressInfo, type Server, type
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
+import { Mover } from "../../src/base/host/mover.ts";
 import { Egress, type EgressOptions } from "../../src/rules/network/egress.ts";
 import type { Judge, NetworkRecord } from "../../src/rules/network/gate.ts";
 import type { Interceptor } from "../../src/rules/network/interception.ts";
 import { NO_NETWORK, type NetworkRules } from "../../src/base/schema/network.ts";
 import { certificate } from "./certificates.ts";
+import { sanitizedMover } from "./sanitized-mover.ts";
 
 export interface Origin {
   readonly port: number;
@@ -38,12 +40,17 @@ export class ProxyLab {
   standing: Judge["standing"] = async () => () => true;
   /** Opens TLS where it is set. */
   interceptor: Interceptor | undefined;
+  readonly warnings: string[] = [];
+  readonly mover: Mover;
   readonly egress: Egress;
   readonly #closers: (() => void)[] = [];
 
   constructor(more: Pick<EgressOptions, "effects"> = {}) {
+    const log = { info: () => undefined, warn: (message: string) => void this.warnings.push(message) };
+    this.mover = new Mover({ program: sanitizedMover(), log });
     this.egress = new Egress({
-      log: { info: () => undefined, warn: () => undefined },
+      log,
+      mover: this.mover,
       resolve: async (host) => {
         this.asked.push(host);
         const known = this.names.get(host) ?? [];
@@ -164,6 +171,7 @@ export class ProxyLab {
 
   close(): void {
     this.egress.closeAll();
+    void this.mover.close();
     for (const close of this.#closers) close();
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -10,7 +10,8 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   launch: ["init", "shared"],
   host: ["launch", "shared", "trees"],
   front: ["shared"],
-  tests: ["front", "init"],
+  mover: [],
+  tests: ["front", "init", "mover"],
 };
 
 /** Folders inside a folder, and which of those beside it each may include. Files of the outer folder include all of them. */

@@ -39,7 +39,7 @@ static void direct_ready(struct source *source, uint32_t events) {
     char preface[300];
     int length = name == NULL ? 0 : snprintf(preface, sizeof preface, "\x02%s:%u\n", name, direct->port);
     if (length == 0) turn_away(inside);
-    else forward_start(inside, plan->direct, preface, (size_t)length);
+    else hand_over(inside, preface, (size_t)length);
     if (refused) return restore_spare();
   }
 }

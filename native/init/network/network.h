@@ -12,7 +12,7 @@ void dial_port(struct connection *connection, uint16_t port, bool six);
 void dial_path(struct connection *connection, const char *path);
 void forwards_listen(void);
 int dial_outside(const char *name);    /* a socket in the folder of forwarded ones, -1 if there is none */
-void forward_start(int inside, const char *name, const char *preface, size_t length); /* takes the descriptor, whatever comes of it */
+void hand_over(int inside, const char *preface, size_t length); /* to the proxy, which has it alone; takes the descriptor, whatever comes of it */
 
 /* ask.c: what the server knows of a name; `told` is called once, maybe at once */
 enum { NAME_EXISTS = '+', NAME_MISSING = '-', NAME_UNKNOWN = '?' };

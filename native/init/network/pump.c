@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define PROXIED "\x01" /* goes with the descriptor of a program that knows the proxy */
+
 /* One direction is what was read from a side and waits for the other, at most one chunk. */
 struct pump {
   struct source left, right;
@@ -195,17 +197,36 @@ int dial_outside(const char *name) {
   return -1;
 }
 
-void forward_start(int inside, const char *name, const char *preface, size_t length) {
+static void turn_away(int fd) {
+  reset_on_close(fd);
+  if (fd >= 0) close(fd);
+}
+
+void hand_over(int inside, const char *preface, size_t length) {
+  union { struct cmsghdr align; char bytes[CMSG_SPACE(sizeof(int))]; } control = {0};
+  struct iovec data = {.iov_base = (void *)preface, .iov_len = length};
+  struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+  *rights = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+  memcpy(CMSG_DATA(rights), &inside, sizeof(int));
+  int outside = dial_outside(plan->direct);
+  bool handed = outside >= 0 && sendmsg(outside, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)length;
+  if (outside >= 0) close(outside);
+  if (handed) close(inside);
+  else turn_away(inside);
+}
+
+/* Takes the descriptor, whatever comes of it. */
+static void forward_start(int inside, const char *name) {
+  if (strcmp(name, plan->direct) == 0) return hand_over(inside, PROXIED, 1);
   int outside = pumps_forwarded < FORWARDS_MAX ? dial_outside(name) : -1;
   struct pump *pump = outside < 0 ? NULL : pump_make(inside, outside, false);
   if (pump == NULL) {
-    reset_on_close(inside);
-    close(inside);
+    turn_away(inside);
     if (outside >= 0) close(outside);
     return;
   }
-  bool room = length == 0 || queue_append(&pump->to_right, preface, length, CHUNK_MAX);
-  if (!room || pump_watch(pump) != 0) pump_close(pump, true);
+  if (pump_watch(pump) != 0) pump_close(pump, true);
 }
 
 static void forward_ready(struct source *source, uint32_t events) {
@@ -216,11 +237,10 @@ static void forward_ready(struct source *source, uint32_t events) {
     int inside = accept_connection(source->fd, &refused);
     if (inside < 0 && !refused) return;
     if (!refused) {
-      forward_start(inside, forward->name, NULL, 0);
+      forward_start(inside, forward->name);
       continue;
     }
-    reset_on_close(inside);
-    if (inside >= 0) close(inside);
+    turn_away(inside);
     return restore_spare();
   }
 }

@@ -248,6 +248,8 @@ export const LIMITS = {
   egressHeadMs: 15_000,
   /** How long a connection may carry no byte in either direction. */
   egressIdleMs: 15 * 60_000,
+  /** From so many bytes on that are still to come, the body of an answer is moved without the server. */
+  egressMovedBytes: 256 * 1024,
   egressResolveMs: 6_000,
   /** Names looked up at once. Few threads look names up for all sandboxes, and a name without an answer keeps one of them for long. */
   egressResolving: 4,

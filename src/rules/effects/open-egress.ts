@@ -3,6 +3,7 @@ import type { Approvals } from "../approvals/approvals.ts";
 import type { Audit } from "../audit/audit.ts";
 import { listeningPorts } from "../../base/host/listening.ts";
 import type { Logger } from "../../base/host/log.ts";
+import type { Mover } from "../../base/host/mover.ts";
 import { ownAddresses } from "../network/addresses.ts";
 import { auditEntry } from "../network/audit-entry.ts";
 import { Egress } from "../network/egress.ts";
@@ -18,6 +19,8 @@ import { Ledger } from "./ledger.ts";
 interface EgressParts {
   readonly store: Store;
   readonly log: Logger;
+  /** Takes connections from inside, and moves what was decided on. */
+  readonly mover: Mover;
   readonly audit: Audit;
   readonly approvals: Approvals;
   readonly privateHosts: PrivateHosts;
@@ -29,13 +32,14 @@ interface EgressParts {
   readonly reach: (point: string) => void;
 }
 
-export function openEgress({ store, log, audit, approvals, privateHosts, interceptor, user, ownPorts, reach }: EgressParts): Egress {
+export function openEgress({ store, log, mover, audit, approvals, privateHosts, interceptor, user, ownPorts, reach }: EgressParts): Egress {
   const events = new NetworkEvents(store, log);
   return new Egress({
     effects: new Ledger({ store, log, approvals, reach }),
     judge: new HostJudge({ store, approvals, reach, renew: () => privateHosts.renew() }),
     interceptor: () => interceptor,
     log,
+    mover,
     resolve: resolverOf(user),
     opened: user.private,
     ownPorts,

@@ -2,10 +2,12 @@
  * The egress proxy. Every sandbox has a socket of its own, so the socket says who speaks; where there is no socket,
  * because the mode is off or the server is down, there is no way out.
  */
-import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { errorText, type Logger } from "../../base/host/log.ts";
+import type { MovedConnection } from "../../base/host/moved-connection.ts";
+import type { Mover } from "../../base/host/mover.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { PORTS_FILE, PROXY_SOCKET, type NetworkRules } from "../../base/schema/network.ts";
 import type { EffectRecords } from "./effects.ts";
@@ -22,12 +24,14 @@ import { tunnel } from "./tunnel.ts";
 
 export interface EgressOptions extends GateOptions {
   readonly effects?: EffectRecords | undefined;
+  /** Takes the connections from inside. */
+  readonly mover: Mover;
   readonly log: Logger;
 }
 
 interface Door {
   readonly session: Session;
-  readonly server: Server;
+  readonly shut: () => void;
   readonly folder: string;
   /** As they were written for process 1. */
   ports: string;
@@ -42,7 +46,7 @@ export interface SessionUse {
 }
 
 const SOCKS_VERSION = 5;
-/** What the cell begins with for a program that dialled by itself: this byte, host and port, a line feed. */
+/** What the cell says of a program that dialled by itself: this byte, host and port, a line feed. */
 const DIRECT = 2;
 /** What it begins with to ask whether a name exists: this byte, the name, a line feed. */
 const NAME = 3;
@@ -54,6 +58,7 @@ const UNUSED: SessionUse = { connections: 0, sentBytes: 0, receivedBytes: 0, all
 
 export class Egress {
   readonly #log: Logger;
+  readonly #mover: Mover;
   readonly #gate: Gate;
   readonly #http: HttpProxy;
   readonly #names: Names;
@@ -64,6 +69,7 @@ export class Egress {
 
   constructor(options: EgressOptions) {
     this.#log = options.log;
+    this.#mover = options.mover;
     this.#opened = options.opened;
     this.#gate = new Gate(options);
     this.#http = new HttpProxy(this.#gate, options.effects);
@@ -94,8 +100,8 @@ export class Egress {
     const door = this.#doors.get(sandbox);
     if (door === undefined) return;
     this.#doors.delete(sandbox);
-    door.server.close();
-    for (const name of [PORTS_FILE, PROXY_SOCKET]) rmSync(join(door.folder, name), { force: true });
+    door.shut();
+    rmSync(join(door.folder, PORTS_FILE), { force: true });
     door.session.close();
   }
 
@@ -106,22 +112,9 @@ export class Egress {
 
   async #open(sandbox: string, folder: string, rules: NetworkRules): Promise<void> {
     const session = new Session(sandbox, rules);
-    const path = join(folder, PROXY_SOCKET);
-    const server = createServer(
-      { allowHalfOpen: true, pauseOnConnect: true, noDelay: true },
-      (client) => void this.#serve(session, client),
-    );
-    // Only a server that was killed leaves one.
-    rmSync(path, { force: true });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen({ path, backlog: LIMITS.egressConnections * 4 }, resolve);
-    });
-    server.on("error", (error) => this.#log.warn("the proxy of a sandbox", { sandbox, error: errorText(error) }));
-    // Process 1 is another user; no further user can enter the folders above.
-    chmodSync(path, 0o666);
+    const shut = await this.#mover.open(join(folder, PROXY_SOCKET), (...given) => void this.#serve(session, ...given));
     const ports = this.#portsOf(rules);
-    this.#doors.set(sandbox, { session, server, folder, ports });
+    this.#doors.set(sandbox, { session, shut, folder, ports });
     writePorts(folder, ports);
   }
 
@@ -130,15 +123,16 @@ export class Egress {
     return `${[...open].slice(0, MOST_PORTS).join(" ")}\n`;
   }
 
-  async #serve(session: Session, client: Socket): Promise<void> {
+  async #serve(session: Session, client: Socket, preface: Buffer, connection: MovedConnection): Promise<void> {
     client.on("error", () => client.destroy());
-    if (!session.admit(client))
+    if (!session.admit(client, connection))
       return lastWord(
         client,
         rawAnswer(deny("too_many_connections", "Too many connections are open in this sandbox.", "Close some of them.")),
       );
     try {
-      await this.#speak(session, client);
+      if (preface[0] === DIRECT) await this.#direct(session, client, preface);
+      else await this.#speak(session, client);
     } catch (error) {
       this.#log.warn("a connection of a sandbox", { sandbox: session.sandbox, error: errorText(error) });
       client.destroy();

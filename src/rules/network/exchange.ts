@@ -11,6 +11,8 @@ import { Scrubber } from "./scrubber.ts";
 export interface OutsideStream {
   readonly socket: Socket;
   take(taker: ChunkReceiver): void;
+  /** Reads no more. */
+  stop?(): void;
 }
 
 export interface Exchange {
@@ -21,6 +23,8 @@ export interface Exchange {
   readonly body: Readable;
   /** Texts that the answer does not bring inside. */
   readonly hidden: readonly string[];
+  /** Brings so many bytes inside without the server, once it reads no more; undefined where the server must see them. */
+  readonly move?: ((bytes: number) => Promise<boolean>) | undefined;
   /** The host ended the connection before it answered. */
   readonly unanswered: () => void;
 }
@@ -40,7 +44,7 @@ const HOP = new Set([
   "proxy-authenticate",
 ]);
 
-export function exchange(request: IncomingMessage, response: ServerResponse, { way, unanswered, ...sent }: Exchange): void {
+export function exchange(request: IncomingMessage, response: ServerResponse, { way, unanswered, move, ...sent }: Exchange): void {
   const { socket } = way;
   const scrubber = new Scrubber(sent.hidden);
   let body: Scrubber | undefined;
@@ -74,9 +78,29 @@ export function exchange(request: IncomingMessage, response: ServerResponse, { w
     },
     { headRequest: request.method === "HEAD", maxHeadBytes: LIMITS.egressHeadBytes },
   );
-  way.take((chunk, done) => reader.take(chunk, done));
+  let isMoved = false;
+  way.take((chunk, done) => {
+    let written = false;
+    let next = (): void => undefined;
+    reader.take(chunk, () => {
+      written = true;
+      done();
+      next();
+    });
+    const { left } = reader;
+    if (move === undefined || scrubber.looks || left < LIMITS.egressMovedBytes) return;
+    way.stop?.();
+    isMoved = true;
+    next = () =>
+      void move(left).then((isWhole) => {
+        if (isWhole) reader.passedBy();
+        else broken();
+      });
+    // What came with the head is inside before the rest follows it.
+    if (written) next();
+  });
   socket.once("end", () => reader.ended());
-  socket.once("close", () => !response.writableEnded && broken());
+  socket.once("close", () => !isMoved && !response.writableEnded && broken());
   request.once("aborted", () => socket.destroy());
   send(request, socket, sent);
 }

@@ -122,16 +122,15 @@ export class Gate {
     if (outside === undefined)
       return deny("unreachable", `${question.host}:${question.port} does not answer.`, "Check the host and port, and try again.");
     this.#options.reach?.("network.dialled");
-    const { socket } = outside;
     const late = this.ruling(session, question.host, question.port);
     if (late.verdict === "deny") {
       // The rules changed while it was dialled.
-      socket.destroy();
+      outside.cut();
       return this.refuse(session, question, late);
     }
-    socket.once("close", () => {
-      const ended = { sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead };
-      void this.#recorded(session, { ...allowed, ended });
+    void outside.ended.then(() => {
+      const { sent, received } = outside.bytes;
+      return this.#recorded(session, { ...allowed, ended: { sentBytes: sent, receivedBytes: received } });
     });
     return { ruling, outside };
   }

@@ -7,6 +7,7 @@ import { createServer, IncomingMessage, ServerResponse, type Server } from "node
 import type { Socket } from "node:net";
 import { Readable, type Duplex } from "node:stream";
 import { errorText } from "../../base/host/log.ts";
+import type { MovedConnection } from "../../base/host/moved-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
@@ -14,6 +15,7 @@ import { endToEnd, exchange, headerPairs, type OutsideStream } from "./exchange.
 import type { DialledHost, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
 import { isEchoing, secure, type HeadersWithSecrets, type InterceptedRequest, type Interceptor } from "./interception.ts";
+import type { OutsideConnection } from "./outside.ts";
 import { deny, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { lastWord } from "./streams.ts";
@@ -137,15 +139,15 @@ export class HttpProxy implements HttpTaker {
     if ("verdict" in body) return answer(response, body);
     const opened = await this.#gate.connect(session, question, ruling, gone.signal);
     if ("verdict" in opened) return answer(response, opened);
-    const { socket } = opened.outside;
+    const { outside } = opened;
     const cut = (): void => {
-      socket.destroy();
+      outside.cut();
       response.destroy();
     };
-    session.begin({ host, port, outside: socket, cut });
+    session.begin({ host, port, outside, cut });
     if (response.destroyed) return cut();
-    response.once("close", () => socket.destroy());
-    const way = interceptor === undefined ? opened.outside : await verified(opened, host);
+    response.once("close", () => outside.cut());
+    const way = interceptor === undefined ? outside : await verified(opened, host);
     if ("verdict" in way) return response.destroyed ? undefined : answer(response, await this.#gate.refuse(session, question, way));
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
     if (response.destroyed) return cut();
@@ -156,7 +158,9 @@ export class HttpProxy implements HttpTaker {
     if (unrecorded !== undefined) return answer(response, unrecorded);
     if (response.destroyed) return cut();
     if (way.socket.destroyed) return answer(response, UNANSWERED);
-    exchange(request, response, { way, path, headers, hidden, body, unanswered: () => answer(response, UNANSWERED) });
+    const moved = way === outside ? session.movedOf(request.socket) : undefined;
+    const move = moved && ((bytes: number) => movedBody(outside, moved, bytes));
+    exchange(request, response, { way, path, headers, hidden, body, move, unanswered: () => answer(response, UNANSWERED) });
   }
 
   /** An approval of a tunnel counts for one plain request, or for all requests in its TLS connection. */
@@ -233,6 +237,12 @@ export class HttpProxy implements HttpTaker {
     const large = error.code === "HPE_HEADER_OVERFLOW";
     lastWord(socket, rawAnswer(malformed(large ? "The head of the request is too large." : "The request is not well-formed HTTP.")));
   }
+}
+
+/** The rest of a body goes past the server. A host that breaks off has not sent all of it. */
+async function movedBody(outside: OutsideConnection, to: MovedConnection, bytes: number): Promise<boolean> {
+  if (outside.socket.destroyed) return false;
+  return (await outside.give((socket) => to.body(socket, bytes)).ended).isWhole;
 }
 
 /** Before anything is dialled: a person may take their time. */

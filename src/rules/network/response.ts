@@ -33,6 +33,16 @@ export class ResponseReader {
     this.#maxHead = options.maxHeadBytes;
   }
 
+  /** Bytes of the body that have not come yet, where their number is known and they come as they are. */
+  get left(): number {
+    return this.#state === "length" ? this.#left : 0;
+  }
+
+  /** What was left has gone another way. */
+  passedBy(): void {
+    if (this.#state === "length") this.#finish();
+  }
+
   take(chunk: Buffer, done: () => void): void {
     // One more than there are bodies in the chunk, so that it is not free before all of it was seen.
     let held = 1;

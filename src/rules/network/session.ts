@@ -1,8 +1,10 @@
 /** One sandbox as the proxy sees it: its rules, what it has open, and what it has used. */
 import type { Socket } from "node:net";
+import type { MovedConnection } from "../../base/host/moved-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { NetworkRules, PrivateHost } from "../../base/schema/network.ts";
 import { KnownNames } from "./names.ts";
+import type { OutsideConnection } from "./outside.ts";
 import { Lookups } from "./resolver.ts";
 import { matches } from "./rules.ts";
 
@@ -11,7 +13,7 @@ export interface Flow {
   readonly host: string;
   readonly port: number;
   /** The side outside; bytes are counted there. */
-  readonly outside: Socket;
+  readonly outside: OutsideConnection;
   /** Cuts it off on both sides. */
   readonly cut: () => void;
 }
@@ -31,6 +33,7 @@ export class Session {
   readonly names = new KnownNames();
   readonly #flows = new Set<Flow>();
   readonly #clients = new Set<Socket>();
+  readonly #moved = new WeakMap<Socket, MovedConnection>();
   /** Bytes of connections that have ended. */
   #sent = 0;
   #received = 0;
@@ -46,19 +49,26 @@ export class Session {
   }
 
   /** A connection from inside; false if there are too many. */
-  admit(client: Socket): boolean {
+  admit(client: Socket, connection: MovedConnection): boolean {
     if (this.#clients.size >= LIMITS.egressConnections) return false;
     this.#clients.add(client);
-    client.once("close", () => this.#clients.delete(client));
+    this.#moved.set(client, connection);
+    void connection.closed.then(() => this.#clients.delete(client));
     return true;
+  }
+
+  /** What the mover has of a connection from inside; undefined for TLS that was opened. */
+  movedOf(client: Socket): MovedConnection | undefined {
+    return this.#moved.get(client);
   }
 
   begin(flow: Flow): void {
     this.#flows.add(flow);
-    flow.outside.once("close", () => {
+    void flow.outside.ended.then(() => {
       this.#flows.delete(flow);
-      this.#sent += flow.outside.bytesWritten;
-      this.#received += flow.outside.bytesRead;
+      const { sent, received } = flow.outside.bytes;
+      this.#sent += sent;
+      this.#received += received;
     });
   }
 
@@ -74,8 +84,9 @@ export class Session {
     let sent = this.#sent;
     let received = this.#received;
     for (const { outside } of this.#flows) {
-      sent += outside.bytesWritten;
-      received += outside.bytesRead;
+      const { bytes } = outside;
+      sent += bytes.sent;
+      received += bytes.received;
     }
     return { sent, received };
   }

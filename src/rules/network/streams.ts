@@ -1,8 +1,6 @@
 /** Small helpers for sockets of the proxy. */
 import type { Socket } from "node:net";
 import { LIMITS } from "../../base/schema/limits.ts";
-import type { OutsideConnection } from "./outside.ts";
-import type { Session } from "./session.ts";
 
 /** The first bytes a client sends, until `enough` is content; undefined if it ends, fails or takes too long first. */
 export function firstBytes(
@@ -50,32 +48,6 @@ export function watchForEnd(socket: Socket, mostBytes: number, ended: () => void
     socket.pause();
     return Buffer.concat(chunks);
   };
-}
-
-/** Joins two sides until both directions have ended; one that breaks takes the other with it. */
-export function join(
-  session: Session,
-  inside: Socket,
-  outside: OutsideConnection,
-  at: { host: string; port: number },
-  first: Buffer,
-): void {
-  const { socket } = outside;
-  const cut = (): void => {
-    inside.destroy();
-    socket.destroy();
-  };
-  session.begin({ ...at, outside: socket, cut });
-  for (const side of [inside, socket]) {
-    side.setTimeout(LIMITS.egressIdleMs, cut);
-    side.on("error", cut);
-    side.once("close", (broken: boolean) => broken && cut());
-  }
-  if (inside.destroyed || socket.destroyed) return cut();
-  if (first.length > 0) socket.write(first);
-  inside.pipe(socket);
-  outside.take((chunk, done) => inside.write(chunk, done));
-  socket.once("end", () => inside.end());
 }
 
 /** Ends a connection with a last word. */

@@ -5,10 +5,11 @@ import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
 import type { Gate, Protocol } from "./gate.ts";
 import { isAddress } from "./host.ts";
 import { asHost, type Interceptor } from "./interception.ts";
+import { join } from "./join.ts";
 import type { OutsideConnection } from "./outside.ts";
 import { deny, type Allowed, type Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
-import { firstBytes, join, watchForEnd } from "./streams.ts";
+import { firstBytes, watchForEnd } from "./streams.ts";
 
 export interface TunnelRequest {
   readonly host: string;
@@ -107,7 +108,8 @@ async function inspect(
 ): Promise<void> {
   const { host, port, client, protocol } = request;
   // If the client hangs up first, the connection to the host must not stay open.
-  client.once("close", () => outside?.socket.destroy());
+  const hungUp = (): void => outside?.cut();
+  client.once("close", hungUp);
   const began = performance.now();
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
   if (data === undefined) return void client.destroy();
@@ -121,7 +123,10 @@ async function inspect(
   }
   if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
     const interceptor = gate.interceptor(host, port);
-    if (interceptor === undefined && outside !== undefined) return join(session, client, outside, request, data);
+    if (interceptor === undefined && outside !== undefined) {
+      client.removeListener("close", hungUp);
+      return join(session, client, outside, request, data);
+    }
     outside?.socket.destroy();
     // Its secret was removed a moment ago: the next connection goes through as it is.
     if (interceptor === undefined) return void client.destroy();

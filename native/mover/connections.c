@@ -1,0 +1,183 @@
+/* Connections from inside. The server has a copy of each descriptor and speaks with the program; once it has decided, it closes its
+   copy (or waits, for the body of an answer), and the bytes are moved here. */
+#include "parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum state { HELD, JOINED, BODY };
+
+struct connection {
+  struct source inside, outside;
+  uint64_t id;
+  struct door *door;
+  enum state state;
+  struct flow up, down;   /* from inside to outside, and back */
+  uint64_t told;          /* bytes that the server knows of */
+  uint64_t seen;          /* bytes at the last tick */
+  int64_t active_at, idle_ms;
+};
+
+/* By the lower part of the id; the upper part grows, so that an id is never used twice. */
+static struct connection *connections[CONNECTIONS_MAX];
+static uint64_t next_id = 1;
+static size_t connection_count, moving_count;
+
+static struct connection *find(uint64_t id) {
+  struct connection *connection = connections[id % CONNECTIONS_MAX];
+  return connection != NULL && connection->id == id ? connection : NULL;
+}
+
+static uint64_t free_id(void) {
+  while (connections[next_id % CONNECTIONS_MAX] != NULL) next_id++;
+  return next_id++;
+}
+
+uint64_t connection_add(int fd, struct door *door) {
+  struct connection *connection = connection_count < CONNECTIONS_MAX - 1 ? calloc(1, sizeof *connection) : NULL;
+  if (connection == NULL) {
+    close(fd);
+    return 0;
+  }
+  connection->inside = (struct source){.fd = fd};
+  connection->outside = (struct source){.fd = -1};
+  connection->up = connection->down = flow_of(0);
+  connection->door = door;
+  connection->id = free_id();
+  connections[connection->id % CONNECTIONS_MAX] = connection;
+  connection_count++;
+  return connection->id;
+}
+
+static void reset_on_close(int fd) {
+  struct linger linger = {.l_onoff = 1};
+  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
+static uint64_t sent(const struct connection *connection) { return connection->up.out; }
+static uint64_t received(const struct connection *connection) { return connection->down.in; }
+static uint64_t all_bytes(const struct connection *connection) { return connection->up.in + connection->up.out + connection->down.in + connection->down.out; }
+
+static void stop_moving(struct connection *connection, bool whole) {
+  channel_say("end %" PRIu64 " %" PRIu64 " %" PRIu64 " %d", connection->id, sent(connection), received(connection), whole);
+  flow_end(&connection->up);
+  flow_end(&connection->down);
+  mover_close(&connection->outside);
+  mover_watch(&connection->inside, 0);
+  connection->state = HELD;
+  moving_count--;
+}
+
+static void forget(struct connection *connection) {
+  mover_close(&connection->inside);
+  connections[connection->id % CONNECTIONS_MAX] = NULL;
+  connection_count--;
+  door_left(connection->door);
+  free(connection);
+}
+
+/* Both sides learn that it did not end well. */
+static void fail(struct connection *connection) {
+  reset_on_close(connection->inside.fd);
+  reset_on_close(connection->outside.fd);
+  stop_moving(connection, false);
+  forget(connection);
+}
+
+static int watch(struct connection *connection) {
+  const struct flow *up = &connection->up, *down = &connection->down;
+  uint32_t inside = (flow_wants_input(up) ? (uint32_t)EPOLLIN : 0u) | (flow_wants_output(down) ? (uint32_t)EPOLLOUT : 0u);
+  uint32_t outside = (flow_wants_input(down) ? (uint32_t)EPOLLIN : 0u) | (flow_wants_output(up) ? (uint32_t)EPOLLOUT : 0u);
+  return mover_watch(&connection->inside, inside) | mover_watch(&connection->outside, outside);
+}
+
+static void move_joined(struct connection *connection) {
+  bool good = flow_move(&connection->up, connection->inside.fd, connection->outside.fd) &&
+              flow_move(&connection->down, connection->outside.fd, connection->inside.fd) && watch(connection) == 0;
+  if (!good) return fail(connection);
+  if (!connection->up.shut || !connection->down.shut) return;
+  stop_moving(connection, true);
+  forget(connection);
+}
+
+/* The connection stays when the body is whole: the server goes on speaking. */
+static void move_body(struct connection *connection) {
+  struct flow *down = &connection->down;
+  if (!flow_move(down, connection->outside.fd, connection->inside.fd) || watch(connection) != 0) return fail(connection);
+  if (down->out == down->most) stop_moving(connection, true);
+  else if (down->shut) fail(connection); /* it ended too early */
+}
+
+static void move(struct connection *connection) {
+  if (connection->state == JOINED) move_joined(connection);
+  else if (connection->state == BODY) move_body(connection);
+}
+
+static void inside_ready(struct source *source, uint32_t events) {
+  (void)events;
+  move(container(source, struct connection, inside));
+}
+
+static void outside_ready(struct source *source, uint32_t events) {
+  (void)events;
+  move(container(source, struct connection, outside));
+}
+
+static void begin(uint64_t id, int outside, enum state state, uint64_t count, int64_t idle_ms) {
+  struct connection *connection = find(id);
+  if (connection == NULL || connection->state != HELD || outside < 0) {
+    if (outside >= 0) close(outside);
+    channel_say("end %" PRIu64 " 0 0 0", id);
+    /* The socket was closed before it could be sent: without it there is nothing to wait for. */
+    if (connection == NULL || connection->state != HELD) return;
+    reset_on_close(connection->inside.fd);
+    return forget(connection);
+  }
+  connection->state = state;
+  connection->inside.ready = inside_ready;
+  connection->outside = (struct source){.fd = outside, .ready = outside_ready};
+  connection->up = flow_of(state == JOINED ? UINT64_MAX : 0);
+  connection->down = flow_of(count);
+  connection->idle_ms = idle_ms;
+  connection->active_at = monotonic_ms();
+  connection->told = connection->seen = 0;
+  moving_count++;
+  move(connection);
+}
+
+void connection_join(uint64_t id, int outside, int64_t idle_ms) { begin(id, outside, JOINED, UINT64_MAX, idle_ms); }
+
+void connection_body(uint64_t id, int outside, uint64_t count, int64_t idle_ms) { begin(id, outside, BODY, count, idle_ms); }
+
+void connection_cut(uint64_t id) {
+  struct connection *connection = find(id);
+  if (connection != NULL && connection->state != HELD) fail(connection);
+}
+
+/* The server has closed its copy. */
+void connection_drop(uint64_t id) {
+  struct connection *connection = find(id);
+  if (connection == NULL) return;
+  if (connection->state != HELD) return fail(connection);
+  forget(connection);
+}
+
+size_t connections_timed(void) { return moving_count; }
+
+static void tick(struct connection *connection, int64_t now) {
+  if (connection->seen != all_bytes(connection)) connection->active_at = now;
+  connection->seen = all_bytes(connection);
+  if (now - connection->active_at >= connection->idle_ms) return fail(connection);
+  uint64_t known = sent(connection) + received(connection);
+  if (known == connection->told || channel_crowded()) return;
+  connection->told = known;
+  channel_say("moved %" PRIu64 " %" PRIu64 " %" PRIu64, connection->id, sent(connection), received(connection));
+}
+
+void connections_tick(int64_t now) {
+  for (size_t at = 0; moving_count > 0 && at < CONNECTIONS_MAX; at++)
+    if (connections[at] != NULL && connections[at]->state != HELD) tick(connections[at], now);
+}

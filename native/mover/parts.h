@@ -1,0 +1,81 @@
+/* The mover: what its parts share, and its bounds. One loop, nothing that blocks. */
+#ifndef MOVER_PARTS_H
+#define MOVER_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Every bound of the mover stands here. */
+#define CONNECTIONS_MAX 16384            /* of all sandboxes */
+#define DOOR_CONNECTIONS_MAX 256         /* of one sandbox; the server turns away earlier, and says why */
+#define DOORS_MAX 8192
+#define MESSAGES_WAITING_MAX 256         /* for the server, before no further connection is taken */
+#define LINE_MAX_BYTES 1024              /* of the server's channel */
+#define PREFACE_MAX 300                  /* what process 1 says of a connection */
+#define DESCRIPTORS_WAITING_MAX 64       /* received, and their line is not whole yet */
+#define PIPE_BYTES (1u << 20)            /* moved at once in one direction */
+#define PIPES_KEPT 16                    /* empty pipes that wait for their next use */
+#define ROUNDS_MAX 4                     /* of moving, before the next connection has its turn */
+#define SILENT_MS 1000                   /* how long is waited for the descriptor that process 1 sends */
+#define TICK_MS 250
+
+#define container(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+
+/* A descriptor in the loop. `ready` may free the object that holds it. */
+struct source {
+  int fd;
+  bool added;
+  uint32_t events;
+  void (*ready)(struct source *source, uint32_t events);
+};
+
+/* mover.c */
+int64_t monotonic_ms(void);
+int mover_watch(struct source *source, uint32_t events); /* 0 keeps it out of the loop */
+void mover_close(struct source *source);
+
+/* channel.c: lines of the server, as child_process writes them with its `json` serialization */
+void channel_open(int fd);
+bool channel_crowded(void);
+void channel_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void channel_give(int fd, const char *text);        /* the text with a copy of the descriptor */
+void channel_take(const char *data, size_t length); /* bytes that were received */
+void channel_take_descriptor(int fd);               /* that came with the next bytes */
+
+/* request.c: one message of the server; takes the descriptor, -1 if there is none */
+void server_request(const char *text, int fd);
+
+/* doors.c: the sockets at which process 1 of each sandbox hands over connections */
+void door_open(uint32_t id, const char *path);
+void door_shut(uint32_t id);
+struct door;
+void door_left(struct door *door);   /* one of its connections has ended */
+void doors_resume(void);             /* the server has read, or a connection has ended */
+size_t arrivals_timed(void);
+void arrivals_tick(int64_t now);
+
+/* connections.c: connections from inside, and what is moved for them */
+uint64_t connection_add(int fd, struct door *door); /* its id; 0: no room. Takes the descriptor in both cases */
+void connection_join(uint64_t id, int outside, int64_t idle_ms);
+void connection_body(uint64_t id, int outside, uint64_t count, int64_t idle_ms);
+void connection_cut(uint64_t id);
+void connection_drop(uint64_t id);
+size_t connections_timed(void);             /* those that a tick looks at */
+void connections_tick(int64_t now);
+
+/* flow.c: one direction */
+struct flow {
+  int pipe[2];          /* -1 while nothing is on the way */
+  uint64_t in, out;     /* bytes read, bytes written */
+  uint64_t most;        /* bytes to read; UINT64_MAX: until the end */
+  bool ended, shut;     /* the reading side sends no more; the other has been told so */
+};
+struct flow flow_of(uint64_t most);
+bool flow_move(struct flow *flow, int from, int to); /* false: broken */
+bool flow_wants_input(const struct flow *flow);
+bool flow_wants_output(const struct flow *flow);
+void flow_end(struct flow *flow);
+
+#endif

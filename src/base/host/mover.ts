@@ -1,0 +1,165 @@
+/**
+ * The mover: a process in C (`cell mover`) that takes connections from sandboxes, and moves the bytes of those that were decided on.
+ * It keeps a copy of the descriptor of each connection; the server gets another and speaks with the program until it has decided.
+ * When its process ends, its connections end with it, and the server starts another one.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { rmSync } from "node:fs";
+import { Socket } from "node:net";
+import { constants as system } from "node:os";
+import { VivError } from "../schema/errors.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { Logger } from "./log.ts";
+import { MovedConnection } from "./moved-connection.ts";
+import { startUnprotected } from "./oom.ts";
+
+/** Gets each connection from inside, with what process 1 says of it; empty where it says nothing. */
+export type TakeConnection = (socket: Socket, preface: Buffer, connection: MovedConnection) => void;
+
+interface Door {
+  readonly path: string;
+  readonly take: TakeConnection;
+  /** Told once whether it is open: 0, or the number of the error. */
+  opened: ((error: number) => void) | undefined;
+}
+
+export interface MoverOptions {
+  /** The cell program; undefined where there is none. */
+  readonly program: string | undefined;
+  readonly log: Logger;
+}
+
+const stderrMaxBytes = 8192;
+
+export class Mover {
+  readonly #options: MoverOptions;
+  readonly #doors = new Map<number, Door>();
+  readonly #connections = new Map<number, MovedConnection>();
+  /** When it was started again, in monotonic time. */
+  #restarts: number[] = [];
+  #child: ChildProcess | undefined;
+  #later: NodeJS.Timeout | undefined;
+  #nextDoor = 1;
+  #closing = false;
+
+  constructor(options: MoverOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Listens at a path for process 1 of a sandbox; the answer closes it. Connections that were taken stay. */
+  async open(path: string, take: TakeConnection): Promise<() => void> {
+    const id = this.#nextDoor++;
+    const { promise, resolve } = Promise.withResolvers<number>();
+    if (this.#child === undefined) this.#start();
+    this.#doors.set(id, { path, take, opened: resolve });
+    this.#sayDoor(id, path);
+    const error = await promise;
+    if (error !== 0) {
+      this.#doors.delete(id);
+      throw new VivError("cell_failed", `The way out of a sandbox can't be opened: error ${error} at ${path}.`);
+    }
+    return () => {
+      this.#doors.delete(id);
+      this.#say(`shut ${id}`);
+      rmSync(path, { force: true });
+    };
+  }
+
+  /** Ends all of its connections. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    clearTimeout(this.#later);
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    const patience = setTimeout(() => child.kill("SIGKILL"), LIMITS.cellSilenceMs);
+    if (child.connected) child.disconnect();
+    await ended;
+    clearTimeout(patience);
+  }
+
+  #start(): void {
+    const { program } = this.#options;
+    if (program === undefined) throw new VivError("unsupported", "This machine has no cell, so no sandbox has a way out.");
+    // A process group of its own keeps a Ctrl-C at the server's terminal away from it.
+    const child = startUnprotected(() =>
+      spawn(program, ["mover"], { stdio: ["ignore", "ignore", "pipe", "ipc"], serialization: "json", detached: true, env: {} }),
+    );
+    this.#child = child;
+    let complaints = "";
+    child.stderr?.on("data", (chunk: Buffer) => (complaints = (complaints + chunk.toString("utf8")).slice(-stderrMaxBytes)));
+    child.on("message", (message, handle) => this.#hear(message, handle));
+    const lost = (how: string): void => this.#lose(child, `${how} ${complaints.trim()}`.trim());
+    child.once("error", (error) => lost(error.message));
+    child.once("exit", (code, signal) => lost(`ended with ${signal ?? `exit code ${code}`}`));
+    child.unref();
+    child.channel?.unref();
+    for (const [id, { path }] of this.#doors) this.#sayDoor(id, path);
+  }
+
+  #sayDoor(id: number, path: string): void {
+    // Only a server or a mover that was killed leaves one.
+    rmSync(path, { force: true });
+    this.#say(`door ${id} ${Buffer.from(path).toString("hex")}`);
+  }
+
+  #say(text: string, socket?: Socket, sent?: (error: Error | null) => void): void {
+    const child = this.#child;
+    if (child?.connected !== true) return sent?.(new Error("The mover has ended."));
+    // What was not sent because the mover has ended is told by its end.
+    child.send(text, socket, { keepOpen: true }, (error) => sent?.(error));
+  }
+
+  #hear(message: unknown, handle: unknown): void {
+    const [word, ...rest] = String(message).split(" ");
+    const [first = 0, second = 0, third = 0, fourth = 0] = rest.map(Number);
+    if (word === "conn") return this.#arrive(first, second, Buffer.from(rest[2] ?? "", "hex"), handle);
+    if (word === "moved") return this.#connections.get(first)?.heard({ sent: second, received: third });
+    if (word === "end") return this.#connections.get(first)?.ended({ sent: second, received: third, isWhole: fourth === 1 });
+    if (word !== "door") return;
+    const door = this.#doors.get(first);
+    if (second !== 0 && door !== undefined && door.opened === undefined)
+      this.#options.log.warn("the way out of a sandbox could not be opened again", { path: door.path, error: second });
+    door?.opened?.(second);
+    if (door !== undefined) door.opened = undefined;
+  }
+
+  #arrive(id: number, door: number, preface: Buffer, handle: unknown): void {
+    const take = this.#doors.get(door)?.take;
+    if (!(handle instanceof Socket) || take === undefined) {
+      if (handle instanceof Socket) handle.destroy();
+      return this.#say(`drop ${id}`);
+    }
+    handle.allowHalfOpen = true;
+    const child = this.#child;
+    const connection = new MovedConnection(id, handle, {
+      // Its number means nothing to the next process.
+      say: (text, socket, sent) => (child === this.#child ? this.#say(text, socket, sent) : sent?.(new Error("The mover has ended."))),
+      forget: () => this.#connections.delete(id),
+    });
+    this.#connections.set(id, connection);
+    take(handle, preface, connection);
+  }
+
+  #lose(child: ChildProcess, reason: string): void {
+    if (this.#child !== child) return;
+    this.#child = undefined;
+    for (const connection of this.#connections.values()) connection.lost();
+    for (const [id, { opened }] of this.#doors) {
+      if (opened === undefined) continue;
+      this.#doors.delete(id);
+      opened(system.errno.EPIPE);
+    }
+    if (this.#closing) return;
+    this.#options.log.warn("the mover ended, and open connections of sandboxes with it; it is started again", { reason });
+    const now = performance.now();
+    this.#restarts = [...this.#restarts.filter((at) => now - at < LIMITS.helperRestartsMs), now];
+    if (this.#restarts.length <= LIMITS.helperRestarts) return this.#start();
+    // Again and again: sandboxes have no way out until the next try.
+    this.#later = setTimeout(() => this.#child === undefined && this.#start(), LIMITS.helperRestartsMs).unref();
+  }
+}
