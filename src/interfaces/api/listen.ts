@@ -2,7 +2,7 @@
 import { chmodSync, lstatSync, mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server as PlainServer, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import { connect, type AddressInfo } from "node:net";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
@@ -120,6 +120,8 @@ class Front {
   readonly #previews: PreviewFront | undefined;
   readonly #closing: AbortSignal;
   readonly #commandLines: ListenOptions["commandLines"];
+  /** Of each connection the session that cuts it off: browsers use a connection for many requests. */
+  readonly #cutBy = new WeakMap<Socket, string>();
 
   constructor(engine: Engine, options: ListenOptions, closing: AbortSignal) {
     this.#engine = engine;
@@ -193,7 +195,8 @@ class Front {
 
   /** A session that is ended takes its open connections along. */
   #cutWith(session: string | undefined, { socket }: IncomingMessage): void {
-    if (session === undefined || this.#sessions === undefined) return;
+    if (session === undefined || this.#sessions === undefined || this.#cutBy.get(socket) === session) return;
+    this.#cutBy.set(socket, session);
     const ending = this.#sessions.ending(session);
     const cut = (): void => void socket.destroy();
     if (ending.aborted) return cut();

@@ -1,7 +1,16 @@
-/** Server-sent events from an async iterable, read only as fast as the client takes them. */
+/**
+ * Server-sent events from an async iterable, read only as fast as the client takes them.
+ *
+ * They are written by hand: the adapter joins each read of a body to the one before it by a promise, and holds all of them
+ * until the body ends. A stream that is open for a day would never give that memory back.
+ */
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { VivError } from "../../base/schema/errors.ts";
 
 const KEEP_ALIVE_MS = 15_000;
+const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 export interface Message {
   readonly id?: number;
@@ -13,38 +22,28 @@ function frame(message: Message): string {
   return `${id}data: ${JSON.stringify(message.data)}\n\n`;
 }
 
-export function sseResponse(messages: AsyncIterable<Message>, stop: () => void): Response {
-  const encoder = new TextEncoder();
-  const iterator = messages[Symbol.asyncIterator]();
-  let keepAlive: NodeJS.Timeout | undefined;
-  const finish = (): void => {
+async function write(outgoing: ServerResponse, messages: AsyncIterable<Message>, gone: AbortSignal): Promise<void> {
+  try {
+    for await (const message of messages) {
+      if (gone.aborted) return;
+      if (!outgoing.write(frame(message))) await once(outgoing, "drain", { signal: gone });
+    }
+  } catch (error) {
+    if (!gone.aborted) outgoing.write(`event: error\ndata: ${JSON.stringify(VivError.from(error).toBody())}\n\n`);
+  }
+}
+
+/** `stop` is aborted when the client goes away, and by this when the messages have ended. */
+export function sendMessages(outgoing: ServerResponse, messages: AsyncIterable<Message>, stop: AbortController): Response {
+  outgoing.writeHead(200, HEADERS);
+  outgoing.write(": open\n\n");
+  const keepAlive = setInterval(() => {
+    if (outgoing.writableLength === 0) outgoing.write(": still here\n\n");
+  }, KEEP_ALIVE_MS).unref();
+  void write(outgoing, messages, stop.signal).finally(() => {
     clearInterval(keepAlive);
-    stop();
-  };
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        controller.enqueue(encoder.encode(": open\n\n"));
-        keepAlive = setInterval(() => {
-          if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(": still here\n\n"));
-        }, KEEP_ALIVE_MS);
-        keepAlive.unref();
-      },
-      async pull(controller) {
-        try {
-          const next = await iterator.next();
-          if (next.done !== true) return controller.enqueue(encoder.encode(frame(next.value)));
-        } catch (error) {
-          controller.enqueue(encoder.encode(`event: error\ndata: ${JSON.stringify(VivError.from(error).toBody())}\n\n`));
-        }
-        finish();
-        controller.close();
-      },
-      cancel: finish,
-    },
-    { highWaterMark: 1 },
-  );
-  return new Response(body, {
-    headers: { "content-type": "text/event-stream", "cache-control": "no-store", "x-content-type-options": "nosniff" },
+    stop.abort();
+    outgoing.end();
   });
+  return RESPONSE_ALREADY_SENT;
 }

@@ -16,7 +16,7 @@ import {
   type StreamParsedOf,
 } from "../../base/schema/stream-routes.ts";
 import { chunksOf, merge, wholeBody, parse, readQuery } from "./input.ts";
-import { sseResponse } from "./sse.ts";
+import { sendMessages } from "./sse.ts";
 import { routerPath, type AppEnv } from "./env.ts";
 
 /** Streams over plain HTTP; the preview of ports is no route of the app. */
@@ -66,6 +66,7 @@ const withUser = (user: string | undefined): { user?: string } => (user === unde
 
 /** The events of a stream as it declares them; `idOf` lets a reader go on from the last one it saw. */
 function sendEvents<Name extends EventStreamName>(
+  { env: { outgoing } }: Context<AppEnv>,
   events: AsyncIterable<StreamEventOf<Name>>,
   stop: AbortController,
   idOf?: (event: StreamEventOf<Name>) => number,
@@ -73,7 +74,7 @@ function sendEvents<Name extends EventStreamName>(
   const messages = async function* () {
     for await (const data of events) yield { data, ...(idOf === undefined ? {} : { id: idOf(data) }) };
   };
-  return sseResponse(messages(), () => stop.abort());
+  return sendMessages(outgoing, messages(), stop);
 }
 
 function startingPoint(context: Context<AppEnv>, after: number | undefined): number {
@@ -92,7 +93,7 @@ function handlersOf(streams: Streams): Handlers {
       const stop = streamSignal(context);
       const use = uses === undefined ? {} : { use: { sandbox: uses, as } };
       const events = await streams.events(from, { signal: stop.signal, sandbox, ...use });
-      return sendEvents<"events">(events, stop, ({ sequence }) => sequence);
+      return sendEvents<"events">(context, events, stop, ({ sequence }) => sequence);
     },
     callHook: async ({ automation }, context) => {
       const signature = context.req.header(HOOK_HEADER);
@@ -102,16 +103,16 @@ function handlersOf(streams: Streams): Handlers {
     runEvents: async ({ run, after }, context) => {
       const from = startingPoint(context, after);
       const stop = streamSignal(context);
-      return sendEvents<"runEvents">(await streams.runEvents(run, from, stop.signal), stop, ({ sequence }) => sequence);
+      return sendEvents<"runEvents">(context, await streams.runEvents(run, from, stop.signal), stop, ({ sequence }) => sequence);
     },
     jobOutput: async ({ job }, context) => {
       const stop = streamSignal(context);
-      return sendEvents<"jobOutput">(await streams.jobOutput(job, stop.signal), stop);
+      return sendEvents<"jobOutput">(context, await streams.jobOutput(job, stop.signal), stop);
     },
     watchFiles: async ({ sandbox, path, user, recursive }, context) => {
       const stop = streamSignal(context);
       const options = { ...withUser(user), recursive: recursive ?? false, signal: stop.signal };
-      return sendEvents<"watchFiles">(await streams.watchFiles(sandbox, path, options), stop);
+      return sendEvents<"watchFiles">(context, await streams.watchFiles(sandbox, path, options), stop);
     },
     readFile: async ({ sandbox, path, user }, context) => {
       const { entry, body: content } = await streams.readFile(sandbox, path, user);
@@ -124,7 +125,7 @@ function handlersOf(streams: Streams): Handlers {
     },
     executionEvents: async ({ sandbox, execution }, context) => {
       const stop = streamSignal(context);
-      return sendEvents<"executionEvents">(await streams.executionEvents(sandbox, execution, stop.signal), stop);
+      return sendEvents<"executionEvents">(context, await streams.executionEvents(sandbox, execution, stop.signal), stop);
     },
     screenshot: async ({ sandbox }, context) =>
       sendOctets(context, Readable.from([await streams.screenshot(sandbox)]), STREAM_ROUTES.screenshot.output.bytes, {
