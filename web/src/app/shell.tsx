@@ -98,7 +98,7 @@ function Side({ page }: { readonly page: string }): ReactNode {
       </nav>
       <footer>
         <Freshness />
-        <ThemeChoice />
+        <ThemeChoice plain />
       </footer>
     </aside>
   );

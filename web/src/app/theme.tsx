@@ -15,7 +15,7 @@ export function applyTheme(theme: Theme = kept()): void {
   else document.documentElement.dataset["theme"] = theme;
 }
 
-export function ThemeChoice(): ReactNode {
+export function ThemeChoice({ plain = false }: { readonly plain?: boolean }): ReactNode {
   const [theme, setTheme] = useState(kept);
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system";
   const change = (): void => {
@@ -24,7 +24,7 @@ export function ThemeChoice(): ReactNode {
     setTheme(next);
   };
   return (
-    <button type="button" className="button plain small muted" onClick={change} title={`Change to ${next}`}>
+    <button type="button" className={plain ? "button plain small muted" : "button small"} onClick={change} title={`Change to ${next}`}>
       {theme} theme
     </button>
   );

@@ -67,7 +67,7 @@ function Screen({ sandbox, name }: DesktopProps): ReactNode {
         <button type="button" className={control ? "button small" : "button small primary"} onClick={() => setControl(!control)}>
           {control ? "Give back" : "Take over"}
         </button>
-        <span className="small muted grow">
+        <span className="small muted grow desktop-words">
           {control ? "Programs wait until you give keys and pointer back." : "Programs have keys and pointer."}
         </span>
         {connection.kind === "ended" && (

@@ -48,8 +48,9 @@ export class ScreenChannel {
     this.#channel.send(data.slice()).catch((error: unknown) => this.onerror?.(error));
   }
 
+  /** Told later, as a WebSocket does: noVNC waits for it only after it has called this. */
   close(): void {
     this.#channel.close();
-    this.#close(1000);
+    queueMicrotask(() => this.#close(1000));
   }
 }

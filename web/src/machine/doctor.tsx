@@ -1,6 +1,6 @@
 /** What this machine can do, and what would make it do more. */
 import type { ReactNode } from "react";
-import { Answered } from "../parts/parts.tsx";
+import { Answered, Sentence } from "../parts/parts.tsx";
 import { State, type Tone } from "../parts/state.tsx";
 import { useAnswer } from "../server/queries.ts";
 
@@ -20,7 +20,11 @@ export function DoctorList(): ReactNode {
                   <div>
                     <span className="strong">{one.check}</span> <span className="wrap">{one.detail}</span>
                   </div>
-                  {one.remedy !== null && <div className="muted small wrap">{one.remedy}</div>}
+                  {one.remedy !== null && (
+                    <div className="muted small wrap">
+                      <Sentence text={one.remedy} />
+                    </div>
+                  )}
                 </div>
               </li>
             ))}

@@ -2,7 +2,7 @@
 import { useState, type FormEvent, type ReactNode } from "react";
 import type { InputOf, OutputOf } from "../../../src/base/schema/contracts.ts";
 import { go } from "../app/router.tsx";
-import { Ago, Answered, Command, Empty, Failure, Section } from "../parts/parts.tsx";
+import { Ago, Answered, Command, Empty, Failure, Section, Sentence } from "../parts/parts.tsx";
 import { State, type Tone } from "../parts/state.tsx";
 import { useAct, useAnswer } from "../server/queries.ts";
 
@@ -59,7 +59,10 @@ function Parts({ explained }: { readonly explained: Explained }): ReactNode {
                 <State tone={TONES[part.verdict]}>{part.verdict}</State>
               </td>
               <td className="wrap">
-                <code>{part.rule}</code> <span className="muted">{part.reason}</span>
+                <code>{part.rule}</code>{" "}
+                <span className="muted">
+                  <Sentence text={part.reason} />
+                </span>
               </td>
             </tr>
           ))}
@@ -90,7 +93,9 @@ function Answer({ kind, text, whose }: { readonly kind: Kind; readonly text: str
               <code>{explained.rule}</code>
             </dd>
             <dt>Reason</dt>
-            <dd>{explained.reason}</dd>
+            <dd>
+              <Sentence text={explained.reason} />
+            </dd>
           </dl>
           <Parts explained={explained} />
         </div>

@@ -5,10 +5,13 @@ import type { Experiment } from "../../../src/base/schema/experiment.ts";
 import type { Promotion } from "../../../src/base/schema/promotion.ts";
 import type { Question } from "../../../src/base/schema/question.ts";
 import type { Run } from "../../../src/base/schema/run.ts";
+import type { SandboxStatus } from "../../../src/base/schema/files.ts";
+import type { Sandbox } from "../../../src/base/schema/sandbox.ts";
 import { Link } from "../app/router.tsx";
 import { AutomationRow } from "../automation/rows.tsx";
 import { AllAnswered, Empty, Section, Title } from "../parts/parts.tsx";
-import { ExperimentRow, PromotionRow, QuestionRow, RunRow, SandboxRow } from "../parts/rows.tsx";
+import { ExperimentRow, isOverBudget, PromotionRow, QuestionRow, RunRow, SandboxRow } from "../parts/rows.tsx";
+import { BehindRow, inBoth, useBehind } from "../parts/standing.tsx";
 import { plural } from "../parts/words.ts";
 import { useAnswer } from "../server/queries.ts";
 
@@ -20,6 +23,7 @@ interface Everything {
   readonly experiments: readonly Experiment[];
   readonly promotions: readonly Promotion[];
   readonly automations: readonly Automation[];
+  readonly sandboxes: readonly Sandbox[];
 }
 
 function isToday(iso: string): boolean {
@@ -43,44 +47,51 @@ function once(
   };
 }
 
+/** Ended without a change that could be kept. */
+function cameToNothing({ state, winner, endedAt }: Experiment): boolean {
+  return endedAt !== null && isLate(endedAt) && (state === "failed" || (state === "done" && winner === null));
+}
+
 /** What a person should look at, the most urgent first. */
-function needs({ questions, runs, experiments, promotions, automations }: Everything): { key: string; row: ReactNode }[] {
+function needs(
+  { questions, runs, experiments, promotions, automations }: Everything,
+  behind: readonly SandboxStatus[],
+): ReactNode[] {
+  const conflicting = behind.filter((one) => inBoth(one).length > 0);
+  const stale = behind.filter((one) => inBoth(one).length === 0);
   return [
-    ...questions.map((one) => ({ key: one.id, row: <QuestionRow key={one.id} question={one} /> })),
-    ...experiments
-      .filter(({ state }) => state === "choosing")
-      .map((one) => ({ key: one.id, row: <ExperimentRow key={one.id} experiment={one} /> })),
+    ...questions.map((one) => <QuestionRow key={one.id} question={one} />),
+    ...experiments.filter(({ state }) => state === "choosing").map((one) => <ExperimentRow key={one.id} experiment={one} />),
     ...runs
       .filter((run) =>
         run.endedAt === null
-          ? run.activity === "person" || run.health === "degraded"
+          ? run.activity === "person" || run.health === "degraded" || isOverBudget(run)
           : run.outcome !== "done" && run.outcome !== "cancelled" && isLate(run.endedAt),
       )
-      .map((run) => ({ key: run.id, row: <RunRow key={run.id} run={run} /> })),
+      .map((run) => <RunRow key={run.id} run={run} />),
+    ...experiments.filter(cameToNothing).map((one) => <ExperimentRow key={one.id} experiment={one} />),
     ...promotions
       .filter((one) => one.pending || (one.state === "failed" && isLate(one.endedAt ?? one.createdAt)))
-      .map((one) => ({ key: one.id, row: <PromotionRow key={one.id} promotion={one} /> })),
+      .map((one) => <PromotionRow key={one.id} promotion={one} />),
     ...automations
       .filter(({ state }) => state === "muted" || state === "broken")
-      .map((one) => ({ key: one.id, row: <AutomationRow key={one.id} automation={one} /> })),
+      .map((one) => <AutomationRow key={one.id} automation={one} />),
+    ...[...conflicting, ...stale].map((one) => <BehindRow key={one.id} standing={one} />),
   ];
 }
 
 function NeedsYou(everything: Everything): ReactNode {
-  const rows = needs(everything);
+  const rows = needs(everything, useBehind(everything.sandboxes));
   return (
     <Section title="Needs you" count={rows.length}>
-      <div className="card">
-        {rows.length === 0 ? <Empty>Nothing waits for you.</Empty> : <ul className="list">{rows.map(({ row }) => row)}</ul>}
-      </div>
+      <div className="card">{rows.length === 0 ? <Empty>Nothing waits for you.</Empty> : <ul className="list">{rows}</ul>}</div>
     </Section>
   );
 }
 
-function Runs({ runs, experiments }: Everything): ReactNode {
+function Runs({ runs, experiments, sandboxes }: Everything): ReactNode {
   const open = runs.filter((run) => run.endedAt === null);
   const trying = experiments.filter((one) => one.endedAt === null && one.state !== "choosing");
-  const sandboxes = useAnswer("listSandboxes", {}).data?.sandboxes ?? [];
   const used = new Set([
     ...open.map(({ sandbox }) => sandbox),
     ...trying.flatMap(({ attempts }) => attempts.map(({ sandbox }) => sandbox)),
@@ -190,12 +201,13 @@ export default function Home(): ReactNode {
   const experiments = useAnswer("listExperiments", {});
   const promotions = useAnswer("listPromotions", { all: true });
   const automations = useAnswer("listAutomations", {});
+  const sandboxes = useAnswer("listSandboxes", {});
   const waiting = questions.data?.approvals.length ?? 0;
   return (
     <main className="page">
       <Title title="Home" tab={waiting > 0 ? `(${waiting}) Home` : "Home"} />
-      <AllAnswered queries={[questions, runs, experiments, promotions, automations]} what="what happens here">
-        {([asked, run, tried, promoted, automated]) => {
+      <AllAnswered queries={[questions, runs, experiments, promotions, automations, sandboxes]} what="what happens here">
+        {([asked, run, tried, promoted, automated, cloned]) => {
           const { shownRuns, shownExperiments } = once(run.runs, tried.experiments);
           const everything: Everything = {
             questions: asked.approvals,
@@ -203,6 +215,7 @@ export default function Home(): ReactNode {
             experiments: shownExperiments,
             promotions: promoted.promotions,
             automations: automated.automations,
+            sandboxes: cloned.sandboxes,
           };
           return (
             <>

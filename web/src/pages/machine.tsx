@@ -1,7 +1,6 @@
 /** The machine: what the server uses of it, what it costs, what it can do, who decided what, and who is logged in. */
-import { useEffect, useRef, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import type { PageProps } from "../app/pages.tsx";
-import { Link } from "../app/router.tsx";
 import { Audit } from "../machine/audit.tsx";
 import { Costs } from "../machine/costs.tsx";
 import { DoctorList } from "../machine/doctor.tsx";
@@ -11,6 +10,7 @@ import { Policy } from "../machine/policy.tsx";
 import { Secrets } from "../machine/secrets.tsx";
 import { Settings } from "../machine/settings.tsx";
 import { Answered, Title } from "../parts/parts.tsx";
+import { asTitle, Tabs } from "../parts/tabs.tsx";
 import { Notifications } from "../push/notifications.tsx";
 import { useAnswer } from "../server/queries.ts";
 import "../style/machine.css";
@@ -48,19 +48,13 @@ function Content({ tab, query }: { readonly tab: Tab; readonly query: URLSearchP
 
 export default function Machine({ query }: PageProps): ReactNode {
   const tab = TABS.find((one) => one === query.get("show")) ?? "overview";
-  const tabs = useRef<HTMLElement>(null);
-  // On a phone there are more tabs than fit.
-  useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [tab]);
   return (
     <main className="page">
       <Title title="Machine" />
-      <nav className="tabs" aria-label="Parts of the machine" ref={tabs}>
-        {TABS.map((one) => (
-          <Link key={one} to={`/machine?show=${one}`} aria-current={one === tab ? "page" : undefined}>
-            {one.replace(/^./, (letter) => letter.toUpperCase())}
-          </Link>
-        ))}
-      </nav>
+      <Tabs
+        label="Parts of the machine"
+        tabs={TABS.map((one) => ({ to: `/machine?show=${one}`, text: asTitle(one), isShown: one === tab }))}
+      />
       <Content tab={tab} query={query} />
     </main>
   );

@@ -4,7 +4,7 @@ import type { Question } from "../../../src/base/schema/question.ts";
 import { Link } from "../app/router.tsx";
 import type { PageProps } from "../app/pages.tsx";
 import { AnswerButtons } from "../parts/answer-buttons.tsx";
-import { Ago, Answered, Empty, Section, Title, useNow } from "../parts/parts.tsx";
+import { Ago, Answered, Empty, Section, Sentence, Title, useNow } from "../parts/parts.tsx";
 import { askWords, QuestionRow } from "../parts/rows.tsx";
 import { State, toneOf } from "../parts/state.tsx";
 import { duration, firstLine } from "../parts/words.ts";
@@ -72,7 +72,9 @@ function One({ question }: { readonly question: Question }): ReactNode {
       </pre>
       <dl className="facts">
         <dt>Why</dt>
-        <dd>{question.reason}</dd>
+        <dd>
+          <Sentence text={question.reason} />
+        </dd>
         <dt>If allowed</dt>
         <dd>{CONSEQUENCE[question.kind]}</dd>
       </dl>

@@ -5,6 +5,7 @@ import type { PageProps } from "../app/pages.tsx";
 import { Link } from "../app/router.tsx";
 import { Ago, Answered, Command, Empty, Title } from "../parts/parts.tsx";
 import { runWords } from "../parts/rows.tsx";
+import { Tabs } from "../parts/tabs.tsx";
 import { PreviewSection } from "../preview/preview.tsx";
 import { Snapshots } from "../parts/snapshots.tsx";
 import { State, toneOf } from "../parts/state.tsx";
@@ -83,18 +84,15 @@ const PANES: readonly [Pane, ...Pane[]] = [
 function Beside({ run, seen, pane }: { readonly run: Run; readonly seen: SeenRun; readonly pane: Pane }): ReactNode {
   return (
     <aside className="aside sticks" aria-label="Beside the conversation">
-      <nav className="tabs small" aria-label="What stands beside the conversation">
-        {PANES.map(({ name, text }) => (
-          <Link
-            key={name}
-            to={`/run/${run.id}${name === "state" ? "" : `?beside=${name}`}`}
-            keep
-            aria-current={name === pane.name ? "page" : undefined}
-          >
-            {text}
-          </Link>
-        ))}
-      </nav>
+      <Tabs
+        label="What stands beside the conversation"
+        keep
+        tabs={PANES.map(({ name, text }) => ({
+          to: `/run/${run.id}${name === "state" ? "" : `?beside=${name}`}`,
+          text,
+          isShown: name === pane.name,
+        }))}
+      />
       {pane.draw(run, seen)}
     </aside>
   );

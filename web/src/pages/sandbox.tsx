@@ -6,6 +6,7 @@ import { go, Link } from "../app/router.tsx";
 import { AuditList } from "../parts/audit-list.tsx";
 import { FileBrowser } from "../parts/file-browser.tsx";
 import { Ago, Answered, Command, Empty, Failure, Section, Title } from "../parts/parts.tsx";
+import { asTitle, Tabs } from "../parts/tabs.tsx";
 import { Plot, useHistory } from "../parts/plot.tsx";
 import { Snapshots } from "../parts/snapshots.tsx";
 import { Commands } from "../sandbox/commands.tsx";
@@ -266,13 +267,10 @@ export default function SandboxPage({ parts: [reference = ""], query }: PageProp
               {box.reason !== null && <p className="muted small wrap">{box.reason}</p>}
               <Actions box={box} />
             </Title>
-            <nav className="tabs" aria-label="Parts of the sandbox">
-              {TABS.map((one) => (
-                <Link key={one} to={`/sandbox/${reference}?show=${one}`} aria-current={one === tab ? "page" : undefined}>
-                  {one.replace(/^./, (letter) => letter.toUpperCase())}
-                </Link>
-              ))}
-            </nav>
+            <Tabs
+              label="Parts of the sandbox"
+              tabs={TABS.map((one) => ({ to: `/sandbox/${reference}?show=${one}`, text: asTitle(one), isShown: one === tab }))}
+            />
             <Content tab={tab} box={box} stamp={answer.dataUpdatedAt} door={query.get("door")} />
           </>
         )}

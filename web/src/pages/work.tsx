@@ -1,8 +1,8 @@
 /** All work: runs, experiments, sandboxes and promotions, the newest first. */
 import { useState, type ReactNode } from "react";
 import type { PageProps } from "../app/pages.tsx";
-import { Link } from "../app/router.tsx";
 import { Answered, Empty, Title } from "../parts/parts.tsx";
+import { Tabs } from "../parts/tabs.tsx";
 import { ExperimentRow, PromotionRow, RunRow, SandboxRow } from "../parts/rows.tsx";
 import { useAnswer } from "../server/queries.ts";
 
@@ -156,13 +156,7 @@ export default function Work({ query }: PageProps): ReactNode {
   return (
     <main className="page">
       <Title title="Work" tab={TITLES[kind]} />
-      <nav className="tabs" aria-label="Kinds of work">
-        {KINDS.map((one) => (
-          <Link key={one} to={`/work?show=${one}`} aria-current={one === kind ? "page" : undefined}>
-            {TITLES[one]}
-          </Link>
-        ))}
-      </nav>
+      <Tabs label="Kinds of work" tabs={KINDS.map((one) => ({ to: `/work?show=${one}`, text: TITLES[one], isShown: one === kind }))} />
       <List key={kind} />
     </main>
   );

@@ -49,6 +49,11 @@ export function Command({ line: whole }: { readonly line: string }): ReactNode {
   );
 }
 
+/** A sentence of the server's, in which what stands between backticks is to be typed, or was. */
+export function Sentence({ text }: { readonly text: string }): ReactNode {
+  return text.split(/`([^`]+)`/).map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
+}
+
 export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }): ReactNode {
   const known = error instanceof VivError ? error : undefined;
   return (
@@ -61,7 +66,11 @@ export function Failure({ error, retry }: { readonly error: unknown; readonly re
           {known?.message ?? (error instanceof Error ? error.message : String(error))}{" "}
           {known !== undefined && <code className="muted">{known.code}</code>}
         </div>
-        {known !== undefined && <div className="muted wrap">{known.remedy}</div>}
+        {known !== undefined && (
+          <div className="muted wrap">
+            <Sentence text={known.remedy} />
+          </div>
+        )}
       </div>
       {retry !== undefined && (
         <button type="button" className="button small" onClick={retry}>

@@ -30,9 +30,11 @@ export function Plot({
   readonly words: string;
 }): ReactNode {
   const top = Math.max(limit ?? 0, ...values, 1);
-  const points = values.map(
+  // One value is a line, too: a plot that was just opened is not empty.
+  const shown = values.length === 1 ? [...values, ...values] : values;
+  const points = shown.map(
     (value, index) =>
-      `${((index / Math.max(1, values.length - 1)) * WIDTH).toFixed(1)},${(HEIGHT - (value / top) * (HEIGHT - 2)).toFixed(1)}`,
+      `${((index / Math.max(1, shown.length - 1)) * WIDTH).toFixed(1)},${(HEIGHT - (value / top) * (HEIGHT - 2)).toFixed(1)}`,
   );
   return (
     <figure className="plot">

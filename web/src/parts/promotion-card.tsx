@@ -199,7 +199,7 @@ function Offer({ source, line, winner }: OfferProps): ReactNode {
       {conflicts.length > 0 ? (
         <>
           <p className="small">Bring today's project into the sandbox, settle it there, and promote again.</p>
-          {source.sandbox !== undefined && <Command line={`viv refresh ${source.sandbox}`} />}
+          {source.sandbox !== undefined && <Command line={line.replace(/^viv promote/, "viv refresh")} />}
         </>
       ) : (
         <p className="small muted">It can be undone afterwards.</p>

@@ -56,8 +56,14 @@ const ACTIVITY: Readonly<Record<Run["activity"], string>> = {
   ended: "ended",
 };
 
+/** Whether all that it may spend is spent: no model answers it any more. */
+export function isOverBudget({ budget, cost, outcome }: Run): boolean {
+  return budget !== null && cost >= budget && outcome !== "done";
+}
+
 /** What a run does now, or how it ended, in words. */
 export function runWords(run: Run): { tone: Tone; text: string } {
+  if (isOverBudget(run)) return { tone: run.outcome === null ? "waiting" : "failed", text: `over budget (${run.outcome ?? run.state})` };
   if (run.outcome !== null) return { tone: toneOf(run.state, run.outcome), text: run.outcome };
   if (run.activity === "person" || run.activity === "rate_limit") return { tone: "waiting", text: ACTIVITY[run.activity] };
   if (run.health === "degraded") return { tone: "waiting", text: "no heartbeat" };
@@ -74,7 +80,7 @@ export function RunRow({ run }: { readonly run: Run }): ReactNode {
     run.agent,
     baseName(run.project),
     plural(run.steps, "step"),
-    run.cost > 0 ? dollars(run.cost) : undefined,
+    run.cost > 0 ? `${dollars(run.cost)}${isOverBudget(run) ? ` of ${dollars(run.budget ?? 0)}` : ""}` : undefined,
     run.reason ?? undefined,
   ];
   return (

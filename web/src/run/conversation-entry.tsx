@@ -20,6 +20,13 @@ function inputLine(input: unknown): string {
   return firstLine(typeof best === "string" ? best : JSON.stringify(input));
 }
 
+/** A call that has nothing but a command or a query is that text; others are shown whole. */
+function inputText(input: unknown): string {
+  if (typeof input === "string") return input;
+  const values = typeof input === "object" && input !== null ? Object.values(input) : [];
+  return values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(input, null, 2);
+}
+
 function CallEntry({ call, result }: Pick<Call, "call" | "result">): ReactNode {
   const tone: Tone = result === undefined ? "running" : result.ok ? "passed" : "failed";
   const took = result === undefined ? undefined : Date.parse(result.at) - Date.parse(call.at);
@@ -35,7 +42,7 @@ function CallEntry({ call, result }: Pick<Call, "call" | "result">): ReactNode {
       <div className="inside">
         <h3>Input</h3>
         <pre className="block" tabIndex={0}>
-          {typeof call.input === "string" ? call.input : JSON.stringify(call.input, null, 2)}
+          {inputText(call.input)}
         </pre>
         {result !== undefined && (
           <>
