@@ -12,7 +12,16 @@ const log = jsonLogger((line) => process.stderr.write(line));
 const text = { type: "string" } as const;
 const flag = { type: "boolean" } as const;
 const { values } = parseArgs({
-  options: { listen: text, "tls-cert": text, "tls-key": text, "self-signed": flag, "behind-proxy": text, url: text, repair: flag },
+  options: {
+    listen: text,
+    "tls-cert": text,
+    "tls-key": text,
+    "self-signed": flag,
+    "behind-proxy": text,
+    url: text,
+    previews: text,
+    repair: flag,
+  },
   strict: true,
 });
 /** In tests: the point at which the process dies as if by kill -9, and how many times it comes there until then. */
@@ -40,6 +49,7 @@ async function main(): Promise<number> {
       selfSigned: values["self-signed"],
       behindProxy: values["behind-proxy"],
       url: values.url,
+      previews: values.previews,
     });
     const server = await Server.start({
       paths,

@@ -42,6 +42,9 @@ describe("what needs you (WEB-1)", needs("chromium", "root", "curl"), () => {
     const { page } = visitor;
     const list = page.locator("section").filter({ has: page.getByRole("heading", { name: /Needs you/ }) });
     const row = (text: string | RegExp): Locator => list.locator("li").filter({ hasText: text });
+    /** The row of a thing with what it says below its name. */
+    const says = (text: string, words: string | RegExp): Promise<void> =>
+      row(text).locator(".under").filter({ hasText: words }).waitFor({ timeout: SEEN_MS });
     await list.getByText("Nothing waits for you.").waitFor();
 
     const asker = await server.create({ name: "asker", level: 2 });
@@ -50,27 +53,21 @@ describe("what needs you (WEB-1)", needs("chromium", "root", "curl"), () => {
       action: { kind: "command", command: "git push origin main" },
     });
     const question = asked.approval?.id ?? "";
-    await row("git push origin main").getByText("asker wants to run").waitFor();
+    await says("git push origin main", "asker wants to run");
 
     const failed = await runs.begin(["text I try", "exit 3"], { agent: { guardian: "off" } });
-    await row("text I try")
-      .getByText(/^failed · claude/)
-      .waitFor();
+    await says("text I try", /^failed · claude .* ended with 3/);
 
     const spends = await runs.begin(["spend priced", "hold go"], { agent: { budget: 0.4, guardian: "off" } });
-    await row("spend priced")
-      .getByText(/^over budget .* \$0\.50 of \$0\.40/)
-      .waitFor();
+    await says("spend priced", /^over budget .* \$0\.50 of \$0\.40/);
 
     await server.create({ name: "both-changed" });
     await server.sh("both-changed", "echo theirs > both.txt");
     await server.create({ name: "left-behind" });
     await server.sh("left-behind", "echo more > other.txt");
     writeFileSync(join(server.project, "both.txt"), "ours\n");
-    await row("both-changed").getByText("changed here and in reality: both.txt").waitFor({ timeout: SEEN_MS });
-    await row("left-behind")
-      .getByText(/^stale · 1 file moved in reality: both\.txt · 1 file changed here/)
-      .waitFor({ timeout: SEEN_MS });
+    await says("both-changed", "changed here and in reality: both.txt");
+    await says("left-behind", /^stale · 1 file moved in reality: both\.txt · 1 file changed here/);
     await lab.picture(visitor, "home-needs-you");
 
     for (const [text, path] of [

@@ -67,6 +67,31 @@ describe("viv up --listen (API-3)", needs("root"), () => {
     );
   });
 
+  test("BOX-6: shows ports at names of their own where it was given some, and says what to do where not", async () => {
+    const box = await server.create({ name: "shown" });
+    const refused = viv(server, ["port", box.name, "3000", "--open"]);
+    expect(refused.code).not.toBe(0);
+    expect(refused.err).toMatch(/needs a name of its own.*--previews https:\/\/\*\.NAME/s);
+    viv(server, ["down"]);
+    const previews = "https://*.preview.example.com";
+    const up = viv(server, ["up", "--listen", `0.0.0.0:${port}`, "--self-signed", "--previews", previews]);
+    expect(up).toMatchObject({ code: 0 });
+    expect(up.out).toContain(`previews show at ${previews}:${port}`);
+    const { url } = JSON.parse(viv(server, ["port", box.name, "3000", "--open", "--json"]).out) as { url: string };
+    const link = new URL(url);
+    expect(link.origin).toBe(`https://3000-${box.id}.preview.example.com:${port}`);
+    const body = JSON.stringify({ ticket: link.hash.slice(1) });
+    const own = { host: link.host, origin: link.origin };
+    const entered = await ask("/.viv/enter", { method: "POST", headers: { ...own, "content-type": "application/json" }, body });
+    expect(entered).toMatchObject({ status: 200, cookie: expect.stringMatching(/^__Host-viv-preview=/) as string });
+    // It is in, and the program is not there yet.
+    expect((await ask("/", { headers: { host: link.host, cookie: entered.cookie, accept: "text/html" } })).body).toContain(
+      "Nothing listens on port 3000",
+    );
+    viv(server, ["down"]);
+    expect(viv(server, ["up", "--listen", `0.0.0.0:${port}`, "--self-signed"])).toMatchObject({ code: 0 });
+  });
+
   test("leaves a server that runs as it is, and says so", () => {
     expect(viv(server, ["up", "--listen", `0.0.0.0:${port}`, "--self-signed"]).code).toBe(0);
     const other = viv(server, ["up", "--listen", "127.0.0.1:1"]);

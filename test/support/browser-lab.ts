@@ -101,6 +101,11 @@ export class BrowserLab {
     await page.setViewportSize(size);
   }
 
+  /** What a person sees of a page without scrolling. */
+  async shot(page: Page, name: string): Promise<void> {
+    await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+  }
+
   /** In a window as tall as the page, so that what sticks to an edge of the window is at that edge. */
   async #shoot(page: Page, size: { readonly width: number; readonly height: number }, name: string): Promise<void> {
     await page.setViewportSize(size);

@@ -13,6 +13,8 @@ export interface ListenWords {
   readonly behindProxy?: string | undefined;
   /** Address that browsers use, where it is not that of the certificate. */
   readonly url?: string | undefined;
+  /** Addresses of previews: https://*.NAME, or https://*.NAME:PORT. */
+  readonly previews?: string | undefined;
 }
 
 export type ListenTls = { readonly cert: string; readonly key: string } | "self-signed" | "proxy" | "none";
@@ -23,6 +25,8 @@ export interface ListenChoice {
   readonly tls: ListenTls;
   /** Origin that browsers use, where it was named. */
   readonly origin: string | undefined;
+  /** Name below which previews have their names, where it was given. */
+  readonly previews: { readonly name: string; readonly port: string } | undefined;
 }
 
 const TLS_REMEDY =
@@ -38,9 +42,9 @@ export function isLoopbackHost(host: string): boolean {
 
 /** Undefined where nothing says that it should listen. */
 export function listenChoice(words: ListenWords): ListenChoice | undefined {
-  const { address, cert, key, selfSigned = false, behindProxy, url } = words;
+  const { address, cert, key, selfSigned = false, behindProxy, url, previews } = words;
   if (address === undefined) {
-    if ([cert, key, behindProxy, url].some((one) => one !== undefined) || selfSigned)
+    if ([cert, key, behindProxy, url, previews].some((one) => one !== undefined) || selfSigned)
       refuse("TLS and addresses of browsers are for a server that listens.", "Say where: --listen PORT or --listen ADDRESS:PORT.");
     return undefined;
   }
@@ -49,7 +53,9 @@ export function listenChoice(words: ListenWords): ListenChoice | undefined {
   if (tls === "none" && !isLoopbackHost(place.host))
     refuse(`Other computers reach ${place.host}: without TLS, the server does not listen there.`, TLS_REMEDY);
   if (tls === "none" && url !== undefined) refuse("An address of browsers is for a server with TLS.", TLS_REMEDY);
-  return { ...place, tls, origin: originOf(behindProxy ?? url) };
+  if (tls === "none" && previews !== undefined)
+    refuse("Addresses of previews are for a server with TLS; without it, previews have names below localhost.", TLS_REMEDY);
+  return { ...place, tls, origin: originOf(behindProxy ?? url), previews: previewsOf(previews) };
 }
 
 function placeOf(address: string): { readonly host: string; readonly port: number } {
@@ -82,4 +88,15 @@ function originOf(text: string | undefined): string | undefined {
   if (url?.protocol !== "https:" || url.pathname !== "/" || url.search !== "" || url.hash !== "" || url.username !== "")
     refuse(`${JSON.stringify(text)} is no address of a dashboard.`, "Give https://NAME or https://NAME:PORT, without a path.");
   return url.origin;
+}
+
+function previewsOf(text: string | undefined): ListenChoice["previews"] {
+  if (text === undefined) return undefined;
+  const [, name, port = ""] = /^https:\/\/\*\.((?:[a-z0-9-]+\.)*[a-z0-9-]+)(:[1-9][0-9]{0,4})?\/?$/.exec(text.toLowerCase()) ?? [];
+  if (name === undefined || /^[\d.]+$/.test(name))
+    refuse(
+      `${JSON.stringify(text)} is no address of previews.`,
+      "Give https://*.NAME or https://*.NAME:PORT. An address of numbers has no names below it.",
+    );
+  return { name, port: port.slice(1) };
 }

@@ -13,5 +13,10 @@ export const ListenConfig = z
       .optional()
       .describe("A proxy or tunnel does TLS: the address that browsers use, such as `https://viv.example.com`."),
     url: z.string().max(300).optional().describe("Address that browsers use, where it is not that of the certificate."),
+    previews: z
+      .string()
+      .max(300)
+      .optional()
+      .describe("With TLS: addresses of previews of ports, such as `https://*.preview.example.com`, which DNS and certificate cover."),
   })
   .describe("Where the server listens besides its socket from its start on; what `viv up --listen` says goes first.");

@@ -24,17 +24,39 @@ export const PreviewPath = z
   .regex(/^\/(?![/\\])[!-~]*$/, "a path begins with one slash, and has neither spaces nor letters outside ASCII")
   .describe("Path and query at which the preview opens.");
 
-/** Browsers resolve every name below localhost to loopback; each such name is a site of its own. */
-export function previewHost({ sandbox, door }: PreviewPlace, port: number): string {
-  return `${door}-${sandbox}.localhost:${port}`;
+/** The name below which each preview has a name of its own. */
+export interface PreviewSite {
+  readonly scheme: "http" | "https";
+  /** With the port, if it is not the usual one. */
+  readonly host: string;
 }
 
-const HOST = new RegExp(`^(?<door>[1-9][0-9]{0,4}|${LAB_DOOR})-(?<sandbox>[a-z0-9][a-z0-9-]{0,62})\\.localhost:(?<port>[0-9]+)$`);
+/** Browsers resolve every name below localhost to loopback; each such name is a site of its own. */
+export function localPreviews(port: number): PreviewSite {
+  return { scheme: "http", host: `localhost:${port}` };
+}
 
-/** The place that a Host header names, if it is a preview's at this port of the server. Its sandbox may be a name, which opens nothing. */
-export function previewPlace(host: string, port: number): PreviewPlace | undefined {
-  const { door = "", sandbox = "", port: said } = HOST.exec(host)?.groups ?? {};
-  if (said !== String(port) || (door !== LAB_DOOR && Number(door) > 65_535)) return undefined;
+function previewHost({ sandbox, door }: PreviewPlace, { host }: PreviewSite): string {
+  return `${door}-${sandbox}.${host}`;
+}
+
+export function previewOrigin(place: PreviewPlace, site: PreviewSite): string {
+  return `${site.scheme}://${previewHost(place, site)}`;
+}
+
+/** All origins of previews, as policies of pages and people write them. */
+export function previewOrigins({ scheme, host }: PreviewSite): string {
+  return `${scheme}://*.${host}`;
+}
+
+const NAME = new RegExp(`^(?<door>[1-9][0-9]{0,4}|${LAB_DOOR})-(?<sandbox>[a-z0-9][a-z0-9-]{0,62})$`);
+
+/** The place that a Host header names, if it is a preview's. Its sandbox may be a name, which opens nothing. */
+export function previewPlace(host: string, site: PreviewSite): PreviewPlace | undefined {
+  const end = `.${site.host}`;
+  if (!host.endsWith(end)) return undefined;
+  const { door = "", sandbox = "" } = NAME.exec(host.slice(0, -end.length))?.groups ?? {};
+  if (door === "" || (door !== LAB_DOOR && Number(door) > 65_535)) return undefined;
   return { door, sandbox };
 }
 

@@ -13,6 +13,10 @@ export const ServerAccess = z
       .describe(
         "certificate: the user's. self-signed: made by the server. proxy: another program does TLS in front of it. none: on this machine alone.",
       ),
+    previews: z
+      .string()
+      .nullable()
+      .describe("Addresses of previews of ports, such as `https://*.preview.example.com`; null where there are none."),
     fingerprint: z.string().nullable().describe("SHA-256 of the certificate."),
   })
   .describe("What the server opens besides its socket. Callers need the token, or a browser that a link of `viv open` has logged in.")

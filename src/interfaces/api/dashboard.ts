@@ -41,5 +41,5 @@ export function addDashboard(app: Hono<AppEnv>, { pages, sessions }: Dashboard):
 function page(context: Context<AppEnv>, pages: Pages): Response | undefined {
   const path = pathOf(context.env.incoming);
   if (context.req.method !== "GET" || !isPageFile(path)) return undefined;
-  return pages.answer(path, { accepted: context.req.header("accept-encoding") ?? "", previewPort: context.env.access?.previewPort });
+  return pages.answer(path, { accepted: context.req.header("accept-encoding") ?? "", previews: context.env.access?.previews });
 }

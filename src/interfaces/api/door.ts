@@ -8,6 +8,7 @@ import { createSecureContext } from "node:tls";
 import { isLoopbackHost, type ListenChoice } from "../../base/config/listen-choice.ts";
 import { makePrivateFile, readPrivateFile } from "../../base/host/private-file.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import { localPreviews, previewOrigins, previewPlace, type PreviewSite } from "../../base/schema/preview.ts";
 import type { ServerAccess } from "../../base/schema/server.ts";
 import type { TcpAccess } from "./guard.ts";
 
@@ -28,23 +29,40 @@ export interface Door {
   readonly isSelfSigned: boolean;
   /** Addresses of the dashboard, once the port is known. The first one is told to people. */
   origins(port: number): readonly string[];
+  /** Where previews have their names, once the port is known; undefined where they have none. */
+  previews(port: number): PreviewSite | undefined;
 }
 
 /** On this machine alone, without TLS. */
 export function loopbackDoor(port: number, host = "127.0.0.1"): Door {
   const plain = { tls: undefined, files: undefined, isBehindProxy: false, isSelfSigned: false };
   const names = [...new Set([host === "localhost" ? "127.0.0.1" : host, "127.0.0.1", "localhost"])];
-  return { ...plain, host, port, origins: (bound) => names.map((name) => `http://${inAddress(name)}:${bound}`) };
+  return { ...plain, host, port, origins: (bound) => names.map((name) => `http://${inAddress(name)}:${bound}`), previews: localPreviews };
 }
 
 /** `home` is the state folder, where a certificate that the server makes is kept. */
-export async function doorOf({ host, port, tls, origin }: ListenChoice, home: string): Promise<Door> {
+export async function doorOf(choice: ListenChoice, home: string): Promise<Door> {
+  const { host, port, tls, origin } = choice;
   const named = origin === undefined ? [] : [origin];
   if (tls === "none") return loopbackDoor(port, host);
   if (tls === "proxy")
-    return { host, port, tls: undefined, files: undefined, isBehindProxy: true, isSelfSigned: false, origins: () => named };
-  const files = tls === "self-signed" ? await selfSigned(home, ownNames(host)) : tls;
+    return apart({
+      host,
+      port,
+      tls: undefined,
+      files: undefined,
+      isBehindProxy: true,
+      isSelfSigned: false,
+      origins: () => named,
+      previews: () => siteOf(choice, 443),
+    });
+  const wild = choice.previews === undefined ? [] : [`*.${choice.previews.name}`];
+  const files = tls === "self-signed" ? await selfSigned(home, [...ownNames(host), ...wild]) : tls;
   const read = readTls(files);
+  if (!isGoodFor(read.cert, wild))
+    throw new VivError("config_invalid", `The certificate ${files.cert} is not good for ${wild.join("")}, where previews are to be.`, {
+      remedy: "Use a certificate that names it, too, or leave --previews out.",
+    });
   const names = tls === "self-signed" ? ownNames(host) : namesOf(read.cert);
   if (names.length + named.length === 0)
     throw new VivError("config_invalid", `The certificate ${files.cert} names no host that a browser could ask for.`, {
@@ -53,7 +71,25 @@ export async function doorOf({ host, port, tls, origin }: ListenChoice, home: st
   const origins = (bound: number): string[] => [
     ...new Set([...named, ...names.map((name) => new URL(`https://${inAddress(name)}:${bound}`).origin)]),
   ];
-  return { host, port, tls: read, files, isBehindProxy: false, isSelfSigned: tls === "self-signed", origins };
+  const isSelfSigned = tls === "self-signed";
+  return apart({ host, port, tls: read, files, isBehindProxy: false, isSelfSigned, origins, previews: (bound) => siteOf(choice, bound) });
+}
+
+/** At the port of the server, unless another one was named. */
+function siteOf({ previews }: ListenChoice, bound: number): PreviewSite | undefined {
+  if (previews === undefined) return undefined;
+  const { host } = new URL(`https://${previews.name}:${previews.port === "" ? bound : previews.port}`);
+  return { scheme: "https", host };
+}
+
+/** A name that could be the dashboard's and a preview's would give one the cookies of the other. */
+function apart(door: Door): Door {
+  const site = door.previews(door.port);
+  const both = site && door.origins(door.port).find((origin) => previewPlace(new URL(origin).host, site) !== undefined);
+  if (both === undefined) return door;
+  throw new VivError("config_invalid", `The dashboard's address ${both} could be a preview's.`, {
+    remedy: "Choose another name for --previews.",
+  });
 }
 
 function inAddress(name: string): string {
@@ -127,18 +163,25 @@ async function selfSigned(home: string, names: readonly string[]): Promise<{ cer
 
 function isGood(cert: string, names: readonly string[]): boolean {
   const read = new X509Certificate(cert);
-  const covers = names.every((name) => (isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) !== undefined);
-  return covers && Date.parse(read.validTo) - Date.now() > LEAST_LEFT_MS;
+  return isGoodFor(cert, names) && Date.parse(read.validTo) - Date.now() > LEAST_LEFT_MS;
+}
+
+/** Whether browsers take a certificate for all of these names; `*.` stands for any name of one part below. */
+function isGoodFor(cert: string, names: readonly string[]): boolean {
+  const read = new X509Certificate(cert);
+  return names.every((name) => (isIP(name) === 0 ? read.checkHost(name.replace(/^\*/, "1-any")) : read.checkIP(name)) !== undefined);
 }
 
 /** What it opens, for people. */
 export function accessOf(door: Door, port: number): ServerAccess {
   const { host, tls, isBehindProxy, isSelfSigned } = door;
+  const sites = door.previews(port);
   return {
     address: `${inAddress(host)}:${port}`,
     origins: [...door.origins(port)],
     from: isLoopbackHost(host) ? "this machine" : host === "0.0.0.0" || host === "::" ? "every network" : "the network of this address",
     tls: isBehindProxy ? "proxy" : tls === undefined ? "none" : isSelfSigned ? "self-signed" : "certificate",
+    previews: sites === undefined ? null : previewOrigins(sites),
     fingerprint: tls === undefined ? null : new X509Certificate(tls.cert).fingerprint256,
   };
 }
@@ -147,7 +190,7 @@ export function accessOf(door: Door, port: number): ServerAccess {
 export function askedBy(
   door: Door,
   port: number,
-): Pick<TcpAccess, "origins" | "behindProxy" | "cookie" | "isSecure" | "isStrict" | "previewPort"> {
+): Pick<TcpAccess, "origins" | "behindProxy" | "cookie" | "isSecure" | "isStrict" | "previews"> {
   const origins = door.origins(port);
   const isSecure = door.isBehindProxy || door.tls !== undefined;
   return {
@@ -158,8 +201,8 @@ export function askedBy(
     // Cookies go to all ports of an address, so each has its own name. With TLS, it is one that no other host and no plain HTTP can set.
     cookie: `${isSecure ? "__Host-" : ""}viv-session-${port}`,
     isSecure,
+    previews: door.previews(port),
     // It holds for all ports of a host: where another program may speak plain HTTP there, it would shut that one out.
-    previewPort: isSecure ? undefined : port,
     isStrict: isSecure && !door.isSelfSigned && new URL(origins[0] ?? "").port === "",
   };
 }

@@ -2,6 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { VivError } from "../../base/schema/errors.ts";
+import type { PreviewSite } from "../../base/schema/preview.ts";
 import { HOOK_PATH, LOGIN_PATH, SESSION_KEY_HEADER, SOCKET_KEY_PREFIX, SOCKET_TOKEN_PREFIX } from "../../base/schema/routes.ts";
 import { isPageFile } from "./pages.ts";
 
@@ -19,8 +20,8 @@ export interface TcpAccess {
   readonly isSecure: boolean;
   /** Whether the host may be bound to TLS for all of its ports. */
   readonly isStrict: boolean;
-  /** Port of previews, which have names below localhost; undefined where the server listens for other computers. */
-  readonly previewPort: number | undefined;
+  /** Where previews have their names; undefined where they have none. */
+  readonly previews: PreviewSite | undefined;
   readonly token: string;
   readonly session: CheckSession;
 }
@@ -37,7 +38,7 @@ function headerCount(request: IncomingMessage, name: string): number {
 }
 
 /** The host that the caller asked for; a proxy may tell of it in a header of its own. */
-function askedHost(request: IncomingMessage, { behindProxy }: TcpAccess): string | undefined {
+export function askedHost(request: IncomingMessage, { behindProxy }: TcpAccess): string | undefined {
   const { host, "x-forwarded-host": told, "x-forwarded-proto": protocol } = request.headers;
   if (host === undefined || headerCount(request, "host") !== 1 || behindProxy === undefined) return host;
   if (protocol !== undefined && protocol !== "https") throw new VivError("forbidden_origin", "The request came to the proxy without TLS.");

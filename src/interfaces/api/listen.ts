@@ -1,23 +1,23 @@
 /** The servers: one on a Unix socket that only its owner reaches, and when asked one by TCP, on loopback or with TLS, for callers that prove themselves. */
-import { chmodSync, lstatSync, mkdirSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server as PlainServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import { connect, type AddressInfo, type Socket } from "node:net";
-import { dirname } from "node:path";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import type { Engine } from "../operations/operations.ts";
 import { ERRORS, VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import { previewPlace, type PreviewSite } from "../../base/schema/preview.ts";
 import type { ServerAccess } from "../../base/schema/server.ts";
+import { bindPort, bindPrivately, portOf, type Server } from "./bind.ts";
 import { createApp, type ChatTools, type ErrorListener } from "./app.ts";
 import type { AppEnv } from "./env.ts";
 import type { Dashboard } from "./dashboard.ts";
 import { accessOf, askedBy, readTls, stampOf, type Door } from "./door.ts";
-import { guard, pathOf, type CheckSession, type TcpAccess } from "./guard.ts";
+import { askedHost, guard, pathOf, type CheckSession, type TcpAccess } from "./guard.ts";
 import { OperationRoutes } from "./operation-routes.ts";
-import { PreviewFront } from "./previews/previews.ts";
+import { PreviewFront, type PreviewWays } from "./previews/previews.ts";
 import { proxyRequest, proxyTarget, proxyUpgrade } from "./proxy.ts";
 import { Sockets } from "./sockets.ts";
 
@@ -27,10 +27,6 @@ const SWEEP_MS = 10;
 const RENEWED_EVERY_MS = 60_000;
 /** A year, for this host alone. */
 const STRICT = "max-age=31536000";
-/** sun_path holds 108 bytes with its NUL. */
-const MAX_SOCKET_PATH_BYTES = 107;
-
-type Server = PlainServer | TlsServer;
 
 export interface TcpOptions {
   /** On loopback, port 0 takes a free one. */
@@ -61,6 +57,8 @@ export interface OpenedDoor {
   readonly port: number;
   /** The dashboard's address. */
   readonly origin: string;
+  /** Where previews have their names. */
+  readonly previews: PreviewSite | undefined;
   readonly access: ServerAccess;
 }
 
@@ -149,13 +147,13 @@ class Front {
   }
 
   async request(incoming: IncomingMessage, outgoing: ServerResponse, { access, listener }: Way): Promise<void> {
-    const preview = this.#preview(incoming, access);
-    if (preview !== undefined) {
-      const trouble = await preview.front.request(incoming, outgoing, preview);
-      if (trouble !== undefined) this.#known(trouble);
-      return;
-    }
     try {
+      const preview = this.#preview(incoming, access);
+      if (preview !== undefined) {
+        const trouble = await preview.front.request(incoming, outgoing, preview);
+        if (trouble !== undefined) this.#known(trouble);
+        return;
+      }
       if (access?.isStrict === true) outgoing.setHeader("strict-transport-security", STRICT);
       this.#cutWith(guard(incoming, access), incoming);
       const target = proxyTarget(incoming.url ?? "");
@@ -186,11 +184,13 @@ class Front {
   }
 
   /** What answers a request for a preview; then no other part of the server looks at it. */
-  #preview(incoming: IncomingMessage, access: TcpAccess | undefined): { front: PreviewFront; port: number; token: string } | undefined {
+  #preview(incoming: IncomingMessage, access: TcpAccess | undefined): (PreviewWays & { readonly front: PreviewFront }) | undefined {
     const front = this.#previews;
-    const port = access?.previewPort;
-    if (front === undefined || access === undefined || port === undefined || !front.takes(incoming, port)) return undefined;
-    return { front, port, token: access.token };
+    const site = access?.previews;
+    if (front === undefined || access === undefined || site === undefined) return undefined;
+    const host = askedHost(incoming, access) ?? "";
+    if (previewPlace(host, site) === undefined) return undefined;
+    return { front, site, host, dashboards: access.origins, token: access.token };
   }
 
   /** A session that is ended takes its open connections along. */
@@ -237,63 +237,6 @@ function makeServer(front: Front, way: () => Way, tls?: Door["tls"]): Server {
   server.on("listening", () => server.on("error", (error) => front.failed(error)));
   server.maxConnections = LIMITS.maxConnections;
   return server;
-}
-
-async function bind(server: Server, where: { path: string } | { host: string; port: number }): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    // As many may wait to be let in as may be in: with fewer, a crowd that comes at once is turned away.
-    server.listen({ ...where, backlog: LIMITS.maxConnections }, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
-async function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = connect(path, () => {
-      probe.destroy();
-      resolve(true);
-    });
-    probe.once("error", () => resolve(false));
-  });
-}
-
-/** The folder keeps others away from the moment the socket exists; its own mode is the second lock. */
-async function bindPrivately(server: Server, path: string): Promise<void> {
-  const folder = dirname(path);
-  if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES)
-    throw new VivError("config_invalid", `The socket's path ${path} is longer than ${MAX_SOCKET_PATH_BYTES} bytes.`, {
-      remedy: "Choose a shorter VIV_HOME.",
-    });
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { uid, mode } = lstatSync(folder);
-  if (uid !== process.geteuid?.() || (mode & 0o077) !== 0)
-    throw new VivError("config_invalid", `The folder ${folder} of the socket is open to others.`, {
-      remedy: `Run \`chmod 700 ${folder}\`, or use another VIV_HOME.`,
-    });
-  if (await answers(path)) throw new VivError("server_running", `Another server listens on ${path}.`);
-  rmSync(path, { force: true });
-  await bind(server, { path });
-  chmodSync(path, 0o600);
-}
-
-async function bindPort(server: Server, { host, port }: Door): Promise<number> {
-  try {
-    await bind(server, { host, port });
-  } catch (error) {
-    throw new VivError(
-      "config_invalid",
-      `Port ${port} of ${host} cannot be had: ${error instanceof Error ? error.message : String(error)}.`,
-      { cause: error, remedy: "Choose another port." },
-    );
-  }
-  return portOf(server);
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port;
 }
 
 async function closeServers(servers: readonly Server[], sockets: Sockets, closing: AbortController): Promise<void> {
@@ -376,7 +319,7 @@ class TcpListener {
     this.#server = server;
     if (door.files !== undefined && "setSecureContext" in server) this.#renew(server, door.files);
     const access = accessOf(door, port);
-    this.#opened = { port, origin: access.origins[0] ?? `http://${access.address}`, access };
+    this.#opened = { port, origin: access.origins[0] ?? `http://${access.address}`, previews: door.previews(port), access };
     return this.#opened;
   }
 

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { previewOrigins, type PreviewSite } from "../../base/schema/preview.ts";
 import { PAGES } from "../../base/schema/routes.ts";
 
 const ASSET = /^\/assets\/([A-Za-z0-9_-][A-Za-z0-9._-]*)$/;
@@ -27,8 +28,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Previews of ports are framed, and nothing else. */
-const policyAt = (port: number | undefined): string =>
-  [...POLICY, `frame-src ${port === undefined ? "'none'" : `http://*.localhost:${port}`}`].join("; ");
+const policyAt = (previews: PreviewSite | undefined): string =>
+  [...POLICY, `frame-src ${previews === undefined ? "'none'" : previewOrigins(previews)}`].join("; ");
 
 /**
  * Scripts come from this origin alone, and what a page says in words never becomes one. The terminal and the diff add style elements
@@ -64,7 +65,7 @@ interface PageRequest {
   /** The Accept-Encoding header. */
   readonly accepted: string;
   /** The port of previews, if the request came by a door that has them. */
-  readonly previewPort: number | undefined;
+  readonly previews: PreviewSite | undefined;
 }
 
 interface PageFile {
@@ -85,14 +86,14 @@ export class Pages {
   }
 
   /** The answer to a request for a page or one of its files; undefined where there is no such file. */
-  answer(path: string, { accepted, previewPort }: PageRequest): Response | undefined {
+  answer(path: string, { accepted, previews }: PageRequest): Response | undefined {
     this.#load();
     const asset = ASSET.exec(path)?.[1];
     const name = asset === undefined ? (AT_ROOT.has(path) ? path.slice(1) : "index.html") : `assets/${asset}`;
     const file = this.#files.get(name);
-    if (file !== undefined) return send(file, { accepted, previewPort });
+    if (file !== undefined) return send(file, { accepted, previews });
     return name === "index.html"
-      ? new Response(NOT_BUILT, { status: 503, headers: headersOf("text/html; charset=utf-8", "no-store", previewPort) })
+      ? new Response(NOT_BUILT, { status: 503, headers: headersOf("text/html; charset=utf-8", "no-store", previews) })
       : undefined;
   }
 
@@ -115,11 +116,11 @@ function readPage(folder: string, name: string): PageFile {
   return { type, caching, gzip: readFileSync(join(folder, `${name}.gz`)), brotli: readFileSync(join(folder, `${name}.br`)) };
 }
 
-function headersOf(type: string, caching: string, previewPort: number | undefined): Record<string, string> {
+function headersOf(type: string, caching: string, previews: PreviewSite | undefined): Record<string, string> {
   return {
     "content-type": type,
     "cache-control": caching,
-    "content-security-policy": policyAt(previewPort),
+    "content-security-policy": policyAt(previews),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -129,7 +130,7 @@ function headersOf(type: string, caching: string, previewPort: number | undefine
   };
 }
 
-function send({ type, caching, gzip, brotli }: PageFile, { accepted, previewPort }: PageRequest): Response {
+function send({ type, caching, gzip, brotli }: PageFile, { accepted, previews }: PageRequest): Response {
   const encodings = accepted.split(",").map((text) => text.split(";")[0]?.trim());
   const [encoding, body] = encodings.includes("br")
     ? ["br", brotli]
@@ -137,7 +138,7 @@ function send({ type, caching, gzip, brotli }: PageFile, { accepted, previewPort
       ? ["gzip", gzip]
       : [undefined, gunzipSync(gzip)];
   const headers = {
-    ...headersOf(type, caching, previewPort),
+    ...headersOf(type, caching, previews),
     vary: "accept-encoding",
     ...(encoding === undefined ? {} : { "content-encoding": encoding }),
   };

@@ -3,10 +3,17 @@ import type { Approvals } from "../../rules/approvals/approvals.ts";
 import type { Sessions } from "../../rules/sessions/sessions.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import type { PreviewSite } from "../../base/schema/preview.ts";
 import type { ParsedOf } from "../../base/schema/contracts.ts";
 import type { Handlers } from "./operations.ts";
 
-type OpenPort = (port: number) => Promise<{ readonly port: number; readonly origin: string }>;
+interface Opened {
+  readonly port: number;
+  readonly origin: string;
+  readonly previews: PreviewSite | undefined;
+}
+
+type OpenPort = (port: number) => Promise<Opened>;
 
 /** Makes links, and opens the port that they lead to when the first one is made. */
 export class DashboardDoor {

@@ -9,7 +9,7 @@ import { GATEWAY_PORT } from "../../base/schema/gateway.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { PROXY_PORT } from "../../base/schema/network.ts";
-import { LAB_DOOR, previewHost, type PreviewPlace } from "../../base/schema/preview.ts";
+import { LAB_DOOR, previewOrigin, type PreviewPlace } from "../../base/schema/preview.ts";
 import { ENTER_PATH } from "../../base/schema/routes.ts";
 import type { OutputOf } from "../../base/schema/contracts.ts";
 import type { DashboardDoor } from "./dashboard.ts";
@@ -38,12 +38,12 @@ async function linkTo(
   place: PreviewPlace,
   { path, frame, key }: Asked,
 ): Promise<OutputOf<"openPreview">> {
-  const { port, origin: dashboard } = await door.opened();
-  if (!dashboard.startsWith("http:"))
-    throw new VivError("unsupported", "Previews have names below localhost, and this server listens for other computers.", {
-      remedy: `Run \`viv port SANDBOX ${place.door}\` on the server's machine, or start the server without --listen and come by \`ssh -L\`.`,
+  const { previews: site } = await door.opened();
+  if (site === undefined)
+    throw new VivError("unsupported", "A preview needs a name of its own, and this server with TLS was given none for them.", {
+      remedy: `Start it with --previews https://*.NAME, a name whose DNS record and certificate cover all names below it; or run \`viv port SANDBOX ${place.door}\` on the server's machine.`,
     });
-  const origin = `http://${previewHost(place, port)}`;
+  const origin = previewOrigin(place, site);
   const { secret, expiresAt } = previews.ticket({ place, path, frame }, key);
   return { url: `${origin}${ENTER_PATH}#${secret}`, address: `${origin}${path}`, expiresAt };
 }

@@ -102,7 +102,7 @@ function One({ experiment, query }: { readonly experiment: Experiment; readonly 
           source={{ experiment: experiment.id }}
           ready={experiment.winner !== null}
           line={`viv promote ${experiment.id}`}
-          winner={experiment.attempts.find(({ index }) => index === experiment.winner)?.name}
+          winner={experiment.attempts.length === 1 ? undefined : experiment.attempts.find(({ index }) => index === experiment.winner)?.name}
         />
       </div>
       <Attempts experiment={experiment} opened={query.get("attempt")} onOpen={(name) => change("attempt", name)} />

@@ -16,6 +16,7 @@ import { plural } from "../parts/words.ts";
 import { useAnswer } from "../server/queries.ts";
 
 const FAILED_HOURS = 12;
+const LOOK_MS = 5_000;
 
 interface Everything {
   readonly questions: readonly Question[];
@@ -53,10 +54,7 @@ function cameToNothing({ state, winner, endedAt }: Experiment): boolean {
 }
 
 /** What a person should look at, the most urgent first. */
-function needs(
-  { questions, runs, experiments, promotions, automations }: Everything,
-  behind: readonly SandboxStatus[],
-): ReactNode[] {
+function needs({ questions, runs, experiments, promotions, automations }: Everything, behind: readonly SandboxStatus[]): ReactNode[] {
   const conflicting = behind.filter((one) => inBoth(one).length > 0);
   const stale = behind.filter((one) => inBoth(one).length === 0);
   return [
@@ -197,7 +195,8 @@ function Ended({ runs, experiments }: Everything): ReactNode {
 
 export default function Home(): ReactNode {
   const questions = useAnswer("listApprovals", {});
-  const runs = useAnswer("listRuns", {});
+  // What a run spends is told by no event.
+  const runs = useAnswer("listRuns", {}, { every: LOOK_MS });
   const experiments = useAnswer("listExperiments", {});
   const promotions = useAnswer("listPromotions", { all: true });
   const automations = useAnswer("listAutomations", {});

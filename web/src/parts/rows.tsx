@@ -101,7 +101,7 @@ export function experimentWords(experiment: Experiment): { tone: Tone; text: str
   if (state === "done")
     return winner === null
       ? { tone: "failed", text: "no winner" }
-      : { tone: "passed", text: `${attempts[winner - 1]?.name ?? winner} won` };
+      : { tone: "passed", text: attempts.length === 1 ? "passed" : `${attempts[winner - 1]?.name ?? winner} won` };
   if (state === "running")
     return { tone: "running", text: `${attempts.filter((one) => one.endedAt !== null).length} of ${attempts.length} ended` };
   return { tone: toneOf(state), text: state };

@@ -2,7 +2,7 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "../app/router.tsx";
 
-export interface Tab {
+interface Tab {
   readonly to: string;
   readonly text: string;
   readonly isShown: boolean;

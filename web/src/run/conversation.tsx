@@ -9,9 +9,18 @@ const NEAR_PX = 120;
 const GUESSED_PX = 38;
 const GAP_PX = 6;
 
+/** The bar at the lower edge of a phone. */
+const BELOW_PX = 80;
+
+/** How far down the newest and the box below it are in sight: on a phone, more stands below them. */
+function newestAt(): number {
+  const last = document.documentElement.scrollHeight - innerHeight;
+  const bottom = document.querySelector(".talking")?.getBoundingClientRect().bottom;
+  return bottom === undefined ? last : Math.max(0, Math.min(last, bottom + scrollY - innerHeight + BELOW_PX));
+}
+
 function isAtEnd(): boolean {
-  const { scrollHeight } = document.documentElement;
-  return scrollHeight - innerHeight - scrollY < NEAR_PX;
+  return Math.abs(newestAt() - scrollY) < NEAR_PX;
 }
 
 /** Whether the end is in sight, as the person scrolls. */
@@ -51,7 +60,7 @@ export function Conversation({
   });
   const size = virtual.getTotalSize();
   useEffect(() => {
-    if (grows && following) scrollTo(0, document.documentElement.scrollHeight);
+    if (grows && following) scrollTo(0, newestAt());
   }, [grows, following, size]);
   return (
     <div className="conversation-frame">

@@ -15,7 +15,7 @@ export function Commands({ box }: { readonly box: SandboxDetail }): ReactNode {
           {commands.length === 0 ? (
             <Empty command={`viv exec ${box.name} -- COMMAND`}>No command has run yet.</Empty>
           ) : (
-            <table>
+            <table className="commands">
               <thead>
                 <tr>
                   <th>Command</th>

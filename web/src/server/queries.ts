@@ -33,7 +33,7 @@ const TOUCHED: Readonly<Record<string, readonly OperationName[]>> = {
   automation: ["listAutomations", "inspectAutomation", "listFirings", "reportFirings"],
   firing: ["listFirings", "inspectFiring", "listAutomations", "inspectAutomation", "reportFirings"],
   network: ["inspectNetwork", "listEffects"],
-  model: ["usage"],
+  model: ["usage", "listRuns", "inspectRun"],
   server: ["status", "doctor"],
 };
 

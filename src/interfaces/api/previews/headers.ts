@@ -24,14 +24,32 @@ export interface InwardOptions {
   readonly token: string;
   /** Whether the program expects to be asked as localhost, by callers without an origin. */
   readonly asLocalhost: boolean;
+  /** Origin of the preview. */
+  readonly origin: string;
+  /** The same, as the program is told it. */
+  readonly inside: string;
 }
 
-/** What the program inside gets. Host and Origin stay as they are, so that its own checks of both find them equal. */
-export function inwardHeaders(incoming: IncomingMessage, { token, asLocalhost }: InwardOptions): OutgoingHttpHeaders {
+/** What a proxy in front says of an address that the program is not told. */
+const OF_PROXY = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-for"];
+
+/**
+ * What the program inside gets. Host and Origin are equal, so that its own checks find them so, and below localhost, which dev servers
+ * take without being told: where the browser knows the preview by another name, both are put in its place.
+ */
+export function inwardHeaders(incoming: IncomingMessage, { token, asLocalhost, origin, inside }: InwardOptions): OutgoingHttpHeaders {
   const headers = { ...keptHeaders(incoming.headers, NOT_INSIDE), ...applicationProtocols(incoming.headers) };
   const cookies = cookiePairs(incoming).filter(([name]) => !isOwnCookie(name));
   if (cookies.length > 0) headers["cookie"] = cookies.map(([name, value]) => (name === "" ? value : `${name}=${value}`)).join("; ");
   if (incoming.headers.authorization?.includes(token) === true) delete headers["authorization"];
+  if (origin !== inside) {
+    headers["host"] = new URL(inside).host;
+    for (const name of ["origin", "referer"] as const) {
+      const said = incoming.headers[name];
+      if (said === origin || said?.startsWith(`${origin}/`) === true) headers[name] = inside + said.slice(origin.length);
+    }
+    for (const name of OF_PROXY) delete headers[name];
+  }
   if (asLocalhost) {
     headers["host"] = "localhost";
     for (const name of ["origin", "referer"]) delete headers[name];
@@ -58,22 +76,27 @@ function withoutAncestors(policy: string): string {
 export interface OutwardOptions {
   /** Origin of the preview. */
   readonly origin: string;
-  /** Address inside that the program may name instead of it. */
+  /** Addresses that the program may name instead of it: its port inside, and the preview as it is told of it. */
   readonly door: string;
+  readonly inside: string;
   readonly frame: boolean;
   /** Who may frame the preview, as a policy. */
   readonly ancestors: string;
 }
 
 /** What the browser gets. */
-export function outwardHeaders({ headers }: IncomingMessage, { origin, door, frame, ancestors }: OutwardOptions): OutgoingHttpHeaders {
+export function outwardHeaders(
+  { headers }: IncomingMessage,
+  { origin, door, inside, frame, ancestors }: OutwardOptions,
+): OutgoingHttpHeaders {
   const kept = keptHeaders(headers, NOT_OUTSIDE);
   const policies = String(headers["content-security-policy"] ?? "")
     .split(",")
     .map(withoutAncestors)
     .filter((policy) => policy !== "");
   const cookies = (headers["set-cookie"] ?? []).flatMap((line) => ownCookie(line, frame));
-  const location = headers.location?.replace(new RegExp(`^http://(?:localhost|127\\.0\\.0\\.1|\\[::1\\]):${door}(?=[/?#]|$)`), origin);
+  const known = `localhost:${door}|127\\.0\\.0\\.1:${door}|\\[::1\\]:${door}|${new URL(inside).host.replaceAll(".", "\\.")}`;
+  const location = headers.location?.replace(new RegExp(`^http://(?:${known})(?=[/?#]|$)`), origin);
   return {
     ...kept,
     ...(location === undefined ? {} : { location }),

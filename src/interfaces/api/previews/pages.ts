@@ -41,17 +41,17 @@ const LOOK_SCRIPT = `setInterval(async () => {
 const SCRIPT_SOURCES = [SCRIPT, LOOK_SCRIPT].map((script) => `'sha256-${createHash("sha256").update(script).digest("base64")}'`).join(" ");
 
 /** Only the dashboard may frame a preview. */
-export function ancestorsPolicy(port: number): string {
-  return `frame-ancestors 'self' http://127.0.0.1:${port} http://localhost:${port}`;
+export function ancestorsPolicy(dashboards: readonly string[]): string {
+  return ["frame-ancestors 'self'", ...dashboards].join(" ");
 }
 
-export function pageHeaders(port: number): OutgoingHttpHeaders {
+export function pageHeaders(dashboards: readonly string[]): OutgoingHttpHeaders {
   return {
     "content-type": "text/html; charset=utf-8",
     "cache-control": "no-store",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
-    "content-security-policy": `default-src 'none'; style-src 'unsafe-inline'; script-src ${SCRIPT_SOURCES}; connect-src 'self'; base-uri 'none'; form-action 'none'; ${ancestorsPolicy(port)}`,
+    "content-security-policy": `default-src 'none'; style-src 'unsafe-inline'; script-src ${SCRIPT_SOURCES}; connect-src 'self'; base-uri 'none'; form-action 'none'; ${ancestorsPolicy(dashboards)}`,
   };
 }
 

@@ -1,11 +1,11 @@
-/** Ports inside sandboxes at origins of their own: `http://PORT-SANDBOX.localhost`, for browsers that were let in. */
+/** Ports inside sandboxes at origins of their own: `PORT-SANDBOX` below one name, for browsers that were let in. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline, type Duplex } from "node:stream";
 import { z } from "zod";
 import type { Streams } from "../../operations/operations.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
-import { LAB_DOOR, previewHost, previewPlace, type PreviewPlace } from "../../../base/schema/preview.ts";
+import { LAB_DOOR, previewOrigin, previewPlace, type PreviewPlace, type PreviewSite } from "../../../base/schema/preview.ts";
 import { ENTER_PATH } from "../../../base/schema/routes.ts";
 import { join } from "../../../base/wire/wire.ts";
 import { parse, readJson } from "../input.ts";
@@ -17,15 +17,22 @@ import { checkPreviewSource, entranceCookie, visitorOf, type PreviewAccess, type
 const RESERVED = ENTER_PATH.slice(0, ENTER_PATH.lastIndexOf("/") + 1);
 const EnterInput = z.strictObject({ ticket: z.string().min(1).max(128) });
 
-interface Ways {
-  readonly port: number;
+/** How requests for previews come. */
+export interface PreviewWays {
+  readonly site: PreviewSite;
+  /** The host that the browser asked for. */
+  readonly host: string;
+  /** Addresses of the dashboard. */
+  readonly dashboards: readonly string[];
   readonly token: string;
 }
 
 /** One request at a preview's origin. */
-interface Visit extends Ways {
+interface Visit extends PreviewWays {
   readonly place: PreviewPlace;
   readonly origin: string;
+  /** The origin as the program is told it. */
+  readonly inside: string;
   readonly incoming: IncomingMessage;
   readonly switches: boolean;
 }
@@ -60,12 +67,7 @@ export class PreviewFront {
     this.#answerMs = answerMs;
   }
 
-  /** Whether a request is for a preview. */
-  takes({ headers }: IncomingMessage, port: number): boolean {
-    return headers.host !== undefined && previewPlace(headers.host, port) !== undefined;
-  }
-
-  async request(incoming: IncomingMessage, outgoing: ServerResponse, ways: Ways): Promise<VivError | undefined> {
+  async request(incoming: IncomingMessage, outgoing: ServerResponse, ways: PreviewWays): Promise<VivError | undefined> {
     try {
       const visit = visitOf(incoming, ways, false);
       if (visit.incoming.url?.startsWith(RESERVED) === true) await this.#entrance(visit, outgoing);
@@ -74,13 +76,13 @@ export class PreviewFront {
     } catch (error) {
       const trouble = PreviewTrouble.from(error);
       if (outgoing.headersSent) outgoing.destroy();
-      else tell(incoming, outgoing, trouble, ways.port);
+      else tell(incoming, outgoing, trouble, ways.dashboards);
       return trouble.known;
     }
   }
 
   /** Rejects where there is no switch. */
-  async upgrade(incoming: IncomingMessage, socket: Duplex, early: Buffer, ways: Ways): Promise<void> {
+  async upgrade(incoming: IncomingMessage, socket: Duplex, early: Buffer, ways: PreviewWays): Promise<void> {
     try {
       const visit = visitOf(incoming, ways, true);
       const visitor = this.#admit(visit);
@@ -89,7 +91,7 @@ export class PreviewFront {
         asked.end();
       });
       const { answer, inside } = first;
-      const headers = outwardHeaders(answer, { ...visit, ...visitor, door: visit.place.door, ancestors: ancestorsPolicy(ways.port) });
+      const headers = outwardHeaders(answer, { ...visit, ...visitor, door: visit.place.door, ancestors: ancestorsPolicy(ways.dashboards) });
       if (inside === undefined) {
         socket.write(headText(answer, { ...headers, connection: "close" }));
         return void pipeline(answer, socket, () => request.destroy());
@@ -103,10 +105,10 @@ export class PreviewFront {
     }
   }
 
-  async #entrance({ place, origin, port, incoming }: Visit, outgoing: ServerResponse): Promise<void> {
+  async #entrance({ place, origin, site, dashboards, incoming }: Visit, outgoing: ServerResponse): Promise<void> {
     const path = incoming.url?.split("?")[0];
     if (path === ENTER_PATH && incoming.method === "GET") {
-      outgoing.writeHead(200, pageHeaders(port));
+      outgoing.writeHead(200, pageHeaders(dashboards));
       return void outgoing.end(enterPage());
     }
     if (path !== ENTER_PATH || incoming.method !== "POST") throw new VivError("not_found", "The server has no such page here.");
@@ -117,20 +119,20 @@ export class PreviewFront {
     outgoing.writeHead(200, {
       "content-type": "application/json",
       "cache-control": "no-store",
-      "set-cookie": entranceCookie(cookie, frame),
+      "set-cookie": entranceCookie(cookie, frame, site),
     });
     outgoing.end(body);
   }
 
   /** The browser, which is in and may ask this; its connections end when it is out. */
-  #admit({ place, port, origin, incoming, switches }: Visit): PreviewVisitor {
-    const visitor = visitorOf(this.#access, incoming, place);
+  #admit({ place, site, dashboards, origin, incoming, switches }: Visit): PreviewVisitor {
+    const visitor = visitorOf(this.#access, incoming, place, site);
     const framed = incoming.headers["sec-fetch-dest"] === "iframe";
     if (visitor === undefined)
       throw new PreviewTrouble(new VivError("unauthorized", "This browser was not let in to this preview."), {
         title: "This browser was not let in to this preview.",
         remedy: `Open it from the sandbox's page, or with \`${commandFor(place)}\`.${framed ? " If this browser keeps no cookies of frames, open the preview in a tab." : ""}`,
-        link: { url: `http://127.0.0.1:${port}/sandbox/${place.sandbox}?show=preview&door=${place.door}`, text: "Open the sandbox's page" },
+        link: { url: `${dashboards[0] ?? ""}/sandbox/${place.sandbox}?show=preview&door=${place.door}`, text: "Open the sandbox's page" },
       });
     checkPreviewSource(incoming, origin, switches);
     const { socket } = incoming;
@@ -145,7 +147,7 @@ export class PreviewFront {
   }
 
   async #pass(visit: Visit, outgoing: ServerResponse): Promise<void> {
-    const { incoming, place, port } = visit;
+    const { incoming, place, dashboards } = visit;
     const visitor = this.#admit(visit);
     const { request, first } = await this.#ask(visit, (asked) => {
       outgoing.once("close", () => asked.destroy());
@@ -156,7 +158,7 @@ export class PreviewFront {
       inside.destroy();
       throw new VivError("port_unreachable", "The program inside switched protocols without being asked.");
     }
-    const headers = outwardHeaders(answer, { ...visit, ...visitor, door: place.door, ancestors: ancestorsPolicy(port) });
+    const headers = outwardHeaders(answer, { ...visit, ...visitor, door: place.door, ancestors: ancestorsPolicy(dashboards) });
     outgoing.writeHead(answer.statusCode ?? 502, headers);
     // What a program streams is seen as it comes, also before its first byte.
     outgoing.flushHeaders();
@@ -164,12 +166,12 @@ export class PreviewFront {
   }
 
   async #ask(
-    { place, token, incoming, switches }: Visit,
+    { place, token, origin, inside, incoming, switches }: Visit,
     send: (request: ReturnType<typeof beginInside>) => void,
   ): Promise<{ request: ReturnType<typeof beginInside>; first: FirstAnswer }> {
     const what = place.door === LAB_DOOR ? "JupyterLab" : `Port ${place.door}`;
     const connection = await this.#dial(place);
-    const headers = inwardHeaders(incoming, { token, asLocalhost: place.door === LAB_DOOR });
+    const headers = inwardHeaders(incoming, { token, origin, inside, asLocalhost: place.door === LAB_DOOR });
     const request = beginInside(connection, incoming, { path: incoming.url ?? "/", headers, switches });
     const late = new AbortController();
     const timer = setTimeout(() => {
@@ -231,22 +233,28 @@ function refusal(known: VivError, { sandbox, door }: PreviewPlace): PreviewTroub
   }
 }
 
-function visitOf(incoming: IncomingMessage, ways: Ways, switches: boolean): Visit {
-  const host = incoming.headers.host ?? "";
-  const place = previewPlace(host, ways.port);
+function visitOf(incoming: IncomingMessage, ways: PreviewWays, switches: boolean): Visit {
+  const place = previewPlace(ways.host, ways.site);
   const hosts = incoming.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === "host");
   if (place === undefined || hosts.length !== 1 || incoming.url?.startsWith("/") !== true)
     throw new VivError("forbidden_origin", "The request does not name the preview's address as its Host.");
-  return { ...ways, place, origin: `http://${previewHost(place, ways.port)}`, incoming, switches };
+  const origin = previewOrigin(place, ways.site);
+  const inside = ways.site.scheme === "http" ? origin : `http://${place.door}-${place.sandbox}.localhost`;
+  return { ...ways, place, origin, inside, incoming, switches };
 }
 
 /** A page for a person, JSON for a script. */
-function tell({ headers }: IncomingMessage, outgoing: ServerResponse, { known, trouble }: PreviewTrouble, port: number): void {
+function tell(
+  { headers }: IncomingMessage,
+  outgoing: ServerResponse,
+  { known, trouble }: PreviewTrouble,
+  dashboards: readonly string[],
+): void {
   const forPerson =
     headers["sec-fetch-mode"] === "navigate" || (headers["sec-fetch-mode"] === undefined && headers.accept?.includes("text/html") === true);
   const body = forPerson ? troublePage(trouble) : JSON.stringify(known.toBody());
   outgoing.writeHead(known.status, {
-    ...pageHeaders(port),
+    ...pageHeaders(dashboards),
     [TROUBLE_HEADER]: "1",
     ...(forPerson ? {} : { "content-type": "application/json" }),
     "content-length": Buffer.byteLength(body),

@@ -1,7 +1,7 @@
 /** Who may look at a preview: a browser that was let in, with a request that begins at the preview itself or by a person's hand. */
 import type { IncomingMessage } from "node:http";
 import { VivError } from "../../../base/schema/errors.ts";
-import type { PreviewPlace } from "../../../base/schema/preview.ts";
+import type { PreviewPlace, PreviewSite } from "../../../base/schema/preview.ts";
 
 /** Whom a link let in. */
 export interface PreviewAccess {
@@ -20,9 +20,12 @@ export interface PreviewVisitor {
 const TAB_COOKIE = "viv-preview";
 const FRAME_COOKIE = "viv-frame";
 
+/** With TLS, names that no page of another host can set for this one: previews are below one name, and may be below the dashboard's. */
+const BOUND = "__Host-";
+
 /** Names that are the server's own: no program inside sees such a cookie, or sets one. */
 export function isOwnCookie(name: string): boolean {
-  return name.toLowerCase().startsWith("viv-");
+  return /^(?:__(?:host|secure)-)?viv-/i.test(name);
 }
 
 export function cookiePairs(request: IncomingMessage): readonly (readonly [name: string, value: string])[] {
@@ -38,14 +41,21 @@ export function cookiePairs(request: IncomingMessage): readonly (readonly [name:
  * In a frame of the dashboard the preview is of another site: only a cookie that says so is kept there, and it belongs to that frame's
  * page alone (Partitioned). Browsers take names below localhost as safe, so that Secure holds over plain HTTP.
  */
-export function entranceCookie(cookie: string, frame: boolean): string {
+export function entranceCookie(cookie: string, frame: boolean, { scheme }: PreviewSite): string {
+  const [bound, secure] = scheme === "https" ? [BOUND, " Secure;"] : ["", ""];
   return frame
-    ? `${FRAME_COOKIE}=${cookie}; HttpOnly; Secure; SameSite=None; Partitioned; Path=/`
-    : `${TAB_COOKIE}=${cookie}; HttpOnly; SameSite=Lax; Path=/`;
+    ? `${bound}${FRAME_COOKIE}=${cookie}; HttpOnly; Secure; SameSite=None; Partitioned; Path=/`
+    : `${bound}${TAB_COOKIE}=${cookie}; HttpOnly;${secure} SameSite=Lax; Path=/`;
 }
 
-export function visitorOf(access: PreviewAccess, request: IncomingMessage, place: PreviewPlace): PreviewVisitor | undefined {
-  const own = cookiePairs(request).filter(([name]) => name === TAB_COOKIE || name === FRAME_COOKIE);
+export function visitorOf(
+  access: PreviewAccess,
+  request: IncomingMessage,
+  place: PreviewPlace,
+  { scheme }: PreviewSite,
+): PreviewVisitor | undefined {
+  const names = [TAB_COOKIE, FRAME_COOKIE].map((name) => (scheme === "https" ? `${BOUND}${name}` : name));
+  const own = cookiePairs(request).filter(([name]) => names.includes(name));
   return access.check(
     own.map(([, value]) => value),
     place,

@@ -38,7 +38,7 @@ async function readToken(file: string): Promise<string | null> {
   return null;
 }
 
-type Options = Readonly<Record<"listen" | "tls-cert" | "tls-key" | "behind-proxy" | "url", string | undefined>> & {
+type Options = Readonly<Record<"listen" | "tls-cert" | "tls-key" | "behind-proxy" | "url" | "previews", string | undefined>> & {
   readonly "self-signed": boolean;
 };
 
@@ -52,12 +52,13 @@ function wordsOf(options: Options): ListenWords {
     selfSigned: options["self-signed"],
     behindProxy: options["behind-proxy"],
     url: options.url,
+    previews: options.previews,
   };
 }
 
 function flagsOf(options: Options): string[] {
-  const { address, cert, key, selfSigned, behindProxy, url } = wordsOf(options);
-  const given = { listen: address, "tls-cert": cert, "tls-key": key, "behind-proxy": behindProxy, url };
+  const { address, cert, key, selfSigned, behindProxy, url, previews } = wordsOf(options);
+  const given = { listen: address, "tls-cert": cert, "tls-key": key, "behind-proxy": behindProxy, url, previews };
   const texts = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
   return selfSigned === true ? [...texts, "--self-signed"] : texts;
 }
@@ -87,6 +88,8 @@ function accessLines({ listen, access }: ServerStatus, token: string): string[] 
     lines.push(
       `Certificate: ${access.fingerprint ?? ""} (SHA-256)${access.tls === "self-signed" ? "; compare it when the browser warns." : "."}`,
     );
+  if (access.previews !== null)
+    lines.push(`Ports that are opened as previews show at ${access.previews}, for browsers that a link of \`viv port --open\` let in.`);
   return lines;
 }
 
@@ -110,6 +113,7 @@ export default command({
     "self-signed": { type: "flag", summary: "TLS with a certificate that the server makes" },
     "behind-proxy": { type: "text", value: "URL", summary: "A tunnel or proxy does TLS, and browsers use this address" },
     url: { type: "text", value: "URL", summary: "Address that browsers use, where it is not that of the certificate" },
+    previews: { type: "text", value: "URL", summary: "With TLS: addresses of previews of ports, such as https://*.preview.example.com" },
     foreground: { type: "flag", short: "f", summary: "Run in the foreground until ctrl-C" },
   },
   positionals: [],

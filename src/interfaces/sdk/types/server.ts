@@ -66,6 +66,8 @@ export interface ServerAccess {
   from: "this machine" | "the network of this address" | "every network";
   /** certificate: the user's. self-signed: made by the server. proxy: another program does TLS in front of it. none: on this machine alone. */
   tls: "none" | "certificate" | "self-signed" | "proxy";
+  /** Addresses of previews of ports, such as `https://*.preview.example.com`; null where there are none. */
+  previews: string | null;
   /** SHA-256 of the certificate. */
   fingerprint: string | null;
 }
