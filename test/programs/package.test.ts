@@ -58,6 +58,12 @@ describe("the package", needs("linux", "compiler"), () => {
     return tools;
   }
 
+  test("carries the front, which prints the version without a Node", ONE_PROCESSOR, () => {
+    const front = join(installed, "dist", "native", "linux-x64", "front");
+    const output = execFileSync(front, ["/nonexistent/node", "viv", "version"], { encoding: "utf8", env: {} });
+    expect(output).toMatch(new RegExp(`^viv ${version().replaceAll(".", "[.]")} \\(Node v[\\d.]+, linux x64\\)\\n$`));
+  });
+
   test("gives a viv that runs without a compiler and without a Node of the machine's", ONE_PROCESSOR, () => {
     const env = { PATH: barePath(), HOME: folder };
     const output = execFileSync(join(folder, "prefix", "bin", "viv"), ["--version"], { encoding: "utf8", env });
