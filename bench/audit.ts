@@ -81,7 +81,7 @@ class Agents {
     };
     connection.setEncoding("latin1").on("data", (answer: string) => {
       // An answer is far smaller than what comes in one piece; anything else is no acceptance.
-      if (!answer.startsWith("HTTP/1.1 200 ") || !answer.endsWith('{"ok":true}')) {
+      if (!answer.startsWith("HTTP/1.1 201 ") || !answer.endsWith('{"ok":true}')) {
         reject(new Error(`a report was refused: ${answer}`));
         return void connection.destroy();
       }
