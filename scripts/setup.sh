@@ -32,7 +32,7 @@ cell_key() {
 }
 web_lab_packages_stamp=lab/node_modules/.setup-stamp
 lab_stamp=build/lab/.setup-stamp
-packages_key() { { uname -sm && cat web/package-lock.json; } | digest; }
+web_packages_key() { { uname -sm && cat web/package-lock.json; } | digest; }
 web_key() {
   local names
   names=$(find web src/base/schema src/base/wire src/interfaces/client scripts/build-web.ts -name node_modules -prune -o -type f -print | LC_ALL=C sort)
