@@ -30,8 +30,6 @@ cell_key() {
   shopt -s globstar
   { uname -sm && echo "${CC:-cc}" native/**/*.[ch] && sh native/front/versions.sh && cat native/Makefile native/**/*.[ch]; } | digest
 }
-web_lab_packages_stamp=lab/node_modules/.setup-stamp
-lab_stamp=build/lab/.setup-stamp
 web_packages_key() { { uname -sm && cat web/package-lock.json; } | digest; }
 web_key() {
   local names
