@@ -89,6 +89,9 @@ describe("the life of an experiment", needs("root"), () => {
 
   for (const point of [
     "experiment.row",
+    "freeze.row",
+    "freeze.snapshot",
+    "freeze.frozen",
     "experiment.origin",
     "experiment.cloned",
     "experiment.ran",
@@ -105,7 +108,7 @@ describe("the life of an experiment", needs("root"), () => {
       await lab.start(lines, { checks: [CHECK] }).catch(() => undefined);
       await server.died();
       // What moves in reality meanwhile is not seen, once it was frozen.
-      if (point !== "experiment.row") writeFileSync(join(server.project, "value"), "moved\n");
+      if (point !== "experiment.row" && !point.startsWith("freeze.")) writeFileSync(join(server.project, "value"), "moved\n");
       await server.up();
       const { experiments } = await server.client.call("listExperiments", {});
       expect(experiments.length).toBe(1);

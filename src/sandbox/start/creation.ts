@@ -6,11 +6,11 @@ import { errorText } from "../../base/host/log.ts";
 import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { networkRules, type HostRule } from "../../base/schema/network.ts";
 import type { StartingPoint } from "../../base/schema/start.ts";
 import { projectInside, WORKSPACE_USER } from "../../base/schema/workspace.ts";
-import type { Change } from "../../base/store/store.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { VolumeSource } from "../../machine/volumes/disks.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
@@ -27,10 +27,11 @@ import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../proje
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { captureBase } from "../projects/service-data.ts";
 import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
+import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
 import { Spares, type Spare } from "./spares.ts";
+import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
 import type { Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
 import type { SandboxEnd } from "../ending/sandbox-end.ts";
-import { nextState } from "../shared/state.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
 
 type UnnamedRow = Omit<SandboxRow, keyof Reservation>;
@@ -112,6 +113,49 @@ export class Creation {
       over();
       release();
     }
+  }
+
+  /** A sandbox that never runs: what the input names as it is now, as one snapshot to fork from. No launch is paid for it. */
+  async freeze(input: CreateInput): Promise<{ readonly sandbox: string; readonly snapshot: string }> {
+    const origin = await this.#origin(input);
+    const backend = this.#backend(input, origin.view.config);
+    refuseUnheldLimits(input, backend);
+    refuseUnheldSystem(input, backend);
+    const own = await this.#reserve(backend, input.name);
+    const { base, row } = await this.#prepare(input, origin, backend, this.#asked(input, origin)).catch((error: unknown) => {
+      this.#registry.release(own);
+      throw error;
+    });
+    const release = this.#registry.hold(base.id);
+    const created: SandboxRow = { ...row, ...own };
+    try {
+      return await this.#parts.locks.run(created.id, () => this.#freezeLocked(created, base, origin.view.row.id));
+    } catch (error) {
+      await this.#undo(created, error);
+      await forgetUnused(this.#parts, this.#registry, base, backend);
+      throw error;
+    } finally {
+      release();
+    }
+  }
+
+  async #freezeLocked(row: SandboxRow, base: Base, project: string): Promise<{ readonly sandbox: string; readonly snapshot: string }> {
+    const { store, reach, backends } = this.#parts;
+    const { disks, snapshots } = backends.of(row).storage;
+    const volume = disks.create(row.id, { base: base.id, project }, row.limits.diskBytes);
+    volume.catch(() => undefined);
+    await store.change((change) => recordCreating(change, row, base));
+    reach("freeze.row");
+    await volume;
+    const id = newId("snapshot");
+    await snapshots.take(row.id, id);
+    reach("freeze.snapshot");
+    const seal = await snapshots.seal(id);
+    await store.change((change) => recordFrozen(change, row, { id, seal }));
+    reach("freeze.frozen");
+    // What a snapshot can be forked from needs no volume beside it.
+    await disks.remove(row.id);
+    return { sandbox: row.id, snapshot: id };
   }
 
   /** Throws when the machine has no room for the processes of a sandbox that is there already. */
@@ -329,41 +373,6 @@ function isAlike({ start }: { readonly start?: StartingPoint | undefined }): boo
   return start?.from !== "git";
 }
 
-/** What every new life of a sandbox starts with. */
-function beginning(
-  idleMs: number,
-): Pick<
-  SandboxRow,
-  "state" | "outcome" | "reason" | "createdAt" | "endedAt" | "expiresAt" | "launched" | "currentSnapshot" | "restoring" | "removing"
-> {
-  const now = Date.now();
-  return {
-    state: "creating",
-    outcome: null,
-    reason: null,
-    createdAt: new Date(now).toISOString(),
-    endedAt: null,
-    expiresAt: idleMs === 0 ? null : new Date(now + idleMs).toISOString(),
-    launched: null,
-    currentSnapshot: null,
-    restoring: null,
-    removing: false,
-  };
-}
-
-async function recordCreating(change: Change, row: SandboxRow, base: Base): Promise<void> {
-  await change.bases.put(base);
-  await change.sandboxes.put(row);
-  await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
-}
-
-async function recordRunning(change: Change, created: SandboxRow, processes: Processes): Promise<SandboxRow> {
-  const row: SandboxRow = { ...nextState(created, "running", new Date()), ...processes };
-  await change.sandboxes.put(row);
-  await change.event("sandbox.running", row.id, { name: row.name });
-  return row;
-}
-
 /** An empty workspace belongs to no person of this machine: what names the caller stays outside, and homes are read-only. */
 function withoutPerson({
   USER: _user,
@@ -372,20 +381,4 @@ function withoutPerson({
   ...env
 }: Readonly<Record<string, string>>): Record<string, string> {
   return { ...env, HOME: "/tmp" };
-}
-
-/** Without walls every file of reality can be written to. */
-function refuseUnheldSystem({ readOnly, empty }: CreateInput, { driver }: Backend): void {
-  if ((readOnly !== true && empty !== true) || driver.capabilities.walled) return;
-  throw new VivError("unsupported", "A read-only system needs walls, which this machine does not have.");
-}
-
-/** Which limits a driver can't hold: a watcher bounds memory, rlimits bound processes, but nothing bounds CPU. */
-const UNHELD = { hard: [], watched: ["cpus"], none: ["cpus", "memoryBytes", "diskBytes", "processes"] } as const;
-
-/** An explicit limit that can't be held is refused rather than promised. */
-function refuseUnheldLimits(input: CreateInput, { driver }: Backend): void {
-  const unheld = UNHELD[driver.capabilities.limits].find((name) => input.limits?.[name] !== undefined);
-  if (unheld === undefined) return;
-  throw new VivError("limit_unsupported", `The limit ${unheld} can't be held by the driver ${driver.name} on this machine.`);
 }

@@ -4,6 +4,7 @@ import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
+import { isFinal } from "../../sandbox/shared/state.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
 type ClonesParts = Pick<Parts, "store" | "log">;
@@ -87,10 +88,12 @@ export class Clones {
     }
   }
 
-  /** Ends its processes in the background; its snapshots stay. */
+  /** Ends its processes in the background, if it has any; its snapshots stay. */
   rest(id: string): void {
     this.#soon(
-      () => this.#sandboxes.stop(id, { outcome: "done", reason: null }),
+      async () => {
+        if (!isFinal((await this.#sandboxes.find(id)).state)) await this.#sandboxes.stop(id, { outcome: "done", reason: null });
+      },
       (error) => this.#parts.log.info("a sandbox of an experiment was not stopped", { sandbox: id, error: errorText(error) }),
     );
   }

@@ -1,5 +1,6 @@
 /** What an experiment starts from: reality, a repository, nothing, or what a sandbox or a run was at a moment, frozen before anything ran in it. */
 import { basename } from "node:path";
+import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { ExperimentInput } from "../../base/schema/experiment.ts";
 import { projectInside, WORKSPACE } from "../../base/schema/workspace.ts";
@@ -49,15 +50,18 @@ export async function makeOrigin(
   onWait: (reason: string) => void,
 ): Promise<{ sandbox: string; snapshot: string }> {
   const { sandboxes, clones } = all;
-  const make = (): Promise<{ readonly id: string }> =>
-    row.input.from === undefined ? createOrigin(all, row) : forkOrigin(all, row, row.input.from);
-  const made = wait === undefined ? await make() : await clones.patiently(make, wait, onWait);
-  const snapshot = await sandboxes.snapshot(made.id, undefined);
-  return { sandbox: made.id, snapshot: snapshot.id };
+  const make = async (): Promise<{ sandbox: string; snapshot: string }> => {
+    const { from, git } = row.input;
+    const request = createRequest(all, row);
+    if (from === undefined && git === undefined) return sandboxes.creation.freeze(request);
+    const made = from === undefined ? await sandboxes.create(request) : await forkOrigin(all, row, from);
+    return { sandbox: made.id, snapshot: (await sandboxes.snapshot(made.id, undefined)).id };
+  };
+  return wait === undefined ? make() : clones.patiently(make, wait, onWait);
 }
 
-function createOrigin({ sandboxes, clones }: ExperimentParts, { id, project, input }: ExperimentRow): Promise<{ readonly id: string }> {
-  return sandboxes.create({
+function createRequest({ clones }: ExperimentParts, { id, project, input }: ExperimentRow): CreateInput {
+  return {
     ...(input.empty === true ? { empty: true } : input.git === undefined ? { project } : { git: input.git }),
     // It and its forks end when the experiment does, not before.
     idleMs: 0,
@@ -68,7 +72,7 @@ function createOrigin({ sandboxes, clones }: ExperimentParts, { id, project, inp
     ...(input.yolo === undefined ? {} : { yolo: input.yolo }),
     ...(input.role === undefined ? {} : { role: input.role }),
     ...(input.unwalled === undefined ? {} : { unwalled: input.unwalled }),
-  });
+  };
 }
 
 async function forkOrigin(all: ExperimentParts, { id, project, input }: ExperimentRow, from: string): Promise<SandboxRow> {
