@@ -2,7 +2,6 @@ import { rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { VIV } from "../../../../base/config/machine.ts";
 import { findPaths, preparePaths } from "../../../../base/config/paths.ts";
-import { loadUserConfig } from "../../../../base/config/project-config.ts";
 import { readEntry, withEntry } from "../../../../base/config/settings-edit.ts";
 import { command, type Invocation, type OptionDeclarations } from "../../command.ts";
 import { confirm } from "../../confirm.ts";
@@ -103,7 +102,7 @@ const FIRST = [
 
 /** Whether the user has ever given an agent its login: that writes `models` into the config. */
 function hasLogin(config: string): boolean {
-  return Object.keys(loadUserConfig(config).models).length > 0;
+  return Object.keys(readEntry("json", config, readSettingsFile(config) ?? "", ["models"]) ?? {}).length > 0;
 }
 
 /** As it was, where no other program has written since; else only our entry goes. */
