@@ -1,4 +1,4 @@
-/** scripts/setup.sh on a small project: the real scripts and npm, no dependency, a cell of three short files. */
+/** scripts/setup.sh on a small project: the real scripts and npm, no dependency, a cell and a front of a few short files. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -23,6 +23,9 @@ beforeEach(() => {
   writeFileSync(join(root, "package-lock.json"), JSON.stringify({ ...manifest, lockfileVersion: 3, packages: { "": manifest } }));
   writeNative("main.c", '#include "shared/code.h"\nint main(void) { return code(); }\n');
   writeNative("shared/code.c", '#include "code.h"\nint code(void) { return CODE; }\n');
+  writeNative("shared/frames.c", "int frames(void) { return 0; }\n");
+  writeNative("front/front.c", "int main(void) { return 0; }\n");
+  writeNative("front/versions.sh", "true\n");
   writeNative("tests/apart.c", "int main(void) { return 9; }\n");
   writeCell(1);
 });
