@@ -106,6 +106,10 @@ export default defineConfig({
         test: { ...together, name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude: ALONE, isolate: false },
       },
       {
+        // Kills, broken disks and helpers, full machines, attacks: `npm run test:pressure`.
+        test: { ...together, name: "pressure", include: ["test/pressure/**/*.test.ts"], isolate: false, sequence: { groupOrder: 7 } },
+      },
+      {
         test: { ...shared, name: "alone", include: ALONE, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
       {

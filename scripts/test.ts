@@ -1,6 +1,6 @@
 /**
  * Runs the checks beside the tests, and counts both. The last line is always `N passed, N failed, N skipped`.
- * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`. Tests of runs, and with large programs of others, are apart.
+ * Arguments go to vitest and narrow the run to tests: `npm test -- test/unit --project unit`. Tests under pressure, of runs, and with large programs of others, are apart.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ interface Count {
 const root = join(import.meta.dirname, "..");
 const SLOWEST = 15;
 /** Projects that take long, or need large programs of others, each with a script of its own. */
-const APART = ["agents", "browser", "notebook", "programs", "runs"];
+const APART = ["agents", "browser", "notebook", "pressure", "programs", "runs"];
 const resultsFile = join(root, ".cache", "vitest.json");
 const strayFile = join(root, STRAY_ERRORS);
 /** It holds every module of the tests: with the small first heap, collecting garbage takes a good part of its time. */
