@@ -5,7 +5,7 @@ import type { PageProps } from "../app/pages.tsx";
 import { Link } from "../app/router.tsx";
 import { Decided, Reality, Seen, Tried, Way } from "../automation/firing-parts.tsx";
 import { firingTone, firingWord, seenLine } from "../automation/words.ts";
-import { Ago, Answered, Command, Section, Title } from "../parts/parts.tsx";
+import { Ago, Answered, Command, Section, Title, Sentence } from "../parts/parts.tsx";
 import { PlanWords, PromotionState } from "../parts/promotion-card.tsx";
 import { State } from "../parts/state.tsx";
 import { dollars, duration } from "../parts/words.ts";
@@ -81,7 +81,9 @@ function One({ firing }: { readonly firing: Firing }): ReactNode {
       </Title>
       {reason !== null && triage !== null && (
         <div className={`notice is-${tone}`} role="status">
-          <p className="wrap">{reason}</p>
+          <p className="wrap">
+            <Sentence text={reason} />
+          </p>
         </div>
       )}
       <div className="halves">

@@ -60,7 +60,10 @@ export class ScheduleTrigger implements TriggerSource {
 
   async look(): Promise<{ wouldFire: boolean; seen: string }> {
     const next = this.nextAt();
-    return { wouldFire: false, seen: next === null ? "It is never due again." : `It is due next at ${next.toISOString()}.` };
+    return {
+      wouldFire: false,
+      seen: next === null ? "It is never due again." : `It is due next at ${next.toISOString().slice(0, 16).replace("T", " ")} UTC.`,
+    };
   }
 }
 
