@@ -49,7 +49,7 @@ function startLine(lab: string | undefined): string {
   const carried =
     lab === undefined
       ? ""
-      : `if ${python} -c ${shellWord(HAS_LAB_SERVER)} 2>/dev/null; then exec ${python} -c ${shellWord(CARRIED_LAB)} ${shellWord(lab)} "$@"; fi;`;
+      : `if command -v jupyter-server >/dev/null && ${python} -c ${shellWord(HAS_LAB_SERVER)} 2>/dev/null; then exec ${python} -c ${shellWord(CARRIED_LAB)} ${shellWord(lab)} "$@"; fi;`;
   return `${find("jupyter-lab")} ${carried} ${find("jupyter-server")} exit 127`;
 }
 
