@@ -143,15 +143,19 @@ export class Creation {
     const { store, reach, backends } = this.#parts;
     const { disks, snapshots } = backends.of(row).storage;
     const volume = disks.create(row.id, { base: base.id, project }, row.limits.diskBytes);
-    volume.catch(() => undefined);
-    await store.change((change) => recordCreating(change, row, base));
-    reach("freeze.row");
-    await volume;
     const id = newId("snapshot");
-    await snapshots.take(row.id, id);
-    reach("freeze.snapshot");
-    const seal = await snapshots.seal(id);
-    await store.change((change) => recordFrozen(change, row, { id, seal }));
+    try {
+      await Promise.all([volume, store.change((change) => recordCreating(change, row, base)).then(() => reach("freeze.row"))]);
+      await snapshots.take(row.id, id);
+      reach("freeze.snapshot");
+      const seal = await snapshots.seal(id);
+      await store.change((change) => recordFrozen(change, row, { id, seal }));
+    } catch (error) {
+      // The volume may still be under way. Without a row no caller could find the snapshot, and its space would stay taken.
+      await volume.catch(() => undefined);
+      await snapshots.remove(id);
+      throw error;
+    }
     reach("freeze.frozen");
     // What a snapshot can be forked from needs no volume beside it.
     await disks.remove(row.id);
