@@ -40,7 +40,7 @@ function runCheck(name: string, program: string, args: readonly string[]): Promi
 /** Prints the results for people; returns how many failed. */
 export function reportChecks(results: readonly CheckResult[]): number {
   for (const { name, ok, output } of results) {
-    console.log(`${ok ? "ok    " : "FAILED"} ${name}`);
+    console.log(`${ok ? "ok     " : "Failed:"} ${name}`);
     if (!ok) console.log(output.trimEnd());
   }
   return results.filter(({ ok }) => !ok).length;

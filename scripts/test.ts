@@ -17,6 +17,7 @@ interface Count {
 
 const root = join(import.meta.dirname, "..");
 const SLOWEST = 15;
+const WHY_CHARS = 600;
 /** Projects that take long, or need large programs of others, each with a script of its own. */
 const APART = ["agents", "browser", "notebook", "pressure", "programs", "runs"];
 const resultsFile = join(root, ".cache", "vitest.json");
@@ -95,6 +96,18 @@ function printSkipped(files: readonly FileRecord[]): void {
   }
 }
 
+/** One line for each failure, for whoever reads only the end. */
+function printFailed(files: readonly FileRecord[]): void {
+  for (const file of files.filter(({ status }) => status === "failed")) {
+    const failed = file.assertionResults.filter(({ status }) => status === "failed");
+    const parts = failed.length > 0 ? failed : [{ fullName: "a hook", failureMessages: [file.message] }];
+    for (const { fullName, failureMessages = [] } of parts) {
+      const why = failureMessages.join(" ").replaceAll(/\s+/g, " ").slice(0, WHY_CHARS);
+      console.log(`Failed: ${fullName} (${relative(root, file.name)}): ${why}`);
+    }
+  }
+}
+
 /** Where the time of a run goes: files beside each other have a share of the machine each, so their times add up to more than the run's. */
 function printSlowest(files: readonly FileRecord[]): void {
   const seconds = ({ startTime, endTime }: FileRecord): number => (endTime - startTime) / 1000;
@@ -123,7 +136,10 @@ const failedChecks = reportChecks(await checking);
 const count = files === undefined ? { passed: 0, failed: 1, skipped: 0 } : countTests(files, exitCode);
 if (files !== undefined && isWhole) printSlowest(files);
 if (isWhole && process.platform === "linux") printProcessorTime();
-if (files !== undefined) printSkipped(files);
+if (files !== undefined) {
+  printSkipped(files);
+  printFailed(files);
+}
 count.failed += failedChecks;
 console.log(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed === 0 ? 0 : 1;
