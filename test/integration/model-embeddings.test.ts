@@ -148,6 +148,7 @@ describe("vectors from a model API", () => {
       () => api.received.length,
       (heard) => heard > 0,
     );
+    // The first of these may come before the answer has.
     for (let time = 0; time < 5; time += 1) {
       const more = { role: "agent", kind: "text", text: `more ${time}` } as const;
       await store.change((change) => conversations.append(change, { run, project: "/p" }, [more]));

@@ -29,14 +29,22 @@ export class Meaning {
   /** There may be new records. */
   wake(): void {
     if (this.#waiting !== undefined || this.#closed) return;
+    const hadFailed = this.#hasFailed;
     this.#waiting = setTimeout(
       () => {
         this.#waiting = undefined;
         // The next record, the next search or the next server tries again.
-        this.catchUp().catch((error: unknown) => this.#warn(error));
+        this.#afterWait(hadFailed).catch((error: unknown) => this.#warn(error));
       },
-      this.#hasFailed ? LATER_MS : SOON_MS,
+      hadFailed ? LATER_MS : SOON_MS,
     ).unref();
+  }
+
+  /** Work that was under way when the record came may have failed since. */
+  async #afterWait(hadFailed: boolean): Promise<void> {
+    await this.#working?.catch(() => undefined);
+    if (this.#hasFailed && !hadFailed) this.wake();
+    else await this.catchUp();
   }
 
   /** Resolves when every record has its vector. */
