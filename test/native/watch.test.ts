@@ -69,6 +69,33 @@ describe.each(["fanotify", "inotify"])("watch by %s", (kind) => {
     expect(await drain()).toEqual([]);
   });
 
+  test("a folder that comes from elsewhere is watched from then on, with all that is below it", options, async () => {
+    const elsewhere = join(cell.folder, "elsewhere");
+    mkdirSync(join(elsewhere, "deep"), { recursive: true });
+    for (const text of ["1", "2"]) {
+      writeFileSync(join(elsewhere, "deep/file"), text);
+      expect(await drain()).toEqual([]);
+    }
+    renameSync(elsewhere, join(root, "came"));
+    expect(await drain()).toContain(kind === "fanotify" ? "." : "everything");
+    writeFileSync(join(root, "came/deep/file"), "3");
+    expect(await drain()).toEqual(["came/deep"]);
+    rmSync(join(root, "came"), { recursive: true });
+    await drain();
+  });
+
+  test("a project that a new watch covers is seen, however often its folders were seen before", options, async () => {
+    const other = join(cell.folder, "other");
+    mkdirSync(join(other, "deep"), { recursive: true });
+    writeFileSync(join(other, "deep/file"), "1");
+    expect(await drain()).toEqual([]);
+    await cell.ask("watch", { key: "other", path: other, ...(kind === "inotify" ? { kind } : {}) });
+    writeFileSync(join(other, "deep/file"), "2");
+    expect(await drain()).toEqual([]);
+    expect((await cell.ask("drain", { key: "other" })).all("dirty")).toEqual(["deep"]);
+    await cell.ask("unwatch", { key: "other" });
+  });
+
   test("more folders than an answer holds are said to be too many", options, async () => {
     for (let index = 0; index < 4200; index++) mkdirSync(join(root, "many", String(index)), { recursive: true });
     await drain();
