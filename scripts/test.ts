@@ -17,6 +17,7 @@ interface Count {
 
 const root = join(import.meta.dirname, "..");
 const SLOWEST = 15;
+const LOOKS = 2;
 const WHY_CHARS = 600;
 /** Projects that take long, or need large programs of others, each with a script of its own. */
 const APART = ["agents", "browser", "notebook", "pressure", "programs", "runs"];
@@ -53,16 +54,23 @@ function readResults(): readonly FileRecord[] | undefined {
   }
 }
 
-/** Runs the few files that failed once more, alone. What then passes does not fail the run, and is named with its first error, so that it gets mended. */
+/**
+ * Runs the few files that failed once more, alone, and what fails again a last time, on a machine that may have come to rest. What then
+ * passes does not fail the run, and is named with its first error, so that it gets mended.
+ */
 async function lookAgain(first: Run): Promise<Run> {
-  const failed = forSecondLook(first);
-  if (failed.length === 0) return first;
-  console.log("\nOnce more, alone:");
-  const second = await runVitest([...failed.map(({ name }) => name), "--maxWorkers=1"]);
-  if (second.files === undefined) return first;
-  for (const { what, why } of failed.flatMap((file) => unsteadyParts(file, second)))
-    console.log(`\nUnsteady: ${what} failed beside others, and passes alone:\n${why}`);
-  return afterSecondLook(first, second);
+  let run = first;
+  for (let look = 0; look < LOOKS; look += 1) {
+    const failed = forSecondLook(run);
+    if (failed.length === 0) return run;
+    console.log("\nOnce more, alone:");
+    const again = await runVitest([...failed.map(({ name }) => name), "--maxWorkers=1"]);
+    if (again.files === undefined) return run;
+    for (const { what, why } of failed.flatMap((file) => unsteadyParts(file, again)))
+      console.log(`\nUnsteady: ${what} failed beside others, and passes alone:\n${why}`);
+    run = afterSecondLook(run, again);
+  }
+  return run;
 }
 
 function countTests(files: readonly FileRecord[], exitCode: number): Count {

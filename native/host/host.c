@@ -73,9 +73,11 @@ void loop_change(struct source *source, uint32_t events) {
   epoll_ctl(loop_fd, EPOLL_CTL_MOD, source->fd, &event);
 }
 
+void loop_leave(struct source *source) { epoll_ctl(loop_fd, EPOLL_CTL_DEL, source->fd, NULL); }
+
 void loop_remove(struct source *source) {
   if (source->fd < 0) return;
-  epoll_ctl(loop_fd, EPOLL_CTL_DEL, source->fd, NULL);
+  loop_leave(source);
   close(source->fd);
   source->fd = -1;
 }

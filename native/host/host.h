@@ -15,6 +15,7 @@ struct source {
 };
 int loop_add(struct source *source, uint32_t events);
 void loop_change(struct source *source, uint32_t events);
+void loop_leave(struct source *source);
 void loop_remove(struct source *source); /* also closes the descriptor */
 void channel_reply(const char *id, struct answer *answer);
 void channel_frame(uint8_t kind, const void *payload, size_t length);

@@ -194,20 +194,21 @@ static void read_queue(void) {
   }
 }
 
-/* While the queue waits, equal events become one: a busy writer elsewhere wakes us at most this often. */
+/* While the queue waits, equal events become one: a busy writer elsewhere wakes us at most this often. Out of the loop, because a
+   descriptor in it wakes us with every event, also where none is asked for. */
 static void group_ready(struct source *source, uint32_t events) {
   (void)source;
   (void)events;
   struct itimerspec pause = {.it_value.tv_nsec = PAUSE_NANOSECONDS};
   read_queue();
   if (seen.count > SEEN_MOST_AT_REST) resolve();
-  if (timerfd_settime(timer.fd, 0, &pause, NULL) == 0) loop_change(&group, 0);
+  if (timerfd_settime(timer.fd, 0, &pause, NULL) == 0) loop_leave(&group);
 }
 
 static void timer_ready(struct source *source, uint32_t events) {
   (void)events;
   uint64_t times;
-  if (read(source->fd, &times, sizeof times) > 0) loop_change(&group, EPOLLIN);
+  if (read(source->fd, &times, sizeof times) > 0) loop_add(&group, EPOLLIN);
 }
 
 void fanotify_drain(void) {

@@ -59,7 +59,8 @@ export class CommitTrigger extends PolledTrigger {
 
   async look(): Promise<{ wouldFire: boolean; seen: string }> {
     const commit = await this.#commit();
-    return { wouldFire: this.#known !== undefined && commit !== this.#known, seen: `${this.#all.branch} is at ${commit.slice(0, SHORT)}.` };
+    const seen = `${this.#all.branch} is at ${commit.slice(0, SHORT)}${this.#known === undefined ? ", and was not looked at before" : ""}.`;
+    return { wouldFire: this.#known !== undefined && commit !== this.#known, seen };
   }
 
   async #commit(): Promise<string> {
