@@ -104,7 +104,7 @@ function printSkipped(files: readonly FileRecord[]): void {
   }
 }
 
-/** One line for each failure, for whoever reads only the end. */
+/** One line for each failure, for a reader of the end alone. */
 function printFailed(files: readonly FileRecord[]): void {
   for (const file of files.filter(({ status }) => status === "failed")) {
     const failed = file.assertionResults.filter(({ status }) => status === "failed");

@@ -38,7 +38,7 @@ describe("ranges of ids of servers on one machine", () => {
   test("F-53: of a server that was killed are its own again, without those that no sandbox has", () => {
     const again = registryOf("left");
     again.register([]);
-    expect(readdirSync(notes).toSorted()).toEqual(["0", "2"]);
+    expect(readdirSync(notes).filter((name) => !name.startsWith(".")).toSorted()).toEqual(["0", "2"]);
     expect(again.reserve().range).toBe(3);
   });
 
@@ -60,6 +60,23 @@ describe("ranges of ids of servers on one machine", () => {
     await once(child, "exit");
     registryOf("left").register([]);
     expect(readdirSync(notes).map(Number)).not.toContain(used);
+  });
+
+  test("F-53: are never taken twice while several servers take, give back and clear the same ones", async () => {
+    const crowd = join(place, "crowd");
+    mkdirSync(join(crowd, "held"), { recursive: true });
+    const program = join(import.meta.dirname, "../../../test/support/range-taker.ts");
+    const ends = ["a", "b", "c", "d"].map(async (name) => {
+      const { owner, home } = folder(name);
+      const taker = spawn(process.execPath, [program, crowd, owner, home], { stdio: ["ignore", "pipe", "inherit"] });
+      let said = "";
+      taker.stdout.on("data", (data: Buffer) => (said += data.toString()));
+      const [exit] = (await once(taker, "close")) as [number];
+      return { exit, twice: Number(said.split(" ")[0]), taken: Number(said.split(" ")[1]) };
+    });
+    const all = await Promise.all(ends);
+    expect(all.map(({ exit, twice }) => [exit, twice])).toEqual(all.map(() => [0, 0]));
+    expect(Math.min(...all.map(({ taken }) => taken))).toBeGreaterThan(5);
   });
 
   test("are not shared out where every server has only one id to give", () => {
