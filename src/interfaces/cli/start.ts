@@ -9,7 +9,12 @@ import { SERVER } from "../../base/config/machine.ts";
 import { preparePaths, type Environment, type Paths } from "../../base/config/paths.ts";
 import { ERRORS, isErrorCode, VivError } from "../../base/schema/errors.ts";
 
-const START_TIMEOUT_MS = 10_000;
+/** A start takes a third of a second; where the disk is busy, or a server with many sandboxes was killed, much longer. */
+const START_TIMEOUT_MS = 60_000;
+/** From then on the caller is told what it waits for. */
+const SLOW_START_MS = 5_000;
+/** Another command line then takes the lock away: a second server that it starts ends by itself while the first one has the folder. */
+const LOCK_MS = 10_000;
 const FIRST_RETRY_MS = 4;
 const LONGEST_RETRY_MS = 100;
 const LOG_LINES = 8;
@@ -22,7 +27,7 @@ export interface StartOptions {
   /** More words for the server's command line. */
   readonly flags?: readonly string[];
   readonly env: Environment;
-  /** Gets the last lines of the server's log when it could not start. */
+  /** Gets a line when the start takes long, and the last lines of the server's log when it could not start. */
   readonly report: (line: string) => void;
 }
 
@@ -30,12 +35,17 @@ export async function startServer(paths: Paths, options: StartOptions): Promise<
   prepare(paths);
   const logged = logSize(paths.log);
   const failed = (message: string): VivError => failure(paths, message, logged, options.report);
-  const deadline = performance.now() + START_TIMEOUT_MS;
+  const began = performance.now();
+  let toldAfter = SLOW_START_MS;
   let exited: Promise<string> | undefined;
   let mine = false;
   try {
-    for (let wait = FIRST_RETRY_MS; performance.now() < deadline; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
+    for (let wait = FIRST_RETRY_MS; performance.now() - began < START_TIMEOUT_MS; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
       if (await isListening(paths.socket)) return;
+      if (performance.now() - began > toldAfter) {
+        options.report(`The server is still starting: the disk is busy, or there is much to recover. ${paths.log} says more.`);
+        toldAfter = START_TIMEOUT_MS;
+      }
       mine ||= takeLock(paths.startLock);
       if (mine && exited === undefined) {
         // The process that held the lock before may have started the server between the look and the lock.
@@ -138,7 +148,7 @@ function takeLock(lock: string): boolean {
 
 function isStale(lock: string): boolean {
   try {
-    if (Date.now() - statSync(lock).mtimeMs > START_TIMEOUT_MS) return true;
+    if (Date.now() - statSync(lock).mtimeMs > LOCK_MS) return true;
     const holder = Number(readFileSync(lock, "utf8"));
     // Empty for the moment between creating and writing it.
     if (holder === 0) return false;
