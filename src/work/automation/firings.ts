@@ -255,7 +255,9 @@ export class Firings {
   }
 
   async #muteLoop(automation: AutomationRow, row: FiringRow): Promise<void> {
-    const others = [...new Set(row.causes?.filter((id) => id !== automation.id))];
+    // What came before its own promotion is how the round began, and no part of it.
+    const { causes = [] } = row;
+    const others = [...new Set(causes.slice(causes.indexOf(automation.id)).filter((id) => id !== automation.id))];
     const rows = await Promise.all(others.map((id) => this.#all.parts.store.automations.get(id)));
     const around = others.length === 0 ? "" : ` by way of ${rows.map((other, at) => other?.name ?? others[at]).join(", ")}`;
     const reason = `A loop: its own promotion triggered it${around}, so nothing was done.`;
