@@ -102,7 +102,7 @@ describe("viv automation", needs("root"), () => {
     expect(automation("history", "nothing")).toMatchObject({ code: 2, err: expect.stringContaining("no automation") });
   });
 
-  test("test of a paused automation of commits leaves nothing behind that watches", () => {
+  test("a look at a paused automation of commits leaves nothing behind that watches", () => {
     automation("add", "local", "--branch", "main", "--run", "true", "--authority", "alert-only");
     automation("pause", "local");
     // The answer comes once every trigger is as its automation says.
