@@ -10,6 +10,8 @@ const ALONE = ["floods", "noisy-sandbox", "snapshot-cost"].map((name) => `test/e
 /** What takes longest begins first, so that none is at work alone in the end. */
 const LONG = [
   "runs",
+  "automations-crash",
+  "automations-judgement",
   "automations-triggers",
   "package",
   "git-start",

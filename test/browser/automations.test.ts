@@ -114,7 +114,7 @@ describe("automations in the dashboard (WEB-1, DMN-1)", needs("chromium", "root"
     const visitor = await lab.visit(`/firing/${id}`);
     const { page } = visitor;
     await page.getByText("passed before, ended with 1 after it").waitFor();
-    await page.getByText("It was taken back by itself.").waitFor();
+    await page.getByText("It was taken back.").waitFor();
     await lab.picture(visitor, "firing-undone");
     expect(answer()).toBe("41\n");
     const home = await lab.visit("/");
@@ -122,7 +122,7 @@ describe("automations in the dashboard (WEB-1, DMN-1)", needs("chromium", "root"
     await lab.picture(home, "home-muted");
     await home.page.getByRole("link", { name: "What automations did" }).click();
     await home.page.getByRole("heading", { name: "Stopped themselves" }).waitFor();
-    await home.page.getByRole("heading", { name: "Undone, since reality was worse" }).waitFor();
+    await home.page.getByRole("heading", { name: "Undone" }).waitFor();
     await home.page.getByRole("heading", { name: "Waits for you" }).waitFor();
     await lab.picture(home, "report");
     await home.page.keyboard.press("g");

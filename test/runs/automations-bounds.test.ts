@@ -99,6 +99,15 @@ describe("the bounds of automations", needs("root", "curl"), () => {
     // Half a dollar was asked for before the budget could be over; the second request is refused.
     expect(over.cost).toBe(0.5);
     await remove("dear");
+    // Also what is left of the night ends an agent at work, where that is less.
+    await lab.add("dear-night", {
+      task: task(["spend priced", "spend priced", "call echo 43 > answer.txt"]),
+      budget: { run: 5, night: 0.4 },
+      checks: [CHECK],
+      authority: "act-and-log",
+    });
+    expect((await lab.run("dear-night")).cost).toBe(0.5);
+    await remove("dear-night");
     await lab.add("nightly", {
       when: { on: "files", paths: ["night.txt"] },
       task: task(["spend priced", "call date +%N > answer.txt"]),
@@ -166,5 +175,43 @@ describe("the bounds of automations", needs("root", "curl"), () => {
     await server.sh(await lab.attempt(third ?? ""), "touch /tmp/go");
     await server.sh(boxes[1] ?? "", "touch /tmp/go");
     for (const id of [first, second, third]) expect((await lab.end(id ?? "")).endedAt).not.toBeNull();
+  });
+});
+
+describe("the budget of all automations", needs("root", "curl"), () => {
+  let lab: RunLab;
+  let model: ScriptedModel;
+
+  beforeAll(async () => {
+    model = await ScriptedModel.open({ priced: Array.from({ length: 20 }, () => PRICED) });
+    lab = await RunLab.open({
+      spares: false,
+      models: { anthropic: { url: model.url, secret: "shared" } },
+      prices: { priced: { input: 1, output: 1 } },
+      automations: { authority: "act-and-log", parallel: 2, budget: 0.8 },
+    });
+    viv(lab.server, ["secret", "set", "shared", "--host", new URL(model.url).host, "--all-projects"], { input: "not-used\n" });
+  });
+  afterAll(async () => {
+    await lab?.server.remove();
+    model?.close();
+  });
+
+  test("DMN-2: is no more than the config says where firings work beside each other: the second has what the first leaves", async () => {
+    const automations = new AutomationLab(lab.server);
+    const spec = { checks: ["true"], together: true, authority: "act-and-log" as const };
+    await automations.add("first", { ...spec, task: "hold go\nspend priced", budget: { run: 0.5 } });
+    await automations.add("second", { ...spec, task: "spend priced\nspend priced\nspend priced" });
+    const first = await lab.server.client.call("runAutomation", { automation: "first" });
+    const box = await automations.attempt(first.id);
+    // Of 80 cents 30 are left: the request that goes over them is the last.
+    expect((await automations.run("second")).cost).toBe(0.5);
+    await lab.server.sh(box, "touch go");
+    expect((await automations.end(first.id)).cost).toBe(0.5);
+    const third = await lab.server.client.call("runAutomation", { automation: "second" });
+    await eventually(
+      () => automations.look(third.id),
+      ({ reason }) => reason === "The budget of $0.8 for all automations and the night is spent.",
+    );
   });
 });

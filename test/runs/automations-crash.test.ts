@@ -12,10 +12,25 @@ const POINTS = [
   "firing.working",
   "experiment.row",
   "firing.started",
+  "experiment.origin",
+  "experiment.baseline",
+  "experiment.attempt",
+  "experiment.cloned",
+  "experiment.ran",
+  "experiment.frozen",
+  "experiment.verified",
+  "experiment.ended",
   "experiment.chosen",
   "firing.verified",
   "firing.promoting",
   "promotion.begun",
+  "promote.staged",
+  "promote.journalled",
+  "promote.half",
+  "promote.applied",
+  "promote.synced",
+  "promote.committed",
+  "promote.cleaned",
   "firing.applied",
   "firing.promoted",
   "firing.ended",
@@ -87,6 +102,47 @@ describe("a server that is killed", needs("root"), () => {
       expect(all.filter(({ undoes, state }) => undoes === promotion && state === "applied")).toHaveLength(1);
     });
   }
+
+  for (const point of ["promotion.begun", "promote.journalled", "promote.applied", "promote.committed"]) {
+    test(`at ${point} while a person approves a proposal writes it whole or not at all, and the firing says which`, async () => {
+      const name = `proposes-${point.replace(".", "-")}`;
+      await lab.add(name, { run: ["echo 8 > count.txt"], checks: ["sh check.sh"] });
+      const { id, promotion } = await lab.run(name);
+      expect(await lab.look(id)).toMatchObject({ state: "waiting" });
+      const approve = (): Promise<unknown> =>
+        server.client.call("continuePromotion", { promotion: promotion ?? "", approve: true, approver: server.approver() });
+      await server.dieAt(point, approve);
+      const found = await eventually(
+        () => server.client.call("inspectPromotion", { promotion: promotion ?? "" }),
+        ({ state }) => state !== "planning" && state !== "applying",
+      );
+      if (found.state === "waiting") await approve();
+      const firing = await eventually(
+        () => lab.look(id),
+        ({ endedAt }) => endedAt !== null,
+      );
+      const isIn = readFileSync(join(server.project, "count.txt"), "utf8") === "8\n";
+      expect(firing.state).toBe(isIn ? "promoted" : "failed");
+      await server.client.call("removeAutomation", { automation: name });
+    });
+  }
+
+  test("at automation.removed has removed it, and its firing ends with what was done kept", async () => {
+    await lab.add("removed", { run: ["echo kept > kept.txt; sleep 600"], checks: ["sh check.sh"], authority: "act-and-log" });
+    const { id } = await server.client.call("runAutomation", { automation: "removed" });
+    const sandbox = await lab.attempt(id);
+    await eventually(
+      () => server.sh(sandbox, "cat kept.txt"),
+      ({ stdout }) => stdout === "kept\n",
+    );
+    await server.dieAt("automation.removed", () => server.client.call("removeAutomation", { automation: "removed" }));
+    const firing = await lab.end(id);
+    expect(firing).toMatchObject({ state: "failed", reason: expect.stringContaining("removed"), promotion: null });
+    const experiment = await server.client.call("inspectExperiment", { experiment: firing.experiment ?? "" });
+    expect(experiment.state).toBe("cancelled");
+    expect(experiment.attempts[0]?.snapshot).not.toBeNull();
+    await expect(lab.state("removed")).rejects.toMatchObject({ code: "not_found" });
+  });
 
   test("DMN-1: what changed while no server was there fires once, and what did not does not", async () => {
     const before = (await lab.firings("count")).length;

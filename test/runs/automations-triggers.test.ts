@@ -139,6 +139,44 @@ describe("a trigger", needs("root"), () => {
     expect(all.map(({ seen }) => seen.map(({ text }) => text).join())).toEqual(["ERROR three", "ERROR two", "ERROR one"]);
   });
 
+  test("of a commit, of a remote and of a check fires once for what happened while no server was there", async () => {
+    const remote = join(server.place, "down.git");
+    mkdirSync(remote);
+    git(remote, "init", "-q", "--bare");
+    git(server.project, "push", "-q", remote, "main");
+    await lab.add("down-commit", { when: { on: "commit", branch: "main" }, ...TELL });
+    await lab.add("down-remote", { when: { on: "commit", branch: "main", remote }, ...TELL });
+    await lab.add("down-check", { when: { on: "check", command: "test -e a.txt" }, ...TELL });
+    const names = ["down-commit", "down-remote", "down-check"];
+    for (const automation of names)
+      await eventually(
+        () => server.client.call("testAutomation", { automation }),
+        ({ seen, wouldFire }) => !wouldFire && !seen.includes("not looked at before"),
+        20_000,
+      );
+    await server.kill();
+    git(server.project, "commit", "-q", "--allow-empty", "-m", "while no server was there");
+    git(server.project, "push", "-q", remote, "main");
+    rmSync(join(server.project, "a.txt"));
+    await server.up();
+    const commit = git(server.project, "rev-parse", "main").slice(0, 12);
+    for (const name of names) expect(await lab.ended(name, 1)).toHaveLength(1);
+    for (const name of names.slice(0, 2)) expect((await lab.firings(name))[0]?.seen[0]?.text).toContain(commit);
+    await server.kill();
+    await server.up();
+    for (const automation of names)
+      await eventually(
+        () => server.client.call("testAutomation", { automation }),
+        ({ wouldFire }) => !wouldFire,
+        20_000,
+      );
+    for (const name of names) {
+      expect(await lab.firings(name)).toHaveLength(1);
+      await server.client.call("removeAutomation", { automation: name });
+    }
+    writeFileSync(join(server.project, "a.txt"), "a\n");
+  });
+
   test("of a pattern that would keep a regular expression busy for years takes no time", async () => {
     const log = join(server.place, "hostile.log");
     writeFileSync(log, "");

@@ -90,6 +90,7 @@ describe("a turn", () => {
     config: { authority: "act-and-log", parallel: 2, budget: undefined },
     running: [],
     spent: { own: 0, all: 0 },
+    reserved: { own: 0, all: 0 },
   };
   const free = { notBefore: null };
   const busy = { automation: "other", project: "/p", name: "other", together: false };

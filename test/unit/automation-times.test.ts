@@ -5,48 +5,10 @@ import { CronLine } from "../../src/work/automation/cron-line.ts";
 import type { Sighting } from "../../src/work/automation/firing-record.ts";
 import { nightOf, quietUntil } from "../../src/work/automation/hours.ts";
 import { ScheduleTrigger } from "../../src/work/automation/triggers/schedule.ts";
+import { HandClock } from "../support/hand-clock.ts";
 
 const at = (text: string): Date => new Date(text);
 const DAY = 24 * 3_600_000;
-
-/** A clock that is moved by hand; its timers ring when they are due by its own count of elapsed time. */
-class HandClock implements Clock {
-  #now: number;
-  #elapsed = 0;
-  readonly #timers = new Set<{ due: number; call: () => void }>();
-
-  constructor(start: string) {
-    this.#now = Date.parse(start);
-  }
-
-  now(): number {
-    return this.#now;
-  }
-
-  after(ms: number, call: () => void): () => void {
-    const timer = { due: this.#elapsed + ms, call };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  }
-
-  /** Sets the time of day; no time passes. */
-  set(by: number): void {
-    this.#now += by;
-  }
-
-  async pass(ms: number, step = 30_000): Promise<void> {
-    for (let left = ms; left > 0; left -= step) {
-      this.#now += Math.min(step, left);
-      this.#elapsed += Math.min(step, left);
-      for (const timer of Array.from(this.#timers)) {
-        if (timer.due > this.#elapsed) continue;
-        this.#timers.delete(timer);
-        timer.call();
-      }
-      for (let turn = 0; turn < 8; turn += 1) await Promise.resolve();
-    }
-  }
-}
 
 describe("a line of cron", () => {
   test.each([
@@ -93,16 +55,21 @@ describe("DMN-1: a schedule", () => {
   const seen: (Sighting & { readonly cursor: unknown })[] = [];
 
   /** As the store does it: a key is taken once. */
-  function trigger(clock: Clock, cursor: Record<string, string> = {}): ScheduleTrigger {
-    return new ScheduleTrigger(new CronLine("0 3 * * *", "UTC"), clock, cursor, async (sightings, next) => {
+  function trigger(clock: Clock, cursor: Record<string, string>, line: CronLine): ScheduleTrigger {
+    return new ScheduleTrigger(line, clock, cursor, async (sightings, next) => {
       for (const sighting of sightings) if (!seen.some(({ key }) => key === sighting.key)) seen.push({ ...sighting, cursor: next });
     });
   }
 
-  async function through(start: string, work: (clock: HandClock) => Promise<void>, cursor: Record<string, string> = {}): Promise<string[]> {
+  async function through(
+    start: string,
+    work: (clock: HandClock) => Promise<void>,
+    cursor: Record<string, string> = {},
+    line = new CronLine("0 3 * * *", "UTC"),
+  ): Promise<string[]> {
     seen.length = 0;
     const clock = new HandClock(start);
-    const schedule = trigger(clock, cursor);
+    const schedule = trigger(clock, cursor, line);
     await schedule.start();
     await work(clock);
     await schedule.stop();
@@ -112,6 +79,15 @@ describe("DMN-1: a schedule", () => {
   test("fires once a day", async () => {
     const keys = await through("2030-01-01T00:00:00Z", (clock) => clock.pass(3 * DAY));
     expect(keys).toEqual(["01", "02", "03"].map((day) => `schedule:2030-01-${day}T03:00:00.000Z`));
+  });
+
+  test("fires once a day where the clocks are changed: at a time that is left out, and at one that comes twice", async () => {
+    const line = new CronLine("30 2 * * *", "Europe/Berlin");
+    const spring = await through("2030-03-30T12:00:00Z", (clock) => clock.pass(2 * DAY), {}, line);
+    expect(spring).toEqual(["schedule:2030-03-31T01:00:00.000Z", "schedule:2030-04-01T00:30:00.000Z"]);
+    const autumn = await through("2030-10-26T12:00:00Z", (clock) => clock.pass(2 * DAY), {}, line);
+    expect(autumn).toHaveLength(2);
+    expect(autumn[1]).toBe("schedule:2030-10-28T01:30:00.000Z");
   });
 
   test("catches up once after downtime, and says how many were missed", async () => {

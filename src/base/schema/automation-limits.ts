@@ -22,6 +22,8 @@ export const AUTOMATION_LIMITS = {
   selfCausedFirings: 3,
   /** How long after a promotion a change of its files counts as its own. */
   ownChangeMs: 60 * 60_000,
+  /** How long after a promotion a line in a log counts as caused by it. */
+  ownLogMs: 30_000,
   /** Files that a trigger looks at, and folders that it watches. */
   watchedFiles: 50_000,
   watchedFolders: 5_000,

@@ -67,7 +67,7 @@ export function boundsText({ quiet, budget, batch, together, dryRun }: Automatio
 export const REPORT_SECTIONS: readonly (readonly [title: string, states: readonly Firing["state"][]])[] = [
   ["Waits for you", ["waiting"]],
   ["Promoted", ["promoted"]],
-  ["Undone, since reality was worse", ["undone"]],
+  ["Undone", ["undone"]],
   ["Alerts", ["alerted"]],
   ["Failed", ["failed"]],
   ["Muted", ["muted"]],

@@ -256,10 +256,12 @@ export interface FiringRow extends Firing {
   readonly sequence: number;
   /** Whether the checks of reality are worse after its promotion: it is to be undone. */
   readonly worse?: boolean | undefined;
-  /** Firings whose promotions led to this one, the first one first. */
+  /** Automations whose promotions led to this one, the first one first. */
   readonly causes?: readonly string[] | undefined;
   /** Whether a person started it: then a pause, quiet hours and loops do not hold it up. */
   readonly asked?: boolean | undefined;
+  /** Dollars that its agent may spend, of what was left of the night's; absent where nothing bounds it. */
+  readonly budget?: number | undefined;
 }
 
 /** One thing that was seen: the same is not taken twice. */

@@ -50,7 +50,7 @@ type Options = OptionValues<typeof ADD_OPTIONS>;
 
 export function specOf(options: Options, cwd: string): Spec {
   const { task, agent, model, run, check, setup, reality, timeout, batch, together } = options;
-  if (task === undefined && run === undefined)
+  if (task === undefined && run.length === 0)
     throw usageError("Say what it does: --run 'npm update' for lines, or --task 'Make the tests pass' for an agent.");
   const budget = { run: options["budget-run"], night: options["budget-night"] };
   return {

@@ -55,8 +55,7 @@ export function printFiring(screen: Screen, firing: Firing): void {
     firing.steps.map(({ at, state, reason }) => `${at} ${state}${reason === null ? "" : `: ${reason}`}`),
   );
   const checks = firing.after.map(
-    ({ command, passed }, index) =>
-      `${firing.before[index]?.passed === true ? "passed" : "failed"} -> ${passed ? "passed" : "failed"}  ${command}`,
+    ({ command, passed }) => `${wordOf(firing.before.find((one) => one.command === command)?.passed)} -> ${wordOf(passed)}  ${command}`,
   );
   printLines(screen, "reality before and after", checks);
   if (firing.output !== null) printLines(screen, "output", [firing.output]);
@@ -70,4 +69,8 @@ function printLines(screen: Screen, title: string, texts: readonly string[]): vo
   screen.print();
   screen.print(screen.paint("dim", title));
   for (const text of texts) for (const line of text.replace(/\n$/, "").split("\n")) screen.print(clean(line));
+}
+
+function wordOf(passed: boolean | undefined): string {
+  return passed === undefined ? "not run" : passed ? "passed" : "failed";
 }

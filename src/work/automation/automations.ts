@@ -29,7 +29,7 @@ export class Automations {
   constructor(all: SourceParts) {
     this.#all = all;
     this.#definitions = new Definitions(all, (row) => this.#sources.sealed(row));
-    this.#firings = new Firings(all);
+    this.#firings = new Firings(all, (project) => this.#sync(project));
     this.#sources = new Sources(all, (id, sightings, cursor) => this.#firings.take(id, sightings, cursor));
     this.#leave = all.parts.store.onEvents((events) => this.#hear(events));
   }
@@ -47,13 +47,13 @@ export class Automations {
     if (changed.length > 0) this.#firings.dispatch();
   }
 
-  /** Reads the configs of all projects, and waits for the triggers that they have now. */
-  async #sync(): Promise<void> {
+  /** Reads the config of a project, or of all, and waits for the triggers that they have now. */
+  async #sync(project?: string): Promise<void> {
     this.#syncing = this.#syncing
       .then(async () => {
         if (this.#isClosed) return;
-        await this.#definitions.sync((row) => this.#gone(row));
-        for (const { id } of await this.#all.parts.store.automations.list()) await this.#arm(id);
+        await this.#definitions.sync((row) => this.#gone(row), project);
+        for (const { id } of await this.#all.parts.store.automations.list({ project })) await this.#arm(id);
       })
       .catch((error: unknown) => this.#all.parts.log.warn("automations could not be read", { error: errorText(error) }));
     await this.#syncing;

@@ -36,10 +36,11 @@ export class Definitions {
     this.#prepared = prepared;
   }
 
-  /** Brings the rows of all known projects in line with their configs. What goes from a config is given to `gone`. */
-  async sync(gone: (row: AutomationRow) => Promise<void>): Promise<void> {
+  /** Brings the rows of a project, or of all known ones, in line with their configs. What goes from a config is given to `gone`. */
+  async sync(gone: (row: AutomationRow) => Promise<void>, project?: string): Promise<void> {
     const { store, log } = this.#all.parts;
-    for (const { path } of await store.projects.list()) {
+    const paths = project === undefined ? (await store.projects.list()).map(({ path }) => path) : [project];
+    for (const path of paths) {
       try {
         await this.#syncProject(path, gone);
       } catch (error) {

@@ -11,11 +11,11 @@ export function environmentOf({ path }: Pick<AutomationRow, "path">, server: Env
 }
 
 export function experimentInput(automation: AutomationRow, firing: FiringRow, server: Environment): ExperimentInput {
-  const { task, run = [], agent, model, checks, setup, timeout, budget } = automation.spec;
+  const { task, run = [], agent, model, checks, setup, timeout } = automation.spec;
   const attempts =
     task === undefined
       ? run.map((command) => ({ command }))
-      : [{ agent: { task: taskText(task, firing), ...given({ agent, model, budget: budget.run }) } }];
+      : [{ agent: { task: taskText(task, firing), ...given({ agent, model, budget: firing.budget }) } }];
   return ExperimentInput.parse({
     project: automation.project,
     attempts,

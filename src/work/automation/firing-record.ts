@@ -79,6 +79,6 @@ export async function putFiring(change: Change, row: FiringRow): Promise<void> {
 
 /** What the API shows of a row. */
 export function shownFiring(row: FiringRow): Firing {
-  const { sequence: _, worse: __, causes: ___, asked: ____, ...shown } = row;
+  const { sequence: _, worse: __, causes: ___, asked: ____, budget: _____, ...shown } = row;
   return shown;
 }

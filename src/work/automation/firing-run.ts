@@ -25,7 +25,7 @@ import { advanced, putFiring } from "./firing-record.ts";
 import { isFinalState } from "./firing-state.ts";
 import { tell, type Notice } from "./notice.ts";
 import type { AutomationParts } from "./parts.ts";
-import { lookAtReality, worseIn } from "./reality.ts";
+import { lookAtReality, worseIn, type RealityLook } from "./reality.ts";
 
 const LISTED_FILES = 50;
 const OUTPUT_CHARACTERS = 16 * 1024;
@@ -169,7 +169,14 @@ export class FiringRun {
     if (earlier !== undefined) return this.#promotedAs(earlier);
     const acts = this.#row.triage?.way === "sandbox" && mayPromote(this.#row.authority ?? "alert-only");
     const view = await this.#view();
-    if (this.#automation.spec.reality.length > 0 && acts) await this.#write({ ...this.#row, before: await this.#reality(view) });
+    if (this.#automation.source === "config" && view.config.automations[this.#automation.name] === undefined)
+      throw new VivError("not_found", "The automation was removed from vivarium.json; what was tried is kept.");
+    const same = await this.#sameProposal();
+    if (same !== undefined) return this.#to("done", `The same change waits for a person already, as the promotion ${same}.`);
+    if (this.#automation.spec.reality.length > 0 && acts) {
+      const { results } = await this.#reality(view);
+      await this.#write({ ...this.#row, before: results });
+    }
     parts.reach("firing.promoting");
     const message = `Automation ${this.#automation.name}: ${this.#row.seen[0]?.text ?? this.#row.kind}`.slice(0, LIMITS.seenCharacters);
     const experiment = this.#row.experiment ?? "";
@@ -198,6 +205,19 @@ export class FiringRun {
     );
   }
 
+  /** The promotion of an earlier firing that waits for a person, and would change the same. */
+  async #sameProposal(): Promise<string | undefined> {
+    const { parts, promotions } = this.#all;
+    const rows = await parts.store.firings.list({ automation: this.#automation.id, state: "waiting" });
+    if (rows.length === 0) return undefined;
+    const plan = await promotions?.plan({ experiment: this.#row.experiment ?? "" });
+    for (const { promotion } of rows) {
+      const waiting = promotion === null ? undefined : await parts.store.promotions.get(promotion);
+      if (waiting?.state === "waiting" && waiting.plan?.hash === plan?.hash) return waiting.id;
+    }
+    return undefined;
+  }
+
   async #promotedAs(promotion: PromotionRow): Promise<void> {
     const { id, state, reason, plan } = promotion;
     const files = plan?.changes.map(({ path }) => path).slice(0, LISTED_FILES) ?? [];
@@ -212,11 +232,10 @@ export class FiringRun {
   async #judge(): Promise<void> {
     const { parts, promotions } = this.#all;
     if (this.#row.worse === undefined) {
-      const after = await this.#reality(await this.#view());
-      const worse = worseIn(this.#row.before, after);
-      const reason =
-        worse === undefined ? null : `\`${worse.command}\` passed before the promotion and ended with ${worse.exitCode} after it.`;
-      if (worse === undefined) return this.#end({ ...this.#row, after, worse: false });
+      const look = await this.#reality(await this.#view());
+      const reason = worseIn(this.#row.before, look);
+      const after = look.results;
+      if (reason === undefined) return this.#end({ ...this.#row, after, worse: false });
       await this.#write({ ...this.#row, after, worse: true, reason });
       parts.reach("firing.judged");
     }
@@ -225,7 +244,8 @@ export class FiringRun {
     const undo = await promotions?.undo(promotion?.id, undefined);
     parts.reach("firing.taken-back");
     if (undo?.state === "applied") return this.#undone(undo.id);
-    const said = `${this.#row.reason ?? ""} It could not be undone: ${undo?.reason ?? "there is nothing that could"}`;
+    const why = undo?.reason ?? "there is nothing that could.";
+    const said = `${this.#row.reason ?? ""} It could not be undone: ${why} The automation is muted.`;
     await this.#end({ ...this.#row, reason: said, undo: undo?.id ?? null }, said);
   }
 
@@ -261,13 +281,13 @@ export class FiringRun {
     return view;
   }
 
-  async #reality({ config }: ProjectView): Promise<CheckResult[]> {
-    const { reality, checks = config.checks, setup = config.setup } = this.#automation.spec;
+  async #reality({ config }: ProjectView): Promise<RealityLook> {
+    const { reality, checks = config.checks, setup = config.setup, timeout: checkTimeoutMs } = this.#automation.spec;
     const env = environmentOf(this.#automation, this.#all.env);
     return lookAtReality(
       this.#all.verification,
       this.#automation,
-      { lines: reality, checks, setup, env },
+      { lines: reality, checks, checkTimeoutMs, setup, env },
       this.#bounds(LIMITS.stageTimeoutMs),
     );
   }
@@ -277,7 +297,7 @@ export class FiringRun {
     if (code === "internal") this.#all.parts.log.warn("a firing failed", { firing: this.#row.id, error: errorText(error) });
     const reason = this.#stopped ?? message;
     if (this.#row.state !== "promoted") return this.#to("failed", reason);
-    const said = `The change is in the folder, and could not be judged: ${reason}`;
+    const said = `The change is in the folder, and could not be judged: ${reason} The automation is muted.`;
     await this.#end({ ...this.#row, reason: said }, said);
   }
 
@@ -315,7 +335,7 @@ export class FiringRun {
 
   #notice(kind: Notice["kind"], text: string): Notice {
     const { name, project, id } = this.#row;
-    return { kind, title: `Automation ${name}`, text, link: `viv automation history ${id}`, project };
+    return { kind, title: `Automation ${name}`, text, link: `/firing/${id}`, project };
   }
 
   #what(): string {

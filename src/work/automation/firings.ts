@@ -2,14 +2,15 @@
 import { errorText } from "../../base/host/log.ts";
 import { effectivePolicy } from "../../base/policy/policy.ts";
 import type { FiringTriage } from "../../base/schema/automation.ts";
-import type { VivEvent } from "../../base/schema/event.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { AutomationRow, FiringRow } from "../../base/store/rows.ts";
 import type { Change } from "../../base/store/store.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
 import { within } from "./authority.ts";
+import { budgetOf, reservedBy, Spending } from "./budgets.ts";
 import { Alarm } from "./clock.ts";
-import { ExperimentEnds, idIn } from "./experiment-ends.ts";
+import { Decisions } from "./decisions.ts";
+import { ExperimentEnds } from "./experiment-ends.ts";
 import { advanced, newFiring, putFiring, withSighting, type Sighting } from "./firing-record.ts";
 import { FiringRun } from "./firing-run.ts";
 import { triageFiring } from "./firing-triage.ts";
@@ -21,11 +22,16 @@ import { hindranceOf, type Hindrance, type Surroundings } from "./turns.ts";
 type Cursor = AutomationRow["cursor"];
 
 export const REMOVED = "The automation was removed; what was done so far is kept.";
-const PROMOTION_ENDS = new Set(["promotion.applied", "promotion.discarded", "promotion.failed", "promotion.undone"]);
+
+/** Brings the automations of a project in line with its config, as that is now. */
+type Renew = (project: string) => Promise<void>;
 
 export class Firings {
   readonly #all: AutomationParts;
+  readonly #renew: Renew;
   readonly #ends: ExperimentEnds;
+  readonly #decisions: Decisions;
+  readonly #spending: Spending;
   readonly #alarm: Alarm;
   /** Those that have not begun, by id. */
   readonly #waiting = new Map<string, FiringRow>();
@@ -33,19 +39,18 @@ export class Firings {
   readonly #works = new Set<Promise<void>>();
   /** Those that have their turn, and are not at work yet. */
   readonly #triaging = new Set<string>();
-  /** Firings that wait for a person, by their promotion. */
-  readonly #proposed = new Map<string, string>();
-  readonly #leave: () => void;
   #sequence = 0;
   #isClosed = false;
   #dispatching: Promise<void> | undefined;
   #again = false;
 
-  constructor(all: AutomationParts) {
+  constructor(all: AutomationParts, renew: Renew) {
     this.#all = all;
+    this.#renew = renew;
     this.#ends = new ExperimentEnds(all.parts.store, all.experiments);
+    this.#decisions = new Decisions(all.parts.store, all.clock, all.parts.log);
+    this.#spending = new Spending(all.parts.store);
     this.#alarm = new Alarm(all.clock, () => this.dispatch());
-    this.#leave = all.parts.store.onEvents((events) => this.#hear(events));
   }
 
   /** After a start of the server. */
@@ -55,10 +60,11 @@ export class Firings {
     for (const row of (await store.firings.list({ open: true })).toReversed()) {
       const automation = await store.automations.get(row.automation);
       if (row.state === "seen") this.#waiting.set(row.id, row);
-      else if (row.state === "waiting") await this.#settle(row);
+      else if (row.state === "waiting") continue;
       else if (automation !== undefined) this.#begin(automation, row, true);
       else await this.#begin(withoutAutomation(row), row, true).stop(REMOVED);
     }
+    await this.#decisions.resume();
     this.dispatch();
   }
 
@@ -125,17 +131,24 @@ export class Firings {
     while (this.#again && !this.#isClosed) {
       this.#again = false;
       let next: number | null = null;
+      const renewed = new Set<string>();
       for (const row of [...this.#waiting.values()].toSorted((one, other) => one.sequence - other.sequence)) {
-        const until = await this.#turn(row);
+        const until = await this.#turn(row, renewed);
         if (until !== null) next = Math.min(next ?? until, until);
       }
       this.#alarm.set(next);
     }
   }
 
-  /** Begins it, or the time at which to look again. */
-  async #turn(row: FiringRow): Promise<number | null> {
-    const automation = await this.#all.parts.store.automations.get(row.automation);
+  /** Begins it, or the time at which to look again. `renewed` holds the projects whose configs were read for this look. */
+  async #turn(row: FiringRow, renewed: Set<string>): Promise<number | null> {
+    const { store } = this.#all.parts;
+    const known = await store.automations.get(row.automation);
+    // What was removed from the config since, or is not what a person trusted, does not begin.
+    const isOfConfig = known?.source === "config";
+    if (isOfConfig && !renewed.has(known.project)) await this.#renew(known.project);
+    if (isOfConfig) renewed.add(known.project);
+    const automation = isOfConfig ? await store.automations.get(row.automation) : known;
     if (automation === undefined) return this.#drop(row, REMOVED);
     const hindrance = ofState(automation, row) ?? (await this.hindrance(automation, row));
     if (hindrance !== null) {
@@ -175,7 +188,7 @@ export class Firings {
   }
 
   async #surroundings({ id, spec }: AutomationRow): Promise<Surroundings> {
-    const { store, user } = this.#all.parts;
+    const { user } = this.#all.parts;
     const now = this.#now;
     const running = [...this.#runs.values()].map(({ automation }) => ({
       automation: automation.id,
@@ -184,14 +197,14 @@ export class Firings {
       together: automation.spec.together,
     }));
     const isBudgeted = spec.budget.night !== undefined || user.automations.budget !== undefined;
-    const began = nightOf(now, spec.quiet?.timezone).began.toISOString();
-    const rows = isBudgeted ? (await store.firings.list({}, { limit: LIMITS.listedFirings })).filter(({ seenAt }) => seenAt >= began) : [];
-    const sum = (all: readonly FiringRow[]): number => all.reduce((total, { cost }) => total + cost, 0);
+    const began = nightOf(now, spec.quiet?.timezone).began;
+    const atWork = [...this.#runs.values()].map(({ run }) => run.row);
     return {
       now,
       config: user.automations,
       running,
-      spent: { own: sum(rows.filter(({ automation }) => automation === id)), all: sum(rows) },
+      spent: isBudgeted ? await this.#spending.since(began, id) : { own: 0, all: 0 },
+      reserved: reservedBy(atWork, id),
     };
   }
 
@@ -218,9 +231,11 @@ export class Firings {
       sandbox: null,
       snapshot: null,
     });
+    const { spent, reserved } = await this.#surroundings(automation);
+    const budget = budgetOf(automation.spec, parts.user.automations, spent, reserved);
     const triaged = await parts.store.change(async (change) => {
       const now = (await change.firings.get(row.id)) ?? row;
-      const next = advanced(now, "triaged", triage.reason, this.#now, { triage, authority });
+      const next = advanced(now, "triaged", triage.reason, this.#now, { triage, authority, budget });
       await putFiring(change, next);
       const kept = await change.automations.get(automation.id);
       if (kept !== undefined && kept.selfCaused > 0) await change.automations.put({ ...kept, selfCaused: 0 });
@@ -240,7 +255,9 @@ export class Firings {
   }
 
   async #muteLoop(automation: AutomationRow, row: FiringRow): Promise<void> {
-    const others = [...new Set(row.causes?.filter((id) => id !== automation.id))];
+    // What came before its own promotion is how the round began, and no part of it.
+    const { causes = [] } = row;
+    const others = [...new Set(causes.slice(causes.indexOf(automation.id)).filter((id) => id !== automation.id))];
     const rows = await Promise.all(others.map((id) => this.#all.parts.store.automations.get(id)));
     const around = others.length === 0 ? "" : ` by way of ${rows.map((other, at) => other?.name ?? others[at]).join(", ")}`;
     const reason = `A loop: its own promotion triggered it${around}, so nothing was done.`;
@@ -250,24 +267,20 @@ export class Firings {
       if (kept === undefined) return;
       const selfCaused = kept.selfCaused + 1;
       await change.automations.put({ ...kept, selfCaused });
-      if (selfCaused >= LIMITS.selfCausedFirings)
-        await this.mute(change, automation.id, `It triggered itself ${selfCaused} times in a row.`);
+      if (selfCaused < LIMITS.selfCausedFirings) return;
+      const text = `It triggered itself ${selfCaused} times in a row.`;
+      await this.mute(change, automation.id, text);
+      const { id, name, project } = automation;
+      await tell(change, { kind: "alert", title: `Automation ${name} is muted`, text, link: `/automation/${id}`, project });
     });
   }
 
-  /** Stops an automation from firing again until a person resumes it. */
+  /** Stops an automation from firing again until a person resumes it. The caller tells the person. */
   readonly mute = async (change: Change, id: string, reason: string): Promise<void> => {
     const row = await change.automations.get(id);
     if (row === undefined) return;
     await change.automations.put({ ...row, state: "muted", reason });
     await change.event("automation.changed", null, { automation: id, name: row.name, project: row.project, state: "muted", reason });
-    await tell(change, {
-      kind: "alert",
-      title: `Automation ${row.name} is muted`,
-      text: reason,
-      link: `viv automation show ${id}`,
-      project: row.project,
-    });
   };
 
   #begin(automation: AutomationRow, row: FiringRow, isTakenOver: boolean): FiringRun {
@@ -286,41 +299,9 @@ export class Firings {
 
   #over({ row }: FiringRun): void {
     this.#runs.delete(row.id);
-    if (row.state === "waiting" && row.promotion !== null) {
-      this.#proposed.set(row.promotion, row.id);
-      // The person may have been quicker.
-      void this.#settle(row).catch(() => undefined);
-    }
+    this.#spending.note(row);
+    this.#decisions.over(row);
     this.dispatch();
-  }
-
-  #hear(events: readonly VivEvent[]): void {
-    for (const { type, data } of events) {
-      const firing = PROMOTION_ENDS.has(type) ? this.#proposed.get(idIn(data["promotion"])) : undefined;
-      if (firing === undefined) continue;
-      const settled = this.#all.parts.store.firings.get(firing).then((row) => (row === undefined ? undefined : this.#settle(row)));
-      settled.catch((error: unknown) =>
-        this.#all.parts.log.warn("a firing was not told of its promotion", { firing, error: errorText(error) }),
-      );
-    }
-  }
-
-  /** Says of a firing that waited what the person decided. A promotion that a person approved is theirs: it is not judged again. */
-  async #settle(row: FiringRow): Promise<void> {
-    const id = row.promotion ?? "";
-    this.#proposed.set(id, row.id);
-    const promotion = await this.#all.parts.store.promotions.get(id);
-    if (promotion?.state === "waiting" || promotion?.state === "applying" || promotion?.state === "planning") return;
-    this.#proposed.delete(id);
-    const isApplied = promotion?.state === "applied" || promotion?.state === "undone";
-    await this.#all.parts.store.change(async (change) => {
-      const now = await change.firings.get(row.id);
-      if (now?.state !== "waiting") return;
-      const at = this.#now;
-      const reason = isApplied ? "A person approved it." : `It was not promoted: ${promotion?.reason ?? "its promotion is gone."}`;
-      const next = advanced(now, isApplied ? "promoted" : "failed", reason, at);
-      await putFiring(change, { ...next, endedAt: at.toISOString() });
-    });
   }
 
   /** Ends what is at work for an automation; what was done is kept. */
@@ -334,7 +315,7 @@ export class Firings {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#alarm.close();
-    this.#leave();
+    this.#decisions.close();
     for (const { run } of this.#runs.values()) run.close();
     await this.#dispatching;
     await Promise.all(this.#works);
@@ -347,7 +328,8 @@ export class Firings {
 }
 
 /** What was seen before an automation was paused, or stopped itself, is not lost: it waits until a person resumes it. */
-function ofState({ state }: AutomationRow, { asked }: FiringRow): Hindrance | null {
+function ofState({ state, reason }: AutomationRow, { asked }: FiringRow): Hindrance | null {
+  if (state === "broken") return { reason: `The automation is broken: ${reason ?? ""}`, until: null };
   if (state === "active" || asked === true) return null;
   return { reason: `The automation is ${state}: this begins when it is resumed.`, until: null };
 }

@@ -6,7 +6,7 @@ export interface Notice {
   readonly kind: "done" | "question" | "alert";
   readonly title: string;
   readonly text: string;
-  /** The command that shows more. */
+  /** Path of the page that shows more. */
   readonly link: string;
   readonly project: string;
 }

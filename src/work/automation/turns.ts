@@ -1,6 +1,7 @@
 /** Whether a firing may begin now, or why it waits and until when. Pure. */
 import type { AutomationsConfig } from "../../base/schema/automation.ts";
 import type { AutomationRow, FiringRow } from "../../base/store/rows.ts";
+import type { Dollars } from "./budgets.ts";
 import { nightOf, quietUntil } from "./hours.ts";
 
 export interface Hindrance {
@@ -15,7 +16,9 @@ export interface Surroundings {
   /** What is at work. */
   readonly running: readonly { readonly automation: string; readonly project: string; readonly together: boolean; readonly name: string }[];
   /** Dollars of this night. */
-  readonly spent: { readonly own: number; readonly all: number };
+  readonly spent: Dollars;
+  /** Dollars that firings at work may still spend. */
+  readonly reserved: Dollars;
 }
 
 export function hindranceOf(
@@ -33,12 +36,17 @@ function ofTime({ spec }: AutomationRow, { notBefore }: Pick<FiringRow, "notBefo
   return until === null ? null : { reason: `It is quiet until ${spec.quiet?.to ?? ""}.`, until };
 }
 
-function ofMoney({ spec }: AutomationRow, { now, config, spent }: Surroundings): Hindrance | null {
+function ofMoney({ spec }: AutomationRow, { now, config, spent, reserved }: Surroundings): Hindrance | null {
   const until = nightOf(now, spec.quiet?.timezone).ends;
   const { night } = spec.budget;
   if (night !== undefined && spent.own >= night) return { reason: `Its budget of $${night} for the night is spent.`, until };
   if (config.budget !== undefined && spent.all >= config.budget)
     return { reason: `The budget of $${config.budget} for all automations and the night is spent.`, until };
+  // Lines cost nothing; an agent begins with what is left for sure.
+  if (spec.task === undefined) return null;
+  const isHeld = (limit: number | undefined, both: number): boolean => limit !== undefined && both >= limit;
+  if (isHeld(night, spent.own + reserved.own) || isHeld(config.budget, spent.all + reserved.all))
+    return { reason: "Firings at work may spend what is left of the budget for the night.", until: null };
   return null;
 }
 

@@ -108,7 +108,7 @@ async function isOfAutomation(read: Read, { id, project }: ExperimentRow): Promi
 function ofAutomation(text: (name: string) => string): NewNotification | undefined {
   const kind = text("kind");
   if (kind === "question") return undefined;
-  const about = { title: text("title"), text: text("text"), link: "/", project: text("project"), run: null };
+  const about = { title: text("title"), text: text("text"), link: text("link"), project: text("project"), run: null };
   return { ...about, kind: kind === "done" ? "done" : "failed" };
 }
 

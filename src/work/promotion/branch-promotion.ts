@@ -53,7 +53,7 @@ export class BranchPromotion {
     source: Origin,
     prepared: PreparedPlan,
     stage: PlannedStage,
-    context: Pick<StageContext, "setup" | "setupIn" | "env">,
+    context: Pick<StageContext, "setup" | "setupIn" | "checkTimeoutMs" | "env">,
   ): Promise<BranchOutcome> {
     const { apply } = stage;
     if (typeof apply === "object" && apply !== null && "push" in apply) return this.#push(row, apply.push, context.env);

@@ -187,6 +187,7 @@ export class Promotions {
       env,
       setup,
       setupIn: folders.setup,
+      checkTimeoutMs: experiment?.input.checkTimeoutMs ?? experiment?.input.timeoutMs,
       known: ({ plan }: PreparedPlan) => experiment !== null && sameChecks && !plan.moved,
       plan: async () => {
         const prepared = await prepare({ ...this.#all, records: this.#records }, required(source), await this.#records.fresh(row.id));

@@ -28,6 +28,8 @@ export interface StageContext {
   readonly setup: string | undefined;
   /** Where the setup runs; in the project's folder if undefined. */
   readonly setupIn: string | undefined;
+  /** Time for each check, as the experiment had it. */
+  readonly checkTimeoutMs: number | undefined;
   /** Hash of a plan that was verified before, by an experiment with the same checks. */
   readonly known: (prepared: PreparedPlan) => boolean;
   readonly env: Readonly<Record<string, string>>;
@@ -230,13 +232,13 @@ export class StageRun {
 /** How the checks of a stage judge a clone. */
 export function checkSettingsOf(
   { checks, cwd }: Pick<PlannedStage, "checks" | "cwd">,
-  { setup, setupIn }: Pick<StageContext, "setup" | "setupIn">,
+  { setup, setupIn, checkTimeoutMs = LIMITS.attemptTimeoutMs }: Pick<StageContext, "setup" | "setupIn" | "checkTimeoutMs">,
 ): CheckSettings {
   return {
     checks,
     setup: setup ?? null,
     repeat: 1,
-    checkTimeoutMs: LIMITS.attemptTimeoutMs,
+    checkTimeoutMs,
     measure: null,
     folders: { checks: cwd, setup: setupIn },
   };

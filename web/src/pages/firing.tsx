@@ -45,7 +45,7 @@ function Promoted({ firing }: { readonly firing: Firing }): ReactNode {
         )}
         {undo !== null && (
           <p className="small">
-            It was taken back by itself.{" "}
+            It was taken back.{" "}
             <Link to={`/review/${undo}`} className="link">
               What was taken back
             </Link>

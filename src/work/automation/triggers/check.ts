@@ -9,7 +9,8 @@ import type { Cursor, Saw, Trouble } from "./trigger.ts";
 export interface CheckTriggerParts {
   readonly project: string;
   readonly command: string;
-  readonly setup: string | undefined;
+  /** The line that prepares a fresh clone, as it is now. */
+  readonly setup: () => Promise<string | undefined>;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number | undefined;
   readonly everyMs: number;
@@ -34,8 +35,8 @@ export class CheckTrigger extends PolledTrigger {
   protected async poll(): Promise<void> {
     const { passed, text } = await this.#judge();
     if (passed === !this.#isFailing) return;
-    this.#isFailing = !passed;
     await this.#all.saw(passed ? [] : [{ key: null, text }], { failing: !passed });
+    this.#isFailing = !passed;
   }
 
   async look(): Promise<{ wouldFire: boolean; seen: string }> {
@@ -45,7 +46,7 @@ export class CheckTrigger extends PolledTrigger {
 
   async #judge(): Promise<{ passed: boolean; text: string }> {
     const { project, command, setup, env, timeoutMs = LIMITS.attemptTimeoutMs, verification } = this.#all;
-    const how = { checks: [command], setup: setup ?? null, repeat: 1, checkTimeoutMs: timeoutMs, measure: null, folders: {} };
+    const how = { checks: [command], setup: (await setup()) ?? null, repeat: 1, checkTimeoutMs: timeoutMs, measure: null, folders: {} };
     const verdict = await verification.verifyOn({ project, env }, [], "", how, this.stopping.signal);
     const failed = [...(verdict.setup === null ? [] : [verdict.setup]), ...verdict.checks].find((check) => !check.passed);
     return { passed: verdict.passed, text: failed === undefined ? `\`${command}\` passes.` : textOf(failed) };

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { readRegular } from "../../../base/host/regular-file.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
-import { commonGitFolder, namedGitFolder } from "../../../machine/capture/git-paths.ts";
 import { remoteCommit } from "../../promotion/remote-commit.ts";
 import type { Clock } from "../clock.ts";
+import type { Causes } from "../self-caused.ts";
+import { repositoryOf } from "./git-folder.ts";
 import { PolledTrigger } from "./polled.ts";
 import type { Cursor, Saw, Trouble } from "./trigger.ts";
 import { WatchedFolders } from "./watched-folders.ts";
@@ -19,6 +20,8 @@ export interface CommitTriggerParts {
   readonly clock: Clock;
   readonly saw: Saw;
   readonly trouble: Trouble;
+  /** Automations whose promotions made this commit; undefined where none did. */
+  readonly causesOf: (commit: string) => Promise<Causes>;
 }
 
 const MOST_PACKED_BYTES = 32 * 1024 ** 2;
@@ -49,12 +52,13 @@ export class CommitTrigger extends PolledTrigger {
     const commit = await this.#commit();
     if (commit === this.#known) return;
     const before = this.#known;
-    this.#known = commit;
     const { branch, remote } = this.#all;
     const where = remote === undefined ? branch : `${branch} of ${remote}`;
     const text = `${where} is at ${commit.slice(0, SHORT)} now; it was at ${before?.slice(0, SHORT) ?? "none"}.`;
     // The first commit that is seen is where it begins.
-    await this.#all.saw(before === undefined ? [] : [{ key: `commit:${commit}`, text }], { commit });
+    const causes = before === undefined ? undefined : await this.#all.causesOf(commit);
+    await this.#all.saw(before === undefined ? [] : [{ key: `commit:${commit}`, text, causes }], { commit });
+    this.#known = commit;
   }
 
   async look(): Promise<{ wouldFire: boolean; seen: string }> {
@@ -67,8 +71,7 @@ export class CommitTrigger extends PolledTrigger {
     const { project, branch, remote, env } = this.#all;
     if (remote !== undefined)
       return remoteCommit({ project, remote, branch, variables: env, timeoutMs: LIMITS.remoteTimeoutMs, signal: this.stopping.signal });
-    const own = (await namedGitFolder(project)) ?? join(project, ".git");
-    const folder = (await commonGitFolder(own)) ?? own;
+    const folder = await repositoryOf(project);
     // The names of a branch with slashes lie in folders; packed ones lie in one file.
     const file = join(folder, "refs/heads", branch);
     for (const each of [folder, join(folder, "refs/heads"), join(file, "..")]) this.#folders.add(each);

@@ -8,12 +8,15 @@ import { join, relative } from "node:path";
 import { errorText, type Logger } from "../../../base/host/log.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Clock } from "../clock.ts";
+import type { Causes } from "../self-caused.ts";
 import type { FilePatterns } from "./file-patterns.ts";
 import type { Cursor, Saw, Trouble, TriggerSource } from "./trigger.ts";
 import { WatchedFolders } from "./watched-folders.ts";
 
 /** Programs that save a file do so in several steps. */
 const SETTLE_MS = 5;
+/** What could not be kept is told again after this time. */
+const AGAIN_MS = 1_000;
 const NAMED = 5;
 const WORD = 2n ** 64n;
 
@@ -25,7 +28,9 @@ export interface FilesTriggerParts {
   readonly saw: Saw;
   readonly trouble: Trouble;
   /** Automations whose promotions wrote these paths; undefined where none did. */
-  readonly causesOf: (paths: readonly string[]) => Promise<string[] | undefined>;
+  readonly causesOf: (paths: readonly string[]) => Promise<Causes>;
+  /** Files that are watched at most. */
+  readonly mostFiles?: number;
 }
 
 export class FilesTrigger implements TriggerSource {
@@ -37,6 +42,10 @@ export class FilesTrigger implements TriggerSource {
   #sum = 0n;
   /** Paths to look at, relative to the project; a folder stands for what is below it. */
   #touched = new Set<string>();
+  /** Paths that changed, and that are not known to be kept. */
+  readonly #changed = new Set<string>();
+  #isStarted = false;
+  #isFull = false;
   #isScanning = false;
   #isStopped = false;
   #cancel: (() => void) | undefined;
@@ -52,6 +61,7 @@ export class FilesTrigger implements TriggerSource {
   }
 
   async start(): Promise<void> {
+    this.#isStarted = true;
     await this.#refresh("", undefined);
     const before = this.#cursor["sum"];
     const sum = String(this.#sum);
@@ -72,7 +82,9 @@ export class FilesTrigger implements TriggerSource {
   }
 
   async look(): Promise<{ wouldFire: boolean; seen: string }> {
-    return { wouldFire: this.#touched.size > 0, seen: `${this.#files.size} files are watched.` };
+    const count = this.#files.size;
+    const watched = count === 1 ? "1 file is watched." : `${count} files are watched.`;
+    return { wouldFire: this.#touched.size > 0, seen: this.#isStarted ? watched : "It rests: no files are watched." };
   }
 
   #hear(folder: string, name: string | null): void {
@@ -87,20 +99,21 @@ export class FilesTrigger implements TriggerSource {
     this.#cancel = undefined;
     this.#work = this.#work
       .then(() => this.#update())
-      .catch((error: unknown) =>
-        this.#all.log.warn("changed files were not looked at", { project: this.#all.project, error: errorText(error) }),
-      );
+      .catch((error: unknown) => {
+        this.#all.log.warn("changed files were not looked at", { project: this.#all.project, error: errorText(error) });
+        if (!this.#isStopped) this.#cancel ??= this.#all.clock.after(AGAIN_MS, () => this.#lookAtTouched());
+      });
   }
 
   async #update(): Promise<void> {
     if (this.#isStopped) return;
     const touched = this.#touched;
     this.#touched = new Set();
-    const changed = new Set<string>();
-    for (const path of touched) await this.#refresh(path, changed);
-    if (changed.size === 0) return;
-    const paths = [...changed].toSorted();
+    for (const path of touched) await this.#refresh(path, this.#changed);
+    if (this.#changed.size === 0) return;
+    const paths = [...this.#changed].toSorted();
     await this.#tell(`${namesOf(paths)} changed.`, paths);
+    this.#changed.clear();
   }
 
   async #tell(text: string, paths: readonly string[]): Promise<void> {
@@ -140,7 +153,8 @@ export class FilesTrigger implements TriggerSource {
 
   #note(path: string, mark: string | undefined, changed: Set<string> | undefined): void {
     const before = this.#files.get(path);
-    if (before === mark || (before === undefined && this.#files.size >= LIMITS.watchedFiles)) return;
+    if (before === mark) return;
+    if (before === undefined && this.#files.size >= (this.#all.mostFiles ?? LIMITS.watchedFiles)) return this.#sayFull();
     if (before !== undefined) this.#sum = (this.#sum + WORD - numberOf(path, before)) % WORD;
     if (mark === undefined) this.#files.delete(path);
     else {
@@ -148,6 +162,13 @@ export class FilesTrigger implements TriggerSource {
       this.#sum = (this.#sum + numberOf(path, mark)) % WORD;
     }
     changed?.add(path);
+  }
+
+  #sayFull(): void {
+    if (this.#isFull) return;
+    this.#isFull = true;
+    const most = this.#all.mostFiles ?? LIMITS.watchedFiles;
+    this.#all.trouble(`More than ${most} files match: changes of those beyond are not seen. Narrow its paths.`);
   }
 
   async #changedSince(since: number): Promise<string[]> {

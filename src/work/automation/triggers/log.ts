@@ -4,6 +4,7 @@ import { compile, matches, type Pattern } from "../../../base/policy/pattern.ts"
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Clock } from "../clock.ts";
 import type { Sighting } from "../firing-record.ts";
+import type { Causes } from "../self-caused.ts";
 import { endOfLog, newLines, type LogPlace } from "./log-tail.ts";
 import { PolledTrigger } from "./polled.ts";
 import type { Cursor, Saw, Trouble } from "./trigger.ts";
@@ -15,6 +16,8 @@ export interface LogTriggerParts {
   readonly clock: Clock;
   readonly saw: Saw;
   readonly trouble: Trouble;
+  /** Automations whose promotions led to what was just written; undefined where none did. */
+  readonly causesOf: () => Promise<Causes>;
 }
 
 export class LogTrigger extends PolledTrigger {
@@ -39,8 +42,9 @@ export class LogTrigger extends PolledTrigger {
   override async start(): Promise<void> {
     this.#folder.add(dirname(this.#all.file));
     if (this.#place === undefined) {
-      this.#place = await endOfLog(this.#all.file);
-      await this.#all.saw([], { ...this.#place });
+      const place = await endOfLog(this.#all.file);
+      await this.#all.saw([], { ...place });
+      this.#place = place;
     }
     await super.start();
   }
@@ -55,12 +59,14 @@ export class LogTrigger extends PolledTrigger {
     for (let more = true; more && !this.stopping.signal.aborted;) {
       const before = this.#place ?? { inode: null, offset: 0 };
       const read = await newLines(this.#all.file, before);
-      const found: Sighting[] = read.lines.filter((line) => matches(this.#pattern, line)).map((text) => ({ key: null, text }));
-      if (read.skipped > 0) found.push({ key: null, text: `${read.skipped} bytes of the log were passed over: too much was written.` });
-      this.#place = read.place;
+      const texts = read.lines.filter((line) => matches(this.#pattern, line));
+      if (read.skipped > 0) texts.push(`${read.skipped} bytes of the log were passed over: too much was written.`);
+      const causes = texts.length === 0 ? undefined : await this.#all.causesOf();
+      const found = texts.map((text): Sighting => ({ key: null, text, causes }));
       const isMoved = read.place.inode !== before.inode || read.place.offset !== before.offset;
       // A place that only moved on is kept with what is found next: lines that do not match are read again by the next server.
       if (found.length > 0 || (isMoved && read.place.inode !== before.inode)) await this.#all.saw(found, { ...read.place });
+      this.#place = read.place;
       more = read.more;
     }
   }

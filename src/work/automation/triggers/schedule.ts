@@ -47,11 +47,10 @@ export class ScheduleTrigger implements TriggerSource {
     // A clock that was set back goes on from there: times that fired already are known by their key.
     if (now < this.#looked) this.#looked = now;
     const missed = this.#line.missed(this.#looked, now);
-    this.#looked = now;
-    if (missed === null) return;
     // The key is the time of day, so that none fires twice.
-    const key = `schedule:${missed.last.toISOString()}`;
-    await this.#saw([{ key, text: textOf(missed) }], { looked: now.toISOString() });
+    if (missed !== null)
+      await this.#saw([{ key: `schedule:${missed.last.toISOString()}`, text: textOf(missed) }], { looked: now.toISOString() });
+    this.#looked = now;
   }
 
   nextAt(): Date | null {

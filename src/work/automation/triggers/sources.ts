@@ -5,10 +5,11 @@ import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { AutomationRow, FiringRow } from "../../../base/store/rows.ts";
 import { CronLine, requireCronLine } from "../cron-line.ts";
+import { openProject } from "../../../sandbox/projects/projects.ts";
 import { environmentOf } from "../experiment-input.ts";
 import type { Sighting } from "../firing-record.ts";
 import type { AutomationParts } from "../parts.ts";
-import { causesOf } from "../self-caused.ts";
+import { SelfCaused, type Causes } from "../self-caused.ts";
 import { CheckTrigger } from "./check.ts";
 import { CommitTrigger } from "./commit.ts";
 import { FilePatterns } from "./file-patterns.ts";
@@ -36,6 +37,7 @@ interface Armed {
 export class Sources {
   readonly #all: SourceParts;
   readonly #take: Take;
+  readonly #own: SelfCaused;
   readonly #armed = new Map<string, Armed>();
   readonly #troubles = new Map<string, string>();
   readonly #locks = new KeyedLocks();
@@ -43,6 +45,7 @@ export class Sources {
   constructor(all: SourceParts, take: Take) {
     this.#all = all;
     this.#take = take;
+    this.#own = new SelfCaused(all.parts.store, () => all.clock.now());
   }
 
   /** Throws for a trigger that can't be. */
@@ -111,9 +114,9 @@ export class Sources {
     };
     switch (when?.on) {
       case "files": {
-        const causes = (paths: readonly string[]): Promise<string[] | undefined> => causesOf(parts.store, row.project, paths, clock.now());
+        const causesOf = (paths: readonly string[]): Promise<Causes> => this.#own.ofFiles(row.project, paths);
         const patterns = new FilePatterns(when.paths);
-        return new FilesTrigger({ project: row.project, patterns, clock, log: parts.log, saw, trouble, causesOf: causes }, row.cursor);
+        return new FilesTrigger({ project: row.project, patterns, clock, log: parts.log, saw, trouble, causesOf }, row.cursor);
       }
       case "schedule":
         return new ScheduleTrigger(new CronLine(when.cron, when.timezone), clock, row.cursor, saw);
@@ -124,14 +127,17 @@ export class Sources {
       }
       case "commit": {
         const { branch, remote, every = remote === undefined ? LIMITS.scanEveryMs : LIMITS.remotePollMs } = when;
+        const causesOf = (commit: string): Promise<Causes> => this.#own.ofCommit(row.project, commit);
         return new CommitTrigger(
-          { project: row.project, branch, remote, everyMs: every, env: this.#all.env, clock, saw, trouble },
+          { project: row.project, branch, remote, everyMs: every, env: this.#all.env, clock, saw, trouble, causesOf },
           row.cursor,
         );
       }
       case "check": {
         const { command, every = LIMITS.checkPollMs } = when;
-        const { setup, timeout: timeoutMs } = row.spec;
+        const { timeout: timeoutMs } = row.spec;
+        const setup = async (): Promise<string | undefined> =>
+          row.spec.setup ?? (await openProject(parts.store, row.project, parts.state)).config.setup;
         const env = environmentOf(row, this.#all.env);
         const { verification } = this.#all;
         return new CheckTrigger(
@@ -140,15 +146,24 @@ export class Sources {
         );
       }
       case "log":
-        return new LogTrigger({ file: when.file, line: when.line, clock, saw, trouble }, row.cursor);
+        return new LogTrigger(
+          { file: when.file, line: when.line, clock, saw, trouble, causesOf: () => this.#own.ofLog(row.project, when.file) },
+          row.cursor,
+        );
       default:
         return undefined;
     }
   }
 
   async look(row: AutomationRow): Promise<{ wouldFire: boolean; seen: string }> {
-    const source = this.#armed.get(row.id)?.source ?? this.#make(row);
-    return (await source?.look()) ?? { wouldFire: false, seen: "It waits for no trigger: a person starts it." };
+    const armed = this.#armed.get(row.id)?.source;
+    const source = armed ?? this.#make(row);
+    try {
+      return (await source?.look()) ?? { wouldFire: false, seen: "It waits for no trigger: a person starts it." };
+    } finally {
+      // A look may have begun to watch.
+      if (armed === undefined) await source?.stop();
+    }
   }
 
   nextAt(id: string): string | null {
