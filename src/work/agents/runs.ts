@@ -129,6 +129,7 @@ export class Runs {
   async #anew(journal: RunJournal, messages: MessageQueue, sandbox: SandboxRow): Promise<void> {
     const again = journal.row.sandbox !== null;
     const context = await this.#handed(journal.row, sandbox);
+    const { roleData } = await this.#all.actions.policy(sandbox);
     // An agent that takes over from this run in turn finds it there.
     if (context !== null && !again) journal.said({ role: "system", kind: "summary", text: context, pinned: true });
     journal.change({
@@ -140,6 +141,7 @@ export class Runs {
       outbox: [],
       conversation: null,
       steps: 0,
+      mostSteps: journal.row.mostSteps ?? roleData.maxSteps,
       read: { stdout: 0, stderr: 0, total: 0 },
       restarts: journal.row.restarts + (again ? 1 : 0),
     });
