@@ -152,9 +152,9 @@ describe("levels and roles", () => {
 
   test("POL-7: a role has as many steps as a config says; a project that is not trusted only takes some away", () => {
     const roles = { worker: { maxSteps: 5 } };
-    const most = (policy: PolicyConfig): number | null => effectivePolicy({ config: { policy } }).roleData.maxSteps;
+    const most = (policy: unknown): number | null => effectivePolicy(trusted(policy)).roleData.maxSteps;
     expect([most({}), most({ roles }), most({ roles, tightenOnly: true })]).toEqual([null, 5, 5]);
-    const given = effectivePolicy({ config: { policy: { roles } } });
+    const given = effectivePolicy(trusted({ roles }));
     expect(agentText(effectivePolicy({}))).not.toContain("steps");
     expect(agentText(given)).toContain("You have 5 steps");
     // What a run may take goes before what its role says.

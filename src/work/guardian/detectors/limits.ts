@@ -35,8 +35,8 @@ export const disk: Detector = ({ seen, now, sequence }) => {
   };
 };
 
-export const memory: Detector = ({ seen, now, sequence, highMemorySince }) => {
-  if (highMemorySince === null || now - highMemorySince < THRESHOLDS.highMemoryMs) return undefined;
+export const memory: Detector = ({ seen, now, sequence, highMemorySince }, { patience = 1 }) => {
+  if (highMemorySince === null || now - highMemorySince < patience * THRESHOLDS.highMemoryMs) return undefined;
   return {
     concern: "low_space",
     confidence: 0.8,
