@@ -107,11 +107,15 @@ describe("programs that an agent left running", () => {
 
   test("GRD-1: are those that began while a command ran and are there after it, for as long as they are", () => {
     const programs = new BackgroundPrograms();
-    const agent = { pid: 1, startedAt: at(-60) };
-    const toolServer = { pid: 2, startedAt: at(15) };
-    const build = { pid: 3, startedAt: at(5) };
-    const [call, result] = events(...command("c1", "make > build.log 2>&1 &"));
-    if (call !== undefined) programs.heard(call);
+    // It began a moment before its first word, and that a moment before its first call.
+    const agent = { pid: 1, startedAt: at(-0.1) };
+    const toolServer = { pid: 2, startedAt: at(25) };
+    const build = { pid: 3, startedAt: at(15) };
+    const [first, call, result] = events(
+      { type: "started", agent: "claude", version: null, model: null, conversation: null },
+      ...command("c1", "make > build.log 2>&1 &"),
+    ).map((event, index) => (index === 1 ? { ...event, at: new Date(BEGIN + 100).toISOString() } : event));
+    for (const event of [first, call]) if (event !== undefined) programs.heard(event);
     // The command itself still runs.
     expect(programs.count([agent, build])).toBe(0);
     if (result !== undefined) programs.heard(result);

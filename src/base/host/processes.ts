@@ -22,6 +22,7 @@ export interface LiveProcess {
 
 interface Stat extends ProcessUse {
   readonly parent: number;
+  readonly name: string;
   readonly hasEnded: boolean;
   /** Since the machine's start. */
   readonly startMs: number;
@@ -41,6 +42,7 @@ function readStat(pid: string): Stat | undefined {
   return {
     pid: Number(pid),
     parent: number(1),
+    name: text.slice(text.indexOf("(") + 1, text.lastIndexOf(")")),
     hasEnded: fields[0] === "Z" || fields[0] === "X",
     startMs: number(19) * TICK_MS,
     cpuMs: (number(11) + number(12)) * TICK_MS,
@@ -112,13 +114,14 @@ function asleepAt(pid: number): number | undefined {
   return readStat(String(pid))?.cpuMs;
 }
 
-/** Those of these processes that have not ended. */
-export function liveProcesses(pids: readonly number[]): LiveProcess[] {
+/** Those of these processes that have not ended, without those that have the name of one of them. */
+export function liveProcesses(pids: readonly number[], unlike: number): LiveProcess[] {
+  const left = readStat(String(unlike))?.name;
   // Both clocks go on while the machine sleeps; a person who sets the time of day moves one of them.
   const bootedAt = Math.round((Date.now() - uptime() * 1000) / TICK_MS) * TICK_MS;
   return pids.flatMap((pid) => {
     const stat = readStat(String(pid));
-    return stat === undefined || stat.hasEnded ? [] : [{ pid, startedAt: bootedAt + stat.startMs }];
+    return stat === undefined || stat.hasEnded || stat.name === left ? [] : [{ pid, startedAt: bootedAt + stat.startMs }];
   });
 }
 

@@ -178,7 +178,7 @@ export interface Walls {
   readonly commands: CommandOperations;
   readonly files: FileOperations;
   usage(): Promise<Usage>;
-  /** Every process inside, as the host numbers them; undefined where they can't be told from those of the machine. */
+  /** Every process of programs inside, as the host numbers them, without the driver's own; undefined where they can't be told from those of the machine. */
   processes(): readonly LiveProcess[] | undefined;
   /** Whether nothing runs inside but what waits for commands. */
   isIdle(): boolean;

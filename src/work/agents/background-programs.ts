@@ -6,9 +6,11 @@ import type { RunEvent } from "../../base/schema/run.ts";
 import type { LiveProcess } from "../../base/host/processes.ts";
 
 /** A command may run before the server has read that it was called. */
-const EARLIER_MS = 2_000;
+const EARLIER_MS = 500;
 /** The clock by which a process began is read anew each time. */
 const SAME_MS = 1_000;
+/** When a process began is known to the hundredth of a second. */
+const EXACT_MS = 20;
 /** Calls that are remembered between two looks. */
 const MOST_CALLS = 500;
 
@@ -20,14 +22,18 @@ export class BackgroundPrograms {
   /** When they began, by process. */
   #known = new Map<number, number>();
 
+  /** What began before the agent said its first word is the agent itself. */
+  #since = Number.NEGATIVE_INFINITY;
+
   heard(event: RunEvent): void {
     const at = Date.parse(event.at);
+    if (event.type === "started") this.#since = at - EXACT_MS;
     if (event.type === "tool_call" && event.kind === "command" && this.#open.size < MOST_CALLS) this.#open.set(event.call, at);
     if (event.type === "turn") this.#open.clear();
     if (event.type !== "tool_result") return;
     const from = this.#open.get(event.call);
     this.#open.delete(event.call);
-    if (from !== undefined) this.#ended = [...this.#ended.slice(-MOST_CALLS), { from: from - EARLIER_MS, to: at }];
+    if (from !== undefined) this.#ended = [...this.#ended.slice(-MOST_CALLS), { from: Math.max(this.#since, from - EARLIER_MS), to: at }];
   }
 
   /** How many there are, by all processes of now. */

@@ -86,7 +86,9 @@ export class NativeWalls implements Walls {
 
   processes(): readonly LiveProcess[] {
     const { cgroups, sandbox, process1 } = this.#options;
-    return liveProcesses(cgroups?.processes(sandbox) ?? processesBelow(process1.pid).map(({ pid }) => pid));
+    const all = cgroups?.processes(sandbox) ?? processesBelow(process1.pid).map(({ pid }) => pid);
+    // Process 1 has a child ready for the next command, which is the same program until then.
+    return liveProcesses(all, process1.pid);
   }
 
   isIdle(): boolean {
