@@ -93,7 +93,7 @@ describe("a run whose server can't write", needs("root"), () => {
 describe("a run under a person's hand", needs("root"), () => {
   let lab: RunLab;
   beforeAll(async () => {
-    lab = await RunLab.open({ agents: { bomb: { protocol: "command", command: "b() { b | b & }; while :; do b; done 2>/dev/null" } } });
+    lab = await RunLab.open();
   });
   afterAll(async () => lab?.remove());
 
@@ -190,14 +190,31 @@ describe("a run under a person's hand", needs("root"), () => {
     for (const { id } of floods) await lab.server.client.call("stopRun", { run: id }).catch(() => undefined);
     for (const { id } of floods) expect((await lab.ended(id)).endedAt).not.toBe(null);
   });
+});
 
-  test("LIM-1: of an agent that forks without end is stopped, and the server answers meanwhile", async () => {
-    const { id } = await lab.begin(["go"], { agent: { agent: "bomb" } });
-    await lab.until(id, ({ state }) => state === "running");
-    await lab.server.client.call("stopRun", { run: id });
-    const { outcome, sandbox } = await lab.ended(id);
-    expect(outcome).toBe("cancelled");
-    // What it started goes on there until the sandbox is gone.
-    await lab.server.client.call("removeSandbox", { sandbox: sandbox ?? "" });
+describe("a run whose agent forks without end", needs("root"), () => {
+  test("LIM-1: is found and stopped by the guardian, with its work in a snapshot, and the server answers meanwhile", async () => {
+    const bomb = { protocol: "command", command: "echo work > work.txt; b() { sleep 600 & b | b & }; b 2>/dev/null & exec sleep 600" };
+    // A minute is 60 milliseconds.
+    const lab = await RunLab.open({ agents: { bomb }, guardian: { patience: 0.001 } });
+    try {
+      const { client } = lab.server;
+      const { id } = await lab.begin(["go"], { agent: { agent: "bomb" }, limits: { processes: 256 } });
+      const over = lab.ended(id);
+      const waits = await timesUntil(over, () => client.call("listSandboxes", {}));
+      const { outcome, reason, sandbox, experiment } = await over;
+      expect([outcome, reason]).toEqual(["failed", expect.stringMatching(/very much at once.*of the processes/)]);
+      expect(percentile(waits, 0.95)).toBeLessThan(LAG_MS * contention());
+      const { attempts } = await client.call("inspectExperiment", { experiment: experiment ?? "" });
+      expect(attempts).toMatchObject([{ diff: { files: 1 }, snapshot: expect.any(String) as string }]);
+      const { records } = await client.call("listAudit", { limit: 1000 });
+      expect(records.filter(({ action }) => action === "guardian.stop")).toMatchObject([
+        { target: id, rule: "flood", snapshot: expect.stringMatching(/^snp/) as string },
+      ]);
+      // What it started goes on there until the sandbox is gone.
+      await client.call("removeSandbox", { sandbox: sandbox ?? "" });
+    } finally {
+      await lab.remove();
+    }
   });
 });

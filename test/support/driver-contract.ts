@@ -119,6 +119,18 @@ export function driverContract(name: DriverName): void {
       await box.walls.limit({ cpus: 2, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3, processes: 200 });
     });
 
+    test("its processes are listed with when they began, where there are walls around them", async () => {
+      const own = await lab.create();
+      const before = Date.now();
+      await startBeat(own);
+      const processes = own.walls.processes();
+      expect(processes !== undefined).toBe(lab.driver.capabilities.walled);
+      // The machine's clock is read to the hundredth of a second.
+      for (const { startedAt } of processes ?? []) expect(startedAt).toBeLessThanOrEqual(Date.now() + 100);
+      expect(processes?.some(({ startedAt }) => startedAt > before - 100)).not.toBe(false);
+      await own.walls.stop(0);
+    });
+
     test("it hides what a launch hides now, and another wish is another mask where there are walls", async () => {
       const { walled } = lab.driver.capabilities;
       const other = { ...lab.hiding, mask: ["/etc/hostname"] };

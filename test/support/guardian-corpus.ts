@@ -29,6 +29,19 @@ const result = {
   /** State of the clone after it, if that changed. */
   clone: z.string().optional(),
 };
+/** What the server may see: a field of another name would be one that no server looks at. */
+const Seen = z.strictObject({
+  clone: z.string(),
+  files: z.strictObject({ added: z.number(), deleted: z.number(), project: z.number().nullable() }),
+  check: z.strictObject({ passed: z.number(), failed: z.number() }),
+  use: z.partialRecord(z.enum(["budget", "steps", "disk", "memory", "processes"]), z.number()),
+  cost: z.number(),
+  modelRequests: z.number(),
+  background: z.number(),
+  cpuMs: z.number(),
+  paused: z.boolean(),
+  personAsked: z.boolean(),
+} satisfies Record<Exclude<keyof Observation, "at">, z.ZodType>);
 const Entry = z.union([
   z.strictObject({ run: z.string(), ...result, ...timing }),
   z.strictObject({ read: z.string(), ...result, ...timing }),
@@ -38,7 +51,7 @@ const Entry = z.union([
   z.strictObject({ say: z.string(), ...timing }),
   z.strictObject({ think: z.string(), ...timing }),
   z.strictObject({ event: z.looseObject({ type: z.string() }), ...timing }),
-  z.strictObject({ see: z.record(z.string(), z.json()), ...timing }),
+  z.strictObject({ see: Seen.partial(), ...timing }),
   /** Seconds in which no server looked. */
   z.strictObject({ away: z.number() }),
   z.strictObject({
@@ -134,7 +147,7 @@ export function momentsOf(run: CorpusRun): Moment[] {
     else if ("say" in now) add({ type: "message", from: "agent", text: now.say, message: null });
     else if ("think" in now) add({ type: "thinking", text: now.think });
     else if ("event" in now) add(now.event as RunEventBody);
-    else if ("see" in now) see(now.see);
+    else if ("see" in now) see(now.see as Omit<Observation, "at">);
     if ("clone" in now && now.clone !== undefined) see({ clone: now.clone });
   }
 

@@ -176,11 +176,16 @@ describe("the guardian of a run", () => {
     expect(lab.steps.at(-1)).toBe("restart");
   });
 
-  test("stops at once with the work kept when the budget or the steps are used up", async () => {
-    for (const what of ["budget", "steps"]) {
+  test("stops at once with the work kept when the budget is used up, or one step more than it may take was taken", async () => {
+    for (const [what, used] of [
+      ["budget", 1],
+      ["steps", 1.1],
+    ] as const) {
       const lab = new GuardianLab();
       await lab.see({ use: { [what]: 0.85 } });
-      await lab.see({ use: { [what]: 1 } });
+      if (what === "steps") await lab.see({ use: { steps: 1 } });
+      expect(lab.steps).toEqual(["message"]);
+      await lab.see({ use: { [what]: used } });
       expect(lab.steps).toEqual(["message", "stop"]);
       expect(lab.done).toEqual(["message", "snapshot", "stop"]);
     }

@@ -148,7 +148,18 @@ describe("levels and roles", () => {
       expect(judged({ kind: "tool", tool: "coordinate_sibling" }, { yolo, role: "coordinator" })).toBe("allow");
       expect(judged({ kind: "tool", tool: "bash", argument: "ls" }, { yolo, role: "coordinator" })).toBe("deny");
     }
-    expect(effectivePolicy({ role: "worker" }).roleData.maxSteps).toBe(5);
+  });
+
+  test("POL-7: a role has as many steps as a config says; a project that is not trusted only takes some away", () => {
+    const roles = { worker: { maxSteps: 5 } };
+    const most = (policy: unknown): number | null => effectivePolicy(trusted(policy)).roleData.maxSteps;
+    expect([most({}), most({ roles }), most({ roles, tightenOnly: true })]).toEqual([null, 5, 5]);
+    const given = effectivePolicy(trusted({ roles }));
+    expect(agentText(effectivePolicy({}))).not.toContain("steps");
+    expect(agentText(given)).toContain("You have 5 steps");
+    // What a run may take goes before what its role says.
+    expect(agentText(given, 9)).toContain("You have 9 steps");
+    expect(agentText(given, null)).not.toContain("steps");
   });
 
   test("POL-10: level 1 writes in the project alone, level 2 asks for configuration, deletions, pushes and calls", () => {

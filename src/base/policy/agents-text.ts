@@ -21,13 +21,14 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 const LISTED = 40;
 
-export function agentText(policy: EffectivePolicy): string {
+/** `steps` is what the run of the agent may take, where that is not what its role says. */
+export function agentText(policy: EffectivePolicy, steps: number | null = policy.roleData.maxSteps): string {
   const { title, role, roleData, production, ceiling } = policy;
   const lines = [
     "## Self-Decision Framework",
     "",
     `You work as ${role} (${roleData.description.toLowerCase()}) at ${title}. These rules are enforced: an action that they deny is refused, whatever you try.`,
-    ...(roleData.maxSteps === null ? [] : [`You have ${roleData.maxSteps} steps.`]),
+    ...(steps === null ? [] : [`You have ${steps} steps: each tool call is one, and one more ends your run.`]),
     "",
     "Before taking action, ask:",
     "1. Is it listed as autonomous? Act.",

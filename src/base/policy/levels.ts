@@ -151,6 +151,7 @@ export const YOLO: Readonly<Record<YoloLevel, LevelData>> = {
 
 export interface RoleData {
   readonly description: string;
+  /** null: as many as the task takes. A number for every project would end ordinary tasks, so only a config sets one. */
   readonly maxSteps: number | null;
   /** false takes a tool away; a tool that is not named has the verdict of the level. */
   readonly tools: Readonly<Record<string, boolean>>;
@@ -159,7 +160,7 @@ export interface RoleData {
 }
 
 export const ROLES: Readonly<Record<Role, RoleData>> = {
-  worker: { description: "Autonomous code writer", maxSteps: 5, tools: { write: true, edit: true, bash: true }, others: true },
+  worker: { description: "Autonomous code writer", maxSteps: null, tools: { write: true, edit: true, bash: true }, others: true },
   reviewer: {
     description: "Code review agent (read-only)",
     maxSteps: null,

@@ -34,7 +34,7 @@ export const SandboxPolicy = z
     autonomy: Autonomy.describe("As in effect."),
     tools: z.record(z.string(), z.boolean()).describe("Tools that the role has or lacks."),
     otherTools: z.boolean().describe("Whether it has tools that are not named."),
-    maxSteps: z.number().int().nullable().describe("Steps an agent may take."),
+    maxSteps: z.number().int().nullable().describe("Tool calls that the run may make; null: as many as its task takes."),
     rules: z.record(z.string(), PolicyRule).describe("By tool; the most specific wins."),
     stricter: z.record(z.string(), PolicyRule).describe("Rules of a project that is not trusted: these only make a verdict stricter."),
     always: z.array(z.string()).describe("What a person allowed always."),

@@ -46,7 +46,9 @@ export const GuardianConfig = z
       .min(0.001)
       .max(100)
       .default(1)
-      .describe("How long its steps and the time between two restarts last: 2 for twice as long as docs/GUARDIAN.md says."),
+      .describe(
+        "How long its steps last, the time between two restarts, and silence before it is found: 2 for twice as long as docs/GUARDIAN.md says.",
+      ),
     judge: ChosenModel.optional().describe(
       "Model that is asked whether an agent left its task, where cheap signs say that it may have. The task and the names of the last steps are sent there, and the run pays; if left out, no model is asked.",
     ),

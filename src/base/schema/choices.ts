@@ -39,7 +39,6 @@ export const GUARDIAN_DETECTORS = [
   "drift",
   "damage",
   "flood",
-  "deadlock",
   "budget",
   "steps",
   "disk",

@@ -51,7 +51,12 @@ const Examples = z
 
 const RolePolicy = z
   .strictObject({
-    maxSteps: z.number().int().min(1).optional().describe("Steps an agent may take."),
+    maxSteps: z
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe("Tool calls that a run in this role may make, unless the person who started it gave another number."),
     tools: z.record(z.string().min(1), z.boolean()).optional().describe("Tools it has; false takes one away."),
   })
   .describe("Limits of a role.");

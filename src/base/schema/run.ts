@@ -193,7 +193,7 @@ export const Run = z
     reason: z.string().nullable().describe("Why it ended so, one sentence."),
     conversation: z.string().nullable().describe("The agent's own id of the conversation."),
     steps: z.number().int().describe("Tool calls so far."),
-    mostSteps: z.number().int().nullable(),
+    mostSteps: z.number().int().nullable().describe("Tool calls that it may make; null: as many as its task takes."),
     budget: z.number().nullable().describe("Dollars that it may spend."),
     cost: z.number().describe("Dollars spent on models, by the gateway's count."),
     snapshot: SnapshotId.nullable().describe("The state it left."),

@@ -85,7 +85,7 @@ export class GatewayRoutes implements Routes {
       reportDecision: (call) => decisions.report(call),
       listDecisions: (call) => decisions.list(call),
       decideAction: (call) => decideInside(actions, call),
-      readPolicy: async ({ row }) => ({ body: shownPolicy(await actions.policy(row)) }),
+      readPolicy: async ({ row }) => ({ body: shownPolicy(await actions.policy(row), (await runs.find(row.id))?.mostSteps) }),
       askSibling,
       askSiblingAsSelf: askSibling,
       readMessages: (call) => talk.messages(call),

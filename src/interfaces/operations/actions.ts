@@ -4,6 +4,7 @@ import { shownPolicy } from "../../rules/actions/policy-of.ts";
 import type { Approvals } from "../../rules/approvals/approvals.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
+import type { Runs } from "../../work/agents/runs.ts";
 import type { Handlers } from "./operations.ts";
 
 type Own = "decideAction" | "inspectPolicy" | "setPolicy" | "listRules" | "forgetRule";
@@ -13,12 +14,16 @@ export interface ActionHandlerParts {
   readonly approvals: Approvals;
   readonly audit: Audit;
   readonly sandboxes: Sandboxes;
+  readonly runs: Pick<Runs, "in">;
 }
 
-export function actionHandlers({ actions, approvals, audit, sandboxes }: ActionHandlerParts): Pick<Handlers, Own> {
+export function actionHandlers({ actions, approvals, audit, sandboxes, runs }: ActionHandlerParts): Pick<Handlers, Own> {
   return {
     decideAction: async ({ sandbox, ...input }, signal) => actions.decide(await sandboxes.find(sandbox), input, signal),
-    inspectPolicy: async ({ sandbox }) => shownPolicy(await actions.policy(await sandboxes.find(sandbox))),
+    inspectPolicy: async ({ sandbox }) => {
+      const row = await sandboxes.find(sandbox);
+      return shownPolicy(await actions.policy(row), runs.in(row.id)?.journal.row.mostSteps);
+    },
     setPolicy: async ({ sandbox, approver, ...change }) => {
       approvals.requireApprover(approver);
       return sandboxes.setAutonomy(sandbox, change, audit);

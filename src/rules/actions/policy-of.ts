@@ -36,19 +36,20 @@ function chosen({ level, yolo, role }: Autonomy, config: PolicyConfig): Paramete
   return config.level === undefined && config.yolo === undefined ? { role, yolo: DEFAULT_YOLO } : { role };
 }
 
-export function shownPolicy(policy: EffectivePolicy): SandboxPolicy {
+/** `steps` as the run in the sandbox has them, where there is one. */
+export function shownPolicy(policy: EffectivePolicy, steps: number | null = policy.roleData.maxSteps): SandboxPolicy {
   const { title, level, yolo, role, roleData, rules, stricter, always, production, ceiling } = policy;
   return {
     title,
     autonomy: { level, yolo, role },
     tools: { ...roleData.tools },
     otherTools: roleData.others,
-    maxSteps: roleData.maxSteps,
+    maxSteps: steps,
     rules: { ...rules },
     stricter: { ...stricter },
     always: [...always.values()].map(redact),
     production: production.map(({ source }) => source),
     ceiling,
-    text: agentText(policy),
+    text: agentText(policy, steps),
   };
 }

@@ -7,12 +7,11 @@ import type { Question, RunControls } from "../guardian/controls.ts";
 import type { EscalationState } from "../guardian/escalation.ts";
 import type { Target } from "../guardian/finding.ts";
 import { Guardian, type StepRecord } from "../guardian/guardian.ts";
-import type { Observation } from "../guardian/observation.ts";
 import { CloneState } from "./clone-state.ts";
+import { RunObserver } from "./run-observer.ts";
 import type { RunSetting, RunWork } from "./run-work.ts";
 import type { RunsParts } from "./runs.ts";
 
-const MICRO = 1_000_000;
 /** Events of before that the guardian remembers. */
 const REMEMBERED = 500;
 /** Stands for a detector where the program of an agent died. */
@@ -24,15 +23,17 @@ export class RunGuard {
   readonly #all: RunsParts;
   readonly #work: RunWork;
   readonly #guardian: Guardian;
-  readonly #clone: CloneState;
+  readonly #observer: RunObserver;
   readonly #asking = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> = Promise.resolve();
 
-  private constructor(all: RunsParts, work: RunWork, setting: RunSetting) {
+  private constructor(all: RunsParts, work: RunWork, setting: RunSetting, checks: readonly string[]) {
     this.#all = all;
     this.#work = work;
-    this.#clone = new CloneState(all.parts, all.temporary, all.parts.user.guardian.patience);
+    const clone = new CloneState(all.parts, all.temporary, all.parts.user.guardian.patience);
+    const usesGateway = setting.adapter.providers.length > 0;
+    this.#observer = new RunObserver({ parts: all.parts, models: all.models, work, clone, usesGateway, checks });
     const { row } = work.journal;
     const protection = protectionOf(setting.protect);
     this.#guardian = new Guardian({
@@ -43,7 +44,8 @@ export class RunGuard {
         patience: all.parts.user.guardian.patience,
         task: row.task,
         readOnly: setting.sandbox.autonomy?.role === "reviewer",
-        protects: (path) => protection.protects(path, false),
+        // A test that the agent adds is no test that it changes: which of the two it is, the clone says.
+        protects: (path) => protection.protects(path, !clone.isOfBase(path)),
       },
       sandbox: setting.sandbox.id,
       controls: this.#controls(),
@@ -63,10 +65,14 @@ export class RunGuard {
   }
 
   static async open(all: RunsParts, work: RunWork, setting: RunSetting): Promise<RunGuard> {
-    const guard = new RunGuard(all, work, setting);
-    const { id, events } = work.journal.row;
-    for (const event of await all.parts.store.runEvents.list({ run: id, after: Math.max(0, events - REMEMBERED), limit: REMEMBERED }))
+    const { id, events, experiment } = work.journal.row;
+    const { store } = all.parts;
+    const checks = experiment === null ? [] : ((await store.experiments.get(experiment))?.checks ?? []);
+    const guard = new RunGuard(all, work, setting, checks);
+    for (const event of await store.runEvents.list({ run: id, after: Math.max(0, events - REMEMBERED), limit: REMEMBERED })) {
+      guard.#observer.heard(event);
       guard.#guardian.replay(event);
+    }
     // An answer may have come while no server was there.
     for (const [matter, approval] of Object.entries(work.journal.row.questions ?? {})) guard.#awaitAnswer(matter, approval);
     return guard;
@@ -74,14 +80,15 @@ export class RunGuard {
 
   heard(events: readonly RunEvent[]): void {
     for (const event of events) {
-      if (event.type === "file_change") this.#clone.changed();
+      const seen = this.#observer.heard(event);
       this.#guardian.feed(event);
+      if (seen !== undefined) this.#guardian.observe(seen);
     }
   }
 
   /** Another agent is at work now. */
   restarted(isRestart: boolean): void {
-    this.#clone.changed();
+    this.#observer.restarted();
     this.#guardian.restarted(this.#work.journal.row.restarts, Date.now(), isRestart);
     this.#work.journal.change({ escalation: this.#guardian.state });
   }
@@ -126,40 +133,8 @@ export class RunGuard {
   }
 
   async #observe(): Promise<void> {
-    const { row } = this.#work.journal;
-    const { sandbox } = this.#work;
-    const { parts, models } = this.#all;
-    const use = await parts.live.get(sandbox.id)?.walls.usage();
-    const cost = (await parts.store.usage.spent({ sandbox: sandbox.id })) / MICRO;
-    const { limits } = sandbox;
-    const part = (value: number | null | undefined, most: number | null): number | undefined =>
-      value == null || most === null || most === 0 ? undefined : value / most;
-    const used = {
-      budget: part(cost, row.budget),
-      steps: part(row.steps, row.mostSteps),
-      memory: part(use?.memoryBytes, limits.memoryBytes),
-      processes: part(use?.processes, limits.processes),
-      disk: part(await this.#diskBytes(), limits.diskBytes),
-    };
-    const clone = await this.#clone.look(sandbox);
-    const observation: Observation = {
-      at: Date.now(),
-      use: Object.fromEntries(Object.entries(used).filter(([, value]) => value !== undefined)),
-      cost,
-      modelRequests: models.openRequests(sandbox.id),
-      paused: await this.#work.isPaused(),
-      personAsked: row.activity === "person",
-      ...(clone === undefined ? {} : { clone }),
-      ...(use?.cpuMs == null ? {} : { cpuMs: use.cpuMs }),
-    };
-    this.#guardian.observe(observation);
+    this.#guardian.observe(await this.#observer.look());
     this.#guardian.tick(Date.now());
-  }
-
-  /** Where that costs nothing to ask. */
-  async #diskBytes(): Promise<number | undefined> {
-    const { storage } = this.#all.parts.backends.of(this.#work.sandbox);
-    return storage.capabilities.quota === "hard" ? storage.disks.usage(this.#work.sandbox.id) : undefined;
   }
 
   async #record({ event, audit, state }: StepRecord): Promise<void> {

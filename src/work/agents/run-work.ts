@@ -259,7 +259,7 @@ export class RunWork {
       models: this.#setting.models,
       gateway: `http://127.0.0.1:${GATEWAY_PORT}`,
       policy: {
-        text: [agentText(policy), ...companionText(row.with ?? [])].join("\n"),
+        text: [agentText(policy, row.mostSteps), ...companionText(row.with ?? [])].join("\n"),
         lackedTools: Object.entries(policy.roleData.tools).flatMap(([tool, has]) => (has ? [] : [tool])),
         rules: policy.rules,
       },

@@ -21,6 +21,7 @@ import { takenOver } from "./hand-over.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { MessageQueue, newMessage } from "./message-queue.ts";
 import { companionOf, namedModels } from "./new-run.ts";
+import { spentBy } from "./run-cost.ts";
 import { RunFeed } from "./run-feed.ts";
 import type { ReadConversation } from "./run-gateway.ts";
 import { RunJournal, type RunListener } from "./run-journal.ts";
@@ -39,7 +40,6 @@ export interface RunsParts extends AgentParts {
 }
 
 const LISTED = 100;
-const MICRO = 1_000_000;
 
 export class Runs {
   readonly #all: RunsParts;
@@ -129,6 +129,7 @@ export class Runs {
   async #anew(journal: RunJournal, messages: MessageQueue, sandbox: SandboxRow): Promise<void> {
     const again = journal.row.sandbox !== null;
     const context = await this.#handed(journal.row, sandbox);
+    const { roleData } = await this.#all.actions.policy(sandbox);
     // An agent that takes over from this run in turn finds it there.
     if (context !== null && !again) journal.said({ role: "system", kind: "summary", text: context, pinned: true });
     journal.change({
@@ -140,6 +141,7 @@ export class Runs {
       outbox: [],
       conversation: null,
       steps: 0,
+      mostSteps: journal.row.mostSteps ?? roleData.maxSteps,
       read: { stdout: 0, stderr: 0, total: 0 },
       restarts: journal.row.restarts + (again ? 1 : 0),
     });
@@ -224,13 +226,9 @@ export class Runs {
     return Run.parse({ ...row, cost, ...(isPaused ? { state: "paused" } : {}) });
   }
 
-  /** Dollars that it spent on models, and those that it asked. */
-  async spent({ id, sandbox, experiment, with: companions = [] }: RunRow): Promise<number> {
-    const { store } = this.#all.parts;
-    const asked = companions.length === 0 ? [] : await store.runs.list({ experiment: experiment ?? "" });
-    const sandboxes = [sandbox, ...asked.filter(({ askedBy }) => askedBy === id).map((row) => row.sandbox)];
-    const sums = sandboxes.map(async (each) => (each === null ? 0 : store.usage.spent({ sandbox: each })));
-    return (await Promise.all(sums)).reduce((sum, each) => sum + each, 0) / MICRO;
+  /** Dollars that it spent on models, with those that it asked. */
+  async spent(row: RunRow): Promise<number> {
+    return spentBy(this.#all.parts.store, row);
   }
 
   get isClosed(): boolean {

@@ -1,7 +1,6 @@
 /** All detectors over one picture. */
 import { alternation, repeat } from "./detectors/cycles.ts";
 import { damage } from "./detectors/damage.ts";
-import { deadlock } from "./detectors/deadlock.ts";
 import { drift } from "./detectors/drift.ts";
 import { flood } from "./detectors/flood.ts";
 import { budget, disk, memory, steps } from "./detectors/limits.ts";
@@ -24,7 +23,6 @@ const DETECTORS: Readonly<Record<DetectorName, Detector>> = {
   drift,
   damage,
   flood,
-  deadlock,
   budget,
   steps,
   disk,

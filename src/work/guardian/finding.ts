@@ -6,7 +6,7 @@ import type { GuardianSettings } from "./settings.ts";
 export type DetectorName = (typeof GUARDIAN_DETECTORS)[number];
 
 /** What is at stake. It says which steps are taken, see `LADDERS`. */
-export type Concern = "stuck" | "drift" | "damage" | "deadlock" | "flood" | "near_limit" | "low_space" | "limit_reached";
+export type Concern = "stuck" | "drift" | "damage" | "flood" | "near_limit" | "low_space" | "limit_reached";
 
 export interface Sighting {
   readonly detector: DetectorName;

@@ -36,12 +36,6 @@ export const LADDERS: Readonly<Record<Concern, readonly Rung[]>> = {
     { step: "rollback", graceMs: 5 * minute },
     { step: "stop", graceMs: 5 * minute },
   ],
-  deadlock: [
-    { step: "message", graceMs: 1 * minute },
-    { step: "ask", graceMs: 5 * minute },
-    { step: "restart", graceMs: 5 * minute },
-    { step: "stop", graceMs: 5 * minute },
-  ],
   // It can do much harm in little time.
   flood: [
     { step: "message", graceMs: 20_000 },

@@ -35,7 +35,6 @@ export interface Picture {
   readonly touches: readonly { readonly path: string; readonly sequence: number; readonly at: number }[];
   /** Since when it has been so, at a stretch. */
   readonly highMemorySince: number | null;
-  readonly waitsSince: number | null;
   /** When CPU time was last looked at. */
   readonly cpuSeenAt: number;
 }
@@ -99,7 +98,6 @@ export function emptyPicture(at: number): Picture {
     },
     touches: [],
     highMemorySince: null,
-    waitsSince: null,
     cpuSeenAt: at,
   };
 }
@@ -235,7 +233,7 @@ function observed(picture: Picture, { at: _at, check, ...fields }: Observation):
   const seen = { ...before, ...fields, use: { ...before.use, ...fields.use } };
   const worked = tookCpu(picture, fields.cpuMs);
   const cpuSeenAt = fields.cpuMs === undefined ? picture.cpuSeenAt : picture.now;
-  let next: Picture = { ...picture, seen, cpuSeenAt, ...stretches(picture, seen) };
+  let next: Picture = { ...picture, seen, cpuSeenAt, highMemorySince: highMemory(picture, seen) };
   next = { ...next, progress: { ...next.progress, ...firstCosts(before, fields) } };
   if (fields.clone !== undefined && fields.clone !== picture.states.now)
     next =
@@ -261,13 +259,10 @@ function tookCpu(picture: Picture, cpuMs: number | undefined): boolean {
   return cpuMs - before > THRESHOLDS.busyCpuShare * Math.max(1, picture.now - picture.cpuSeenAt);
 }
 
-function stretches(picture: Picture, seen: Picture["seen"]): Pick<Picture, "highMemorySince" | "waitsSince"> {
+/** Since when memory has been nearly full, at a stretch. */
+function highMemory(picture: Picture, seen: Picture["seen"]): Picture["highMemorySince"] {
   const isHigh = (seen.use?.memory ?? 0) >= THRESHOLDS.nearSpaceShare;
-  const waits = Object.keys(seen.waits ?? {}).length > 0;
-  return {
-    highMemorySince: isHigh ? (picture.highMemorySince ?? picture.now) : null,
-    waitsSince: waits ? (picture.waitsSince ?? picture.now) : null,
-  };
+  return isHigh ? (picture.highMemorySince ?? picture.now) : null;
 }
 
 function inState(picture: Picture, state: string): Picture {

@@ -10,7 +10,7 @@ export interface GuardianSettings {
   /** Detectors that are switched off. */
   readonly off: readonly DetectorName[];
   readonly run: string;
-  /** Factor of the times of docs/GUARDIAN.md that its steps get. */
+  /** Factor of the times that its steps get, and of those after which silence and full memory are found. */
   readonly patience?: number;
   readonly task: string;
   /** A reviewer changes no files, and is not asked to. */

@@ -73,8 +73,6 @@ export const THRESHOLDS = {
   agentsAtOnce: 12,
   processShare: 0.9,
 
-  deadlockMs: 30_000,
-
   nearShare: 0.8,
   nearSpaceShare: 0.9,
   /** A build takes much memory for a while. */

@@ -1,7 +1,7 @@
 // Made from the contracts by scripts/sdk-types.ts.
 
 /** Something that the guardian looks for. */
-export type GuardianDetector = "silence" | "repeat" | "alternation" | "same_error" | "no_progress" | "monologue" | "spending" | "drift" | "damage" | "flood" | "deadlock" | "budget" | "steps" | "disk" | "memory";
+export type GuardianDetector = "silence" | "repeat" | "alternation" | "same_error" | "no_progress" | "monologue" | "spending" | "drift" | "damage" | "flood" | "budget" | "steps" | "disk" | "memory";
 
 /** Several approaches to one task, and which is best. */
 export interface ExperimentInfo {

@@ -191,7 +191,7 @@ export interface ImportPolicyOutput {
     yolo?: 1 | 2 | 3 | 4 | undefined;
     /** Limits of roles, beside the defaults. */
     roles?: { [name: string]: {
-      /** Steps an agent may take. */
+      /** Tool calls that a run in this role may make, unless the person who started it gave another number. */
       maxSteps?: number | undefined;
       /** Tools it has; false takes one away. */
       tools?: { [name: string]: boolean } | undefined;

@@ -61,7 +61,7 @@ export interface SandboxPolicy {
   tools: { [name: string]: boolean };
   /** Whether it has tools that are not named. */
   otherTools: boolean;
-  /** Steps an agent may take. */
+  /** Tool calls that the run may make; null: as many as its task takes. */
   maxSteps: number | null;
   /** By tool; the most specific wins. */
   rules: { [name: string]: PolicyRule };

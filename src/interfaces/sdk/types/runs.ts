@@ -34,6 +34,7 @@ export interface RunInfo {
   conversation: string | null;
   /** Tool calls so far. */
   steps: number;
+  /** Tool calls that it may make; null: as many as its task takes. */
   mostSteps: number | null;
   /** Dollars that it may spend. */
   budget: number | null;

@@ -55,6 +55,9 @@ export class FolderWalls implements Walls {
     return { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
   }
 
+  /** What runs in one sandbox is a process of the machine as any other. */
+  processes(): undefined {}
+
   isIdle(): boolean {
     return this.commands.isIdle();
   }

@@ -4,7 +4,7 @@ import type { CellHost } from "../../../base/host/cell-host.ts";
 import type { Cgroups } from "../../../base/host/cgroups.ts";
 import { PROTOCOL_VERSION } from "../../../base/host/frames.ts";
 import { startOf } from "../../../base/host/process-group.ts";
-import { isRunning } from "../../../base/host/processes.ts";
+import { isRunning, liveProcesses, processesBelow, type LiveProcess } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
@@ -82,6 +82,13 @@ export class NativeWalls implements Walls {
   async usage(): Promise<Usage> {
     const { cgroups, sandbox } = this.#options;
     return cgroups?.use(sandbox) ?? this.#watched?.usage() ?? NOTHING_KNOWN;
+  }
+
+  processes(): readonly LiveProcess[] {
+    const { cgroups, sandbox, process1 } = this.#options;
+    const all = cgroups?.processes(sandbox) ?? processesBelow(process1.pid).map(({ pid }) => pid);
+    // Process 1 has a child ready for the next command, which is the same program until then.
+    return liveProcesses(all, process1.pid);
   }
 
   isIdle(): boolean {

@@ -22,9 +22,9 @@ export const damage: Detector = ({ touches, seen, now, sequence }, { protects })
       at: newest.at,
     };
   }
-  const { added = 0, deleted = 0, project = 0 } = seen.files ?? {};
+  const { added, deleted, project } = seen.files ?? { added: 0, deleted: 0, project: null };
   const lost = deleted - added;
-  if (lost < THRESHOLDS.lostFiles || lost < project * THRESHOLDS.lostShare) return undefined;
+  if (project === null || lost < THRESHOLDS.lostFiles || lost < project * THRESHOLDS.lostShare) return undefined;
   return {
     concern: "damage",
     confidence: 0.8,

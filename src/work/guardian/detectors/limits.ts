@@ -2,15 +2,15 @@
 import type { Detector } from "../finding.ts";
 import { THRESHOLDS } from "../thresholds.ts";
 
-function counted(what: "budget" | "steps", remedy: string): Detector {
+function counted(what: "budget" | "steps", reached: (share: number) => boolean): Detector {
   return ({ seen, now, sequence }) => {
     const share = seen.use?.[what] ?? 0;
     if (share < THRESHOLDS.nearShare) return undefined;
-    const isReached = share >= 1;
+    const isReached = reached(share);
     return {
       concern: isReached ? "limit_reached" : "near_limit",
       confidence: 1,
-      evidence: `The run has used ${Math.floor(share * 100)} % of its ${what} (at event ${sequence}).${isReached ? "" : ` ${remedy}`}`,
+      evidence: `The run has used ${Math.floor(share * 100)} % of its ${what} (at event ${sequence}).${isReached ? "" : " Finish the most important part first."}`,
       key: `${what} ${isReached ? 100 : 80}`,
       since: now,
       at: now,
@@ -18,8 +18,9 @@ function counted(what: "budget" | "steps", remedy: string): Detector {
   };
 }
 
-export const budget = counted("budget", "Finish the most important part first.");
-export const steps = counted("steps", "Finish the most important part first.");
+export const budget = counted("budget", (share) => share >= 1);
+/** The last step is the agent's own, as what it says after that: only one more is too many. */
+export const steps = counted("steps", (share) => share > 1);
 
 export const disk: Detector = ({ seen, now, sequence }) => {
   const share = seen.use?.disk ?? 0;
@@ -34,8 +35,8 @@ export const disk: Detector = ({ seen, now, sequence }) => {
   };
 };
 
-export const memory: Detector = ({ seen, now, sequence, highMemorySince }) => {
-  if (highMemorySince === null || now - highMemorySince < THRESHOLDS.highMemoryMs) return undefined;
+export const memory: Detector = ({ seen, now, sequence, highMemorySince }, { patience = 1 }) => {
+  if (highMemorySince === null || now - highMemorySince < patience * THRESHOLDS.highMemoryMs) return undefined;
   return {
     concern: "low_space",
     confidence: 0.8,

@@ -4,11 +4,11 @@ import { quoted } from "../likeness.ts";
 import { isBusy, type Picture } from "../picture.ts";
 import { THRESHOLDS } from "../thresholds.ts";
 
-export const silence: Detector = (picture) => (isBusy(picture) ? endless(picture) : idle(picture));
+export const silence: Detector = (picture, { patience = 1 }) => (isBusy(picture) ? endless(picture, patience) : idle(picture, patience));
 
-function idle({ idleMs, seen, quietSince, now, sequence }: Picture): ReturnType<Detector> {
+function idle({ idleMs, seen, quietSince, now, sequence }: Picture, patience: number): ReturnType<Detector> {
   const [needed, confidence] = seen.modelRequests === undefined ? [THRESHOLDS.unseenModelSilenceMs, 0.7] : [THRESHOLDS.silenceMs, 0.9];
-  if (idleMs < needed) return undefined;
+  if (idleMs < patience * needed) return undefined;
   return {
     concern: "stuck",
     confidence,
@@ -20,11 +20,11 @@ function idle({ idleMs, seen, quietSince, now, sequence }: Picture): ReturnType<
 }
 
 /** What is under way may take long, but not for ever. A person decides: it can't be known from here. */
-function endless({ open, busyMs, quietSince, now, seen, turnOpen }: Picture): ReturnType<Detector> {
+function endless({ open, busyMs, quietSince, now, seen, turnOpen }: Picture, patience: number): ReturnType<Detector> {
   if (!turnOpen) return undefined;
   const [oldest] = open;
   const needed = oldest === undefined ? THRESHOLDS.modelWithoutSignMs : THRESHOLDS.toolWithoutSignMs;
-  if (busyMs < needed) return undefined;
+  if (busyMs < patience * needed) return undefined;
   const what =
     oldest === undefined
       ? `${seen.modelRequests ?? 0} model request(s) got no answer`
@@ -40,5 +40,5 @@ function endless({ open, busyMs, quietSince, now, seen, turnOpen }: Picture): Re
 }
 
 function minutes(ms: number): string {
-  return `${Math.floor(ms / 60_000)} minutes`;
+  return ms < 60_000 ? `${Math.round(ms / 1000)} seconds` : `${Math.floor(ms / 60_000)} minutes`;
 }
