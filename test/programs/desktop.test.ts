@@ -85,6 +85,31 @@ describe("GUI-1: the desktop of a sandbox", needs("root", "desktop"), () => {
     expect(await later).toMatchObject({ changed: [true] });
   });
 
+  test("gets another size while it runs, by a program and by the person who has control, and keeps it from others", async () => {
+    const size = async (): Promise<readonly number[]> => {
+      const png = await buffer(await server.client.screenshot(box));
+      return [png.readUInt32BE(16), png.readUInt32BE(20)];
+    };
+    const open = (width: number, height: number): Promise<unknown> => server.client.call("openDesktop", { sandbox: box, width, height });
+    expect(await open(1000, 700)).toMatchObject({ width: 1000, height: 700 });
+    expect(await size()).toEqual([1000, 700]);
+    await use({ do: "move", x: 950, y: 650 });
+    expect((await server.client.call("listWindows", { sandbox: box })).cursor).toEqual({ x: 950, y: 650 });
+    const looking = await Rfb.open(await server.client.desktop(box), soon());
+    await expect(looking.resize(640, 480, AbortSignal.timeout(1_000))).rejects.toThrow();
+    expect(await size()).toEqual([1000, 700]);
+    const holder = await Rfb.open(await server.client.desktop(box, { control: true }), soon());
+    await expect(open(640, 480)).rejects.toMatchObject({ code: "desktop_taken" });
+    await holder.resize(640, 480, soon());
+    expect(await server.client.call("inspectDesktop", { sandbox: box })).toMatchObject({ width: 640, height: 480 });
+    for (const viewer of [looking, holder]) viewer.close();
+    await eventually(
+      () => server.client.call("inspectDesktop", { sandbox: box }),
+      ({ taken, viewers }) => !taken && viewers === 0,
+    );
+    await open(800, 600);
+  });
+
   test("takes no keys from a viewer that only looks, and all from one that has taken over", async () => {
     await openTerminal("taken", "cat > /tmp/taken");
     const typeBy = async (viewer: Rfb, letter: string): Promise<void> => {
@@ -124,7 +149,7 @@ describe("GUI-1: the desktop of a sandbox", needs("root", "desktop"), () => {
   test("goes on while no server is there, and the next one finds it", async () => {
     await server.kill();
     await server.up();
-    expect(await server.client.call("openDesktop", { sandbox: box, width: 640, height: 480 })).toMatchObject({ width: 800, height: 600 });
+    expect(await server.client.call("openDesktop", { sandbox: box })).toMatchObject({ width: 800, height: 600 });
     expect((await server.sh(box, "echo $DISPLAY")).stdout).toBe(":0\n");
     expect((await buffer(await server.client.screenshot(box))).length).toBeGreaterThan(100);
   });

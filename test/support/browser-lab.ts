@@ -5,12 +5,19 @@ import { chromium, type Browser, type BrowserContext, type Page } from "playwrig
 import { expect } from "vitest";
 import { seriousFaults } from "./accessible.ts";
 import { CHECKOUT } from "./compiled.ts";
+import type { LossyNetwork } from "./lossy-network.ts";
 import { programPath } from "./skip.ts";
 import { TestServer, type TestServerOptions } from "./server.ts";
 
 const PICTURES = join(CHECKOUT, ".cache", "screenshots");
 const DESK = { width: 1280, height: 860 };
 const PHONE = { width: 360, height: 740 };
+
+interface VisitorOptions {
+  readonly phone?: boolean;
+  /** What lies between this browser and the server. */
+  readonly network?: LossyNetwork;
+}
 
 export interface Visitor {
   readonly page: Page;
@@ -53,13 +60,14 @@ export class BrowserLab {
     return (await this.server.client.call("openDashboard", { page: path, ...approver })).url;
   }
 
-  async visitor(options: { readonly phone?: boolean } = {}): Promise<Visitor> {
+  async visitor(options: VisitorOptions = {}): Promise<Visitor> {
     const phone = options.phone === true;
     const context = await this.#browser.newContext({
       viewport: phone ? PHONE : DESK,
       hasTouch: phone,
       isMobile: phone,
       reducedMotion: "reduce",
+      ...(options.network === undefined ? {} : { proxy: options.network.proxy }),
     });
     this.#contexts.add(context);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -80,7 +88,7 @@ export class BrowserLab {
   }
 
   /** A browser that is logged in, on a page that is live. */
-  async visit(path = "/", options: { readonly phone?: boolean; readonly asProgram?: boolean } = {}): Promise<Visitor> {
+  async visit(path = "/", options: VisitorOptions & { readonly asProgram?: boolean } = {}): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(await this.link(path, options));
     await isLive(visitor.page);

@@ -22,6 +22,13 @@ function rectangle(x: number, y: number, width: number, height: number, encoding
   return Buffer.concat([header, data]);
 }
 
+/** What tells the size, and that there is one screen. */
+function sized(width: number, height: number, { why = 0, status = 0 } = {}): Buffer {
+  const screens = Buffer.alloc(4 + 16);
+  screens.writeUInt8(1, 0);
+  return rectangle(why, status, width, height, -308, screens);
+}
+
 function update(...rectangles: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([0, 0, 0, rectangles.length]), ...rectangles]);
 }
@@ -42,9 +49,22 @@ describe("a screen that speaks RFB", () => {
     screen.write(Buffer.from([2]));
     screen.write(update(rectangle(0, 0, 4, 1, 0, pixels(4, 1)), rectangle(0, 1, 4, 1, 0, pixels(4, 2))));
     expect(await rfb.picture(soon())).toEqual({ width: 4, height: 2, pixels: Buffer.concat([pixels(4, 1), pixels(4, 2)]) });
-    screen.write(update(rectangle(0, 0, 2, 1, -223)));
+    screen.write(update(sized(2, 1)));
     screen.write(update(rectangle(0, 0, 2, 1, 0, pixels(2, 3))));
     expect(await rfb.picture(soon())).toEqual({ width: 2, height: 1, pixels: pixels(2, 3) });
+    // Before each picture it tells its size, and then waits for another request.
+    screen.write(update(sized(2, 1)));
+    screen.write(update(rectangle(0, 0, 2, 1, 0, pixels(2, 4))));
+    expect(await rfb.picture(soon())).toEqual({ width: 2, height: 1, pixels: pixels(2, 4) });
+  });
+
+  test("gets another size, or says that it can't have it", async () => {
+    const { rfb, screen } = await opened();
+    screen.write(update(sized(8, 6), sized(8, 6, { why: 1 })));
+    await rfb.resize(8, 6, soon());
+    expect(rfb.size).toEqual({ width: 8, height: 6 });
+    screen.write(update(sized(8, 6, { why: 1, status: 3 })));
+    await expect(rfb.resize(9, 9, soon())).rejects.toMatchObject({ code: "desktop_failed" });
   });
 
   test("tells whether it changes in time", async () => {
@@ -71,7 +91,7 @@ describe("a screen that speaks RFB", () => {
     ["uses an encoding that was not offered", update(rectangle(0, 0, 1, 1, 7))],
     ["sends a message of another kind", Buffer.from([99])],
     ["sends a clipboard of a gigabyte", Buffer.from([3, 0, 0, 0, 0x40, 0, 0, 0])],
-    ["becomes larger than all screens", update(rectangle(0, 0, 65_535, 65_535, -223))],
+    ["becomes larger than all screens", update(sized(65_535, 65_535))],
   ])("is let go of when it %s", async (_, said) => {
     const { rfb, screen } = await opened();
     screen.write(said);

@@ -25,7 +25,7 @@ export const DashboardPage = z
   .string()
   .max(500)
   .regex(
-    /^\/(?:[a-z][a-z-]*(?:\/[A-Za-z0-9._-]+)*(?:\?[a-z]+=[A-Za-z0-9._-]+(?:&[a-z]+=[A-Za-z0-9._-]+)*)?)?$/,
+    /^\/(?:[a-z][a-z-]*(?:\.html)?(?:\/[A-Za-z0-9._-]+)*(?:\?[a-z]+=[A-Za-z0-9._-]+(?:&[a-z]+=[A-Za-z0-9._-]+)*)?)?$/,
     "a page is a path of the dashboard, such as /machine or /run/ID",
   )
   .describe("Path of a page.");

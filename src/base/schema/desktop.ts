@@ -78,6 +78,13 @@ export const Desktop = z
   .meta({ id: "Desktop" });
 export type Desktop = z.infer<typeof Desktop>;
 
+/** Who has keys and pointer, as one viewer sees it. */
+export const DesktopHolder = z
+  .enum(["you", "person", "programs"])
+  .describe("Who has keys and pointer: this viewer, another person, or programs.")
+  .meta({ id: "DesktopHolder" });
+export type DesktopHolder = z.infer<typeof DesktopHolder>;
+
 export const DesktopWindow = z
   .object({
     id: z.string().describe("As xdotool names it."),
@@ -94,13 +101,20 @@ export type DesktopWindow = z.infer<typeof DesktopWindow>;
 
 const Side = z.int().min(200).max(LIMITS.maxDesktopSide);
 
+/** Of a desktop for which no size is given. */
+export const DESKTOP_SIZE = { width: 1280, height: 800 } as const;
+
 export const DESKTOP_CONTRACTS = {
   openDesktop: contract(
     ROUTES.openDesktop,
-    "Start the desktop of a sandbox; one that runs stays as it is",
+    "Start the desktop of a sandbox, or give one that runs another size",
     ofSandbox.extend({
-      width: Side.default(1280).describe("Pixels."),
-      height: Side.default(800).describe("Pixels."),
+      width: Side.optional().describe(
+        `Pixels; without it, a new desktop has ${DESKTOP_SIZE.width}, and one that runs stays as wide as it is.`,
+      ),
+      height: Side.optional().describe(
+        `Pixels; without it, a new desktop has ${DESKTOP_SIZE.height}, and one that runs stays as high as it is.`,
+      ),
       browser: z.string().max(2048).optional().describe("Open Chromium with this address; empty for an empty page."),
     }),
     Desktop,

@@ -11,7 +11,7 @@ import { AutomationId, CommandId, RunId, SandboxRef } from "./ids.ts";
 import { ExecutionEvent, ExecutionId } from "./notebook.ts";
 import { Port } from "./preview.ts";
 import { RunEvent } from "./run.ts";
-import { ClientMessage, ExecOpen, ServerMessage, TunnelMessage } from "./streams.ts";
+import { ClientMessage, ExecOpen, ScreenMessage, ServerMessage, TunnelMessage } from "./streams.ts";
 
 const user = CONTRACTS.statFile.input.shape.user;
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
@@ -172,7 +172,7 @@ export const STREAM_ROUTES = {
     ...STREAMS.desktop,
     summary: "The screen of a sandbox by RFB, as noVNC speaks it; a viewer only looks unless it takes over",
     input: ofSandbox.extend({ control: flag.default(false).describe("Take over keys and pointer, until the connection ends.") }),
-    output: { messages: { client: TunnelMessage, server: TunnelMessage, binary: "Bytes of RFB" } },
+    output: { messages: { client: TunnelMessage, server: ScreenMessage, binary: "Bytes of RFB" } },
   },
   proxy: {
     ...STREAMS.proxy,

@@ -1,6 +1,7 @@
 /** What travels over WebSockets: text messages are this JSON. */
 import { z } from "zod";
 import { Command, CommandEnd, CommandSpec, TerminalSize } from "./command.ts";
+import { DesktopHolder } from "./desktop.ts";
 
 /** First message of a client on /sandboxes/{sandbox}/exec. */
 export const ExecOpen = CommandSpec.extend({
@@ -36,3 +37,9 @@ export type ServerMessage = z.infer<typeof ServerMessage>;
 /** Of a tunnel: this side sends no more, and still listens. */
 export const TunnelMessage = z.strictObject({ type: z.literal("end") }).meta({ id: "TunnelMessage" });
 export type TunnelMessage = z.infer<typeof TunnelMessage>;
+
+/** What the server says to a viewer of a screen: at the beginning and at each change who has keys and pointer, and at last the end. */
+export const ScreenMessage = z
+  .discriminatedUnion("type", [TunnelMessage, z.object({ type: z.literal("control"), holder: DesktopHolder })])
+  .meta({ id: "ScreenMessage" });
+export type ScreenMessage = z.infer<typeof ScreenMessage>;

@@ -1,7 +1,7 @@
 /** What both ends of a WebSocket share: flow control, and a TCP connection as messages. */
 import { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
-import type { TunnelMessage } from "../schema/streams.ts";
+import type { ScreenMessage, TunnelMessage } from "../schema/streams.ts";
 
 /** Bytes that may wait to be sent before a sender waits. */
 const SEND_WINDOW_BYTES = 256 * 1024;
@@ -61,6 +61,15 @@ export class Intake {
   }
 }
 
+/** The screen of a desktop tells who has control, too: that is for those who ask for it. */
+function isEnd(text: string): boolean {
+  try {
+    return (JSON.parse(text) as ScreenMessage).type !== "control";
+  } catch {
+    return true;
+  }
+}
+
 /** A byte stream over a WebSocket, with back-pressure both ways and half-close. */
 export class SocketStream extends Duplex {
   readonly #socket: WebSocket;
@@ -72,8 +81,9 @@ export class SocketStream extends Duplex {
     this.#socket = socket;
     this.#intake = new Intake(socket);
     socket.on("message", (data, binary) => {
-      if (!binary) this.#end();
-      else if (!this.push(toBuffer(data))) this.#intake.pause();
+      if (!binary) {
+        if (isEnd(toBuffer(data).toString())) this.#end();
+      } else if (!this.push(toBuffer(data))) this.#intake.pause();
     });
     socket.on("error", (error) => this.destroy(error));
     socket.on("close", (code) => {

@@ -3,11 +3,13 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { Streams } from "../operations/operations.ts";
+import type { DesktopHolder } from "../../base/schema/desktop.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { pathFields } from "../../base/schema/path-template.ts";
 import { SOCKET_PROTOCOL } from "../../base/schema/routes.ts";
 import { STREAM_ROUTES, type SocketName, type StreamParsedOf } from "../../base/schema/stream-routes.ts";
+import type { ScreenMessage } from "../../base/schema/streams.ts";
 import { join, SocketStream } from "../../base/wire/wire.ts";
 import { converse } from "./command-socket.ts";
 import { pathOf } from "./guard.ts";
@@ -28,6 +30,25 @@ async function joinTunnel(inside: Duplex, toSocket: Switch): Promise<void> {
   } catch (error) {
     inside.destroy();
     throw error;
+  }
+}
+
+/** Says to a viewer who has keys and pointer. */
+class HolderMessages {
+  #socket: WebSocket | undefined;
+  #holder: DesktopHolder | undefined;
+
+  tell(holder: DesktopHolder): void {
+    this.#holder = holder;
+    const message: ScreenMessage = { type: "control", holder };
+    if (this.#socket?.readyState === this.#socket?.OPEN) this.#socket?.send(JSON.stringify(message));
+  }
+
+  /** What was told before there was a connection is sent now. */
+  sendTo(socket: WebSocket): WebSocket {
+    this.#socket = socket;
+    if (this.#holder !== undefined) this.tell(this.#holder);
+    return socket;
   }
 }
 
@@ -53,7 +74,11 @@ export class Sockets {
         converse(await toSocket(), async (inbox) => streams.exec(sandbox, await inbox.opening()), closing),
       attach: async ({ sandbox, command, stdin }, toSocket) =>
         converse(await toSocket(), () => streams.attach(sandbox, command, stdin ?? false), closing),
-      desktop: async ({ sandbox, control }, toSocket) => joinTunnel(await streams.desktop(sandbox, control), toSocket),
+      desktop: async ({ sandbox, control }, toSocket) => {
+        const holder = new HolderMessages();
+        const inside = await streams.desktop(sandbox, control, (now) => holder.tell(now));
+        await joinTunnel(inside, async () => holder.sendTo(await toSocket()));
+      },
       tunnel: async ({ sandbox, port }, toSocket) => joinTunnel(await streams.dial(sandbox, port), toSocket),
     };
   }

@@ -1,12 +1,12 @@
 /** Help about one command. It knows no other one, so that it can be shown where the others are not loaded. */
-import { COMMON_OPTIONS, usageOf, type CommandDeclaration, type OptionDeclaration } from "./command.ts";
+import { COMMON_OPTIONS, longLabel, usageOf, type CommandDeclaration, type OptionDeclaration } from "./command.ts";
 import type { Screen } from "./screen.ts";
 import { fields } from "./table.ts";
 
 /** "-u, --user USER". */
 export function optionLabel(name: string, option: OptionDeclaration): string {
   const short = option.short === undefined ? "    " : `-${option.short}, `;
-  return option.type === "flag" ? `${short}--${name}` : `${short}--${name} ${option.value}`;
+  return short + longLabel(name, option);
 }
 
 export function printCommandHelp(screen: Screen, declaration: CommandDeclaration): void {

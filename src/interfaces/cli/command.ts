@@ -18,6 +18,8 @@ export interface ValueOption extends OptionBase {
   readonly type: "text" | "integer" | "number" | "size" | "duration";
   /** How the value is called in help. */
   readonly value: string;
+  /** The value may be left out, and is empty then: the next word is the value only where it looks like this. */
+  readonly optional?: RegExp;
   /** What completion offers. */
   readonly completes?: CompletionKind | readonly string[];
 }
@@ -110,6 +112,12 @@ export interface CommandDeclaration<Options extends OptionDeclarations = OptionD
 export function command<const Options extends OptionDeclarations>(declaration: CommandDeclaration<Options>): CommandDeclaration {
   // Only the parser calls run, with values it made from these very options.
   return declaration as unknown as CommandDeclaration;
+}
+
+/** "--browser [ADDRESS]". */
+export function longLabel(name: string, option: OptionDeclaration): string {
+  if (option.type === "flag") return `--${name}`;
+  return "optional" in option ? `--${name} [${option.value}]` : `--${name} ${option.value}`;
 }
 
 /** Options that every command has. */

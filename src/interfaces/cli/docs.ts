@@ -1,5 +1,5 @@
 /** docs/CLI.md, rendered from the declarations. `node src/interfaces/cli/docs.ts > docs/CLI.md` writes it; a test compares. */
-import { COMMON_OPTIONS, usageOf, type CommandDeclaration, type OptionDeclaration } from "./command.ts";
+import { COMMON_OPTIONS, longLabel, usageOf, type CommandDeclaration, type OptionDeclaration } from "./command.ts";
 import { sentence } from "./command-help.ts";
 import { EXIT_CODES } from "./help.ts";
 import { GROUPS, loadAll } from "./registry.ts";
@@ -16,7 +16,7 @@ const INTRODUCTION = `# The command line
 `;
 
 function label(name: string, option: OptionDeclaration): string {
-  const long = option.type === "flag" ? `--${name}` : `--${name} ${option.value}`;
+  const long = longLabel(name, option);
   return option.short === undefined ? `\`${long}\`` : `\`-${option.short}\`, \`${long}\``;
 }
 

@@ -22,7 +22,8 @@ export interface Parsed {
 
 export function parse(declaration: CommandDeclaration, words: readonly string[]): Parsed {
   const options: OptionDeclarations = { ...declaration.options, ...COMMON_OPTIONS };
-  const { front, line } = splitCommandLine(declaration, options, words);
+  const { front: asTyped, line } = splitCommandLine(declaration, options, words);
+  const front = withOptionalValues(options, asTyped);
   checkOptions(declaration, options, front);
   const parsed = parseArgs({ args: [...front], options: toConfig(options), allowPositionals: true, strict: true });
   const values: Readonly<Record<string, unknown>> = parsed.values;
@@ -86,6 +87,25 @@ function splitCommandLine(
   return { front: words, line: [] };
 }
 
+/** `--browser ADDRESS` and a bare `--browser` as `--browser=ADDRESS` and `--browser=`. */
+function withOptionalValues(options: OptionDeclarations, words: readonly string[]): string[] {
+  const result: string[] = [];
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? "";
+    if (word === "--") return [...result, ...words.slice(index)];
+    const option = word.startsWith("--") && Object.hasOwn(options, word.slice(2)) ? options[word.slice(2)] : undefined;
+    if (option === undefined || !("optional" in option)) {
+      result.push(word);
+      continue;
+    }
+    const next = words[index + 1] ?? "";
+    const isValue = option.optional.test(next);
+    result.push(`${word}=${isValue ? next : ""}`);
+    if (isValue) index += 1;
+  }
+  return result;
+}
+
 function takesNextWord(options: OptionDeclarations, word: string): boolean {
   return optionWithValue(options, word) !== undefined;
 }
@@ -106,7 +126,7 @@ export function optionWithValue(options: OptionDeclarations, word: string): [str
 }
 
 function isValued(option: OptionDeclaration | undefined): boolean {
-  return option !== undefined && option.type !== "flag";
+  return option !== undefined && option.type !== "flag" && !("optional" in option);
 }
 
 function byLetter(options: OptionDeclarations, letter: string): [string, OptionDeclaration] | undefined {

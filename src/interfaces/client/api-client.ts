@@ -10,6 +10,9 @@ import { ChannelCommand, type CommandStream } from "./command-stream.ts";
 import { readEvents } from "./sse.ts";
 import type { Answer, Channel, HttpRequest, Transport } from "./transport.ts";
 
+/** A stream begins at once; one that does not was asked for over a connection that has died. */
+const STREAM_BEGINS_MS = 20_000;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A field as it stands in a path or query. */
@@ -212,7 +215,10 @@ export class ApiClient<Body extends AsyncIterable<Uint8Array> = AsyncIterable<Ui
     const transport = this.#transport;
     const path = streamAddress(name, input);
     return until(signal, async function* () {
-      const { body } = await transport.request({ method: "GET", path, signal });
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(), STREAM_BEGINS_MS);
+      const asked = transport.request({ method: "GET", path, signal: AbortSignal.any([signal, late.signal]) });
+      const { body } = await asked.finally(() => clearTimeout(timer));
       yield* readEvents<StreamEventOf<Name>>(broken(body));
     });
   }

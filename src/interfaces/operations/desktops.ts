@@ -21,6 +21,6 @@ export function desktopStreams(sandboxes: Sandboxes): Pick<Streams, "screenshot"
   const { desktops } = sandboxes;
   return {
     screenshot: async (sandbox) => desktops.screenshot(await sandboxes.find(sandbox)),
-    desktop: async (sandbox, control) => desktops.view(await sandboxes.find(sandbox), control),
+    desktop: async (sandbox, control, tell) => desktops.view(await sandboxes.find(sandbox), control, tell),
   };
 }

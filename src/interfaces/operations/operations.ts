@@ -1,6 +1,7 @@
 /** What the server can do, as the API, later MCP, and tests call it. */
 import type { Duplex, Readable } from "node:stream";
 import type { OperationName, OutputOf, ParsedOf } from "../../base/schema/contracts.ts";
+import type { DesktopHolder } from "../../base/schema/desktop.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { ExecutionEvent } from "../../base/schema/notebook.ts";
@@ -38,8 +39,8 @@ export interface Streams {
   executionEvents(sandbox: string, execution: string, signal: AbortSignal): Promise<AsyncIterable<ExecutionEvent>>;
   /** The screen as a PNG file. */
   screenshot(sandbox: string): Promise<Buffer>;
-  /** RFB for a viewer; one with control has keys and pointer. */
-  desktop(sandbox: string, control: boolean): Promise<Duplex>;
+  /** RFB for a viewer; one with control has keys and pointer. It is told who has them, now and when that changes. */
+  desktop(sandbox: string, control: boolean, tell: (holder: DesktopHolder) => void): Promise<Duplex>;
   readFile(sandbox: string, path: string, user?: string): Promise<{ entry: FileEntry; body: Readable }>;
   writeFile(
     sandbox: string,

@@ -6,7 +6,7 @@ import { VivariumError } from "./error.ts";
 import type { ListWindowsOutput, OpenDesktopInput, UseDesktopOutput } from "./types/desktops-operations.ts";
 import type { DesktopAction, DesktopArea, DesktopInfo, DesktopWindow } from "./types/desktops.ts";
 
-/** How a desktop begins; one that runs stays as it is. */
+/** How a desktop begins; one that runs gets the size, if one is given. */
 export interface DesktopOptions extends Omit<OpenDesktopInput, "sandbox">, CallOptions {}
 
 export interface ClickOptions extends CallOptions {

@@ -5,7 +5,15 @@
 import { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "../../base/schema/command.ts";
-import { DESKTOP_DISPLAY, DESKTOP_SERVICE, type Desktop, type DesktopAction, type DesktopWindow } from "../../base/schema/desktop.ts";
+import {
+  DESKTOP_DISPLAY,
+  DESKTOP_SERVICE,
+  DESKTOP_SIZE,
+  type Desktop,
+  type DesktopAction,
+  type DesktopHolder,
+  type DesktopWindow,
+} from "../../base/schema/desktop.ts";
 import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -23,6 +31,11 @@ import { hasWindowManager, listWindows } from "./windows.ts";
 import { X11 } from "./x11.ts";
 
 const RETRY_MS = 10;
+
+interface Size {
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+}
 
 /** What this server holds of a desktop, by the command that is its screen. */
 interface Held {
@@ -43,13 +56,11 @@ export class Desktops {
     this.#commands = commands;
   }
 
-  async open(
-    row: SandboxRow,
-    { width, height, browser: address }: { width: number; height: number; browser?: string | undefined },
-  ): Promise<Desktop> {
+  async open(row: SandboxRow, { browser: address, ...size }: Size & { readonly browser?: string | undefined }): Promise<Desktop> {
     requireLive(row);
     await this.#parts.locks.run(`desktop:${row.id}`, async () => {
-      if ((await this.#find(row)) === undefined) await this.#start(row, width, height, address !== undefined);
+      if ((await this.#find(row)) === undefined) await this.#start(row, size, address !== undefined);
+      else if (size.width !== undefined || size.height !== undefined) await this.#resize(row, size);
     });
     if (address !== undefined) await this.#background(row, browser(address));
     return this.inspect(row);
@@ -57,8 +68,10 @@ export class Desktops {
 
   async inspect(row: SandboxRow): Promise<Desktop> {
     const { held, rfb } = await this.#reach(row);
+    // A screen that stands still has the size that it had.
+    const size = row.state === "paused" ? rfb.size : await this.#apart(row, ({ size: now }) => Promise.resolve(now));
     const { isTaken, viewers } = held.control;
-    return { sandbox: row.id, display: DESKTOP_DISPLAY, ...rfb.size, taken: isTaken, viewers };
+    return { sandbox: row.id, display: DESKTOP_DISPLAY, ...size, taken: isTaken, viewers };
   }
 
   async close(row: SandboxRow): Promise<void> {
@@ -83,13 +96,15 @@ export class Desktops {
   ): Promise<{ width: number; height: number; changed: boolean[] }> {
     const { held, rfb } = await this.#reach(row);
     const work = held.turn.then(async () => {
+      // Another viewer may have given it another size.
+      await rfb.look(answer());
       const hands = new Hands(rfb);
       const changed: boolean[] = [];
       // What changed before this call is no change.
       if (actions.some((action) => action.do === "wait")) await rfb.picture(answer());
       for (const action of actions) {
         signal.throwIfAborted();
-        if (held.control.isTaken) throw new VivError("desktop_taken", `A person uses the desktop of sandbox ${row.name} now.`);
+        if (held.control.isTaken) throw taken(row);
         const seen = await hands.act(action, signal);
         if (seen !== undefined) changed.push(seen);
       }
@@ -109,8 +124,8 @@ export class Desktops {
     }
   }
 
-  /** A connection for a viewer. One that takes over has keys and pointer until it leaves, or another one takes over. */
-  async view(row: SandboxRow, takesOver: boolean): Promise<Duplex> {
+  /** A connection for a viewer. One that takes over has keys and pointer until it leaves, or another one takes over; each is told. */
+  async view(row: SandboxRow, takesOver: boolean, tell: (holder: DesktopHolder) => void): Promise<Duplex> {
     const { held } = await this.#reach(row);
     if (held.control.viewers >= LIMITS.maxDesktopViewers)
       throw new VivError("no_capacity", `${LIMITS.maxDesktopViewers} pages show this desktop already.`, { remedy: "Close one of them." });
@@ -118,7 +133,7 @@ export class Desktops {
     const inside = await live.walls.dial(SCREEN_SOCKET);
     const viewer = Symbol("viewer");
     const filter = new ViewerFilter(() => held.control.isHeldBy(viewer));
-    const leave = held.control.enter(viewer, takesOver);
+    const leave = held.control.enter(viewer, takesOver, tell);
     const endUse = live.uses.begin("a page that shows its desktop");
     inside.once("close", () => (leave(), endUse()));
     filter.on("error", () => inside.destroy());
@@ -179,7 +194,29 @@ export class Desktops {
     this.#held.delete(id);
   }
 
-  async #start(row: SandboxRow, width: number, height: number, hasBrowser: boolean): Promise<void> {
+  /** Keys, pointer and size belong together: while a person has them, programs do not change the size. */
+  async #resize(row: SandboxRow, size: Size): Promise<void> {
+    const { held } = await this.#reach(row);
+    await this.#apart(row, async (rfb) => {
+      const { width = rfb.width, height = rfb.height } = size;
+      if (width === rfb.width && height === rfb.height) return;
+      if (held.control.isTaken) throw taken(row);
+      await rfb.resize(width, height, answer());
+    });
+  }
+
+  /** With a connection of its own, which knows the size of this moment, and waits for no call that takes its time. */
+  async #apart<Result>(row: SandboxRow, work: (rfb: Rfb) => Promise<Result>): Promise<Result> {
+    const rfb = await Rfb.open(await this.#parts.live.require(row).walls.dial(SCREEN_SOCKET), answer());
+    try {
+      return await work(rfb);
+    } finally {
+      rfb.close();
+    }
+  }
+
+  async #start(row: SandboxRow, size: Size, hasBrowser: boolean): Promise<void> {
+    const { width = DESKTOP_SIZE.width, height = DESKTOP_SIZE.height } = size;
     await this.#requirePrograms(row, hasBrowser ? [...NEEDED, "chromium"] : NEEDED);
     const stream = await this.#commands.start(row, { command: screen(width, height), service: DESKTOP_SERVICE });
     stream.close();
@@ -238,6 +275,10 @@ export class Desktops {
     });
     stream.close();
   }
+}
+
+function taken(row: SandboxRow): VivError {
+  return new VivError("desktop_taken", `A person uses the desktop of sandbox ${row.name} now.`);
 }
 
 function answer(): AbortSignal {

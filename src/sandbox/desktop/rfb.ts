@@ -19,8 +19,12 @@ const VERSION = "RFB 003.008\n";
 const NO_SECURITY = 1;
 const SHARED = 1;
 const RAW = 0;
-const DESKTOP_SIZE = -223;
-const TO_SERVER = { pixelFormat: 0, encodings: 2, updateRequest: 3, key: 4, pointer: 5 } as const;
+/** How many pixels there are now, and which screens make them up. It comes without a picture, and ends all requests that wait. */
+const SCREENS = -308;
+const SCREEN_BYTES = 16;
+/** Why the screens are told: this connection asked for another size. */
+const ASKED_FOR = 1;
+const TO_SERVER = { pixelFormat: 0, encodings: 2, updateRequest: 3, key: 4, pointer: 5, desktopSize: 251 } as const;
 const TO_CLIENT = { update: 0, colours: 1, bell: 2, cutText: 3 } as const;
 /** 32 bits a pixel, depth 24, little endian, true colour; red in the first byte, then green, then blue. */
 const PIXEL_FORMAT = Buffer.from([TO_SERVER.pixelFormat, 0, 0, 0, 32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 0, 8, 16, 0, 0, 0]);
@@ -37,12 +41,21 @@ function encodings(kinds: readonly number[]): Buffer {
   return message;
 }
 
+/** What an update brought. */
+interface Update {
+  readonly pixels: number;
+  /** Whether it told the size, as before each picture that is asked for whole: then what was asked for is to be asked for again. */
+  readonly toldSize: boolean;
+}
+
 export class Rfb {
   readonly #socket: Duplex;
   readonly #reader: ByteReader;
   #width = 0;
   #height = 0;
   #pixels = Buffer.alloc(0);
+  /** Whether the size was changed as this connection asked: 0 is yes. */
+  #resized: number | undefined;
   /** Answers are read one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -87,7 +100,7 @@ export class Rfb {
     await this.#skip(initial.readUInt32BE(20), signal);
     this.#resize(initial.readUInt16BE(0), initial.readUInt16BE(2));
     this.#socket.write(PIXEL_FORMAT);
-    this.#socket.write(encodings([RAW, DESKTOP_SIZE]));
+    this.#socket.write(encodings([RAW, SCREENS]));
   }
 
   #resize(width: number, height: number): void {
@@ -100,14 +113,52 @@ export class Rfb {
   /** The whole screen as it is now. */
   async picture(signal: AbortSignal): Promise<Picture> {
     return this.#inTurn(async () => {
-      for (;;) {
-        const { width, height } = this;
-        this.#request(false, { x: 0, y: 0, width, height });
-        // What an earlier wait asked for may come first.
-        while ((await this.#update(signal)) < width * height) if (this.width !== width || this.height !== height) break;
-        if (this.width === width && this.height === height) return { width, height, pixels: Buffer.from(this.#pixels) };
-      }
+      while (!(await this.#drawn(signal)));
+      return { ...this.size, pixels: Buffer.from(this.#pixels) };
     });
+  }
+
+  /** Learns the size that the screen has now. */
+  async look(signal: AbortSignal): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#request(false, { x: 0, y: 0, width: 1, height: 1 });
+      while (!(await this.#update(signal)).toldSize);
+    });
+  }
+
+  /** Gives the screen another size. */
+  async resize(width: number, height: number, signal: AbortSignal): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#resized = undefined;
+      const message = Buffer.alloc(8 + SCREEN_BYTES);
+      message.writeUInt8(TO_SERVER.desktopSize, 0);
+      message.writeUInt8(1, 6);
+      for (const at of [2, 16]) {
+        message.writeUInt16BE(width, at);
+        message.writeUInt16BE(height, at + 2);
+      }
+      this.#socket.write(message);
+      while (this.#resized === undefined) {
+        this.#request(true, { x: 0, y: 0, width: this.#width, height: this.#height });
+        await this.#update(signal);
+      }
+      if (this.#resized !== 0) throw new VivError("desktop_failed", `The screen can't have ${width} by ${height} pixels.`);
+    });
+  }
+
+  /** Asks for the whole screen as it is; false where it has another size by now. */
+  async #drawn(signal: AbortSignal): Promise<boolean> {
+    const { width, height } = this;
+    const area = { x: 0, y: 0, width, height };
+    this.#request(false, area);
+    for (;;) {
+      // What an earlier wait asked for may come first.
+      const { pixels, toldSize } = await this.#update(signal);
+      if (this.width !== width || this.height !== height) return false;
+      if (pixels >= width * height) return true;
+      // It counts as changed now: what changed is all of it.
+      if (toldSize) this.#request(true, area);
+    }
   }
 
   /** Whether something in this part of the screen changes in time, or has since the last look. */
@@ -115,7 +166,11 @@ export class Rfb {
     return this.#inTurn(async () => {
       const patience = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       this.#request(true, area);
-      while (await this.#reader.arrives(patience)) if ((await this.#update(signal)) > 0) return true;
+      while (await this.#reader.arrives(patience)) {
+        const { pixels, toldSize } = await this.#update(signal);
+        if (pixels > 0) return true;
+        if (toldSize) this.#request(true, area);
+      }
       signal.throwIfAborted();
       return false;
     });
@@ -165,8 +220,8 @@ export class Rfb {
     this.#socket.write(message);
   }
 
-  /** Reads to the end of the next update; answers how many pixels it had. */
-  async #update(signal: AbortSignal): Promise<number> {
+  /** Reads to the end of the next update. */
+  async #update(signal: AbortSignal): Promise<Update> {
     for (;;) {
       const [kind] = await this.#reader.take(1, signal);
       if (kind === TO_CLIENT.update) return this.#rectangles(signal);
@@ -177,18 +232,28 @@ export class Rfb {
     }
   }
 
-  async #rectangles(signal: AbortSignal): Promise<number> {
+  async #rectangles(signal: AbortSignal): Promise<Update> {
     const count = (await this.#reader.take(3, signal)).readUInt16BE(1);
     let pixels = 0;
+    let toldSize = false;
     for (let at = 0; at < count; at++) {
       const header = await this.#reader.take(12, signal);
       const [x, y, width, height] = [0, 2, 4, 6].map((offset) => header.readUInt16BE(offset)) as [number, number, number, number];
       const encoding = header.readInt32BE(8);
-      if (encoding === DESKTOP_SIZE) this.#resize(width, height);
-      else if (encoding === RAW) pixels += await this.#paint({ x, y, width, height }, signal);
+      if (encoding === SCREENS) {
+        toldSize = true;
+        await this.#screens({ why: x, status: y, width, height }, signal);
+      } else if (encoding === RAW) pixels += await this.#paint({ x, y, width, height }, signal);
       else throw nonsense(`it sent encoding ${encoding}`);
     }
-    return pixels;
+    return { pixels, toldSize };
+  }
+
+  async #screens(told: { why: number; status: number; width: number; height: number }, signal: AbortSignal): Promise<void> {
+    const [screens = 0] = await this.#reader.take(4, signal);
+    await this.#reader.take(screens * SCREEN_BYTES, signal);
+    if (told.why === ASKED_FOR) this.#resized = told.status;
+    if (told.width !== this.#width || told.height !== this.#height) this.#resize(told.width, told.height);
   }
 
   async #paint({ x, y, width, height }: Area, signal: AbortSignal): Promise<number> {

@@ -37,7 +37,7 @@ function freshness(state: LiveState, now: number): { tone: Tone; text: string } 
     case "offline":
       return { tone: "failed", text: `Offline since ${seconds(state.since, now)}` };
     case "replaying":
-      return { tone: "running", text: `Replaying ${state.left} events` };
+      return { tone: "running", text: `Replaying ${state.left} ${state.left === 1 ? "event" : "events"}` };
     case "logged-out":
       return { tone: "failed", text: "Logged out" };
   }

@@ -22,5 +22,7 @@ declare module "@novnc/novnc" {
     focus(): void;
     disconnect(): void;
     clipboardPasteFrom(text: string): void;
+    addEventListener(type: "connect" | "disconnect", listener: () => void): void;
+    addEventListener(type: "clipboard", listener: (event: CustomEvent<{ readonly text: string }>) => void): void;
   }
 }

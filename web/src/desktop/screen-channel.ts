@@ -1,4 +1,6 @@
 /** A connection of the client in the form that noVNC takes. */
+import type { DesktopHolder } from "../../../src/base/schema/desktop.ts";
+import type { ScreenMessage } from "../../../src/base/schema/streams.ts";
 import type { Channel } from "../../../src/interfaces/client/transport.ts";
 
 type Listener<Event> = ((event: Event) => void) | null;
@@ -12,9 +14,12 @@ export class ScreenChannel {
   readonly #channel: Channel;
   #hear: Listener<{ data: ArrayBuffer }> = null;
   #isOpen = true;
+  readonly #told: (holder: DesktopHolder) => void;
 
-  constructor(channel: Channel) {
+  /** `told` hears who has keys and pointer. */
+  constructor(channel: Channel, told: (holder: DesktopHolder) => void) {
     this.#channel = channel;
+    this.#told = told;
   }
 
   get readyState(): string {
@@ -33,8 +38,10 @@ export class ScreenChannel {
   }
 
   #message(data: string | Uint8Array): void {
-    // A text says that the screen has ended.
-    if (typeof data === "string") return this.close();
+    if (typeof data === "string") {
+      const message = JSON.parse(data) as ScreenMessage;
+      return message.type === "control" ? this.#told(message.holder) : this.close();
+    }
     this.#hear?.({ data: new Uint8Array(data).buffer });
   }
 

@@ -58,8 +58,13 @@ export function screen(sandbox: string, control: boolean): Promise<Channel> {
   return client().screen(sandbox, { control });
 }
 
-/** The user's shell, in a terminal of this size. */
+/** The user's shell, in a terminal of this size. It goes on when the connection breaks off. */
 export function shell(sandbox: string, terminal: { readonly rows: number; readonly cols: number }): Promise<CommandStream> {
   const command = ["/bin/sh", "-c", 'exec "${SHELL:-/bin/sh}" -l'];
-  return client().exec(sandbox, { command, terminal, stdin: true, env: { TERM: "xterm-256color" } });
+  return client().exec(sandbox, { command, terminal, stdin: true, onDisconnect: "keep", env: { TERM: "xterm-256color" } });
+}
+
+/** A command that runs already: what it printed so far, as far as that is kept, and what follows. */
+export function attach(sandbox: string, command: string): Promise<CommandStream> {
+  return client().attach(sandbox, command, { stdin: true });
 }

@@ -26,7 +26,12 @@ const TICK_MS = 1_000;
 const SLEPT_MS = 8_000;
 const FIRST_RETRY_MS = 400;
 const LONGEST_RETRY_MS = 5_000;
+/** How long a new connection may take, in times of the wait before it: from 3 s to half a minute, so that a slow network is enough. */
+const PATIENCE = 6;
+const LEAST_PATIENCE_MS = 3_000;
 const BATCH_MS = 40;
+/** How long an event may take on its way. */
+const ON_ITS_WAY_MS = 2_000;
 
 class Live {
   #state: LiveState = { kind: "connecting" };
@@ -34,6 +39,8 @@ class Live {
   readonly #listeners = new Set<Listener>();
   #last = -1;
   #heardAt = Date.now();
+  /** When the connection was begun that there is now. */
+  #triedAt = Date.now();
   #tickedAt = Date.now();
   #connection: AbortController | undefined;
   #retry: number | undefined;
@@ -77,12 +84,21 @@ class Live {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Hears that there is a connection again, after one that ended or was given up; returns what ends that. */
+  onReturn(listener: () => void): () => void {
+    return this.listen((batch) => {
+      if (batch.length === 0) listener();
+    });
+  }
+
   async #connect(): Promise<void> {
     if (this.#connection !== undefined) return;
     const connection = new AbortController();
     this.#connection = connection;
+    this.#triedAt = Date.now();
     try {
-      const { newestEvent } = await call("status", {}, connection.signal);
+      const patience = AbortSignal.timeout(Math.max(LEAST_PATIENCE_MS, PATIENCE * this.#retryMs));
+      const { newestEvent } = await call("status", {}, AbortSignal.any([connection.signal, patience]));
       this.#heardAt = Date.now();
       // Of another state folder, or one that was put back from a backup: numbers begin anew.
       if (newestEvent < this.#last) this.#last = -1;
@@ -140,7 +156,7 @@ class Live {
     if (late) return this.#now();
     const silent = now - this.#heardAt;
     if (this.#connection !== undefined && silent > PING_MS) void this.#ping();
-    if (this.#connection !== undefined && silent > GIVE_UP_MS) return this.#now();
+    if (this.#connection !== undefined && now - Math.max(this.#heardAt, this.#triedAt) > GIVE_UP_MS) return this.#now();
     if (silent > STALE_MS && this.#state.kind === "live") this.#set({ kind: "stale", since: this.#heardAt });
     else if (this.#state.kind === "stale" || this.#state.kind === "offline") this.#changed();
   }
@@ -152,11 +168,21 @@ class Live {
       const { newestEvent } = await call("status", {}, AbortSignal.timeout(PING_MS));
       this.#heardAt = Date.now();
       if (this.#state.kind === "stale" && newestEvent <= this.#last) this.#set({ kind: "live" });
+      this.#expect(newestEvent);
     } catch (error) {
       if (error instanceof VivError && error.code === "unauthorized") this.#drop({ kind: "logged-out" });
     } finally {
       this.#pinging = false;
     }
+  }
+
+  /** A stream that does not bring an event that there is has died, though the server answers. */
+  #expect(newest: number): void {
+    const connection = this.#connection;
+    if (connection === undefined || newest <= this.#last) return;
+    setTimeout(() => {
+      if (this.#connection === connection && this.#last < newest) this.#now();
+    }, ON_ITS_WAY_MS);
   }
 
   /** Connects anew, at once. */

@@ -55,9 +55,24 @@ function refresh(): void {
   if (due.size > 0) timer = window.setTimeout(refresh, AGAIN_MS);
 }
 
+/** How long answers may take after the connection was made anew, one time after the other. */
+const PATIENCE_MS = [4_000, 8_000, 16_000];
+let watch: number | undefined;
+
+/** Browsers ask over connections that were open before, also where those died without a word: a question that gets no answer is asked anew. */
+async function askAnew(times = 0): Promise<void> {
+  clearTimeout(watch);
+  const unanswered = new Set(queries.getQueryCache().findAll({ fetchStatus: "fetching" }));
+  await queries.cancelQueries({ predicate: (query) => unanswered.has(query) });
+  void queries.invalidateQueries(times === 0 ? {} : { predicate: (query) => unanswered.has(query) });
+  const patience = PATIENCE_MS[times];
+  if (patience === undefined) return;
+  watch = window.setTimeout(() => void (queries.isFetching() > 0 && askAnew(times + 1)), patience);
+}
+
 /** An empty batch says that the connection is new: then everything may be old. */
 function hear(batch: readonly VivEvent[]): void {
-  if (batch.length === 0) return void queries.invalidateQueries();
+  if (batch.length === 0) return void askAnew();
   for (const { type } of batch) for (const name of TOUCHED[type.split(".")[0] ?? ""] ?? []) due.add(name);
   timer ??= window.setTimeout(refresh, 0);
 }

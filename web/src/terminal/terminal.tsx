@@ -2,8 +2,7 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import type { CommandStream } from "../../../src/interfaces/client/command-stream.ts";
-import { shell } from "../server/client.ts";
+import { Shell, type ShellState } from "./shell.ts";
 import "@xterm/xterm/css/xterm.css";
 
 /** For phones, which have no such keys. */
@@ -18,50 +17,14 @@ const KEYS: readonly (readonly [name: string, bytes: string])[] = [
   ["→", "\x1b[C"],
 ];
 
-const encoder = new TextEncoder();
-
-interface Joined {
-  readonly type: (text: string) => void;
-  readonly close: () => void;
-}
-
-/** Joins the terminal with a shell inside; `onEnd` hears in words how that ended. */
-function join(terminal: Terminal, fit: FitAddon, sandbox: string, onEnd: (words: string) => void): Joined {
-  let stream: CommandStream | undefined;
-  let closed = false;
-  const work = async (): Promise<void> => {
-    stream = await shell(sandbox, { rows: terminal.rows, cols: terminal.cols });
-    if (closed) return stream.close();
-    for await (const output of stream.output) if (output.stream !== "gap") terminal.write(output.data);
-    onEnd(`The shell ended with ${(await stream.end).exitCode}.`);
-  };
-  work().catch((error: unknown) => onEnd(error instanceof Error ? error.message : String(error)));
-  const type = (text: string): void => {
-    // A shell that has ended says so below the terminal.
-    void stream?.write(encoder.encode(text)).catch(() => undefined);
-  };
-  terminal.onData(type);
-  terminal.onResize(({ rows, cols }) => stream?.resize(rows, cols));
-  const resize = (): void => fit.fit();
-  addEventListener("resize", resize);
-  return {
-    type,
-    close: () => {
-      closed = true;
-      removeEventListener("resize", resize);
-      stream?.close();
-    },
-  };
-}
-
 export default function SandboxTerminal({ sandbox }: { readonly sandbox: string }): ReactNode {
   const place = useRef<HTMLDivElement>(null);
   const typing = useRef<(text: string) => void>(() => undefined);
-  const [ended, setEnded] = useState<string>();
+  const [state, setState] = useState<ShellState>({ kind: "running" });
   const [count, setCount] = useState(0);
   useEffect(() => {
     if (place.current === null) return;
-    setEnded(undefined);
+    setState({ kind: "running" });
     const terminal = new Terminal({
       fontSize: 13,
       cursorBlink: false,
@@ -73,11 +36,28 @@ export default function SandboxTerminal({ sandbox }: { readonly sandbox: string 
     terminal.loadAddon(fit);
     terminal.open(place.current);
     fit.fit();
-    const joined = join(terminal, fit, sandbox, (words) => setEnded((before) => before ?? words));
-    typing.current = joined.type;
+    const shell = new Shell(
+      sandbox,
+      { rows: terminal.rows, cols: terminal.cols },
+      {
+        output: (data) => terminal.write(data),
+        gap: (bytes) => terminal.write(`\r\n[${bytes} bytes of output are not kept any more]\r\n`),
+        state: setState,
+      },
+    );
+    typing.current = (text) => shell.type(text);
+    terminal.onData((text) => shell.type(text));
+    terminal.onResize(({ rows, cols }) => shell.resize(rows, cols));
+    const resize = (): void => fit.fit();
+    const leave = (): void => shell.close();
+    addEventListener("resize", resize);
+    // A tab that is closed or goes elsewhere runs no clean-up of React.
+    addEventListener("pagehide", leave);
     terminal.focus();
     return () => {
-      joined.close();
+      removeEventListener("resize", resize);
+      removeEventListener("pagehide", leave);
+      shell.close();
       terminal.dispose();
     };
   }, [sandbox, count]);
@@ -91,9 +71,14 @@ export default function SandboxTerminal({ sandbox }: { readonly sandbox: string 
           </button>
         ))}
       </div>
-      {ended !== undefined && (
+      {state.kind === "apart" && (
+        <p className="muted" role="status">
+          The connection broke off. The shell goes on, and the page comes back to it by itself; what you type meanwhile is lost.
+        </p>
+      )}
+      {state.kind === "ended" && (
         <div className="row">
-          <span className="muted">{ended}</span>
+          <span className="muted">{state.words}</span>
           <button type="button" className="button small" onClick={() => setCount(count + 1)}>
             Start another
           </button>

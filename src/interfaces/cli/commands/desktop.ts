@@ -34,14 +34,21 @@ export default command({
   details: `Programs that are started in the sandbox from then on show their windows there. Actions are ${ACTION_WORDS}; each is one argument. They are done in order, before the screenshot. While a person has taken over at the page, actions are refused.`,
   examples: [
     ["viv desktop try", "start it, or say that it runs"],
+    ["viv desktop try --size 1600x900", "give it another size"],
+    ["viv desktop try --browser", "with Chromium"],
     ["viv desktop try --browser http://localhost:3000", "with Chromium at an address inside"],
     ["viv desktop try 'click 200 120' 'type Hello' 'key Return' wait --screenshot now.png", "use it, and look"],
     ["viv desktop try --windows", "which windows there are"],
     ["viv desktop try --close", "end it"],
   ],
   options: {
-    size: { type: "text", value: "WIDTHxHEIGHT", summary: "Size of a new desktop; 1280x800 if left out" },
-    browser: { type: "text", value: "ADDRESS", summary: "Open Chromium at this address" },
+    size: { type: "text", value: "WIDTHxHEIGHT", summary: "Size, also of one that runs; a new one has 1280x800 if left out" },
+    browser: {
+      type: "text",
+      value: "ADDRESS",
+      optional: /^[a-z][a-z0-9+.-]*:\S*$/i,
+      summary: "Open Chromium, at this address such as http://localhost:3000 if one is given",
+    },
     screenshot: { type: "text", value: "FILE", completes: "path", summary: "Write what it shows to a PNG file; - for standard output" },
     windows: { type: "flag", summary: "List its windows, and where the pointer is" },
     close: { type: "flag", summary: "End it, with its windows" },

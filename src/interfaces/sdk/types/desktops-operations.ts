@@ -1,13 +1,13 @@
 // Made from the contracts by scripts/sdk-types.ts.
 import type { DesktopAction, DesktopWindow } from "./desktops.ts";
 
-/** Input of: Start the desktop of a sandbox; one that runs stays as it is. */
+/** Input of: Start the desktop of a sandbox, or give one that runs another size. */
 export interface OpenDesktopInput {
   /** Id or name of a sandbox. */
   sandbox: string;
-  /** Pixels. */
+  /** Pixels; without it, a new desktop has 1280, and one that runs stays as wide as it is. */
   width?: number | undefined;
-  /** Pixels. */
+  /** Pixels; without it, a new desktop has 800, and one that runs stays as high as it is. */
   height?: number | undefined;
   /** Open Chromium with this address; empty for an empty page. */
   browser?: string | undefined;

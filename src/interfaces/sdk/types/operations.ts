@@ -108,7 +108,7 @@ export interface Operations {
   removeFile: { input: RemoveFileInput; output: Done };
   /** Make a folder. */
   makeFolder: { input: MakeFolderInput; output: Done };
-  /** Start the desktop of a sandbox; one that runs stays as it is. */
+  /** Start the desktop of a sandbox, or give one that runs another size. */
   openDesktop: { input: OpenDesktopInput; output: DesktopInfo };
   /** The desktop of a sandbox. */
   inspectDesktop: { input: InspectDesktopInput; output: DesktopInfo };
