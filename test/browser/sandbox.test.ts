@@ -20,7 +20,7 @@ describe("sandbox and machine in the dashboard (WEB-1)", needs("chromium", "root
 
   afterAll(() => lab.close());
 
-  test("shows what a sandbox uses against its limits, and how it stands to reality", async () => {
+  test("shows what a sandbox uses against its limits, and how it stands to reality, as that moves", async () => {
     const visitor = await lab.visit("/sandbox/seen");
     const { page } = visitor;
     await page.getByText("Use against limits").waitFor();
@@ -28,7 +28,6 @@ describe("sandbox and machine in the dashboard (WEB-1)", needs("chromium", "root
     await page.locator(".plot polyline").first().waitFor({ state: "attached" });
     await lab.picture(visitor, "sandbox");
     writeFileSync(join(lab.server.project, "hello.txt"), "moved\n");
-    await page.reload();
     await page.getByText("stale", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("paused").first().waitFor();

@@ -8,9 +8,9 @@ export interface ProcessUse {
   readonly threads: number;
 }
 
-const PAGE_BYTES = 4096;
+export const PAGE_BYTES = 4096;
 /** Ticks of /proc are hundredths of a second on every Linux that Node runs on. */
-const TICK_MS = 10;
+export const TICK_MS = 10;
 
 interface Stat extends ProcessUse {
   readonly parent: number;

@@ -11,6 +11,7 @@
  * - What a driver lacks is refused as `unsupported`; its capabilities say so beforehand.
  */
 import type { Duplex, Readable } from "node:stream";
+import type { ListedProcess } from "../../base/host/process-list.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Launched } from "../../base/store/rows.ts";
@@ -177,6 +178,8 @@ export interface Walls {
   readonly commands: CommandOperations;
   readonly files: FileOperations;
   usage(): Promise<Usage>;
+  /** What runs inside, but for process 1 and what waits for commands: so many at most. Refused as `unsupported` without walls. */
+  processes(most: number): Promise<ListedProcess[]>;
   /** Whether nothing runs inside but what waits for commands. */
   isIdle(): boolean;
   limit(limits: Limits): Promise<void>;

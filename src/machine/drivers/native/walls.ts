@@ -4,7 +4,8 @@ import type { CellHost } from "../../../base/host/cell-host.ts";
 import type { Cgroups } from "../../../base/host/cgroups.ts";
 import { PROTOCOL_VERSION } from "../../../base/host/frames.ts";
 import { startOf } from "../../../base/host/process-group.ts";
-import { isRunning } from "../../../base/host/processes.ts";
+import { listProcesses, type ListedProcess } from "../../../base/host/process-list.ts";
+import { isRunning, processesBelow } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
@@ -82,6 +83,13 @@ export class NativeWalls implements Walls {
   async usage(): Promise<Usage> {
     const { cgroups, sandbox } = this.#options;
     return cgroups?.use(sandbox) ?? this.#watched?.usage() ?? NOTHING_KNOWN;
+  }
+
+  async processes(most: number): Promise<ListedProcess[]> {
+    const { cgroups, sandbox, process1 } = this.#options;
+    const first = process1.pid;
+    const members = (): number[] => cgroups?.processes(sandbox) ?? processesBelow(first).map(({ pid }) => pid);
+    return listProcesses({ first, members, most, argumentBytes: LIMITS.shownProcessBytes });
   }
 
   isIdle(): boolean {
