@@ -12,7 +12,7 @@ export function Commands({ box }: { readonly box: SandboxDetail }): ReactNode {
     <Answered query={query} what="commands">
       {({ commands }) => (
         <Section title="Commands" aside={<Command line={`viv ps ${box.name} --all`} />}>
-          <div className="card scroll-x">
+          <div className="card scroll-x" tabIndex={0}>
             {commands.length === 0 ? (
               <Empty command={`viv exec ${box.name} -- COMMAND`}>No command has run yet.</Empty>
             ) : (

@@ -43,7 +43,7 @@ export function Network({ box }: { readonly box: SandboxDetail }): ReactNode {
       <Answered query={effects} what="effects">
         {({ effects: list }) => (
           <Section title="Requests that can change something outside" count={list.length}>
-            <div className="card scroll-x">
+            <div className="card scroll-x" tabIndex={0}>
               {list.length === 0 ? (
                 <Empty>It has sent none.</Empty>
               ) : (

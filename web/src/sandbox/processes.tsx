@@ -26,11 +26,11 @@ export function Processes({ box }: { readonly box: SandboxDetail }): ReactNode {
     <Answered query={query} what="processes">
       {({ processes, more }) => (
         <Section title="Processes" count={processes.length} aside={<Command line={`viv ps ${box.name} --processes`} />}>
-          <div className="card scroll-x">
+          <div className="card scroll-x" tabIndex={0}>
             {processes.length === 0 ? (
               <Empty command={`viv exec ${box.name} -- COMMAND`}>Nothing runs inside now.</Empty>
             ) : (
-              <table className="commands">
+              <table className="small">
                 <thead>
                   <tr>
                     <th className="right">Id</th>

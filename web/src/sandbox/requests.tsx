@@ -25,7 +25,7 @@ export function Requests({ box }: { readonly box: SandboxDetail }): ReactNode {
         const requests = requestsOf(records).slice(0, SHOWN);
         return (
           <Section title="Last requests" count={requests.length} aside={<Command line={`viv audit ${box.name} --action 'network.*'`} />}>
-            <div className="card scroll-x">
+            <div className="card scroll-x" tabIndex={0}>
               {requests.length === 0 ? (
                 <Empty>It has asked for nothing outside.</Empty>
               ) : (
