@@ -8,6 +8,7 @@ import type { Closers } from "../base/host/closers.ts";
 import { errorText } from "../base/host/log.ts";
 import type { State } from "../base/open.ts";
 import { VivError } from "../base/schema/errors.ts";
+import { LIMITS } from "../base/schema/limits.ts";
 import type { Rules } from "../rules/open.ts";
 import type { SandboxFloor } from "../sandbox/open.ts";
 import { RunsGateway } from "../work/agents/runs-gateway.ts";
@@ -20,6 +21,7 @@ import { GatewayRoutes } from "./gateway/routes.ts";
 import { DashboardDoor } from "./operations/dashboard.ts";
 import { HttpTools } from "./mcp/http.ts";
 import { createEngine } from "./operations/engine.ts";
+import { MachineHistory } from "./operations/machine-history.ts";
 import { ServerView } from "./operations/server-status.ts";
 
 /** First calls are answered before the server loads what it may need later. */
@@ -66,6 +68,13 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
   gateway.serve(routes);
   let listening: HttpListener | undefined;
   const view = new ServerView(state, floor.parts.backends, () => listening?.opened);
+  const history = new MachineHistory(() => view.status(), {
+    firstMs: PRELOAD_MS,
+    everyMs: LIMITS.machineSampleMs,
+    most: LIMITS.machineSamples,
+    onFailed: (error) => log.warn("the use of the machine was not noted", { error: errorText(error) }),
+  });
+  closers.add(() => history.close());
   const token = randomBytes(32).toString("base64url");
   const openPort = async (port: number): Promise<OpenedDoor> => {
     if (listening === undefined) throw new VivError("busy", "The server is starting.");
@@ -75,7 +84,7 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
   };
   closers.add(() => rmSync(paths.token, { force: true }));
   const door = new DashboardDoor(rules.sessions, rules.approvals, openPort);
-  const engine = createEngine({ ...floor, ...rules, ...work, events, view, door, shutdown, temporary: state.temporary });
+  const engine = createEngine({ ...floor, ...rules, ...work, events, view, history, door, shutdown, temporary: state.temporary });
   const chatTools = new HttpTools({
     socket: paths.socket,
     version: readVersion(),

@@ -62,7 +62,6 @@ describe("automations in the dashboard (WEB-1, DMN-1)", needs("chromium", "root"
     await lab.picture(visitor, "firing-waits");
     expect(answer()).toBe("41\n");
     await page.getByRole("button", { name: "Allow once" }).click();
-    await page.getByRole("button", { name: "Yes, allow it once" }).click();
     await page.getByText("promoted", { exact: true }).first().waitFor();
     await page.getByText("The change is in reality.").waitFor();
     expect(answer()).toBe("42\n");

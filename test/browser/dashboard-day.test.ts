@@ -15,6 +15,11 @@ import { rounds, SOAKING } from "../support/soak.ts";
 const SECONDS = rounds(30, 600);
 const SANDBOXES = rounds(10, 100);
 const EVENTS_A_SECOND = 100;
+/** Of that, what must be reached: a machine that is busy with other work gives a tenth of it away, one that can't keep up gives more. */
+const LEAST_A_SECOND = 30;
+/** A frame that takes longer is seen as a jerk. Chromium without a graphics card draws each frame on the processor. */
+const SMOOTH_MS = 50;
+const JERK_MS = 150;
 const AT_ONCE = 8;
 /** Below what a page keeps, so that the beginning is still there to scroll to. */
 const SAID = rounds(2_000, 49_900);
@@ -109,6 +114,7 @@ describe("a day of the dashboard (WEB-1)", needs("chromium", "root"), () => {
         process.stdout.write(
           `${SANDBOXES} sandboxes, ${sent} events, ${perSecond.toFixed(0)} a second. MiB at start: ${inMib(start)}; middle: ${inMib(middle)}; end: ${inMib(end)}.\n`,
         );
+      expect(perSecond, "events a second").toBeGreaterThan(LEAST_A_SECOND);
       expect(end.home - middle.home).toBeLessThan(TAB_GROWS);
       expect(end.work - middle.work).toBeLessThan(TAB_GROWS);
       expect(end.events).toBeLessThan(EVENTS_TAB_HOLDS);
@@ -124,7 +130,7 @@ describe("a day of the dashboard (WEB-1)", needs("chromium", "root"), () => {
   );
 
   test(
-    "scrolls through a long conversation, and draws only what is on the screen",
+    "scrolls smoothly through a long conversation, and draws only what is on the screen",
     async () => {
       const { id } = await runs.begin([`many ${SAID}`, "hold go", "text The end"]);
       const { page, troubles } = await lab.visit(`/run/${id}`);
@@ -155,7 +161,8 @@ describe("a day of the dashboard (WEB-1)", needs("chromium", "root"), () => {
         process.stdout.write(
           `${SAID} entries: a frame while scrolling takes ${sorted[60]?.toFixed(0)} ms (median), ${sorted[112]?.toFixed(0)} ms (95 of 100).\n`,
         );
-      expect(sorted[60]).toBeLessThan(200);
+      expect(sorted[60], "median of frames").toBeLessThan(SMOOTH_MS);
+      expect(sorted[112], "95 of 100 frames").toBeLessThan(JERK_MS);
       await page.evaluate("scrollTo(0, 0)");
       await page.getByText("began with").waitFor();
       await page.getByRole("button", { name: "To the newest" }).click();

@@ -160,7 +160,6 @@ describe("reaching a phone (WEB-2, POL-5)", needs("chromium", "root"), () => {
     await tap("Question: brave-otter");
     await page.waitForURL(`**/question/${approval?.id}`);
     await page.getByRole("button", { name: "Allow once" }).click();
-    await page.getByRole("button", { name: "Yes, allow it once" }).click();
     await page.getByText("approved").first().waitFor();
     expect(await lab.server.client.call("inspectApproval", { approval: approval?.id ?? "" })).toMatchObject({ state: "approved" });
   });

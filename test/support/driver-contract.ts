@@ -38,6 +38,26 @@ export function driverContract(name: DriverName): void {
   commandsContract(() => ({ lab, box }));
   filesContract(() => ({ lab, box }));
 
+  describe("processes", () => {
+    test("are listed with what they say of themselves, also where the command that began them has ended", async () => {
+      const listed = await outcome(box.walls.processes(100).then(() => undefined));
+      expect(listed).toBe(lab.driver.capabilities.walled ? "done" : "unsupported");
+      if (!lab.driver.capabilities.walled) return;
+      const own = await lab.create();
+      expect(await own.walls.processes(100)).toEqual([]);
+      await lab.run(own, "sleep 1234 > /dev/null 2>&1 & echo");
+      const running = await own.walls.commands.exec(lab.request("exec sleep 2345"));
+      const found = async (): Promise<string[]> => (await own.walls.processes(100)).map(({ command }) => command.join(" "));
+      await expect.poll(found).toEqual(["sleep 1234", "sleep 2345"]);
+      const [orphan, command] = await own.walls.processes(100);
+      expect(orphan).toMatchObject({ name: "sleep", parent: 1, state: "S", threads: 1 });
+      expect(command).toMatchObject({ pid: running.pid, parent: 1 });
+      expect(Math.abs(Date.now() - (orphan?.startedAt.getTime() ?? 0))).toBeLessThan(60_000);
+      expect(await own.walls.processes(1)).toHaveLength(1);
+      await own.walls.stop(0);
+    });
+  });
+
   describe("ports", () => {
     test("of the sandbox are dialled, and refused where nothing listens", async () => {
       const server =
@@ -117,18 +137,6 @@ export function driverContract(name: DriverName): void {
       expect(usage.memoryBytes !== null).toBe(limits !== "none");
       expect([usage.outOfMemory, usage.tooManyProcesses]).toEqual([0, 0]);
       await box.walls.limit({ cpus: 2, memoryBytes: 1024 ** 3, diskBytes: 1024 ** 3, processes: 200 });
-    });
-
-    test("its processes are listed with when they began, where there are walls around them", async () => {
-      const own = await lab.create();
-      const before = Date.now();
-      await startBeat(own);
-      const processes = own.walls.processes();
-      expect(processes !== undefined).toBe(lab.driver.capabilities.walled);
-      // The machine's clock is read to the hundredth of a second.
-      for (const { startedAt } of processes ?? []) expect(startedAt).toBeLessThanOrEqual(Date.now() + 100);
-      expect(processes?.some(({ startedAt }) => startedAt > before - 100)).not.toBe(false);
-      await own.walls.stop(0);
     });
 
     test("it hides what a launch hides now, and another wish is another mask where there are walls", async () => {

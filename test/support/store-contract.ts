@@ -304,6 +304,19 @@ export function storeContract(makePlace: () => Promise<StorePlace>): void {
     expect((await store.audit.newest())?.sequence).toBe(5);
   });
 
+  it("finds audit records by their action, whole or by its beginning, and not by other text in them", async () => {
+    const actions = ["network.request", "network.ended", "networks", "exec"];
+    const records = actions.map((action, index) => ({ ...aRecord(index + 1, "sbx1"), action, target: '"action":"network.request"' }));
+    await put((change) => change.audit.append(records));
+    const found = async (action: string, more: object = {}): Promise<string[]> =>
+      (await store.audit.list({ after: 0, limit: 10, action, ...more })).map((record) => record.action);
+    expect(await found("network.request")).toEqual(["network.request"]);
+    expect(await found("network.*")).toEqual(["network.request", "network.ended"]);
+    expect(await found("network.*", { newest: true, limit: 1, sandbox: "sbx1" })).toEqual(["network.ended"]);
+    expect(await found("network.*", { sandbox: "sbx2" })).toEqual([]);
+    expect(await found("%")).toEqual([]);
+  });
+
   it("sums up usage per sandbox, day, provider and model", async () => {
     await put(async (change) => {
       await change.usage.add(aUsage());

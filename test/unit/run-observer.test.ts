@@ -30,7 +30,7 @@ function observer(more: Partial<ObserverParts> = {}): RunObserver {
   const row = { id: "run-a", sandbox: sandbox.id, steps: 4, mostSteps: 8, budget: 2, activity: "person", with: [{ role: "reviewer" }] };
   const walls = {
     usage: async () => ({ memoryBytes: 10, cpuMs: 5, processes: 3, outOfMemory: 0, tooManyProcesses: 0 }),
-    processes: () => [{ pid: 7, startedAt: BEGIN }],
+    processes: async () => [{ pid: 7, startedAt: new Date(BEGIN), state: "S" }],
   };
   const reviewer = { askedBy: "run-a", sandbox: "sbx-reviewer" };
   return new RunObserver({
@@ -103,7 +103,7 @@ function observerParts(): object {
 }
 
 describe("programs that an agent left running", () => {
-  const at = (seconds: number): number => BEGIN + seconds * 1000;
+  const at = (seconds: number): Date => new Date(BEGIN + seconds * 1000);
 
   test("GRD-1: are those that began while a command ran and are there after it, for as long as they are", () => {
     const programs = new BackgroundPrograms();
@@ -121,7 +121,7 @@ describe("programs that an agent left running", () => {
     if (result !== undefined) programs.heard(result);
     expect(programs.count([agent, toolServer, build])).toBe(1);
     // Its clock was read a little differently.
-    expect(programs.count([agent, toolServer, { ...build, startedAt: build.startedAt + 10 }])).toBe(1);
+    expect(programs.count([agent, toolServer, { ...build, startedAt: at(15.01) }])).toBe(1);
     expect(programs.count([agent, toolServer])).toBe(0);
     // Another process has its number now.
     expect(programs.count([agent, { pid: 3, startedAt: at(90) }])).toBe(0);

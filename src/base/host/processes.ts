@@ -1,6 +1,5 @@
 /** Processes below another one, as /proc shows them. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { uptime } from "node:os";
 
 export interface ProcessUse {
   readonly pid: number;
@@ -9,23 +8,12 @@ export interface ProcessUse {
   readonly threads: number;
 }
 
-const PAGE_BYTES = 4096;
+export const PAGE_BYTES = 4096;
 /** Ticks of /proc are hundredths of a second on every Linux that Node runs on. */
-const TICK_MS = 10;
-
-/** A process that has not ended. */
-export interface LiveProcess {
-  readonly pid: number;
-  /** Milliseconds of the epoch, to the hundredth of a second. */
-  readonly startedAt: number;
-}
+export const TICK_MS = 10;
 
 interface Stat extends ProcessUse {
   readonly parent: number;
-  readonly name: string;
-  readonly hasEnded: boolean;
-  /** Since the machine's start. */
-  readonly startMs: number;
 }
 
 function readStat(pid: string): Stat | undefined {
@@ -42,9 +30,6 @@ function readStat(pid: string): Stat | undefined {
   return {
     pid: Number(pid),
     parent: number(1),
-    name: text.slice(text.indexOf("(") + 1, text.lastIndexOf(")")),
-    hasEnded: fields[0] === "Z" || fields[0] === "X",
-    startMs: number(19) * TICK_MS,
     cpuMs: (number(11) + number(12)) * TICK_MS,
     threads: number(17),
     memoryBytes: number(21) * PAGE_BYTES,
@@ -112,17 +97,6 @@ function asleepAt(pid: number): number | undefined {
     return undefined;
   }
   return readStat(String(pid))?.cpuMs;
-}
-
-/** Those of these processes that have not ended, without those that have the name of one of them. */
-export function liveProcesses(pids: readonly number[], unlike: number): LiveProcess[] {
-  const left = readStat(String(unlike))?.name;
-  // Both clocks go on while the machine sleeps; a person who sets the time of day moves one of them.
-  const bootedAt = Math.round((Date.now() - uptime() * 1000) / TICK_MS) * TICK_MS;
-  return pids.flatMap((pid) => {
-    const stat = readStat(String(pid));
-    return stat === undefined || stat.hasEnded || stat.name === left ? [] : [{ pid, startedAt: bootedAt + stat.startMs }];
-  });
 }
 
 /** Process 1 of every pid namespace inside this one that holds a folder open. */

@@ -72,6 +72,12 @@ export const AUDIT_CONTRACTS = {
       sandbox: SandboxRef.optional(),
       after: count(0).default(0).describe("Sequence number."),
       since: z.iso.datetime({ offset: true }).optional().describe("Only those of this time and later."),
+      action: z
+        .string()
+        .min(1)
+        .max(128)
+        .optional()
+        .describe("Only records of this action, such as network.request; network.* are all actions that begin with `network.`."),
       newest: flag.default(false).describe("The newest of them instead of the oldest; in order all the same."),
       limit: count(1, 1000).default(200).describe("At most."),
     }),

@@ -18,6 +18,7 @@ import { AUTONOMY_FIELDS, POLICY_CONTRACTS } from "./policy.ts";
 import { DESKTOP_CONTRACTS } from "./desktop.ts";
 import { NOTEBOOK_CONTRACTS } from "./notebook.ts";
 import { PREVIEW_CONTRACTS } from "./preview.ts";
+import { PROCESS_CONTRACTS } from "./process.ts";
 import { EFFECT_CONTRACTS } from "./effect.ts";
 import { MODEL_CONTRACTS } from "./model.ts";
 import { PROMOTION_CONTRACTS } from "./promotion.ts";
@@ -31,7 +32,7 @@ import { Repository } from "./start.ts";
 import { CommandId, Name, SandboxRef, SnapshotRef } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import { Limits, Sandbox, SandboxDetail, SandboxState, Snapshot } from "./sandbox.ts";
-import { Doctor, PruneReport, ServerStatus, TrustReport } from "./server.ts";
+import { Doctor, MachineSample, PruneReport, ServerStatus, TrustReport } from "./server.ts";
 
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
 const FileUser = z.string().max(256).optional().describe("User inside whose rights apply; the server's own if left out.");
@@ -246,6 +247,7 @@ export const CONTRACTS = {
 
   ...DESKTOP_CONTRACTS,
   ...PREVIEW_CONTRACTS,
+  ...PROCESS_CONTRACTS,
   ...NOTEBOOK_CONTRACTS,
   ...JOB_CONTRACTS,
   ...EXPERIMENT_CONTRACTS,
@@ -281,6 +283,12 @@ export const CONTRACTS = {
     }),
   ),
 
+  machineHistory: contract(
+    ROUTES.machineHistory,
+    "What was used of the machine in the last day, as far back as the server runs",
+    none,
+    z.object({ samples: z.array(MachineSample).describe("The oldest first, one a minute.") }),
+  ),
   status: contract(ROUTES.status, "The server and its machine", none, ServerStatus),
   doctor: contract(ROUTES.doctor, "What this machine can do", z.strictObject(AGENT_CALLER), Doctor),
   trust: contract(

@@ -1,5 +1,6 @@
 /** Every limit of the program, its unit in its name. */
 import { AUTOMATION_LIMITS } from "./automation-limits.ts";
+import { VIEW_LIMITS } from "./view-limits.ts";
 
 export const LIMITS = {
   /** Defaults of a sandbox (LIM-1). */
@@ -98,6 +99,7 @@ export const LIMITS = {
   jobListenerBytes: 4 * 1024 ** 2,
 
   ...AUTOMATION_LIMITS,
+  ...VIEW_LIMITS,
 
   /** Notebooks. */
   maxContexts: 16,

@@ -51,6 +51,18 @@ export const ServerStatus = z
   .meta({ id: "ServerStatus" });
 export type ServerStatus = z.infer<typeof ServerStatus>;
 
+export const MachineSample = z
+  .object({
+    at: z.string().describe("ISO time."),
+    memoryBytes: z.number().describe("Memory in use."),
+    diskBytes: z.number().describe("Disk in use under the state folder."),
+    load: z.number().describe("Processes that ran or waited to, on average of a minute."),
+    sandboxes: z.number().int().describe("Sandboxes that ran."),
+  })
+  .describe("What was used of the machine at one time.")
+  .meta({ id: "MachineSample" });
+export type MachineSample = z.infer<typeof MachineSample>;
+
 export const Finding = z
   .object({
     check: z.string().describe("What was looked at."),

@@ -1,5 +1,5 @@
 /** What is added to and never taken apart into rows of a collection: events, audit records, sums of usage. */
-import type { Kysely, Selectable } from "kysely";
+import { sql, type Kysely, type RawBuilder, type Selectable, type SqlBool } from "kysely";
 import type { AuditRecord } from "../schema/audit.ts";
 import type { EventType, VivEvent } from "../schema/event.ts";
 import type { UsageRow } from "../schema/model.ts";
@@ -71,10 +71,11 @@ export class StoredAudit implements GrowingAuditLog {
     this.#statements = statements;
   }
 
-  async list({ after, before, sandbox, limit, newest = false }: AuditFilter): Promise<AuditRecord[]> {
+  async list({ after, before, sandbox, action, limit, newest = false }: AuditFilter): Promise<AuditRecord[]> {
     let asked = this.#db.selectFrom("audit").select("body").where("sequence", ">", after);
     if (before !== undefined) asked = asked.where("sequence", "<", before);
     if (sandbox !== undefined) asked = asked.where("sandbox", "=", sandbox);
+    if (action !== undefined) asked = asked.where(isAction(action));
     const sorted = asked.orderBy("sequence", newest ? "desc" : "asc").limit(limit);
     const found = (await sorted.execute()).map(toRecord);
     return newest ? found.toReversed() : found;
@@ -93,6 +94,14 @@ export class StoredAudit implements GrowingAuditLog {
       await this.#statements.run(query);
     }
   }
+}
+
+/** The action is a part of the body: few ask for it, and records are many. */
+function isAction(action: string): RawBuilder<SqlBool> {
+  const found = sql<string>`json_extract(body, '$.action')`;
+  if (!action.endsWith(".*")) return sql`${found} = ${action}`;
+  const start = action.slice(0, -1);
+  return sql`substr(${found}, 1, ${start.length}) = ${start}`;
 }
 
 function toRecord({ body }: { readonly body: string }): AuditRecord {

@@ -63,6 +63,8 @@ export interface EventLog {
 
 export interface AuditFilter extends EventFilter {
   readonly before?: number | undefined;
+  /** Of this action; with `.*` at its end, of every action that begins with what stands before the star. */
+  readonly action?: string | undefined;
   /** The newest of those that fit, instead of the oldest; in order all the same. */
   readonly newest?: boolean | undefined;
 }

@@ -33,7 +33,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   unpause: "`viv resume SANDBOX` lets a paused one go on.",
   rename: "A name stays; `viv fork SANDBOX --name NEW` goes on under another one.",
   update: "`viv limits SANDBOX` changes limits, `viv refresh SANDBOX` brings in what changed in reality.",
-  top: "`viv ps SANDBOX` lists commands; `viv exec SANDBOX -- top` shows all processes.",
+  top: "`viv ps SANDBOX` lists commands, `viv ps --processes SANDBOX` all processes.",
   stats: "`viv inspect SANDBOX` says what it uses.",
   info: "`viv status` is about the server, `viv doctor` about this machine.",
   system: "`viv prune` throws away what has ended; `viv status` says what is used.",

@@ -9,10 +9,10 @@ type Own = "listAudit" | "verifyAudit" | "reportDecision" | "listDecisions";
 
 export function auditHandlers(audit: Audit, sandboxes: Sandboxes): Pick<Handlers, Own> {
   return {
-    listAudit: async ({ sandbox, after, since, newest, limit }) => {
+    listAudit: async ({ sandbox, after, since, newest, limit, action }) => {
       const id = sandbox === undefined ? undefined : await subjectId(sandboxes, sandbox);
       const from = since === undefined ? 0 : await audit.placeBefore(new Date(since).toISOString(), id);
-      return { records: await audit.list({ after: Math.max(after, from), limit, newest, sandbox: id }) };
+      return { records: await audit.list({ after: Math.max(after, from), limit, newest, action, sandbox: id }) };
     },
     verifyAudit: ({ noted }) => {
       const [sequence, hash = ""] = noted?.split(":") ?? [];

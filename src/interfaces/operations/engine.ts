@@ -44,6 +44,7 @@ import { auditHandlers } from "./audit.ts";
 import { notebookHandlers, notebookStreams } from "./notebooks.ts";
 import { desktopHandlers, desktopStreams } from "./desktops.ts";
 import { previewHandlers } from "./previews.ts";
+import { commandHandlers } from "./commands.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { dashboardHandlers, type DashboardDoor } from "./dashboard.ts";
 import { effectHandlers } from "./effects.ts";
@@ -59,6 +60,7 @@ import { subjectId } from "./subjects.ts";
 import { policyHandlers } from "./policy.ts";
 import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
+import type { MachineHistory } from "./machine-history.ts";
 import type { ServerView } from "./server-status.ts";
 import { OperationAudit } from "./operation-audit.ts";
 import type { Engine, EventOptions, Handlers, Streams, Use } from "./operations.ts";
@@ -85,6 +87,7 @@ export interface EngineParts {
   readonly automations: Automations;
   readonly events: EventFeed;
   readonly view: ServerView;
+  readonly history: MachineHistory;
   readonly door: DashboardDoor;
   readonly previews: Previews;
   /** Begins the end of the server. */
@@ -158,22 +161,6 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
     refreshSandbox: ({ sandbox }) => engine.refresh.refresh(sandbox),
     staleness: async ({ sandbox }) => staleness(parts, await sandboxes.find(sandbox)),
 
-    runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {
-      const row = await sandboxes.find(sandbox);
-      if (background !== true) return sandboxes.commands.run(row, spec, stdin, signal);
-      const stream = await sandboxes.commands.start(row, spec);
-      stream.close();
-      return { ...stream.command, stdout: "", stderr: "", truncated: false };
-    },
-    listCommands: async ({ sandbox, all }) => ({
-      commands: await parts.store.commands.list({ sandbox: (await sandboxes.find(sandbox)).id, running: all ? undefined : true }),
-    }),
-    inspectCommand: async ({ sandbox, command }) => sandboxes.commands.result(await sandboxes.find(sandbox), command),
-    killCommand: async ({ sandbox, command, signal }) => (
-      await sandboxes.commands.kill(await sandboxes.find(sandbox), command, signal),
-      OK
-    ),
-
     createSnapshot: ({ sandbox, name }) => sandboxes.snapshot(sandbox, name),
     listSnapshots: async ({ sandbox }) => ({ snapshots: await sandboxes.snapshots.list(await sandboxes.find(sandbox)) }),
     removeSnapshot: async ({ sandbox, snapshot }) => (await sandboxes.removeSnapshot(sandbox, snapshot), OK),
@@ -204,6 +191,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       return OK;
     },
 
+    ...commandHandlers(parts, sandboxes),
     ...desktopHandlers(sandboxes),
     ...notebookHandlers(sandboxes),
     ...previewHandlers(engine),
@@ -238,6 +226,7 @@ function handlers(engine: EngineParts, inside: Inside): Handlers {
       };
     },
 
+    machineHistory: async () => ({ samples: engine.history.samples() }),
     status: () => engine.view.status(),
     doctor: async (caller) => {
       const report = await engine.view.doctor();

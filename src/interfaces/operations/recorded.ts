@@ -146,6 +146,7 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
   runCommand: { act: (input) => ({ action: "exec", ...command(input) }), often: true },
   listCommands: LOOKS,
   inspectCommand: LOOKS,
+  listProcesses: LOOKS,
   killCommand: { act: ({ command: id, signal }) => ({ action: "command.kill", target: id, details: { signal } }) },
   inspectNetwork: LOOKS,
   changeNetwork: {
@@ -303,6 +304,7 @@ export const RECORDED_OPERATIONS: { readonly [Name in OperationName]: Rule<[Pars
     made: ({ id, service }, { session }) => [{ action: "notifications.subscribe", target: id, details: { session, service } }],
   },
   removePushBrowser: { act: ({ browser }) => ({ action: "notifications.unsubscribe", target: browser }) },
+  machineHistory: LOOKS,
   status: LOOKS,
   doctor: LOOKS,
   trust: itself("the trust that changes"),

@@ -26,6 +26,7 @@ import type {
   ForkSandboxInput,
   LimitSandboxInput,
 } from "./types/sandboxes-operations.ts";
+import type { Process } from "./types/commands.ts";
 import type { Command, CommandResult, RefreshReport, SandboxDetail, SandboxInfo, SandboxStatus } from "./types/sandboxes.ts";
 import type { CodeContextInfo } from "./types/notebooks.ts";
 import type { Snapshot } from "./types/snapshots.ts";
@@ -102,6 +103,12 @@ export class Sandbox {
   async commands(options: { readonly all?: boolean } & CallOptions = {}): Promise<Command[]> {
     const { signal, ...rest } = options;
     return (await this.#connection.call("listCommands", { sandbox: this.id, ...rest }, signal)).commands;
+  }
+
+  /** Processes that run inside, also those that commands left behind. */
+  async processes(options: CallOptions = {}): Promise<Process[]> {
+    const { signal, ...rest } = options;
+    return (await this.#connection.call("listProcesses", { sandbox: this.id, ...rest }, signal)).processes;
   }
 
   /** The streams of a command that runs. */

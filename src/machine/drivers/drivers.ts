@@ -11,7 +11,7 @@
  * - What a driver lacks is refused as `unsupported`; its capabilities say so beforehand.
  */
 import type { Duplex, Readable } from "node:stream";
-import type { LiveProcess } from "../../base/host/processes.ts";
+import type { ListedProcess } from "../../base/host/process-list.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Launched } from "../../base/store/rows.ts";
@@ -178,8 +178,8 @@ export interface Walls {
   readonly commands: CommandOperations;
   readonly files: FileOperations;
   usage(): Promise<Usage>;
-  /** Every process of programs inside, as the host numbers them, without the driver's own; undefined where they can't be told from those of the machine. */
-  processes(): readonly LiveProcess[] | undefined;
+  /** What runs inside, but for process 1 and what waits for commands: so many at most. Refused as `unsupported` without walls. */
+  processes(most: number): Promise<ListedProcess[]>;
   /** Whether nothing runs inside but what waits for commands. */
   isIdle(): boolean;
   limit(limits: Limits): Promise<void>;

@@ -3,7 +3,7 @@
  * What an agent starts for itself, such as servers of its tools, begins at other times and is none of them.
  */
 import type { RunEvent } from "../../base/schema/run.ts";
-import type { LiveProcess } from "../../base/host/processes.ts";
+import type { ListedProcess } from "../../base/host/process-list.ts";
 
 /** A command may run before the server has read that it was called. */
 const EARLIER_MS = 500;
@@ -37,11 +37,12 @@ export class BackgroundPrograms {
   }
 
   /** How many there are, by all processes of now. */
-  count(processes: readonly LiveProcess[]): number {
-    const isLeft = ({ pid, startedAt }: LiveProcess): boolean =>
+  count(processes: readonly Pick<ListedProcess, "pid" | "startedAt">[]): number {
+    const begun = processes.map(({ pid, startedAt }) => ({ pid, startedAt: startedAt.getTime() }));
+    const isLeft = ({ pid, startedAt }: (typeof begun)[number]): boolean =>
       Math.abs(startedAt - (this.#known.get(pid) ?? Number.POSITIVE_INFINITY)) < SAME_MS ||
       this.#ended.some(({ from, to }) => startedAt >= from && startedAt <= to);
-    this.#known = new Map(processes.filter(isLeft).map(({ pid, startedAt }) => [pid, startedAt]));
+    this.#known = new Map(begun.filter(isLeft).map(({ pid, startedAt }) => [pid, startedAt]));
     this.#ended = [];
     return this.#known.size;
   }

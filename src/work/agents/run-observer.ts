@@ -1,4 +1,5 @@
 /** What the server sees of a run by itself: looked at now and then, and what commands of the agent say of the run's own checks. */
+import { LIMITS } from "../../base/schema/limits.ts";
 import type { RunEvent } from "../../base/schema/run.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { countTests } from "../checks/test-counts.ts";
@@ -57,7 +58,7 @@ export class RunObserver {
     const { row } = work.journal;
     const walls = parts.live.get(sandbox.id)?.walls;
     const [cost, state, use] = [await spentBy(parts.store, row), await clone.look(sandbox), await walls?.usage()];
-    const processes = walls?.processes();
+    const processes = sandbox.walled ? await walls?.processes(LIMITS.shownProcesses) : undefined;
     const requests = models.openRequests(sandbox.id);
     const { limits } = sandbox;
     const look: Look = {
@@ -71,7 +72,7 @@ export class RunObserver {
       cost,
       // An agent that was never seen to ask a model may do so by a way of its own.
       modelRequests: usesGateway || requests > 0 || cost > 0 ? requests : undefined,
-      background: processes && this.#background.count(processes),
+      background: processes && this.#background.count(processes.filter(({ state }) => state !== "Z" && state !== "X")),
       cpuMs: use?.cpuMs ?? undefined,
       paused: await work.isPaused(),
       personAsked: row.activity === "person",

@@ -40,7 +40,7 @@ function lineOf(text: string, whose: string): string {
 function Parts({ explained }: { readonly explained: Explained }): ReactNode {
   if (explained.parts.length < 2) return null;
   return (
-    <div className="scroll-x">
+    <div className="scroll-x" tabIndex={0}>
       <table className="small">
         <thead>
           <tr>

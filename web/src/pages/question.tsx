@@ -1,4 +1,4 @@
-/** Questions, and one question: made for a thumb. What is asked and what would happen come first; each answer is behind one more tap. */
+/** Questions, and one question: made for a thumb. What is asked, by which agent, and what would happen come first; deny and once are one tap. */
 import type { ReactNode } from "react";
 import type { Question } from "../../../src/base/schema/question.ts";
 import { Link } from "../app/router.tsx";
@@ -51,6 +51,39 @@ function Risks({ question }: { readonly question: Question }): ReactNode {
   );
 }
 
+/** The agent and its run, where one works in the sandbox that asks. */
+function Who({ question }: { readonly question: Question }): ReactNode {
+  const runs = useAnswer("listRuns", { all: true }, { enabled: question.sandbox !== null });
+  const run = runs.data?.runs.find(
+    (one) => one.sandbox === question.sandbox && one.createdAt <= question.askedAt && (one.endedAt ?? "9") >= question.askedAt,
+  );
+  const name = question.sandboxName ?? question.sandbox;
+  return (
+    <>
+      <dt>Who asks</dt>
+      <dd>
+        {run !== undefined && (
+          <>
+            <span className="strong">{run.agent}</span>, in the run{" "}
+            <Link className="link" to={`/run/${run.id}`}>
+              {firstLine(run.task)}
+            </Link>
+          </>
+        )}
+        {run === undefined && name === null && "This machine itself"}
+        {run === undefined && name !== null && (
+          <>
+            A program in{" "}
+            <Link className="link" to={`/sandbox/${name}`}>
+              {name}
+            </Link>
+          </>
+        )}
+      </dd>
+    </>
+  );
+}
+
 function One({ question }: { readonly question: Question }): ReactNode {
   const waits = question.state === "waiting";
   return (
@@ -71,6 +104,7 @@ function One({ question }: { readonly question: Question }): ReactNode {
         {question.target}
       </pre>
       <dl className="facts">
+        <Who question={question} />
         <dt>Why</dt>
         <dd>
           <Sentence text={question.reason} />

@@ -1,11 +1,11 @@
 /** A change before it goes into reality: file by file, what is risky on top, with comments that go back to the agent as one message. */
-import { useQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import type { Promotion } from "../../../src/base/schema/promotion.ts";
 import type { PageProps } from "../app/pages.tsx";
 import { Link, useAddress } from "../app/router.tsx";
 import { Answered, Command, Empty, Section, Title } from "../parts/parts.tsx";
 import { filesOf } from "../parts/patch.ts";
+import { usePlan, usePlanAgain } from "../parts/plan.ts";
 import { PlanWords, PromotionCard, PromotionState } from "../parts/promotion-card.tsx";
 import { promotionTitle } from "../parts/rows.tsx";
 import { State, toneOf } from "../parts/state.tsx";
@@ -14,8 +14,11 @@ import { patch as readPatch } from "../server/client.ts";
 import { FileCard, remarksOf, UNREMARKABLE, type FileComment, type Remarks } from "../review/file-card.tsx";
 import { useKept } from "../review/kept.ts";
 import { SendComments } from "../review/send-comments.tsx";
-import { useAnswer } from "../server/queries.ts";
+import { useAnswer, useAsked } from "../server/queries.ts";
 import "../style/review.css";
+
+/** Files change without an event. */
+const LIVE_MS = 3_000;
 
 function Files({
   sandbox,
@@ -85,8 +88,11 @@ function useNamedFile(ready: boolean): void {
 }
 
 function Patch({ sandbox }: { readonly sandbox: string }): ReactNode {
-  const query = useQuery({ queryKey: ["diffSandbox", "patch", sandbox], queryFn: ({ signal }) => readPatch(sandbox, {}, signal) });
-  const plan = useAnswer("planPromotion", { sandbox });
+  const query = useAsked(["diffSandbox", "patch", sandbox], (signal) => readPatch(sandbox, {}, signal), { every: LIVE_MS });
+  const reality = useAnswer("staleness", { sandbox }, { every: LIVE_MS });
+  const plan = usePlan({ sandbox });
+  usePlanAgain(query.data);
+  usePlanAgain(reality.data && JSON.stringify(reality.data.changes));
   const remarks = remarksOf(plan.data);
   useNamedFile(query.data !== undefined);
   return (

@@ -7,9 +7,12 @@ import { AuditList } from "../parts/audit-list.tsx";
 import { FileBrowser } from "../parts/file-browser.tsx";
 import { Ago, Answered, Command, Empty, Failure, Section, Title } from "../parts/parts.tsx";
 import { asTitle, Tabs } from "../parts/tabs.tsx";
-import { Plot, useHistory } from "../parts/plot.tsx";
+import { useHistory } from "../parts/history.ts";
+import { Plot } from "../parts/plot.tsx";
+import { ratesOf } from "../parts/readings.ts";
 import { Snapshots } from "../parts/snapshots.tsx";
 import { Commands } from "../sandbox/commands.tsx";
+import { Processes } from "../sandbox/processes.tsx";
 import { Network } from "../sandbox/network.tsx";
 import { State, toneOf } from "../parts/state.tsx";
 import { bytes, clock, duration, plural } from "../parts/words.ts";
@@ -87,7 +90,7 @@ function Use({ box, stamp }: { readonly box: SandboxDetail; readonly stamp: numb
   const cpu = useHistory(use.cpuMs, stamp);
   const processes = useHistory(use.processes, stamp);
   const disk = useHistory(use.diskBytes, stamp);
-  const cores = cpu.map((value, index) => (index === 0 ? 0 : Math.max(0, value - (cpu[index - 1] ?? value)) / 2_000)).slice(1);
+  const cores = ratesOf(cpu);
   return (
     <Section title="Use against limits">
       <div className="card">
@@ -98,7 +101,7 @@ function Use({ box, stamp }: { readonly box: SandboxDetail; readonly stamp: numb
             limit={limits.memoryBytes}
             words={`${use.memoryBytes === null ? "–" : bytes(use.memoryBytes)} of ${bytes(limits.memoryBytes)}`}
           />
-          <Plot name="CPU" values={cores} limit={limits.cpus} words={`${(cores.at(-1) ?? 0).toFixed(2)} of ${limits.cpus} cores`} />
+          <Plot name="CPU" values={cores} limit={limits.cpus} words={`${(cores.at(-1)?.value ?? 0).toFixed(2)} of ${limits.cpus} cores`} />
           <Plot name="Processes" values={processes} limit={limits.processes} words={`${use.processes ?? "–"} of ${limits.processes}`} />
           <Plot
             name="Disk"
@@ -112,8 +115,11 @@ function Use({ box, stamp }: { readonly box: SandboxDetail; readonly stamp: numb
   );
 }
 
+/** Files of reality and inside change without an event. */
+const REALITY_MS = 4_000;
+
 function Reality({ box }: { readonly box: SandboxDetail }): ReactNode {
-  const query = useAnswer("sandboxStatus", { sandbox: box.id });
+  const query = useAnswer("sandboxStatus", { sandbox: box.id }, { every: REALITY_MS });
   const refresh = useAct("refreshSandbox");
   return (
     <Section title="Against reality">
@@ -242,7 +248,12 @@ function Content({ tab, box, stamp, door }: ContentProps): ReactNode {
     case "files":
       return <FileBrowser sandbox={box.id} name={box.name} root={box.project} />;
     case "commands":
-      return <Commands box={box} />;
+      return (
+        <div className="stack" style={{ gap: 20 }}>
+          {isLive(box) && box.walled && <Processes box={box} />}
+          <Commands box={box} />
+        </div>
+      );
     case "network":
       return <Network box={box} />;
     case "audit":

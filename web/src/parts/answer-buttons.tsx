@@ -1,4 +1,4 @@
-/** Deny, once, always: each answer is behind one more tap. A browser that may not answer is told how to get one that may. */
+/** Deny and once are one tap; always adds a rule, which is shown first, and takes one more. A browser that may not answer is told how to get one that may. */
 import { useState, type ReactNode } from "react";
 import type { Question } from "../../../src/base/schema/question.ts";
 import { useAct } from "../server/queries.ts";
@@ -7,14 +7,10 @@ import { Command, Failure } from "./parts.tsx";
 
 type Answer = "once" | "always" | "deny";
 
-const SAYS: Readonly<Record<Answer, { readonly text: string; readonly sure: string }>> = {
-  deny: { text: "Deny", sure: "Yes, deny it" },
-  once: { text: "Allow once", sure: "Yes, allow it once" },
-  always: { text: "Always allow", sure: "Yes, always allow this" },
-};
+const SAYS: Readonly<Record<Answer, string>> = { deny: "Deny", once: "Allow once", always: "Always allow …" };
 
 export function AnswerButtons({ question }: { readonly question: Pick<Question, "id" | "kind" | "always"> }): ReactNode {
-  const [chosen, setChosen] = useState<Answer>();
+  const [always, setAlways] = useState(false);
   const act = useAct("answerApproval");
   const own = session();
   const mayAnswer = own?.mayAnswer === true;
@@ -33,38 +29,34 @@ export function AnswerButtons({ question }: { readonly question: Pick<Question, 
   return (
     <div className="stack">
       {act.error !== null && <Failure error={act.error} />}
-      {chosen === undefined ? (
+      {!always ? (
         <div className="answers">
           {answers.map((answer) => (
             <button
               key={answer}
               type="button"
               className={`button ${answer === "deny" ? "danger" : answer === "once" ? "primary" : ""}`}
-              onClick={() => setChosen(answer)}
+              disabled={act.isPending}
+              onClick={() => (answer === "always" ? setAlways(true) : give(answer))}
             >
-              {SAYS[answer].text}
+              {act.isPending && act.variables.answer === answer ? "Sending …" : SAYS[answer]}
             </button>
           ))}
         </div>
       ) : (
-        <div className="answers" role="group" aria-label="Are you sure">
-          <button type="button" className="button" onClick={() => setChosen(undefined)}>
-            Back
-          </button>
-          <button
-            type="button"
-            className={`button ${chosen === "deny" ? "danger" : "primary"}`}
-            disabled={act.isPending}
-            onClick={() => give(chosen)}
-          >
-            {act.isPending ? "Sending …" : SAYS[chosen].sure}
-          </button>
-        </div>
-      )}
-      {chosen === "always" && question.always !== null && (
-        <p className="small">
-          This rule is added for the project: <code className="wrap">{question.always}</code>
-        </p>
+        <>
+          <p>
+            This rule is added for the project: <code className="wrap">{question.always}</code>
+          </p>
+          <div className="answers" role="group" aria-label="Are you sure">
+            <button type="button" className="button" onClick={() => setAlways(false)}>
+              Back
+            </button>
+            <button type="button" className="button primary" disabled={act.isPending} onClick={() => give("always")}>
+              {act.isPending ? "Sending …" : "Yes, always allow this"}
+            </button>
+          </div>
+        </>
       )}
       <div className="row wraps">
         <Command line={`viv approve ${question.id}`} />

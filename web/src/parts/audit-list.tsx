@@ -12,7 +12,7 @@ export function AuditList({ sandbox }: { readonly sandbox?: string }): ReactNode
   return (
     <Answered query={query} what="the audit trail">
       {({ records }) => (
-        <div className="card scroll-x">
+        <div className="card scroll-x" tabIndex={0}>
           {records.length === 0 ? (
             <Empty>Nothing was recorded yet.</Empty>
           ) : (

@@ -1,14 +1,17 @@
-/** Files of a sandbox: folders, a preview as text, download, upload. */
+/** Files of a sandbox: folders, a preview as text or picture, download, upload. The address says which folder is open. */
 import { useMutation } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
+import { go, useAddress } from "../app/router.tsx";
 import { queries, useAnswer } from "../server/queries.ts";
 import { readFile, writeFile } from "../server/client.ts";
+import { isCalledPicture, kindOf, type FileKind } from "./file-kind.ts";
 import { Icon } from "./icons.tsx";
 import { Ago, Answered, Command, Empty, Failure } from "./parts.tsx";
 import { bytes } from "./words.ts";
 
 /** More is downloaded, not shown. */
 const PREVIEW_BYTES = 512 * 1024;
+const PICTURE_BYTES = 8 * 1024 * 1024;
 
 function joined(folder: string, name: string): string {
   return folder === "/" ? `/${name}` : `${folder}/${name}`;
@@ -27,15 +30,40 @@ async function download(sandbox: string, path: string): Promise<void> {
   URL.revokeObjectURL(url);
 }
 
+/** The content of a file, and what it is shown as. */
+interface Content {
+  readonly shown: FileKind;
+  readonly body: Blob;
+  readonly text: string;
+}
+
+async function contentOf(sandbox: string, path: string): Promise<Content> {
+  const body = await readFile(sandbox, path);
+  const shown = kindOf(new Uint8Array(await body.arrayBuffer()));
+  return { shown, body, text: shown.kind === "text" ? await body.text() : "" };
+}
+
+/** A blob with a type of our own choice: whatever the bytes are, the browser takes them for a picture or for nothing. */
+function Picture({ body, type, name }: { readonly body: Blob; readonly type: string; readonly name: string }): ReactNode {
+  const [url, setUrl] = useState<string>();
+  const [broken, setBroken] = useState(false);
+  useEffect(() => {
+    const made = URL.createObjectURL(body.slice(0, body.size, type));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [body, type]);
+  if (broken) return <p className="muted">The browser can't show this picture.</p>;
+  return url === undefined ? null : <img className="picture" src={url} alt={name} onError={() => setBroken(true)} />;
+}
+
 function Preview({ sandbox, path, size }: { readonly sandbox: string; readonly path: string; readonly size: number }): ReactNode {
-  const [text, setText] = useState<string>();
-  const show = useMutation({ mutationFn: async () => setText(await (await readFile(sandbox, path)).text()) });
+  const show = useMutation({ mutationFn: () => contentOf(sandbox, path) });
   const save = useMutation({ mutationFn: () => download(sandbox, path) });
   return (
     <div className="stack preview">
       <div className="row wraps">
         <code className="grow wrap">{path}</code>
-        {size <= PREVIEW_BYTES && (
+        {size <= (isCalledPicture(path) ? PICTURE_BYTES : PREVIEW_BYTES) && (
           <button type="button" className="button small" disabled={show.isPending} onClick={() => show.mutate()}>
             Show
           </button>
@@ -45,11 +73,13 @@ function Preview({ sandbox, path, size }: { readonly sandbox: string; readonly p
         </button>
       </div>
       {(show.error ?? save.error) !== null && <Failure error={show.error ?? save.error} />}
-      {text !== undefined && (
+      {show.data?.shown.kind === "text" && (
         <pre className="block" tabIndex={0}>
-          {text}
+          {show.data.text}
         </pre>
       )}
+      {show.data?.shown.kind === "picture" && <Picture body={show.data.body} type={show.data.shown.type} name={path} />}
+      {show.data?.shown.kind === "other" && <p className="muted">It is neither text nor a picture. Download it to look at it.</p>}
     </div>
   );
 }
@@ -63,7 +93,9 @@ export function FileBrowser({
   readonly name: string;
   readonly root: string;
 }): ReactNode {
-  const [folder, setFolder] = useState(root);
+  const { path: page, query: asked } = useAddress();
+  const folder = asked.get("folder") ?? root;
+  const setFolder = (path: string): void => go(`${page}?show=files&folder=${encodeURIComponent(path)}`, { keep: true });
   const [chosen, setChosen] = useState<string>();
   const query = useAnswer("listFiles", { sandbox, path: folder });
   const upload = useMutation({

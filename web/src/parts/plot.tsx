@@ -1,22 +1,9 @@
 /** A small plot: one idea, zero-based, the last value in words beside the line. */
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
+import type { Reading } from "./readings.ts";
 
 const WIDTH = 240;
 const HEIGHT = 40;
-/** Values that are kept: ten minutes of one every two seconds. */
-const KEPT = 300;
-
-/** The values of something that is asked for again and again, since the page was opened. */
-export function useHistory(value: number | null | undefined, stamp: number): readonly number[] {
-  const [history, setHistory] = useState<readonly number[]>([]);
-  const last = useRef(0);
-  useEffect(() => {
-    if (value === null || value === undefined || stamp === last.current) return;
-    last.current = stamp;
-    setHistory((before) => [...before, value].slice(-KEPT));
-  }, [value, stamp]);
-  return history;
-}
 
 export function Plot({
   name,
@@ -25,17 +12,19 @@ export function Plot({
   words,
 }: {
   readonly name: string;
-  readonly values: readonly number[];
+  readonly values: readonly Reading[];
   readonly limit: number | null;
   readonly words: string;
 }): ReactNode {
-  const top = Math.max(limit ?? 0, ...values, 1);
-  // One value is a line, too: a plot that was just opened is not empty.
-  const shown = values.length === 1 ? [...values, ...values] : values;
-  const points = shown.map(
-    (value, index) =>
-      `${((index / Math.max(1, shown.length - 1)) * WIDTH).toFixed(1)},${(HEIGHT - (value / top) * (HEIGHT - 2)).toFixed(1)}`,
-  );
+  const top = values.reduce((most, { value }) => Math.max(most, value), Math.max(limit ?? 0, 1));
+  const from = values[0]?.at ?? 0;
+  const span = (values.at(-1)?.at ?? 0) - from;
+  const point = (x: number, value: number): string => `${x.toFixed(1)},${(HEIGHT - (value / top) * (HEIGHT - 2)).toFixed(1)}`;
+  // Where there is one value, the line is as wide as the plot: a plot that was just opened is not empty.
+  const points =
+    span === 0
+      ? values.slice(-1).flatMap(({ value }) => [point(0, value), point(WIDTH, value)])
+      : values.map(({ at, value }) => point(((at - from) / span) * WIDTH, value));
   return (
     <figure className="plot">
       <figcaption className="row small">

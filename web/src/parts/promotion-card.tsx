@@ -1,23 +1,35 @@
 /** A change on its way into reality: what it would do, promote, each stage with its evidence, undo. */
-import { useState, type ReactNode } from "react";
-import type { InputOf } from "../../../src/base/schema/contracts.ts";
+import { useEffect, useState, type ReactNode } from "react";
 import type { Promotion, PromotionPlan } from "../../../src/base/schema/promotion.ts";
 import { Link } from "../app/router.tsx";
 import { useAct, useAnswer } from "../server/queries.ts";
 import { AnswerButtons } from "./answer-buttons.tsx";
 import { Ago, Command, Empty, Failure, Section } from "./parts.tsx";
+import { usePlan, type PlanSource } from "./plan.ts";
 import { State, StateShape, toneOf } from "./state.tsx";
 import { duration, plural } from "./words.ts";
 
 interface OfferProps {
-  readonly source: Source;
+  readonly source: PlanSource;
   /** The command that does the same. */
   readonly line: string;
   /** What to call that which is promoted. */
   readonly winner?: string | undefined;
 }
 
-type Source = Pick<InputOf<"planPromotion">, "sandbox" | "experiment">;
+/** A press on "Promote" is meant for what stood there before: after a change the button waits until a person can have seen it. */
+const SETTLES_MS = 1_500;
+
+/** Whether a value has stayed the same for a while; true for the first one. */
+function useSettled(value: string | undefined): boolean {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    if (settled === undefined) return setSettled(value);
+    const timer = setTimeout(() => setSettled(value), SETTLES_MS);
+    return () => clearTimeout(timer);
+  }, [value, settled]);
+  return settled === undefined || settled === value;
+}
 
 /** A conflict in git's words, without its shouting. */
 export function conflictWords({ kind, message }: PromotionPlan["conflicts"][number]): string {
@@ -168,13 +180,16 @@ export function PromotionState({ promotion }: { readonly promotion: Promotion })
 }
 
 function Offer({ source, line, winner }: OfferProps): ReactNode {
-  const plan = useAnswer("planPromotion", source);
+  const plan = usePlan(source);
   const promote = useAct("promote");
-  const [risky, setRisky] = useState(false);
+  /** The plan whose risks were looked at: another one has to be looked at anew. */
+  const [looked, setLooked] = useState<string>();
+  const settled = useSettled(plan.data?.hash);
   if (plan.error !== null) return <Failure error={plan.error} retry={() => void plan.refetch()} />;
   if (plan.data === undefined) return <p className="muted small">Planning what would change …</p>;
   const { conflicts, risks, files, hash } = plan.data;
-  const blocked = conflicts.length > 0 || files === 0;
+  const risky = looked === hash;
+  const blocked = conflicts.length > 0 || files === 0 || !settled;
   const name = winner === undefined ? "Promote" : `Promote ${winner}`;
   return (
     <div className="stack">
@@ -182,7 +197,8 @@ function Offer({ source, line, winner }: OfferProps): ReactNode {
       {promote.error !== null && <Failure error={promote.error} />}
       {risks.length > 0 && (
         <label className="row small">
-          <input type="checkbox" checked={risky} onChange={(event) => setRisky(event.target.checked)} />I looked at what is risky
+          <input type="checkbox" checked={risky} onChange={(event) => setLooked(event.target.checked ? hash : undefined)} />I looked at what
+          is risky
         </label>
       )}
       <div className="row wraps">
@@ -209,7 +225,7 @@ function Offer({ source, line, winner }: OfferProps): ReactNode {
 }
 
 /** The newest promotion of a sandbox or an experiment, where there is one. */
-function useNewest({ sandbox, experiment }: Source): Promotion | undefined {
+function useNewest({ sandbox, experiment }: PlanSource): Promotion | undefined {
   const query = useAnswer("listPromotions", { all: true });
   return query.data?.promotions.find(
     (one) =>

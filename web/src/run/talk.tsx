@@ -52,9 +52,10 @@ export function Talk({ run }: { readonly run: Run }): ReactNode {
   const chosen = WAYS.find((one) => one.way === way);
   const send = async (): Promise<void> => {
     if (text.trim() === "" || say.isPending) return;
-    if (way === "interrupt") await interrupt.mutateAsync({ run: run.id });
     await say.mutateAsync({ run: run.id, text, way: way === "interrupt" ? "urgent" : way });
     setText("");
+    // Once the message is kept: a run whose turn ends while no message waits is over, and takes none.
+    if (way === "interrupt") await interrupt.mutateAsync({ run: run.id });
   };
   const press = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send().catch(() => undefined);

@@ -6,6 +6,7 @@ import { Ago, Answered, Command, Empty, Section } from "../parts/parts.tsx";
 import { State, toneOf } from "../parts/state.tsx";
 import { bytes, plural } from "../parts/words.ts";
 import { useAnswer } from "../server/queries.ts";
+import { Requests } from "./requests.tsx";
 
 export function Network({ box }: { readonly box: SandboxDetail }): ReactNode {
   const network = useAnswer("inspectNetwork", { sandbox: box.id }, { every: 5_000 });
@@ -38,10 +39,11 @@ export function Network({ box }: { readonly box: SandboxDetail }): ReactNode {
           </Section>
         )}
       </Answered>
+      <Requests box={box} />
       <Answered query={effects} what="effects">
         {({ effects: list }) => (
           <Section title="Requests that can change something outside" count={list.length}>
-            <div className="card scroll-x">
+            <div className="card scroll-x" tabIndex={0}>
               {list.length === 0 ? (
                 <Empty>It has sent none.</Empty>
               ) : (

@@ -1,6 +1,6 @@
 /** What pages know of the server: kept while it is shown, and asked for again when an event says that it changed. */
 import { QueryClient, useMutation, useQuery, type UseMutationResult, type UseQueryResult } from "@tanstack/react-query";
-import { useSyncExternalStore } from "react";
+import { useRef, useSyncExternalStore } from "react";
 import type { InputOf, OperationName, OutputOf } from "../../../src/base/schema/contracts.ts";
 import { VivError } from "../../../src/base/schema/errors.ts";
 import type { VivEvent } from "../../../src/base/schema/event.ts";
@@ -82,18 +82,42 @@ export function startListening(): void {
   live.start();
 }
 
+interface AskOptions {
+  /** Milliseconds after which it is asked for again, while the page is in sight. For what changes without an event, such as files. */
+  readonly every?: number;
+  readonly enabled?: boolean;
+}
+
+/** Of a large project, an answer may take seconds: asking for it takes a fifth of the time at most. */
+const REST = 4;
+
+/** An answer that is asked for by a function. The first part of the key is the operation whose events make it old. */
+export function useAsked<Data>(
+  key: readonly [OperationName, ...unknown[]],
+  ask: (signal: AbortSignal) => Promise<Data>,
+  { every, enabled }: AskOptions = {},
+): UseQueryResult<Data> {
+  const took = useRef(0);
+  return useQuery({
+    queryKey: key,
+    queryFn: async ({ signal }) => {
+      const began = performance.now();
+      const answer = await ask(signal);
+      took.current = performance.now() - began;
+      return answer;
+    },
+    ...(every === undefined ? {} : { refetchInterval: () => Math.max(every, took.current * REST) }),
+    ...(enabled === undefined ? {} : { enabled }),
+  });
+}
+
 /** The answer to an operation that only reads. */
 export function useAnswer<Name extends OperationName>(
   name: Name,
   input: InputOf<Name>,
-  options: { readonly every?: number; readonly enabled?: boolean } = {},
+  options: AskOptions = {},
 ): UseQueryResult<OutputOf<Name>> {
-  return useQuery({
-    queryKey: [name, input],
-    queryFn: ({ signal }) => call(name, input, signal),
-    ...(options.every === undefined ? {} : { refetchInterval: options.every }),
-    ...(options.enabled === undefined ? {} : { enabled: options.enabled }),
-  });
+  return useAsked([name, input], (signal) => call(name, input, signal), options);
 }
 
 /** Something that a person does. What it changed is asked for again. */

@@ -13,6 +13,7 @@ const LOOK_AGAIN_MS = 500;
 
 interface AuditFilter {
   readonly sandbox?: string;
+  readonly action?: string;
   readonly since?: string;
 }
 
@@ -59,6 +60,7 @@ export default command({
     ["viv audit", `the newest ${SHOWN}, as a story`],
     ["viv audit try", "what concerns one sandbox, by name, or by id once it is gone"],
     ["viv audit --since 2h -f", "the last two hours, and on as it comes"],
+    ["viv audit try --action 'network.*'", "what it asked of the network"],
     ["viv audit --verify", "is the chain whole"],
   ],
   options: {
@@ -67,6 +69,7 @@ export default command({
     limit: { type: "integer", value: "N", summary: `Only the last N records; ${SHOWN} if left out` },
     all: { type: "flag", short: "a", summary: "All records" },
     since: { type: "text", value: "TIME", summary: "Only what is newer: a duration such as 2h, or a time" },
+    action: { type: "text", value: "ACTION", summary: "Only records of this action, such as network.request or network.*" },
     follow: { type: "flag", short: "f", summary: "Go on until ctrl-C" },
   },
   positionals: [{ name: "SANDBOX", summary: "Id or name", optional: true, completes: "sandbox" }],
@@ -75,7 +78,11 @@ export default command({
     const client = await connect();
     if (options.verify) return verify(client, screen, json, options.noted);
     const about = sandbox === undefined ? {} : { sandbox };
-    const asked: AuditFilter = { ...about, ...(options.since === undefined ? {} : { since: sinceOf(options.since) }) };
+    const asked: AuditFilter = {
+      ...about,
+      ...(options.since === undefined ? {} : { since: sinceOf(options.since) }),
+      ...(options.action === undefined ? {} : { action: options.action }),
+    };
     const limit = options.all || (options.since !== undefined && options.limit === undefined) ? undefined : (options.limit ?? SHOWN);
     const records = await read(client, asked, limit);
     if (json && !options.follow) return screen.json({ records });

@@ -10,6 +10,8 @@ export interface ListAuditInput {
   after?: number | undefined;
   /** Only those of this time and later. */
   since?: string | undefined;
+  /** Only records of this action, such as network.request; network.* are all actions that begin with `network.`. */
+  action?: string | undefined;
   /** The newest of them instead of the oldest; in order all the same. */
   newest?: boolean | undefined;
   /** At most. */

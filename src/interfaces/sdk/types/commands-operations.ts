@@ -1,4 +1,5 @@
 // Made from the contracts by scripts/sdk-types.ts.
+import type { Process } from "./commands.ts";
 import type { Command } from "./sandboxes.ts";
 
 /** Input of: Run a command to its end and return its output. */
@@ -57,4 +58,18 @@ export interface KillCommandInput {
   command: string;
   /** Signal name or number. */
   signal?: string | undefined;
+}
+
+/** Input of: Processes that run inside, also those that commands left behind. */
+export interface ListProcessesInput {
+  /** Id or name of a sandbox. */
+  sandbox: string;
+}
+
+/** Answer of: Processes that run inside, also those that commands left behind. */
+export interface ListProcessesOutput {
+  /** In the order of their ids, 1000 at most. */
+  processes: Process[];
+  /** True if there are more. */
+  more: boolean;
 }

@@ -7,7 +7,7 @@ import type { AuditReport } from "./audit.ts";
 import type { ListAuditInput, ListAuditOutput, ListDecisionsInput, ListDecisionsOutput, ReportDecisionInput, VerifyAuditInput } from "./audit-operations.ts";
 import type { Automation, AutomationTest, Firing, MorningReport } from "./automations.ts";
 import type { AddAutomationInput, AddAutomationOutput, AutomationSecretInput, AutomationSecretOutput, InspectAutomationInput, InspectAutomationOutput, InspectFiringInput, ListAutomationsInput, ListAutomationsOutput, ListFiringsInput, ListFiringsOutput, PauseAutomationInput, RemoveAutomationInput, ReportFiringsInput, ResumeAutomationInput, RunAutomationInput, TestAutomationInput } from "./automations-operations.ts";
-import type { InspectCommandInput, KillCommandInput, ListCommandsInput, ListCommandsOutput, RunCommandInput } from "./commands-operations.ts";
+import type { InspectCommandInput, KillCommandInput, ListCommandsInput, ListCommandsOutput, ListProcessesInput, ListProcessesOutput, RunCommandInput } from "./commands-operations.ts";
 import type { ReadContextInput, ReadContextOutput, SearchConversationsInput, SearchConversationsOutput } from "./conversations-operations.ts";
 import type { PushBrowser } from "./dashboard.ts";
 import type { AddPushBrowserInput, EndSessionInput, ListNotificationsOutput, ListSessionsOutput, OpenDashboardInput, OpenDashboardOutput, RemovePushBrowserInput, TestNotificationInput, TestNotificationOutput } from "./dashboard-operations.ts";
@@ -38,7 +38,7 @@ import type { CreateSandboxInput, CreateSandboxOutput, DiffSandboxInput, DiffSan
 import type { Secret } from "./secrets.ts";
 import type { ImportSecretsInput, ImportSecretsOutput, ListSecretsOutput, RemoveSecretInput, SetSecretInput } from "./secrets-operations.ts";
 import type { Doctor, ServerStatus } from "./server.ts";
-import type { DoctorInput, PruneInput, PruneOutput, TrustInput, TrustOutput } from "./server-operations.ts";
+import type { DoctorInput, MachineHistoryOutput, PruneInput, PruneOutput, TrustInput, TrustOutput } from "./server-operations.ts";
 import type { Snapshot } from "./snapshots.ts";
 import type { CreateSnapshotInput, ListSnapshotsInput, ListSnapshotsOutput, RemoveSnapshotInput, RollbackInput } from "./snapshots-operations.ts";
 
@@ -86,6 +86,8 @@ export interface Operations {
   inspectCommand: { input: InspectCommandInput; output: CommandResult };
   /** Send a signal to a command's process group. */
   killCommand: { input: KillCommandInput; output: Done };
+  /** Processes that run inside, also those that commands left behind. */
+  listProcesses: { input: ListProcessesInput; output: ListProcessesOutput };
   /** What a sandbox reaches. */
   inspectNetwork: { input: InspectNetworkInput; output: NetworkReport };
   /** Change what a sandbox reaches; connections that are no longer allowed are closed. */
@@ -294,6 +296,8 @@ export interface Operations {
   addPushBrowser: { input: AddPushBrowserInput; output: PushBrowser };
   /** Send a browser no more notifications. */
   removePushBrowser: { input: RemovePushBrowserInput; output: Done };
+  /** What was used of the machine in the last day, as far back as the server runs. */
+  machineHistory: { input: Record<string, never>; output: MachineHistoryOutput };
   /** The server and its machine. */
   status: { input: Record<string, never>; output: ServerStatus };
   /** What this machine can do. */

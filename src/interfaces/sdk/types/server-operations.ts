@@ -1,4 +1,11 @@
 // Made from the contracts by scripts/sdk-types.ts.
+import type { MachineSample } from "./server.ts";
+
+/** Answer of: What was used of the machine in the last day, as far back as the server runs. */
+export interface MachineHistoryOutput {
+  /** The oldest first, one a minute. */
+  samples: MachineSample[];
+}
 
 /** Input of: What this machine can do. */
 export interface DoctorInput {

@@ -1,5 +1,19 @@
 // Made from the contracts by scripts/sdk-types.ts.
 
+/** What was used of the machine at one time. */
+export interface MachineSample {
+  /** ISO time. */
+  at: string;
+  /** Memory in use. */
+  memoryBytes: number;
+  /** Disk in use under the state folder. */
+  diskBytes: number;
+  /** Processes that ran or waited to, on average of a minute. */
+  load: number;
+  /** Sandboxes that ran. */
+  sandboxes: number;
+}
+
 /** The server and its machine. */
 export interface ServerStatus {
   /** Version of viv. */

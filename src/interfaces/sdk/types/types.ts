@@ -10,6 +10,7 @@ export type * from "./audit.ts";
 export type * from "./automations-operations.ts";
 export type * from "./automations.ts";
 export type * from "./commands-operations.ts";
+export type * from "./commands.ts";
 export type * from "./conversations-operations.ts";
 export type * from "./conversations.ts";
 export type * from "./dashboard-operations.ts";

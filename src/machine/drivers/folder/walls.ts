@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { VivError } from "../../../base/schema/errors.ts";
+import type { ListedProcess } from "../../../base/host/process-list.ts";
 import type { DialTarget, FileOperations, Usage, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { FolderCommands } from "./commands.ts";
@@ -55,8 +56,9 @@ export class FolderWalls implements Walls {
     return { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
   }
 
-  /** What runs in one sandbox is a process of the machine as any other. */
-  processes(): undefined {}
+  async processes(): Promise<ListedProcess[]> {
+    throw new VivError("unsupported", "Processes of an unwalled sandbox are the machine's own: they can't be told apart.");
+  }
 
   isIdle(): boolean {
     return this.commands.isIdle();

@@ -4,7 +4,8 @@ import type { CellHost } from "../../../base/host/cell-host.ts";
 import type { Cgroups } from "../../../base/host/cgroups.ts";
 import { PROTOCOL_VERSION } from "../../../base/host/frames.ts";
 import { startOf } from "../../../base/host/process-group.ts";
-import { isRunning, liveProcesses, processesBelow, type LiveProcess } from "../../../base/host/processes.ts";
+import { listProcesses, type ListedProcess } from "../../../base/host/process-list.ts";
+import { isRunning, processesBelow } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
@@ -84,11 +85,11 @@ export class NativeWalls implements Walls {
     return cgroups?.use(sandbox) ?? this.#watched?.usage() ?? NOTHING_KNOWN;
   }
 
-  processes(): readonly LiveProcess[] {
+  async processes(most: number): Promise<ListedProcess[]> {
     const { cgroups, sandbox, process1 } = this.#options;
-    const all = cgroups?.processes(sandbox) ?? processesBelow(process1.pid).map(({ pid }) => pid);
-    // Process 1 has a child ready for the next command, which is the same program until then.
-    return liveProcesses(all, process1.pid);
+    const first = process1.pid;
+    const members = (): number[] => cgroups?.processes(sandbox) ?? processesBelow(first).map(({ pid }) => pid);
+    return listProcesses({ first, members, most, argumentBytes: LIMITS.shownProcessBytes });
   }
 
   isIdle(): boolean {
