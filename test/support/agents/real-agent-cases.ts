@@ -22,8 +22,6 @@ export interface RealAgentCase {
   readonly endsWhenDenied?: "finished" | "silent";
   /** Only these rows, for an agent that is in the table in another way, too. */
   readonly only?: RegExp;
-  /** Whether it tells that it waits for a model API. One that does not is seen to wait for its model. */
-  readonly tellsWaits: boolean;
 }
 
 const patch = (path: string): string => `apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ${path}\n+made\n*** End Patch\nEOF\n`;
@@ -65,14 +63,12 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     toolName: (name) => `mcp__vivarium__${name}`,
     write: (path) => ({ name: "Write", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "Bash", input: { command, description: "d" } }),
-    tellsWaits: true,
   },
   {
     agent: "codex",
     abilities: codex.abilities,
     write: (path) => ({ name: "exec_command", input: { cmd: patch(path) } }),
     run: (cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 20_000 } }),
-    tellsWaits: true,
   },
   {
     agent: "opencode",
@@ -80,14 +76,12 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     toolName: (name) => name,
     write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command, description: "d" } }),
-    tellsWaits: true,
   },
   {
     agent: "pi",
     abilities: pi.abilities,
     write: (path) => ({ name: "write", input: { path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command } }),
-    tellsWaits: false,
   },
   {
     agent: "gemini",
@@ -95,7 +89,6 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     toolName: (name) => `mcp_vivarium_${name}`,
     write: (path) => ({ name: "write_file", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "run_shell_command", input: { command } }),
-    tellsWaits: false,
   },
   {
     agent: "claude-acp",
@@ -115,10 +108,9 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
       }),
     },
     abilities: ACP_ABILITIES,
-    only: /^(?:AGT-1|POL-1|POL-10|AGT-3|SNAP-5)/,
+    only: /^(?:AGT-1|AGT-4|POL-1|POL-10|AGT-3|SNAP-5)/,
     write: (path) => ({ name: "Write", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "Bash", input: { command, description: "d" } }),
-    tellsWaits: false,
   },
   {
     agent: "codex-acp",
@@ -142,7 +134,6 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     only: /^(?:AGT-1|POL-1:|AGT-2|AGT-3|SNAP-5)/,
     write: (path) => ({ name: "exec_command", input: { cmd: `echo made > ${path}`, ...ESCALATED } }),
     run: (cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 20_000, ...ESCALATED } }),
-    tellsWaits: false,
   },
   {
     agent: "opencode-acp",
@@ -169,6 +160,5 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     only: /^(?:AGT-1|POL-1|SNAP-5)/,
     write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command, description: "d" } }),
-    tellsWaits: false,
   },
 ];
