@@ -81,13 +81,17 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "COORD-6: leaves a task by a tool of Vivarium's, which it is offered once",
-    of: ({ toolName }) => toolName !== undefined,
-    async play(lab, { toolName = (name) => name }) {
-      const { id } = await lab.play([{ calls: [{ name: toolName("create_task"), input: { title: "Later" } }] }, DONE]);
+    of: ({ tool }) => tool !== undefined,
+    async play(lab, { tool = (name) => ({ name }) }) {
+      const { namespace, name } = tool("create_task");
+      const { id } = await lab.play([{ calls: [{ ...tool("create_task"), input: { title: "Later" } }] }, DONE]);
       expect(await lab.ended(id)).toMatchObject({ outcome: "done", steps: 1 });
       const [result] = await lab.list(id, "tool_result");
       expect(result).toMatchObject({ ok: true, output: expect.stringContaining('"created":true') as string });
-      expect(lab.requests[0]?.tools.filter((name) => name.endsWith("create_task"))).toEqual([toolName("create_task")]);
+      const offered = namespace === undefined ? name : `${namespace}.${name}`;
+      expect(lab.requests[0]?.tools.filter((each) => each.endsWith("create_task"))).toEqual([offered]);
+      const { tasks } = await lab.server.client.call("listBacklog", { project: lab.server.project });
+      expect(tasks.map(({ title }) => title)).toContain("Later");
     },
   },
   {

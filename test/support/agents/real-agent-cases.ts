@@ -16,8 +16,8 @@ export interface RealAgentCase {
   readonly abilities: AgentAbilities;
   readonly write: (path: string) => ToolCall;
   readonly run: (line: string) => ToolCall;
-  /** What it calls a tool of Vivarium's, where the table tries one. */
-  readonly toolName?: (name: string) => string;
+  /** How its model calls a tool of Vivarium's, where the table tries one. */
+  readonly tool?: (name: string) => Pick<ToolCall, "name" | "namespace">;
   /** Of one whose turn ends with a call that is denied: whether it then tells that it has finished. */
   readonly endsWhenDenied?: "finished" | "silent";
   /** Only these rows, for an agent that is in the table in another way, too. */
@@ -60,33 +60,35 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
   {
     agent: "claude",
     abilities: claude.abilities,
-    toolName: (name) => `mcp__vivarium__${name}`,
+    tool: (name) => ({ name: `mcp__vivarium__${name}` }),
     write: (path) => ({ name: "Write", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "Bash", input: { command, description: "d" } }),
   },
   {
     agent: "codex",
     abilities: codex.abilities,
+    tool: (name) => ({ namespace: "mcp__vivarium", name }),
     write: (path) => ({ name: "exec_command", input: { cmd: patch(path) } }),
     run: (cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 20_000 } }),
   },
   {
     agent: "opencode",
     abilities: opencode.abilities,
-    toolName: (name) => name,
+    tool: (name) => ({ name }),
     write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command, description: "d" } }),
   },
   {
     agent: "pi",
     abilities: pi.abilities,
+    tool: (name) => ({ name: `vivarium_${name}` }),
     write: (path) => ({ name: "write", input: { path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command } }),
   },
   {
     agent: "gemini",
     abilities: gemini.abilities,
-    toolName: (name) => `mcp_vivarium_${name}`,
+    tool: (name) => ({ name: `mcp_vivarium_${name}` }),
     write: (path) => ({ name: "write_file", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "run_shell_command", input: { command } }),
   },
