@@ -1,7 +1,8 @@
 /** `viv agents install` with the real npm: the program is fetched, whole and read-only, and starts in a sandbox. */
 import { once } from "node:events";
 import { statSync } from "node:fs";
-import { dirname } from "node:path";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent } from "../../src/base/schema/agent-contracts.ts";
@@ -14,6 +15,14 @@ import { startViv } from "../support/viv.ts";
 /** The smallest of them. It is skipped for the reason that keeps the others from being fetched. */
 const { needed } = await realAgent("gemini");
 const PATH = `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`;
+/** Where this machine's npm finds its registry, and how that is reached: the server has a home of its own. */
+const REACHES = /^(?:npm_config_(?:registry|userconfig|cafile)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|(?:https?|all|no)_proxy)$/i;
+const NPM: Readonly<Record<string, string>> = {
+  npm_config_userconfig: join(homedir(), ".npmrc"),
+  ...Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) => (value !== undefined && REACHES.test(name) ? [[name, value]] : [])),
+  ),
+};
 
 describe("viv agents install", missing("root") === undefined ? needed : needs("root"), () => {
   let server: TestServer;
@@ -25,7 +34,7 @@ describe("viv agents install", missing("root") === undefined ? needed : needs("r
     return { code, out, err };
   }
   beforeAll(async () => {
-    server = await TestServer.start({ env: { PATH } });
+    server = await TestServer.start({ env: { PATH, ...NPM } });
   });
   afterAll(async () => server?.remove());
 
