@@ -93,7 +93,7 @@ describe("viv try", () => {
     [["try", "-a", "nothing"], "--attempt takes NAME=COMMAND"],
     [["try", "-f", "/nonexistent"], "can't be read"],
     [["promote", "box", "--push", "origin"], "--push goes with --branch"],
-    [["promote", "box", "--branch", "--pr"], "--pr needs --push"],
+    [["task", "a", "--pr"], "--pr goes with --branch"],
     [["promote", "box", "--approve"], "--approve is for a promotion"],
     [["experiment", "exp1", "dance"], 'can\'t "dance"'],
     [["experiment", "exp1", "rm", "--now"], "--now goes with cancel"],

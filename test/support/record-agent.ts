@@ -72,6 +72,12 @@ const TOOLS: Readonly<Record<string, Tools>> = {
   pi: {
     command: (command) => ({ name: "bash", input: { command } }),
     write: (path) => ({ name: "write", input: { path, content: CONTENT } }),
+    gateway: { name: "vivarium_create_task" },
+  },
+  claude: {
+    command: (command) => ({ name: "Bash", input: { command, description: "does it" } }),
+    write: (path) => ({ name: "Write", input: { file_path: `${PROJECT}/${path}`, content: CONTENT } }),
+    gateway: { name: "mcp__vivarium__create_task" },
   },
   "claude-acp": {
     command: (command) => ({ name: "Bash", input: { command } }),
@@ -246,8 +252,9 @@ async function record(
   const { root } = before;
   const tools = TOOLS[name];
   if (tools === undefined) throw new Error(`no scripts for ${name}`);
-  const model = await ScriptedModel.open({ demo: scenario.steps(tools) });
   const real = (text: string): string => text.replaceAll(PROJECT, `${root}/p`).replaceAll(FOLDER, `${root}/a`);
+  const steps = JSON.parse(real(JSON.stringify(scenario.steps(tools)))) as readonly Step[];
+  const model = await ScriptedModel.open({ demo: steps });
   const plain = (text: string): string =>
     text.replaceAll(`${root}/p`, PROJECT).replaceAll(`${root}/a`, FOLDER).replaceAll(model.url, "http://model");
   const conversation = scenario.resumes === true ? before.conversation : null;
@@ -270,7 +277,7 @@ async function record(
   const { ANTHROPIC_API_KEY: _, ...env } = process.env;
   const child = spawn(program[0] ?? "", [...program.slice(1), ...launch.command.slice(1)], {
     cwd: `${root}/p`,
-    env: { ...env, HOME: root, ANTHROPIC_BASE_URL: model.url, ...launch.env },
+    env: { ...env, HOME: root, ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: known.key, ...launch.env },
   });
   const recording = new Recording(adapter.session(start), child, scenario, conversation, { real, plain });
   await recording.run();

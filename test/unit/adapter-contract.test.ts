@@ -6,7 +6,15 @@ import type { Adapter, Heard, SessionState } from "../../src/work/agents/adapter
 import { recordedWrites, replay, shown, startOf, transcript, transcripts, type Entry } from "../support/transcript.ts";
 
 const adapters = new Adapters({ "claude-acp": { protocol: "acp", command: ["claude-agent-acp"], env: {} } });
-const RECORDED = { codex: "codex", gemini: "gemini", opencode: "opencode", "claude-acp": "claude-acp", "pi-0.73": "pi", "pi-0.87": "pi" };
+const RECORDED = {
+  claude: "claude",
+  codex: "codex",
+  gemini: "gemini",
+  opencode: "opencode",
+  "claude-acp": "claude-acp",
+  "pi-0.73": "pi",
+  "pi-0.87": "pi",
+};
 
 function adapterNamed(name: string): Adapter {
   const adapter = adapters.of(name);
@@ -130,7 +138,9 @@ describe.each(Object.entries(RECORDED))("%s", (recorded, name) => {
     for (let count = 0; count < 300; count++)
       for (const line of opening)
         session.line(
-          line.replaceAll("call_scripted_1_0", `call_${count}`).replaceAll(/"id":(?:0|"[^"]*")/g, `"id":"${"x".repeat(200)}${count}"`),
+          line
+            .replaceAll("call_scripted_1_0", `call_${count}`)
+            .replaceAll(/"(request_)?id":(?:0|"[^"]*")/g, `"$1id":"${"x".repeat(200)}${count}"`),
         );
     expect(session.pending().length > 1).toBe(answered !== -1);
     expect(JSON.stringify(session.state).length).toBeLessThan(256 * 1024);
@@ -138,7 +148,10 @@ describe.each(Object.entries(RECORDED))("%s", (recorded, name) => {
 
   test.each(["__proto__", "constructor", "toString"])("a call or a message that is called %s is one like any other", (id) => {
     const entries = transcript(recorded, "run");
-    const renamed = JSON.parse(JSON.stringify(entries).replaceAll("call_scripted_1_0", id).replaceAll("msg_task", id)) as Entry[];
+    const named = JSON.parse(JSON.stringify(entries).replaceAll("call_scripted_1_0", id).replaceAll("msg_task", id)) as Entry[];
+    // Claude Code gets a message by a uuid that is made of its id.
+    const uuidIn = (all: readonly Entry[]): string => /"uuid":"([^"]+)"/.exec(replay(adapter, all).wrote.join(""))?.[1] ?? id;
+    const renamed = JSON.parse(JSON.stringify(named).replaceAll(uuidIn(entries), uuidIn(named))) as Entry[];
     const heard = shown(replay(adapter, renamed).heard);
     expect(heard.map((line) => line.replace(`delivered ${id}`, "delivered msg_task"))).toEqual(shown(replay(adapter, entries).heard));
     expect(replay(adapter, renamed, true).heard).toEqual(replay(adapter, renamed).heard);

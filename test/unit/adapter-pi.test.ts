@@ -97,6 +97,12 @@ describe("pi", () => {
     expect(session.line('{"type":"response","id":"probe again","success":true}')).toEqual([{ lost: "msg_1" }]);
   });
 
+  test("a tool of the gateway is called without a question, because the gateway judges it", () => {
+    const { heard } = replay(pi, transcript("pi-0.73", "gateway-tool"));
+    expect(shown(heard)).toContain("tool_result vivarium_create_task ok created");
+    expect(heard.filter((each) => "request" in each || "breach" in each)).toEqual([]);
+  });
+
   test("a line may hold separators of lines that are none", () => {
     const words = "a\u2028b\u2029c";
     const message = { role: "assistant", content: [{ type: "text", text: words }], stopReason: "stop" };

@@ -65,6 +65,20 @@ describe("ranking", () => {
     expect(order(attempts, { rules: ["time"] }).slice(0, 4)).toEqual([3, 4, 5, 6]);
   });
 
+  test("EXP-1: by cost the cheapest comes first, an attempt without a model costs nothing, and the winner says what it saved", () => {
+    const attempts = [
+      good(1, { cost: 0.5 }),
+      good(2, { cost: 0.02 }),
+      good(3, { cost: 0.02, wallMs: 10 }),
+      good(4),
+      good(5, { cost: 0, exitCode: 3 }),
+    ];
+    expect(order(attempts, { rules: ["cost", "time"] })).toEqual([4, 3, 2, 1, 5]);
+    expect(whyItWon(good(2, { cost: 0.02 }), [good(1, { cost: 0.5 })], 2, { ...OPTIONS, rules: ["cost"] })).toContain(
+      "costs the least ($0.0200 against $0.5000)",
+    );
+  });
+
   test("EXP-2: what can't win comes last, whatever the rules, and says why", () => {
     const bad = [
       good(1, { exitCode: 3 }),

@@ -20,8 +20,11 @@ class ScriptedRun implements RunGateway {
   queue: RunMessage[] = [];
   status = "working";
 
-  limited(): void {
+  modelAnswered(): void {
     throw new Error("no model was asked");
+  }
+  personAsked(): void {
+    throw new Error("no person was asked");
   }
 
   async find(): Promise<Run> {

@@ -20,7 +20,7 @@ let answers: (request: Request) => Promise<Reply>;
 let policy: object;
 
 const routes: Routes = {
-  limited: () => undefined,
+  modelAnswered: () => undefined,
   admit: () => undefined,
   forget: () => undefined,
   answer: async (_, request) => {

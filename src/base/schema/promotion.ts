@@ -121,8 +121,8 @@ export const BranchInput = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, "a ticket is letters, digits, - and _")
       .optional(),
     name: z.string().max(200).optional().describe("The branch's whole name instead of one made from kind, ticket and message."),
-    push: z.string().max(200).optional().describe("Name of a remote of the project."),
-    pullRequest: z.boolean().default(false),
+    push: z.string().max(200).optional().describe("Name of a remote of the project; origin for a pull request if left out."),
+    pullRequest: z.boolean().default(false).describe("Push it, and open a pull request for it."),
     keepCommits: z.boolean().default(false).describe("Replay commits made inside instead of making one."),
     coAuthor: z.string().max(200).optional().describe("Name <address> for the co-author trailer."),
   })

@@ -11,6 +11,7 @@ import type { GatewaySockets } from "../../sandbox/shared/parts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_SOCKET } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import type { ModelAnswer } from "../../rules/models/retry-after.ts";
 import { ToolServer } from "./tool-server.ts";
 import { readRequest, refuse, refuseStrangers, send, type Reply, type Request } from "./http.ts";
 
@@ -21,18 +22,15 @@ export interface Routes {
   answer(sandbox: string, request: Request): Promise<Reply>;
   /** The sandbox has ended. */
   forget(sandbox: string): void;
-  /** A model API told the sandbox that it has asked too much. */
-  limited(sandbox: string): void;
+  /** A model API answered the sandbox. */
+  modelAnswered(sandbox: string, answer: ModelAnswer): void;
 }
-
-/** What providers answer with who want to be asked later: too much was asked by one, or by all. */
-const LIMITED: ReadonlySet<number | undefined> = new Set([429, 529]);
 
 /** What passes requests to model APIs on. They are too large and too long for the routes, and speak another language. */
 export interface ModelRoutes {
   isFor(address: string): boolean;
-  /** Resolves to the provider's status, where it was passed on. */
-  serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<number | undefined>;
+  /** Resolves when it is answered. */
+  serve(sandbox: string, message: IncomingMessage, response: ServerResponse, onAnswer: (answer: ModelAnswer) => void): Promise<void>;
 }
 
 export class Gateway implements GatewaySockets {
@@ -103,7 +101,8 @@ export class Gateway implements GatewaySockets {
       const routes = await this.#routes.promise;
       routes.admit(sandbox);
       refuseStrangers(message);
-      if (this.#models.isFor(message.url ?? "")) return await this.#askModel(routes, sandbox, message, response);
+      if (this.#models.isFor(message.url ?? ""))
+        return await this.#models.serve(sandbox, message, response, (answer) => routes.modelAnswered(sandbox, answer));
       const request = await readRequest(message, gone.signal);
       if (ToolServer.isFor(request)) return await new ToolServer(routes).serve(sandbox, request, response);
       send(response, await routes.answer(sandbox, request));
@@ -114,9 +113,5 @@ export class Gateway implements GatewaySockets {
       if (known.code === "internal") this.#log.warn("a request of a sandbox", { sandbox, error: errorText(error) });
       refuse(response, known);
     }
-  }
-
-  async #askModel(routes: Routes, sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (LIMITED.has(await this.#models.serve(sandbox, message, response))) routes.limited(sandbox);
   }
 }

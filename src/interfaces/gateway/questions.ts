@@ -1,13 +1,16 @@
 /** Questions that a sandbox puts to a person. It can ask and look; there is no way to answer from inside. */
 import type { Approvals } from "../../rules/approvals/approvals.ts";
 import { VivError } from "../../base/schema/errors.ts";
+import type { RunGateway } from "../../work/agents/run-gateway.ts";
 import type { Answer, Call } from "./call.ts";
 
 export class Questions {
   readonly #approvals: Approvals;
+  readonly #runs: Pick<RunGateway, "personAsked">;
 
-  constructor(approvals: Approvals) {
+  constructor(approvals: Approvals, runs: Pick<RunGateway, "personAsked">) {
     this.#approvals = approvals;
+    this.#runs = runs;
   }
 
   async ask({ row, input: { kind, target, reason } }: Call<"askPerson">): Answer<"askPerson"> {
@@ -33,7 +36,13 @@ export class Questions {
     const id = path.approval;
     const asked = await this.#approvals.inspect(id);
     if (asked.sandbox !== row.id) throw new VivError("not_found", `There is no question ${id}.`, { remedy: "Ask it first." });
+    if (wait === 0 || asked.state !== "waiting") return { body: asked };
     const patience = AbortSignal.any([signal, AbortSignal.timeout(wait * 1000)]);
-    return { body: wait > 0 ? await this.#approvals.wait(id, patience) : asked };
+    this.#runs.personAsked(row.id, { until: asked.deadline, text: asked.target });
+    try {
+      return { body: await this.#approvals.wait(id, patience) };
+    } finally {
+      this.#runs.personAsked(row.id, null);
+    }
   }
 }

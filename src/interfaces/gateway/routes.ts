@@ -4,6 +4,7 @@ import type { Actions } from "../../rules/actions/actions.ts";
 import { shownPolicy } from "../../rules/actions/policy-of.ts";
 import type { Approvals } from "../../rules/approvals/approvals.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
+import type { ModelAnswer } from "../../rules/models/retry-after.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
 import { staleness } from "../../sandbox/changes/status.ts";
@@ -76,7 +77,7 @@ export class GatewayRoutes implements Routes {
 
   #table(): Handlers {
     const { parts, audit, approvals, actions, runs, reviews } = this.#parts;
-    const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals)];
+    const [talk, decisions, questions] = [this.#conversations, new Decisions(audit), new Questions(approvals, runs)];
     const [backlog, snapshots] = [new Backlog(parts, audit), new OwnSnapshots({ ...this.#parts, log: parts.log })];
     const askSibling: Handlers["askSibling"] = (call) =>
       asTool(actions, call.row, { tool: "coordinate_sibling", argument: call.path.to }, () => talk.coordinate(call));
@@ -125,8 +126,8 @@ export class GatewayRoutes implements Routes {
     this.#hold(sandbox, "request");
   }
 
-  limited(sandbox: string): void {
-    this.#parts.runs.limited(sandbox);
+  modelAnswered(sandbox: string, answer: ModelAnswer): void {
+    this.#parts.runs.modelAnswered(sandbox, answer);
   }
 
   async answer(sandbox: string, request: Request): Promise<Reply> {

@@ -21,6 +21,7 @@ import { modelEnvironment, modelsInside, renewalOf, usualShape, type KnownProvid
 import { Refusal, refuse } from "./refusal.ts";
 import { RefusalRecords } from "./refusal-records.ts";
 import { readModelRequest, type MaximumCost, type ModelRequest } from "./request.ts";
+import type { ModelAnswer } from "./retry-after.ts";
 import type { ModelSettings } from "./settings.ts";
 import { passOn, pathOf, readAnswer, readText, send, type Target } from "./upstream.ts";
 import { UsageReader } from "./usage.ts";
@@ -34,6 +35,12 @@ export interface ModelParts {
   readonly log: Logger;
   /** The sandbox is in use. */
   readonly touch: (sandbox: string) => void;
+}
+
+/** Who asked: where the answer goes, and what hears of it. */
+interface Asker {
+  readonly response: ServerResponse;
+  readonly onAnswer: (answer: ModelAnswer) => void;
 }
 
 /** How a key is sent where its secret names no header. */
@@ -115,8 +122,13 @@ export class Models {
     return address.startsWith(`/${MODEL_PATH}/`);
   }
 
-  /** Answers it, whatever happens. Resolves to the provider's status, if the provider answered and the gateway passed that on. */
-  async serve(sandbox: string, message: IncomingMessage, response: ServerResponse): Promise<number | undefined> {
+  /** Answers it, whatever happens. `onAnswer` hears of a provider's answer that is passed on, to a request that costs something. */
+  async serve(
+    sandbox: string,
+    message: IncomingMessage,
+    response: ServerResponse,
+    onAnswer: (answer: ModelAnswer) => void = () => undefined,
+  ): Promise<void> {
     const [, name = "", rest = ""] = ADDRESS.exec(message.url ?? "") ?? [];
     const provider = this.#parts.settings.providers.get(name);
     const shape = provider?.shape ?? usualShape(name);
@@ -136,7 +148,7 @@ export class Models {
           throw new Refusal("too_many_requests", "Requests of this sandbox are too large together.");
       };
       try {
-        return await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest, came), response);
+        await this.#forward(provider, sandbox, await readModelRequest(message, shape, rest, came), { response, onAnswer });
       } finally {
         busy.requests -= 1;
         busy.bytes -= bytes;
@@ -145,7 +157,6 @@ export class Models {
     } catch (error) {
       // The program inside has hung up and needs no answer.
       if (!response.destroyed) refuse(response, shape, this.#refusal(sandbox, error));
-      return undefined;
     }
   }
 
@@ -226,19 +237,19 @@ export class Models {
     }
   }
 
-  async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, response: ServerResponse): Promise<number> {
+  async #forward(provider: KnownProvider, sandbox: string, request: ModelRequest, to: Asker): Promise<void> {
     const row = await this.#parts.store.sandboxes.get(sandbox);
     if (row === undefined || row.removing) throw new Refusal("sandbox_removed", "The sandbox is being removed.");
     this.#parts.touch(sandbox);
     try {
-      return await this.#exchange(provider, row, request, response);
+      await this.#exchange(provider, row, request, to);
     } catch (error) {
       if (error instanceof Refusal) await this.#refusals.add(row, provider.name, request.billed?.model, error);
       throw error;
     }
   }
 
-  async #exchange(provider: KnownProvider, row: SandboxRow, request: ModelRequest, response: ServerResponse): Promise<number> {
+  async #exchange(provider: KnownProvider, row: SandboxRow, request: ModelRequest, { response, onAnswer }: Asker): Promise<void> {
     const sandbox = row.id;
     const to = destinationOf(provider, request);
     const target = this.#target(provider, to);
@@ -258,8 +269,8 @@ export class Models {
       await this.#parts.secrets.recordUse(row, to, [provider.secret]);
       const answer = await send(target, request, { signal: gone.signal, onSent: () => (sent = true) });
       status = answer.statusCode ?? 500;
-      await passOn(answer, response, { target, usage, hideUsage, model: billed?.model });
-      return status;
+      const heard = billed === undefined ? () => undefined : onAnswer;
+      await passOn(answer, response, { target, usage, hideUsage, model: billed?.model, onAnswer: heard });
     } finally {
       this.#parts.touch(sandbox);
       // An error costs nothing. Whatever else was sent may have been carried out, however it ended.

@@ -7,6 +7,7 @@ import { dataOf, EventSplitter } from "./events.ts";
 import { wordsIn } from "./offered.ts";
 import { Refusal } from "./refusal.ts";
 import type { ModelRequest } from "./request.ts";
+import { modelAnswer, type ModelAnswer } from "./retry-after.ts";
 import type { UsageReader } from "./usage.ts";
 
 export interface Target {
@@ -26,7 +27,7 @@ export interface Target {
 }
 
 const SHOWN =
-  /^(content-type|request-id|x-request-id|retry-after|x-should-retry|anthropic-ratelimit-[a-z-]+|x-ratelimit-[a-z-]+|openai-[a-z-]+)$/;
+  /^(content-type|request-id|x-request-id|retry-after|retry-after-ms|x-should-retry|anthropic-ratelimit-[a-z-]+|x-ratelimit-[a-z-]+|openai-[a-z-]+)$/;
 
 /** Codes that Node has for certificates which it does not take. */
 const CERTIFICATE_ERROR = /CERT|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ERR_TLS|HOSTNAME_MISMATCH|INVALID_CA/;
@@ -85,11 +86,20 @@ function reasonOf(error: NodeJS.ErrnoException): string {
   return error.code ?? (error.message === "no answer in time" ? error.message : "the connection broke off");
 }
 
+interface PassingOn {
+  readonly target: Target;
+  readonly usage: UsageReader;
+  readonly hideUsage: boolean;
+  readonly model: string | undefined;
+  /** Called before the first byte of the answer is passed on. */
+  readonly onAnswer: (answer: ModelAnswer) => void;
+}
+
 /** Brings the answer in; resolves when all of it is passed on. */
 export async function passOn(
   answer: IncomingMessage,
   response: ServerResponse,
-  { target, usage, hideUsage, model }: { target: Target; usage: UsageReader; hideUsage: boolean; model: string | undefined },
+  { target, usage, hideUsage, model, onAnswer }: PassingOn,
 ): Promise<void> {
   const status = answer.statusCode ?? 502;
   // A redirect would carry the key to an address that the user did not configure.
@@ -109,6 +119,7 @@ export async function passOn(
   if (/^text\/event-stream\b/i.test(answer.headers["content-type"] ?? "")) {
     response.writeHead(status, { ...headers, "cache-control": "no-cache" });
     response.flushHeaders();
+    onAnswer(modelAnswer(status, answer.headers, "", Date.now()));
     await passEvents(answer, response, { target, usage, hideUsage });
     response.end();
     return;
@@ -116,6 +127,7 @@ export async function passOn(
   const text = await readText(answer, target);
   requireTaken(status, text, target, model);
   if (status < 300) usage.answer(parse(text), text.length);
+  onAnswer(modelAnswer(status, answer.headers, text, Date.now()));
   response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
   response.end(text);
 }

@@ -24,6 +24,7 @@ import { outcomeOf, type AgentEnd, type AgentEnding } from "./agent-end.ts";
 import { hasSome, removeMachineSettings, writeConfiguration, writeConfigurationAnew } from "./agent-configuration.ts";
 import { AgentInput } from "./agent-input.ts";
 import { MessageQueue } from "./message-queue.ts";
+import { ModelWaits } from "./model-waits.ts";
 import { OutputLines, type OutputLine } from "./output-lines.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { unaskedReason } from "./unasked.ts";
@@ -54,6 +55,7 @@ export class AgentProcess {
   #ending: AgentEnding | undefined;
   #over: NonNullable<RunRow["over"]> | undefined;
   #idle = false;
+  readonly #waits: ModelWaits;
   readonly #asking = new AbortController();
   readonly #patience: Patience;
   /** Settled when this server lets go of it. */
@@ -75,6 +77,7 @@ export class AgentProcess {
     this.#patience = new Patience(all.parts.log, { run: journal.row.id });
     this.#asking.signal.addEventListener("abort", () => this.#patience.giveUp(), { once: true });
     const { command, session, idle, over } = journal.row;
+    this.#waits = new ModelWaits(journal.row);
     this.#session = adapter.session(start, command === null ? undefined : (session as SessionState));
     if (command === null) return;
     // What the server before had heard.
@@ -127,6 +130,11 @@ export class AgentProcess {
   /** Something that the agent tells of itself, beside its output. */
   told(event: RunEventBody): void {
     this.#event(event);
+  }
+
+  /** A model answered it, so that no limit keeps it waiting any more. */
+  modelAnswered(): void {
+    if (this.#waits.for !== undefined) this.#event({ type: "resumed", for: this.#waits.for });
   }
 
   /** Ends its turn. */
@@ -269,6 +277,7 @@ export class AgentProcess {
 
   #event(event: Extract<Heard, { event: unknown }>["event"]): void {
     const { rawBytes, steps, mostSteps, startedAt, activity } = this.#journal.row;
+    if (!this.#waits.isNews(event, Date.now())) return;
     if (event.type === "raw") {
       if (rawBytes > LIMITS.runRawBytes) return;
       this.#journal.change({ rawBytes: rawBytes + event.text.length });

@@ -2,6 +2,7 @@
 import { accessSync, constants, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import type { ProgramSource } from "../../base/schema/agent-contracts.ts";
+import { npmPrefix } from "./npm-prefix.ts";
 
 export interface ProgramPlaces {
   /** The program of an install of ours, if there is one. */
@@ -21,14 +22,18 @@ export interface FoundProgram {
 export function findProgram(name: string, { installed, path, home, project }: ProgramPlaces): FoundProgram | undefined {
   // The user's config may name it so.
   if (isAbsolute(name)) return isProgram(name) ? { path: name, from: "path" } : undefined;
-  const folders = (path ?? "").split(":").filter((folder) => isAbsolute(folder));
-  const candidates: readonly FoundProgram[] = [
-    ...(installed === undefined ? [] : [{ path: installed, from: "installed" as const }]),
-    ...folders.map((folder) => ({ path: join(folder, name), from: "path" as const })),
-    ...[join(home, ".npm-global/bin"), "/usr/local/bin"].map((folder) => ({ path: join(folder, name), from: "npm" as const })),
-    ...(project === undefined ? [] : [{ path: join(project, "node_modules/.bin", name), from: "project" as const }]),
-  ];
-  return candidates.find(({ path: candidate, from }) => isProgram(candidate) && (from === "installed" || isSeenInside(candidate, project)));
+  for (const found of candidates(name, { installed, path, home, project }))
+    if (isProgram(found.path) && (found.from === "installed" || isSeenInside(found.path, project))) return found;
+  return undefined;
+}
+
+/** One after the other: npm's settings are read only for a program that is not on the PATH. */
+function* candidates(name: string, { installed, path, home, project }: ProgramPlaces): Generator<FoundProgram> {
+  if (installed !== undefined) yield { path: installed, from: "installed" };
+  for (const folder of (path ?? "").split(":").filter((each) => isAbsolute(each))) yield { path: join(folder, name), from: "path" };
+  const prefix = npmPrefix({ path, home });
+  if (prefix !== undefined) yield { path: join(prefix, "bin", name), from: "npm" };
+  if (project !== undefined) yield { path: join(project, "node_modules/.bin", name), from: "project" };
 }
 
 /** A sandbox has a /tmp of its own; of the real one it sees a project that lies there. */

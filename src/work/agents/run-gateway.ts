@@ -5,6 +5,7 @@
 import type { ContextEntry, ConversationHit } from "../../base/schema/conversation.ts";
 import type { RunStatusInput } from "../../base/schema/gateway.ts";
 import type { Run, RunMessage, ToldEvent } from "../../base/schema/run.ts";
+import type { ModelAnswer } from "../../rules/models/retry-after.ts";
 
 /** A conversation as it is read from inside: a view, or what of it fits a search. */
 export interface ReadConversation {
@@ -35,8 +36,13 @@ export interface RunGateway {
     of: "self" | "before",
     asked: { readonly budget: number; readonly search: string | undefined },
   ): Promise<ReadConversation>;
-  /** Its model API told it to wait: a run that is not to wait ends. Without a run nothing happens. */
-  limited(sandbox: string): void;
+  /**
+   * Its model API answered it. A refusal for a while is told as a wait of the run, and the next good answer as its end; a run that is
+   * not to wait ends. Without a run nothing happens.
+   */
+  modelAnswered(sandbox: string, answer: ModelAnswer): void;
+  /** The agent waits for a person's answer to a question of its own; null when it waits no longer. Without a run nothing happens. */
+  personAsked(sandbox: string, question: { readonly until: string | null; readonly text: string } | null): void;
   /** Brings the sandbox back to its snapshot, and the agent's conversation with it; false where no run is there to go on. */
   rollBack(sandbox: string, snapshot: string): Promise<boolean>;
 }

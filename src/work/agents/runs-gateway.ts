@@ -3,6 +3,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { RunStatusInput } from "../../base/schema/gateway.ts";
 import { RunMessage, type Run, type ToldEvent } from "../../base/schema/run.ts";
 import type { RunMessageRow } from "../../base/store/rows.ts";
+import { LIMITED_STATUSES, type ModelAnswer } from "../../rules/models/retry-after.ts";
 import type { ReadConversation, RunGateway } from "./run-gateway.ts";
 import type { RunWork } from "./run-work.ts";
 import type { Runs } from "./runs.ts";
@@ -67,10 +68,19 @@ export class RunsGateway implements RunGateway {
     return this.#runs.remembered(from, { ...asked, first: handed?.records });
   }
 
-  limited(sandbox: string): void {
+  modelAnswered(sandbox: string, { status, waitMs }: ModelAnswer): void {
     const work = this.#runs.in(sandbox);
-    if (work?.journal.row.rateLimit === "stop")
-      work.stop("failed", "Its model API answered with a rate limit, and it was not to wait for the end of that; its work is kept.");
+    if (work === undefined) return;
+    if (!LIMITED_STATUSES.has(status)) return status < 300 ? work.agent?.modelAnswered() : undefined;
+    if (work.journal.row.rateLimit === "stop")
+      return work.stop("failed", "Its model API answered with a rate limit, and it was not to wait for the end of that; its work is kept.");
+    const until = waitMs === null ? null : new Date(Date.now() + waitMs).toISOString();
+    work.agent?.told({ type: "waiting", for: "rate_limit", until, text: `The model API answered ${status}: it is asked too much.` });
+  }
+
+  personAsked(sandbox: string, question: { readonly until: string | null; readonly text: string } | null): void {
+    const agent = this.#runs.in(sandbox)?.agent;
+    agent?.told(question === null ? { type: "resumed", for: "person" } : { type: "waiting", for: "person", ...question });
   }
 
   async rollBack(sandbox: string, snapshot: string): Promise<boolean> {

@@ -291,7 +291,8 @@ export class Runs {
     const active = this.#active.get(id);
     if (active !== undefined) return active;
     const row = await this.row(id);
-    throw new VivError("not_running", `Run ${id} is ${row.state}, and takes no messages.`);
+    const remedy = row.endedAt === null ? "Wait until it runs." : `\`viv task "..." --from ${id}\` lets an agent go on from what it left.`;
+    throw new VivError("not_running", `Run ${id} is ${row.state}, and takes no messages.`, { remedy });
   }
 
   /** The run that works in a sandbox. */

@@ -32,6 +32,11 @@ export interface BranchOutcome {
 
 const NOTHING_ASKED: BranchInput = { kind: "fix", pullRequest: false, keepCommits: false };
 
+/** A pull request needs a branch that is pushed: to where most projects push, unless another remote is named. */
+export function remoteOf({ push: remote, pullRequest }: BranchInput): string | undefined {
+  return remote ?? (pullRequest ? "origin" : undefined);
+}
+
 export class BranchPromotion {
   readonly #all: PromotionParts;
   readonly #signal: AbortSignal;
@@ -42,8 +47,9 @@ export class BranchPromotion {
   }
 
   /** The way of a branch: made and checked, then pushed. */
-  stages({ push: remote }: BranchInput, { checks, folders }: AskedLines): PlannedStage[] {
+  stages(asked: BranchInput, { checks, folders }: AskedLines): PlannedStage[] {
     const plain = (name: string, apply: PlannedStage["apply"]): PlannedStage => ({ name, apply, checks: [], after: [], approval: "none" });
+    const remote = remoteOf(asked);
     const pushed = remote === undefined ? [] : [plain("pushed", { push: remote })];
     return [plain("sandbox", "none"), { ...plain("branch", "branch"), checks, cwd: folders.checks }, ...pushed];
   }

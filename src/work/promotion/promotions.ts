@@ -16,7 +16,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import type { PromoteInput, Promotion, PromotionPlan } from "../../base/schema/promotion.ts";
 import type { Question } from "../../base/schema/question.ts";
 import type { ExperimentRow, PromotionRow } from "../../base/store/rows.ts";
-import { BranchPromotion } from "./branch-promotion.ts";
+import { BranchPromotion, remoteOf } from "./branch-promotion.ts";
 import { sinceEarlierPromotion } from "./earlier-promotions.ts";
 import { approvalOf, StageRun, type StageContext } from "./stage-run.ts";
 import { prepare, type PreparedPlan } from "./plan.ts";
@@ -366,7 +366,8 @@ function required(source: Origin | undefined): Origin {
 /** A branch came last: a caller that says undo without an id may mean that one. */
 function notInFolder({ id, branch, input }: PromotionRow, earlier: PromotionRow | undefined): VivError {
   const name = branch?.name ?? "";
-  const pushed = branch?.pushedTo == null ? "" : `, the pushed one with \`git push ${input?.branch?.push ?? "REMOTE"} --delete ${name}\``;
+  const remote = input?.branch === undefined ? undefined : remoteOf(input.branch);
+  const pushed = branch?.pushedTo == null ? "" : `, the pushed one with \`git push ${remote ?? "REMOTE"} --delete ${name}\``;
   const before = earlier === undefined ? "" : ` \`viv undo ${earlier.id}\` takes back the promotion before it.`;
   return new VivError("illegal_transition", `Promotion ${id} is the branch ${name}: nothing of it is in the folder.`, {
     remedy: `Remove the branch with \`git branch -D ${name}\`${pushed}.${before}`,

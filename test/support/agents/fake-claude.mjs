@@ -7,7 +7,7 @@
 //   text TEXT         says something
 //   spend MODEL       asks that model something, and says the status of the answer
 //   many N            says N short things, as fast as they are taken
-//   hold FILE         waits until the file is there
+//   hold FILE         waits until the file is there, or until its turn is interrupted
 //   raw TEXT          prints that line as it is
 //   flood BYTES       prints that many bytes without a line end
 //   exit CODE         ends at once
@@ -31,6 +31,7 @@ const say = (text) => {
 const waiting = new Map();
 const queue = [];
 let busy = false;
+const interrupt = { asked: false };
 let calls = 0;
 let requests = 0;
 
@@ -94,7 +95,7 @@ async function spend(model) {
 }
 
 async function hold(file) {
-  while (!existsSync(file)) {
+  while (!existsSync(file) && !interrupt.asked) {
     await new Promise((resolve) => {
       const watcher = watch(dirname(file), () => (watcher.close(), resolve()));
       setTimeout(() => (watcher.close(), resolve()), 200);
@@ -135,6 +136,16 @@ function hear() {
   }
 }
 
+const ABORTED = { subtype: "error_during_execution", is_error: true, total_cost_usd: 0, terminal_reason: "aborted_tools", type: "result" };
+
+/** What came meanwhile begins the next turn. */
+function endInterrupted() {
+  [busy, interrupt.asked] = [false, false];
+  put(ABORTED);
+  const next = queue.shift();
+  if (next !== undefined) void turn(next);
+}
+
 async function turn({ uuid, text }) {
   busy = true;
   put({ type: "system", subtype: "init", session_id: session, model: "fake", claude_code_version: "0.0.0" });
@@ -146,6 +157,7 @@ async function turn({ uuid, text }) {
   const lines = told.split("\n").flatMap((line) => (isReview ? (/^> do (.*)$/.exec(line)?.slice(1) ?? []) : [line]));
   for (const line of lines) {
     await step(line.trim(), text);
+    if (interrupt.asked) return endInterrupted();
     hear();
   }
   // An agent that is stuck does the same again and again, in every turn, as long as the file says what.
@@ -178,7 +190,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     put({ type: "control_response", response: { subtype: "error", request_id: said.request_id, error: "unsupported" } });
   else if (said.type === "control_request") {
     put({ type: "control_response", response: { subtype: "success", request_id: said.request_id, response: {} } });
-    put({ subtype: "error_during_execution", is_error: true, total_cost_usd: 0, terminal_reason: "aborted_tools", type: "result" });
+    if (busy) interrupt.asked = true;
+    else put(ABORTED);
   } else if (said.type === "user") {
     const message = { uuid: said.uuid, text: said.message.content[0].text };
     put({ type: "command_lifecycle", command_uuid: message.uuid, state: "queued" });

@@ -16,14 +16,12 @@ export interface RealAgentCase {
   readonly abilities: AgentAbilities;
   readonly write: (path: string) => ToolCall;
   readonly run: (line: string) => ToolCall;
-  /** What it calls a tool of Vivarium's, where the table tries one. */
-  readonly toolName?: (name: string) => string;
+  /** How its model calls a tool of Vivarium's, where the table tries one. */
+  readonly tool?: (name: string) => Pick<ToolCall, "name" | "namespace">;
   /** Of one whose turn ends with a call that is denied: whether it then tells that it has finished. */
   readonly endsWhenDenied?: "finished" | "silent";
   /** Only these rows, for an agent that is in the table in another way, too. */
   readonly only?: RegExp;
-  /** Whether it tells that it waits for a model API. One that does not is seen to wait for its model. */
-  readonly tellsWaits: boolean;
 }
 
 const patch = (path: string): string => `apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ${path}\n+made\n*** End Patch\nEOF\n`;
@@ -62,40 +60,37 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
   {
     agent: "claude",
     abilities: claude.abilities,
-    toolName: (name) => `mcp__vivarium__${name}`,
+    tool: (name) => ({ name: `mcp__vivarium__${name}` }),
     write: (path) => ({ name: "Write", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "Bash", input: { command, description: "d" } }),
-    tellsWaits: true,
   },
   {
     agent: "codex",
     abilities: codex.abilities,
+    tool: (name) => ({ namespace: "mcp__vivarium", name }),
     write: (path) => ({ name: "exec_command", input: { cmd: patch(path) } }),
     run: (cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 20_000 } }),
-    tellsWaits: true,
   },
   {
     agent: "opencode",
     abilities: opencode.abilities,
-    toolName: (name) => name,
+    tool: (name) => ({ name }),
     write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command, description: "d" } }),
-    tellsWaits: true,
   },
   {
     agent: "pi",
     abilities: pi.abilities,
+    tool: (name) => ({ name: `vivarium_${name}` }),
     write: (path) => ({ name: "write", input: { path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command } }),
-    tellsWaits: false,
   },
   {
     agent: "gemini",
     abilities: gemini.abilities,
-    toolName: (name) => `mcp_vivarium_${name}`,
+    tool: (name) => ({ name: `mcp_vivarium_${name}` }),
     write: (path) => ({ name: "write_file", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "run_shell_command", input: { command } }),
-    tellsWaits: false,
   },
   {
     agent: "claude-acp",
@@ -115,10 +110,9 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
       }),
     },
     abilities: ACP_ABILITIES,
-    only: /^(?:AGT-1|POL-1|POL-10|AGT-3|SNAP-5)/,
+    only: /^(?:AGT-1|AGT-4|POL-1|POL-10|AGT-3|SNAP-5)/,
     write: (path) => ({ name: "Write", input: { file_path: path, content: "made\n" } }),
     run: (command) => ({ name: "Bash", input: { command, description: "d" } }),
-    tellsWaits: false,
   },
   {
     agent: "codex-acp",
@@ -142,7 +136,6 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     only: /^(?:AGT-1|POL-1:|AGT-2|AGT-3|SNAP-5)/,
     write: (path) => ({ name: "exec_command", input: { cmd: `echo made > ${path}`, ...ESCALATED } }),
     run: (cmd) => ({ name: "exec_command", input: { cmd, yield_time_ms: 20_000, ...ESCALATED } }),
-    tellsWaits: false,
   },
   {
     agent: "opencode-acp",
@@ -169,6 +162,5 @@ export const REAL_AGENTS: readonly RealAgentCase[] = [
     only: /^(?:AGT-1|POL-1|SNAP-5)/,
     write: (path) => ({ name: "write", input: { filePath: path, content: "made\n" } }),
     run: (command) => ({ name: "bash", input: { command, description: "d" } }),
-    tellsWaits: false,
   },
 ];

@@ -114,7 +114,10 @@ const OF_THE_MODEL = new Set(["function_call", "custom_tool_call", "local_shell_
 export const responses: Shape = {
   turnsIn: ({ input }) =>
     groups(objects(input), ({ type, role }) => role === "assistant" || (typeof type === "string" && OF_THE_MODEL.has(type))),
-  toolsOf: ({ tools }) => objects(tools).map(({ type, name }) => String(name ?? type)),
+  toolsOf: ({ tools }) =>
+    objects(tools).flatMap(({ type, name, tools: within }) =>
+      type === "namespace" ? namesOf(objects(within)).map((each) => `${String(name)}.${each}`) : [String(name ?? type)],
+    ),
   whole: response,
   stream: (turn) =>
     [

@@ -6,6 +6,7 @@ import type { Question } from "../../../src/base/schema/question.ts";
 import type { Run } from "../../../src/base/schema/run.ts";
 import type { Sandbox } from "../../../src/base/schema/sandbox.ts";
 import { Link } from "../app/router.tsx";
+import { activityWords } from "./activity.ts";
 import { Ago, useNow } from "./parts.tsx";
 import { StateShape, toneOf, type Tone } from "./state.tsx";
 import { baseName, dollars, duration, firstLine, plural } from "./words.ts";
@@ -46,16 +47,6 @@ export function Row({
   );
 }
 
-const ACTIVITY: Readonly<Record<Run["activity"], string>> = {
-  starting: "starting",
-  model: "the model answers",
-  tool: "a tool runs",
-  rate_limit: "waits for a rate limit",
-  person: "waits for you",
-  idle: "has nothing to do",
-  ended: "ended",
-};
-
 /** Whether all that it may spend is spent: no model answers it any more. */
 export function isOverBudget({ budget, cost, outcome }: Run): boolean {
   return budget !== null && cost >= budget && outcome !== "done";
@@ -65,9 +56,9 @@ export function isOverBudget({ budget, cost, outcome }: Run): boolean {
 export function runWords(run: Run): { tone: Tone; text: string } {
   if (isOverBudget(run)) return { tone: run.outcome === null ? "waiting" : "failed", text: `over budget (${run.outcome ?? run.state})` };
   if (run.outcome !== null) return { tone: toneOf(run.state, run.outcome), text: run.outcome };
-  if (run.activity === "person" || run.activity === "rate_limit") return { tone: "waiting", text: ACTIVITY[run.activity] };
+  if (run.activity === "person" || run.activity === "rate_limit") return { tone: "waiting", text: activityWords(run) };
   if (run.health === "degraded") return { tone: "waiting", text: "no heartbeat" };
-  return { tone: toneOf(run.state), text: run.state === "running" ? ACTIVITY[run.activity] : run.state };
+  return { tone: toneOf(run.state), text: run.state === "running" ? activityWords(run) : run.state };
 }
 
 function Running({ since }: { readonly since: string }): ReactNode {

@@ -19,7 +19,7 @@ const BRANCH_OPTIONS = {
   ticket: { type: "text", value: "TICKET", summary: "With --branch: a ticket for the branch's name, such as T-12" },
   "branch-name": { type: "text", value: "NAME", summary: "With --branch: its whole name, instead of KIND/TICKET-words-of-the-message" },
   push: { type: "text", value: "REMOTE", summary: "With --branch: push it to this remote, never forced" },
-  pr: { type: "flag", summary: "With --branch and --push: open a pull request" },
+  pr: { type: "flag", summary: "With --branch: push it, to origin if --push names no other remote, and open a pull request" },
   "keep-commits": { type: "flag", summary: "With --branch: replay commits made inside instead of making one" },
   "co-author": { type: "text", value: "NAME", summary: "With --branch: 'Name <address>' for the co-author trailer" },
 } as const satisfies OptionDeclarations;
@@ -61,7 +61,6 @@ function branchInput(chosen: Options): Pick<InputOf<"promote">, "branch"> {
   const kind = KINDS.find((each) => each === chosen.kind);
   if (chosen.kind !== undefined && kind === undefined)
     throw usageError(`--kind takes ${KINDS.join(", ")}, not ${JSON.stringify(chosen.kind)}.`);
-  if (chosen.pr && chosen.push === undefined) throw usageError("--pr needs --push REMOTE.", "Such as: --branch --push origin --pr");
   return {
     branch: {
       ...(kind === undefined ? {} : { kind }),

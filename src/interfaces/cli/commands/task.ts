@@ -49,9 +49,9 @@ const OPTIONS = {
   context: { type: "integer", value: "N", summary: "With --from RUN: tokens of its conversation that the agent gets; 8000 if left out" },
   detach: { type: "flag", short: "d", summary: "Print the id and leave it running" },
   promote: { type: "flag", summary: "Bring the result into the project if its checks pass" },
-  branch: { type: "flag", short: "b", summary: "With --promote: make a branch with one commit instead of writing into the folder" },
+  branch: { type: "flag", short: "b", summary: "As --promote, but make a branch with one commit instead of writing into the folder" },
   push: { type: "text", value: "REMOTE", summary: "With --branch: push it to this remote, never forced" },
-  pr: { type: "flag", summary: "With --branch and --push: open a pull request" },
+  pr: { type: "flag", summary: "With --branch: push it, to origin if --push names no other remote, and open a pull request" },
   project: { type: "text", short: "p", value: "PATH", completes: "path", summary: "A folder in the project; the current one if left out" },
   ...REPOSITORY_OPTIONS,
   empty: { type: "flag", summary: "Start from an empty workspace on a read-only system, as user 1000" },
@@ -61,11 +61,14 @@ const OPTIONS = {
 const SETTLING_MS = 10_000;
 type Options = Invocation<typeof OPTIONS>["options"];
 
-function branchInput({ branch, push, pr, promote }: Options): Pick<InputOf<"startExperiment">, "branch"> {
+/** A branch is a way to promote. */
+function promotes({ promote, branch }: Options): boolean {
+  return promote || branch;
+}
+
+function branchInput({ branch, push, pr }: Options): Pick<InputOf<"startExperiment">, "branch"> {
   const first = branch ? undefined : push === undefined ? (pr ? "--pr" : undefined) : "--push";
   if (first !== undefined) throw usageError(`${first} goes with --branch.`);
-  if (branch && !promote) throw usageError("--branch goes with --promote.");
-  if (pr && push === undefined) throw usageError("--pr needs --push REMOTE.", "Such as: --promote --branch --push origin --pr");
   return branch ? { branch: { ...(push === undefined ? {} : { push }), ...(pr ? { pullRequest: true } : {}) } } : {};
 }
 
@@ -93,7 +96,7 @@ function input(options: Options, task: string, { cwd, env }: Pick<Invocation, "c
     ...(options.setup === undefined ? {} : { setup: options.setup }),
     ...autonomy({ level, yolo, role }),
     ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout }),
-    ...(options.promote ? { promote: true } : {}),
+    ...(promotes(options) ? { promote: true } : {}),
     ...branchInput(options),
     ...limitsInput(options),
     env: definedOnly(env),
@@ -181,7 +184,7 @@ async function run({ options, positionals: [task = ""], json, screen, cwd, env, 
     }
     if (interrupts.happened) return CANCELLED;
     if (promotion !== undefined) return promotionExit(promotion);
-    return exitOf(last, ended) || (options.promote ? 1 : 0);
+    return exitOf(last, ended) || (promotes(options) ? 1 : 0);
   } finally {
     interrupts.end();
   }
@@ -195,6 +198,7 @@ export default command({
   examples: [
     ['viv task "Fix the failing test" --check "npm test"', "let Claude Code fix it, and see whether it did"],
     ['viv task "Fix the failing test" --check "npm test" --promote', "and bring it into the project if it did"],
+    ['viv task "Fix the failing test" --check "npm test" --branch --pr', "as a branch with a pull request, if it did"],
     ['viv task "Update the docs" --agent codex --budget 2 --timeout 1h', "another agent, with bounds"],
     ['viv task "Implement user authentication" --with reviewer', "its agent can ask another one that reads the change"],
     ['viv task "Add a README" --git https://github.com/me/app.git --ref v2', "in a repository that is cloned inside"],

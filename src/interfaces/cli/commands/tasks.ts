@@ -5,18 +5,22 @@ import { printHits } from "../conversation-lines.ts";
 import { LISTING_OPTIONS, listingInput } from "../listing.ts";
 import { findId, shortId } from "../references.ts";
 import type { Screen } from "../screen.ts";
-import { ago } from "../text.ts";
+import { ago, until } from "../text.ts";
 
 function paintState(screen: Screen, cell: string, { state }: Run): string {
   if (state === "completed") return screen.paint("green", cell);
   return screen.paint(state === "failed" ? "red" : "yellow", cell);
 }
 
+const ACTIVITY: Partial<Record<Run["activity"], string>> = { rate_limit: "waits for a rate limit", person: "waits for a person" };
+
 /** What it is busy with while it runs, how it ended afterwards. */
-function stateText({ state, outcome, activity, health }: Run): string {
+export function stateText({ state, outcome, activity, activityUntil, health }: Run, now: number = Date.now()): string {
   if (outcome !== null && state !== "completing") return outcome === "done" ? state : outcome;
   if (state !== "running") return state;
-  return health === "degraded" ? "degraded" : `running, ${activity.replace("_", " ")}`;
+  if (health === "degraded") return "degraded";
+  const end = activityUntil === null ? "" : `, which ends ${until(activityUntil, now)}`;
+  return `running, ${ACTIVITY[activity] ?? activity}${end}`;
 }
 
 export default command({
@@ -73,7 +77,7 @@ function printRuns(screen: Screen, runs: readonly Run[]): void {
     { title: "WHEN", value: ({ createdAt }) => ago(createdAt) },
     ...(several ? [{ title: "PROJECT", value: (each: Run) => each.project, shrinks: true }] : []),
     { title: "AGENT", value: ({ agent }) => agent },
-    { title: "STATE", value: stateText, paint: (cell, each) => paintState(screen, cell, each) },
+    { title: "STATE", value: (each) => stateText(each), paint: (cell, each) => paintState(screen, cell, each) },
     { title: "STEPS", value: ({ steps }) => String(steps), right: true },
     { title: "COST", value: ({ cost }) => `$${cost.toFixed(cost < 1 ? 4 : 2)}`, right: true },
     { title: "TASK", value: ({ task }) => task.split("\n", 1)[0] ?? "", shrinks: true },

@@ -69,8 +69,9 @@ export interface StartExperimentInput {
     ticket?: string | undefined;
     /** The branch's whole name instead of one made from kind, ticket and message. */
     name?: string | undefined;
-    /** Name of a remote of the project. */
+    /** Name of a remote of the project; origin for a pull request if left out. */
     push?: string | undefined;
+    /** Push it, and open a pull request for it. */
     pullRequest?: boolean | undefined;
     /** Replay commits made inside instead of making one. */
     keepCommits?: boolean | undefined;

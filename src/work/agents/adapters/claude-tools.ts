@@ -71,3 +71,10 @@ export function claudeTool(tool: string): string {
   };
   return entry(known, tool) ?? tool;
 }
+
+/** Lines that say nothing which is not told otherwise. */
+export const UNTOLD: ReadonlySet<string> = new Set(
+  "active_goal auth_status conversation_reset keep_alive prompt_suggestion rate_limit_event result stream_event tool_progress tool_use_summary".split(
+    " ",
+  ),
+);

@@ -10,9 +10,8 @@ import type { Adapter, AgentStart, Heard, Launch, Session, SessionState } from "
 import { list, number, parseObject, record, text, type Loose } from "../loose-json.ts";
 import { unaskedReason } from "../unasked.ts";
 import { refusalOfMore } from "./questions.ts";
-import { messageText } from "./wire.ts";
-import { actionOf, argumentOf, claudeTool, HARMLESS, kindOf } from "./claude-tools.ts";
-import { entry, lineOf, nameOf, withEntry, without } from "./wire.ts";
+import { actionOf, argumentOf, claudeTool, HARMLESS, kindOf, UNTOLD } from "./claude-tools.ts";
+import { entry, lineOf, messageText, nameOf, raw, withEntry, without } from "./wire.ts";
 
 /** Seconds a hook waits for the server; longer than any run. */
 const HOOK_SECONDS = 7 * 86_400;
@@ -43,6 +42,8 @@ interface ClaudeState extends SessionState {
   readonly waiting: boolean;
   /** Tokens that the model read last. */
   readonly context: number | null;
+  /** How often its turn was to be ended: each request needs an id of its own. */
+  readonly interrupts?: number;
 }
 
 const FRESH: ClaudeState = {
@@ -159,7 +160,9 @@ class ClaudeSession implements Session {
   }
 
   interrupt(): string {
-    return lineOf({ type: "control_request", request_id: `interrupt-${Date.now()}`, request: { subtype: "interrupt" } });
+    const interrupts = (this.#state.interrupts ?? 0) + 1;
+    this.#set({ interrupts });
+    return lineOf({ type: "control_request", request_id: `vivarium-interrupt-${interrupts}`, request: { subtype: "interrupt" } });
   }
 
   pending(): readonly Heard[] {
@@ -186,7 +189,7 @@ class ClaudeSession implements Session {
 
   line(line: string): readonly Heard[] {
     const heard = parseObject(line);
-    if (heard === undefined) return [{ event: { type: "raw", stream: "stdout", text: line } }];
+    if (heard === undefined) return raw("stdout", line);
     switch (heard["type"]) {
       case "system":
         return this.#system(heard);
@@ -204,12 +207,13 @@ class ClaudeSession implements Session {
       case "control_response":
         return this.#controlResponse(text(record(heard["response"])["request_id"]));
       default:
-        return heard["subtype"] !== undefined && heard["total_cost_usd"] !== undefined ? this.#result(heard) : [];
+        if (heard["subtype"] !== undefined && heard["total_cost_usd"] !== undefined) return this.#result(heard);
+        return UNTOLD.has(text(heard["type"])) ? [] : raw("stdout", line);
     }
   }
 
   errorLine(line: string): readonly Heard[] {
-    return line.startsWith("[claude-code:unrecognized_model]") ? [] : [{ event: { type: "raw", stream: "stderr", text: line } }];
+    return line.startsWith("[claude-code:unrecognized_model]") ? [] : raw("stderr", line);
   }
 
   end(exitCode: number | null): readonly Heard[] {

@@ -1,6 +1,6 @@
 /** How pi is started, and the configuration it gets. */
+import { readIntegration } from "../../../base/config/machine.ts";
 import type { AgentStart, Launch } from "../adapter.ts";
-import { PI_EXTENSION } from "./pi-extension.ts";
 
 /** pi's own names of providers, and what stands behind the gateway's address. */
 const PROVIDERS: Readonly<Record<string, readonly [name: string, path: string]>> = {
@@ -11,7 +11,7 @@ const PROVIDERS: Readonly<Record<string, readonly [name: string, path: string]>>
 
 export const PI_PROVIDERS: readonly string[] = Object.keys(PROVIDERS);
 
-export function piLaunch({ program, folder, model, models, policy, conversation }: AgentStart): Launch {
+export function piLaunch({ program, folder, gateway: tools, model, models, policy, conversation }: AgentStart): Launch {
   const found = Object.entries(PROVIDERS).find(([name]) => models[name] !== undefined);
   const [name, [provider, path]] = found ?? ["", ["", ""]];
   const gateway = models[name];
@@ -33,9 +33,9 @@ export function piLaunch({ program, folder, model, models, policy, conversation 
       ...(model === null ? [] : ["--model", model]),
       ...(conversation === null ? [] : ["--session", conversation]),
     ],
-    env: { PI_CODING_AGENT_DIR: `${folder}/pi`, PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1" },
+    env: { PI_CODING_AGENT_DIR: `${folder}/pi`, PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1", VIVARIUM_GATEWAY: tools },
     files: [
-      { path: "pi/vivarium.js", content: PI_EXTENSION },
+      { path: "pi/vivarium.js", content: readIntegration("pi/vivarium.js") },
       { path: "pi/models.json", content: `${JSON.stringify({ providers })}\n` },
       { path: "pi/settings.json", content: `${JSON.stringify({ defaultProjectTrust: "never" })}\n` },
     ],

@@ -1,6 +1,6 @@
 /**
  * pi over its stdin and stdout (`pi --mode rpc`). A prompt that comes while it works is put before its next request to the model. pi
- * has no permissions of its own; an extension of ours asks before each tool call.
+ * has no permissions of its own; an extension of ours (integrations/pi) asks before each tool call, and offers Vivarium's tools.
  */
 import { createHash } from "node:crypto";
 import type { ToolKind } from "../../../base/schema/run.ts";
@@ -43,6 +43,8 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
   grep: "search",
   find: "search",
 };
+/** Tools of the gateway, which judges them itself: pi has no other extension, so no other tool is called so. */
+const OWN_TOOLS = "vivarium_";
 const POLICY_TOOLS: Readonly<Record<string, string>> = { find: "glob" };
 
 type PiState = {
@@ -88,7 +90,7 @@ export const pi: Adapter = {
   name: "pi",
   title: "pi",
   program: "pi",
-  abilities: { messages: "tool", interrupt: true, resume: true, asks: true, tools: "none" },
+  abilities: { messages: "tool", interrupt: true, resume: true, asks: true, tools: "plugin" },
   providers: PI_PROVIDERS,
   // It finds models by parts of their names.
   namedModel: () => "own",
@@ -274,7 +276,7 @@ class PiSession implements Session {
     this.#set({ calls: without(this.#state.calls, call), allowed: without(this.#state.allowed, call) });
     const ok = heard["isError"] !== true;
     const result = toolResult(call, tool, ok, contentText(record(heard["result"])["content"]));
-    return ok && !isAllowed ? [result, { breach: unaskedReason("pi", tool) }] : [result];
+    return ok && !isAllowed && !tool.startsWith(OWN_TOOLS) ? [result, { breach: unaskedReason("pi", tool) }] : [result];
   }
 
   #retries(error: string, delay: number | undefined): readonly Heard[] {
