@@ -61,6 +61,7 @@ const LONG = [
   "ordinary-user",
   "actions-crash",
   "sandbox",
+  "mcp",
   "jobs",
 ];
 
