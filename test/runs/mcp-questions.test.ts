@@ -144,6 +144,22 @@ describe("a question for the person", needs("root", "curl"), () => {
     expect(await commandsOf(session_id)).toBe(0);
   });
 
+  test("POL-5: about a line of try is for run: what the policy asks about or denies is tried in no clone", async () => {
+    const client = await open({ person: answering(true, []) });
+    const before = (await lab.server.client.call("listExperiments", {})).experiments.length;
+    const asked = await refusal(client, "try", { project: intelligent, commands: ["git push"], checks: ["test -e a"] });
+    expect(asked).toMatch(/asks a person about "git push".*bash: git push/);
+    expect(asked).toContain("Call clone, then run");
+    const checks = await refusal(client, "try", { project: intelligent, commands: ["ls"], checks: ["sudo ls"] });
+    expect(checks).toMatch(/does not allow "sudo ls"/);
+    expect((await lab.server.client.call("listExperiments", {})).experiments).toHaveLength(before);
+    const { sandboxes } = await lab.server.client.call("listSandboxes", {});
+    expect(sandboxes.filter(({ labels }) => labels["mcp"] === "judge")).toEqual([]);
+    expect(await use(client, "try", { project: intelligent, commands: ["touch a"], checks: ["test -e a"] })).toMatchObject({
+      status: "completed",
+    });
+  });
+
   test("POL-4: leaves a project's own level in force where a chat names none", async () => {
     const client = await open();
     const done = await use(client, "execute_task", { task_description: "text done", project: guided });

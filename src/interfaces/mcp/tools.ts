@@ -16,7 +16,7 @@ import { promote, undo } from "./person-tools.ts";
 import { trustedProject } from "./projects.ts";
 import { patchOf } from "./resources.ts";
 import { clean, result } from "./results.ts";
-import { isAboutRunning, questionBefore } from "./run-command.ts";
+import { isAboutRunning, questionBefore, requireAllowed } from "./run-command.ts";
 import { filesCreated, taskResult } from "./run-work.ts";
 import { isOurs, MADE_HERE, notOurs, openSession, ownSandbox, requireOurs, sandboxOf, startAgain } from "./sessions.ts";
 
@@ -72,8 +72,10 @@ export const HANDLERS: Handlers = {
   try: async (call, { task, agents = ["claude"], commands = [], checks, project }, codec) => {
     if (answerOf(call) !== undefined) return wait(call, codec, "");
     const ways = task === undefined ? commands.map((command) => ({ command })) : agents.map((agent) => ({ agent: { task, agent } }));
+    const folder = trustedProject(call.parts, project);
+    await requireAllowed(call, folder, [...commands, ...(checks ?? [])]);
     const started = await call.client.call("startExperiment", {
-      project: trustedProject(call.parts, project),
+      project: folder,
       attempts: ways.map((way, index) => ({ name: `${MADE_HERE}-${index + 1}`, ...way })),
       ...(checks === undefined ? {} : { checks }),
       env: { ...call.parts.env },
