@@ -63,6 +63,7 @@ const LONG = [
   "ordinary-user",
   "actions-crash",
   "sandbox",
+  "mcp",
   "jobs",
 ];
 

@@ -13,7 +13,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PACKAGE_HOSTS } from "../../src/base/policy/lists.ts";
 import { use } from "../support/agents/chat-lab.ts";
 import { chat } from "../support/mcp-client.ts";
-import { AGENT_EXAMPLES, examplesOf, png, SALES, WEB_ROWS, type AgentExample, type Call } from "../support/mcp-examples.ts";
+import {
+  AGENT_EXAMPLES,
+  examplesOf,
+  png,
+  SALES,
+  WEB_ROWS,
+  type AgentExample,
+  type Call,
+  type PackageIndex,
+} from "../support/mcp-examples.ts";
 import { TestResolver } from "../support/origins.ts";
 import { realAgent } from "../support/real-agents.ts";
 import { ScriptedModel, type ModelRequest, type Step } from "../support/scripted-model.ts";
@@ -23,8 +32,13 @@ import { viv, vivEnvironment } from "../support/viv.ts";
 
 const LONG_MS = 300_000;
 const CHAT = "chat";
-/** Where pip looks, first its index. */
-const PYTHON_HOSTS = PACKAGE_HOSTS.filter((host) => /^py|python/.test(host));
+/** Where pip and npm look, first their index. */
+const INDEX_HOSTS: Readonly<Record<PackageIndex, readonly string[]>> = {
+  pypi: PACKAGE_HOSTS.filter((host) => /^py|python/.test(host)),
+  npm: PACKAGE_HOSTS.filter((host) => host.endsWith("npmjs.org")),
+};
+const INDEX_PAGES: Readonly<Record<PackageIndex, string>> = { pypi: "simple/pillow/", npm: "sharp" };
+const INDEXES = Object.keys(INDEX_HOSTS) as readonly PackageIndex[];
 const NAMES = ["claude", "opencode", "codex", "gemini"] as const;
 /** Clients whose list tells whether a server answers. */
 const CONNECTS: ReadonlySet<string> = new Set(["claude", "opencode"]);
@@ -35,11 +49,12 @@ const agents = Object.fromEntries(await Promise.all(NAMES.map(async (name) => [n
 >;
 const page = examplesOf("MCP.md");
 
-/** Whether a package index answers; where none does, what needs one is skipped. */
-async function indexAddresses(): Promise<ReadonlyMap<string, string>> {
+/** The addresses of a package index that answers; where it does not, what needs it is skipped. */
+async function indexAddresses(index: PackageIndex): Promise<ReadonlyMap<string, string>> {
+  const hosts = INDEX_HOSTS[index];
   try {
-    const found = await Promise.all(PYTHON_HOSTS.map(async (host) => [host, (await lookup(host, { family: 4 })).address] as const));
-    const answer = await fetch(`https://${PYTHON_HOSTS[0]}/simple/pillow/`, { method: "HEAD", signal: AbortSignal.timeout(10_000) });
+    const found = await Promise.all(hosts.map(async (host) => [host, (await lookup(host, { family: 4 })).address] as const));
+    const answer = await fetch(`https://${hosts[0]}/${INDEX_PAGES[index]}`, { method: "HEAD", signal: AbortSignal.timeout(10_000) });
     return answer.ok ? new Map(found) : new Map();
   } catch {
     return new Map();
@@ -62,7 +77,7 @@ describe("a person with a chat client", needs("root", "python3"), () => {
   let model: ScriptedModel;
   let server: TestServer;
   let address: string;
-  let isIndexed = false;
+  const reached = new Set<PackageIndex | undefined>();
   /** What the agent inside runs, and what the chat's model calls. */
   let example: AgentExample | undefined;
   let calls: readonly Call[] = [];
@@ -70,9 +85,11 @@ describe("a person with a chat client", needs("root", "python3"), () => {
   beforeAll(async () => {
     resolver = await TestResolver.open();
     resolver.names.set("data.test", ["127.0.0.2"]);
-    const index = await indexAddresses();
-    isIndexed = index.size > 0;
-    for (const [host, ip] of index) resolver.names.set(host, [ip]);
+    for (const index of INDEXES) {
+      const addresses = await indexAddresses(index);
+      if (addresses.size > 0) reached.add(index);
+      for (const [host, ip] of addresses) resolver.names.set(host, [ip]);
+    }
     web = createServer((_, response) =>
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(WEB_ROWS)),
     ).listen(0, "127.0.0.2");
@@ -84,7 +101,10 @@ describe("a person with a chat client", needs("root", "python3"), () => {
       config: {
         models: { anthropic: { url: model.url, secret: "key" }, openai: { url: `${model.url}/v1`, secret: "key" } },
         network: {
-          private: [{ host: "data.test", ports: [port] }, ...PYTHON_HOSTS.map((host) => ({ host, ports: [443] }))],
+          private: [
+            { host: "data.test", ports: [port] },
+            ...INDEXES.flatMap((index) => INDEX_HOSTS[index]).map((host) => ({ host, ports: [443] })),
+          ],
           resolvers: [resolver.address],
         },
       },
@@ -226,22 +246,26 @@ describe("a person with a chat client", needs("root", "python3"), () => {
 
   for (const name of ["claude", "opencode"] as const)
     for (const each of AGENT_EXAMPLES)
-      test(`MCP-2, DOC-1: asks ${name}: ${each.title}`, { timeout: LONG_MS }, async (context) => {
-        if (agents[name].program === "" || agents.claude.program === "") context.skip(`${name} can't be fetched`);
-        if (each.packages.length > 0 && !isIndexed) context.skip("no package index can be reached");
-        const { home, env } = setUp(name);
-        example = each;
-        calls = page.get(each.title) ?? [];
-        expect(calls).toHaveLength(1);
-        rmSync(join(home, "Downloads"), { recursive: true, force: true });
-        const { words, env: more } = asks[name]?.(home, `${each.title}, please.`) ?? { words: [], env: {} };
-        const said = await run(agents[name].program, words, { cwd: home, env: { ...env, ...more } });
-        expect(said).toContain("Your files are in ");
-        const [folder = ""] = readdirSync(join(home, "Downloads"));
-        const found = join(home, "Downloads", folder);
-        for (const [file, isRight] of Object.entries(each.made))
-          expect(existsSync(join(found, file)) && isRight(readFileSync(join(found, file))), `${file}: ${lastResult()}`).toBe(true);
-      });
+      test(
+        `MCP-2, DOC-1: asks ${name}: ${[each.title, each.way].filter((part) => part !== undefined).join(", ")}`,
+        { timeout: LONG_MS },
+        async (context) => {
+          if (agents[name].program === "" || agents.claude.program === "") context.skip(`${name} can't be fetched`);
+          if (each.packages.length > 0 && !reached.has(each.index)) context.skip(`the package index ${each.index} can't be reached`);
+          const { home, env } = setUp(name);
+          example = each;
+          calls = page.get(each.title) ?? [];
+          expect(calls).toHaveLength(1);
+          rmSync(join(home, "Downloads"), { recursive: true, force: true });
+          const { words, env: more } = asks[name]?.(home, `${each.title}, please.`) ?? { words: [], env: {} };
+          const said = await run(agents[name].program, words, { cwd: home, env: { ...env, ...more } });
+          expect(said).toContain("Your files are in ");
+          const [folder = ""] = readdirSync(join(home, "Downloads"));
+          const found = join(home, "Downloads", folder);
+          for (const [file, isRight] of Object.entries(each.made))
+            expect(existsSync(join(found, file)) && isRight(readFileSync(join(found, file))), `${file}: ${lastResult()}`).toBe(true);
+        },
+      );
 });
 
 /** Clients that look for nothing but what they are told. */

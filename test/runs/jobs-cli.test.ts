@@ -1,6 +1,6 @@
 /** `viv code` and `viv jobs`, as a user types them. */
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Job, JobDetail } from "../../src/base/schema/job.ts";
@@ -13,7 +13,8 @@ describe("viv code", needs("root"), () => {
   let server: TestServer;
 
   beforeAll(async () => {
-    server = await TestServer.start();
+    // Sandboxes see it: the state folder holds the Node that runs TypeScript.
+    server = await TestServer.start({ parent: "/var/lib", before: ({ place }) => chmodSync(place, 0o755) });
   });
 
   afterAll(async () => server?.remove());
@@ -34,6 +35,19 @@ describe("viv code", needs("root"), () => {
     expect(viv(server, ["code", "--lang", "sh", "-"], { input: "echo dash" })).toMatchObject({ code: 0, out: "dash\n" });
     expect(code("unknown", "echo")).toMatchObject({ code: 2, err: expect.stringContaining("--lang python|ts|sh") });
     expect(code("b.sh", "echo", "--lang", "cobol")).toMatchObject({ code: 2, err: expect.stringContaining("cobol") });
+  });
+
+  test("BOX-3: runs TypeScript by its ending, and by --lang", () => {
+    const typed = "const numbers: readonly number[] = [1, 2];\nconsole.log(numbers.length, process.cwd());";
+    expect(code("a.ts", typed)).toMatchObject({ code: 0, out: "2 /workspace\n", err: "" });
+    expect(viv(server, ["code", "--lang", "ts"], { input: typed })).toMatchObject({ code: 0, out: "2 /workspace\n" });
+  });
+
+  test("BOX-3: runs Python by its ending, and by --lang whatever the ending says", needs("python3"), () => {
+    const python = "import os, sys\nprint(os.getcwd())\nsys.exit(3)";
+    expect(code("a.py", python)).toMatchObject({ code: 3, out: "/workspace\n", err: "" });
+    expect(code("b.txt", python, "--lang", "python")).toMatchObject({ code: 3, out: "/workspace\n" });
+    expect(viv(server, ["code", "--lang", "python", "-"], { input: "print(7 * 6)" })).toMatchObject({ code: 0, out: "42\n" });
   });
 
   test("passes bytes on as they are", () => {

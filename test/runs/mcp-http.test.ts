@@ -1,13 +1,18 @@
 /** MCP-1 over Streamable HTTP: the same tools at /mcp, behind the same guard as the rest of the API. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { request, type IncomingMessage } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
+import { text as readText } from "node:stream/consumers";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ChatLab, use, type Fields } from "../support/agents/chat-lab.ts";
+import { LIMITS } from "../../src/base/schema/limits.ts";
+import { ChatLab, refusal, use, type Fields } from "../support/agents/chat-lab.ts";
 import { ERAS, negotiation, type Era } from "../support/mcp-client.ts";
 import { eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";
+
+const MB = 1024 ** 2;
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -102,6 +107,68 @@ describe("a chat client over HTTP", needs("root"), () => {
       ({ runs: [run] }) => run?.endedAt !== null && run?.task.includes("here.txt") === true,
     );
     expect(runs[0]).toMatchObject({ outcome: "cancelled" });
+  });
+
+  test("MCP-1: speaks the protocol of 2025-06-18 where it knows no newer one", async () => {
+    const ask = async (id: number, method: string, params: object): Promise<Fields> => {
+      const answer = await fetch(url, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...(id === 1 ? {} : { "mcp-protocol-version": "2025-06-18" }),
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+      });
+      expect(answer.status).toBe(200);
+      const text = await answer.text();
+      const json = /^data: (.*)$/m.exec(text)?.[1] ?? text;
+      return (JSON.parse(json) as { result: Fields }).result;
+    };
+    const hello = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "old", version: "1" } };
+    expect(await ask(1, "initialize", hello)).toMatchObject({ protocolVersion: "2025-06-18" });
+    expect((await ask(2, "tools/list", {}))["tools"]).toHaveLength(12);
+    const done = await ask(3, "tools/call", { name: "execute_task", arguments: { task_description: "call echo hi > a.txt" } });
+    expect(done["structuredContent"]).toMatchObject({ status: "completed", files_created: ["a.txt"] });
+  });
+
+  test.for(ERAS)("MCP-3: is told that a file of 100 MB is too large, and by which limit (%s)", async (era) => {
+    const client = await connect(era);
+    const said = await refusal(client, "execute_task", {
+      task_description: "text x",
+      files: [{ path: "big.bin", content: Buffer.alloc(100 * MB).toString("base64") }],
+    });
+    expect(said).toContain("100 MB; a file is 32 MB at most");
+    expect(said).toContain("execute_task again");
+  });
+
+  test.for<[string, boolean]>([
+    ["says so before", true],
+    ["does not say so before", false],
+  ])("MCP-3: is told the limits where its message is too long, and it %s", async ([, isSaid]) => {
+    const length = LIMITS.maxToolMessageBytes + MB;
+    const sent = request(url, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        ...(isSaid ? { "content-length": String(length) } : {}),
+      },
+    });
+    // The server may answer and close before all of it was sent.
+    sent.on("error", () => undefined);
+    const answered = once(sent, "response") as Promise<[IncomingMessage]>;
+    const piece = Buffer.alloc(MB, 0x20);
+    for (let count = 0; count < length / MB && sent.writable; count += 1)
+      if (!sent.write(piece)) await Promise.race([once(sent, "drain"), answered]);
+    sent.end();
+    const [answer] = await answered;
+    expect(answer.statusCode).toBe(413);
+    const { error } = JSON.parse(await readText(answer)) as { error: { message: string } };
+    expect(error.message).toMatch(/larger than 256 MB.*32 MB at most.*execute_task again/);
+    sent.destroy();
   });
 
   test("POL-5: brings a person's answers only with the approver's token", async () => {

@@ -75,6 +75,17 @@ describe("viv mcp install", () => {
     expect(existsSync(file)).toBe(false);
   });
 
+  test("MCP-2: writes the tools that were chosen, and refuses a tool that there is not", () => {
+    const home = homeOf("tools");
+    expect(install(home, "cursor", "--tools", "nonsense")).toMatchObject({ code: 2, err: expect.stringContaining('no tool "nonsense"') });
+    expect(existsSync(join(home.place, ".cursor"))).toBe(false);
+    expect(install(home, "cursor", "--tools", "default,notebook").code).toBe(0);
+    expect(JSON.parse(readFileSync(join(home.place, ".cursor/mcp.json"), "utf8"))).toMatchObject({
+      mcpServers: { vivarium: { args: ["mcp", "--tools", "default,notebook"] } },
+    });
+    expect(install(home, "codex", "--print", "--tools", "wait").out).toContain('"--tools", "wait"');
+  });
+
   test("MCP-2: says what to type before the first task, until an agent has its login", () => {
     const home = homeOf("first");
     const { out } = install(home, "claude-desktop");

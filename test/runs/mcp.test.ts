@@ -5,6 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LIMITS } from "../../src/base/schema/limits.ts";
 import { ChatLab, refusal, use, type Fields } from "../support/agents/chat-lab.ts";
 import { ERAS } from "../support/mcp-client.ts";
 import { eventually } from "../support/server.ts";
@@ -246,6 +247,28 @@ describe("a chat client", needs("root"), () => {
     const said = await refusal(modern, "execute_task", { ...task("text x"), files });
     expect(said).toMatch(why);
     expect(said).toContain("execute_task again");
+  });
+
+  test("MCP-3: is told the limits where its message is too long, and is heard after that", async () => {
+    const program = startViv(lab.server, ["mcp"]);
+    const lines = createInterface({ input: program.stdout })[Symbol.asyncIterator]();
+    const answer = async (): Promise<Fields> => JSON.parse(String((await lines.next()).value)) as Fields;
+    const send = (piece: string | Buffer): Promise<void> =>
+      new Promise((resolve, reject) => program.stdin.write(piece, (error) => (error == null ? resolve() : reject(error))));
+    const hello = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "large", version: "1" } };
+    await send(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: hello })}\n`);
+    expect(await answer()).toMatchObject({ id: 1 });
+    await send('{"method":"tools/call","params":{"name":"execute_task","arguments":{"task_description":"');
+    for (let count = 0; count <= LIMITS.maxToolMessageBytes / MB; count += 1) await send(Buffer.alloc(MB, "x"));
+    await send('"}},"jsonrpc":"2.0","id":2}\n');
+    expect(await answer()).toMatchObject({
+      id: 2,
+      error: { message: expect.stringMatching(/larger than 256 MB.*32 MB at most.*execute_task again/) },
+    });
+    await send(`${JSON.stringify({ jsonrpc: "2.0", id: 3, method: "tools/list", params: {} })}\n`);
+    expect(await answer()).toMatchObject({ id: 3, result: { tools: expect.any(Array) as unknown[] } });
+    program.stdin.end();
+    await once(program, "close");
   });
 
   test("MCP-3: is told which field is wrong, and that other projects are not its own", async () => {

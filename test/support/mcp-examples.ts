@@ -47,11 +47,17 @@ export async function play(
   return answers;
 }
 
+export type PackageIndex = "pypi" | "npm";
+
 export interface AgentExample {
   /** As the page calls it. */
   readonly title: string;
+  /** What it is written in, where the page's example is done in two ways. */
+  readonly way?: string;
   /** Packages that the agent installs. */
   readonly packages: readonly string[];
+  /** The index that they come from. */
+  readonly index?: PackageIndex;
   /** What it runs, in a shell. */
   readonly lines: readonly string[];
   /** The files that come of it, with what each has to be like. */
@@ -93,10 +99,13 @@ export function webpSize(content: Buffer): readonly number[] {
   return [content.readUInt16LE(26) & 0x3fff, content.readUInt16LE(28) & 0x3fff];
 }
 
+const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
+
 export const AGENT_EXAMPLES: readonly AgentExample[] = [
   {
     title: "A table becomes a report with a chart",
     packages: ["pandas", "matplotlib"],
+    index: "pypi",
     lines: [
       install("pandas", "matplotlib"),
       python(
@@ -140,6 +149,7 @@ export const AGENT_EXAMPLES: readonly AgentExample[] = [
   {
     title: "Pictures become smaller and change their format",
     packages: ["Pillow"],
+    index: "pypi",
     lines: [
       install("Pillow"),
       python(
@@ -150,6 +160,29 @@ export const AGENT_EXAMPLES: readonly AgentExample[] = [
           "    Image.open(name).convert('RGB').resize((800, 600)).save(os.path.splitext(name)[0] + '.webp', quality=80)",
         ].join("\n"),
       ),
+    ],
+    made: {
+      "img1.webp": (content) => webpSize(content).join() === "800,600",
+      "img2.webp": (content) => webpSize(content).join() === "800,600",
+    },
+  },
+  {
+    title: "Pictures become smaller and change their format",
+    way: "with a Node program",
+    packages: ["sharp"],
+    index: "npm",
+    lines: [
+      // npm brings its own list of authorities; some networks have one of their own, which the system knows.
+      `test ! -e ${AUTHORITIES} || echo cafile=${AUTHORITIES} > .npmrc`,
+      "npm install --no-audit --no-fund sharp",
+      [
+        "node --input-type=module - <<'EOF'",
+        "import { readdirSync } from 'node:fs';",
+        "import sharp from 'sharp';",
+        "for (const name of readdirSync('.').filter((file) => /\\.(png|jpg)$/.test(file)))",
+        "  await sharp(name).resize(800, 600, { fit: 'fill' }).webp({ quality: 80 }).toFile(name.replace(/\\.\\w+$/, '.webp'));",
+        "EOF",
+      ].join("\n"),
     ],
     made: {
       "img1.webp": (content) => webpSize(content).join() === "800,600",

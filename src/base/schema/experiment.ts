@@ -31,6 +31,14 @@ export type Measure = z.infer<typeof Measure>;
 
 export const Pick = z.enum(PICKS).describe("Who chooses the winner: auto, the rules; ask, a person; none, no winner is chosen.");
 
+const GivenInput = z.strictObject({
+  path: z.string().min(1).max(4096).describe("Relative to the project."),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .describe("Of its content, in hex."),
+});
+
 export const ExperimentInput = z.strictObject({
   project: ProjectPath.optional().describe(
     "Absolute path of a folder in the project, or of the project; left out where `git`, `empty` or `from` says where attempts begin.",
@@ -62,10 +70,10 @@ export const ExperimentInput = z.strictObject({
       "Attempts begin as this sandbox is now, or as this snapshot, instead of as the project is. With the id of a run they begin as that left its sandbox, and agents get its conversation, too.",
     ),
   inputs: z
-    .array(z.string().min(1).max(4096))
+    .array(GivenInput)
     .max(LIMITS.maxGivenFiles)
     .optional()
-    .describe("With `from`: paths that the caller put there, relative to the project; they are no result of an attempt."),
+    .describe("With `from`: files that the caller put there; as long as they are as they were, they are no result of an attempt."),
   maxParallel: z.number().int().min(1).max(64).optional().describe("Attempts at once; by the machine if left out."),
   timeoutMs: Duration.optional().describe("Time for one attempt's command; 10 minutes if left out."),
   checkTimeoutMs: Duration.optional().describe("Time for one check; as for the command if left out."),
@@ -156,7 +164,7 @@ export const Experiment = z
     id: ExperimentId,
     project: z.string(),
     git: z.string().optional().describe("Address of the repository that attempts start from, instead of the project."),
-    inputs: z.array(z.string()).optional().describe("Paths that the caller put there before the attempts began."),
+    inputs: z.array(GivenInput).optional().describe("Files that the caller put there before the attempts began."),
     empty: z.boolean().optional().describe("Whether attempts start from an empty workspace, instead of the project."),
     state: ExperimentState.describe("choosing waits for a person."),
     reason: z.string().nullable().describe("The choice, or why there is none, in one sentence."),

@@ -5,7 +5,7 @@ import { DesktopAction } from "./desktop.ts";
 import { PromotionId } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import { ContextName } from "./notebook.ts";
-import { YoloLevel } from "./policy.ts";
+import { DEFAULT_YOLO, YoloLevel } from "./policy.ts";
 
 /** Agents as chat clients name them. */
 export const TASK_AGENTS = { "claude-code": "claude", opencode: "opencode" } as const;
@@ -79,7 +79,11 @@ export const TOOLS = {
         .max(TASK_TIMEOUT_SECONDS.most)
         .default(TASK_TIMEOUT_SECONDS.usual)
         .describe("Seconds"),
-      yolo_level: YoloLevel.default(3).describe("Allowed without asking: 1 files, 2 and network, 3 all but privileged, 4 all"),
+      // Left out, the project's own level holds; without a project that is the default that models read.
+      yolo_level: YoloLevel.optional().meta({
+        description: "Allowed without asking: 1 files, 2 and network, 3 all but privileged, 4 all",
+        default: DEFAULT_YOLO,
+      }),
       project: Project.describe("Work on a clone of this folder instead; see list"),
     }),
     reads: false,

@@ -29,6 +29,14 @@ export const Autonomy = z
   .describe("What agents in a sandbox may do. With neither level nor yolo the project's trusted config says it, else it is yolo 3.");
 export type Autonomy = z.infer<typeof Autonomy>;
 export const NO_CHOICE: Autonomy = { level: null, yolo: null, role: "worker" };
+
+/** The widest yolo level that allows nothing which an autonomy level asks about or denies; 0 where each allows more. */
+const YOLO_WITHIN: Readonly<Record<AutonomyLevel, number>> = { 1: 0, 2: 0, 3: 2 };
+/** Whether a yolo level allows something that is not allowed now. */
+export function isWider(wanted: YoloLevel, { level, yolo }: Pick<Autonomy, "level" | "yolo">): boolean {
+  return wanted > (level === null ? (yolo ?? DEFAULT_YOLO) : YOLO_WITHIN[level]);
+}
+
 /** As given to a new sandbox, or to change one. */
 export const AUTONOMY_FIELDS = {
   level: AutonomyLevel.optional(),

@@ -30,6 +30,11 @@ export function byHand(id: string): string {
   return `Tell the person: to allow this, type \`viv approve ${id}\` in a terminal; to refuse it, \`viv deny ${id}\`.`;
 }
 
+/** For a client that can't ask: what is asked, what the person types, and what to call after that. */
+export function waitsFor(question: Question, afterwards: string): string {
+  return clean(`It waits for a person: ${sentenceOf(question).replaceAll("\n", ". ")}. ${byHand(question.id)} Then call ${afterwards}.`);
+}
+
 export async function ask(call: Call, codec: RequestStateCodec<Asked>, message: string, asked: Asked): Promise<InputRequiredResult> {
   return inputRequired({
     inputRequests: {

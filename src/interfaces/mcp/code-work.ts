@@ -40,7 +40,8 @@ async function* outputs(
 const STATUS = { running: "running", done: "completed", failed: "failed", interrupted: "interrupted" } as const;
 
 /** What was printed and shown as text, in order, and the pictures beside it. */
-export function codeResult({ id, sandbox, context, state, reason, outputs: all, droppedBytes }: Execution): CallToolResult {
+export function codeResult(execution: Execution, next?: string): CallToolResult {
+  const { id, sandbox, context, state, reason, outputs: all, droppedBytes } = execution;
   const seen = all.flatMap((output) => pictureIn(output) ?? []);
   const claimed = all.filter((output) => "data" in output && PICTURES.some((type) => output.data[type] !== undefined)).length;
   const pictures = seen.slice(-LIMITS.toolPictures);
@@ -54,7 +55,7 @@ export function codeResult({ id, sandbox, context, state, reason, outputs: all, 
     ...(reason === null ? {} : { reason: clean(reason) }),
     ...(claimed > pictures.length ? { pictures_left_out: claimed - pictures.length } : {}),
     ...(droppedBytes > 0 ? { bytes_left_out: droppedBytes } : {}),
-    ...(isOver ? {} : { next: `It still runs. Call wait with session_id ${handle}.` }),
+    ...(isOver ? {} : { next: next ?? `It still runs. Call wait with session_id ${handle}.` }),
   };
   return result(fields, pictures);
 }
@@ -77,7 +78,7 @@ function textOf(output: CodeOutput): string {
 export async function pythonContext(call: Call, { session_id, do: what, context }: ToolInput<"python_context">): Promise<Answer> {
   const { client } = call;
   if (what === "list") {
-    const sandbox = await sandboxOf(client, session_id);
+    const sandbox = await sandboxOf(call, session_id);
     const { contexts } = await client.call("listContexts", { sandbox });
     return result({
       session_id: sandbox,

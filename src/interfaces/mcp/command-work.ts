@@ -38,7 +38,8 @@ async function* untilEnd(
   }
 }
 
-export function commandFields(handle: string, ended: CommandResult): Record<string, unknown> {
+/** `next` stands for what a command that still runs is told otherwise. */
+export function commandFields(handle: string, ended: CommandResult, next?: string): Record<string, unknown> {
   const { running, end, stdout, stderr } = ended;
   const most = LIMITS.toolTextCharacters / 2;
   return {
@@ -48,6 +49,6 @@ export function commandFields(handle: string, ended: CommandResult): Record<stri
     stdout: lastPart(clean(stdout), most),
     stderr: lastPart(clean(stderr), most),
     ...(end?.message == null ? {} : { reason: clean(end.message) }),
-    ...(running ? { next: `It still runs. Call wait with session_id ${handle}.` } : {}),
+    ...(running ? { next: next ?? `It still runs. Call wait with session_id ${handle}.` } : {}),
   };
 }

@@ -31,8 +31,8 @@ export async function useDesktop(call: Call, { session_id, actions, browser, clo
   return shown(client, sandbox);
 }
 
-export async function screenshot({ client }: Call, { session_id }: ToolInput<"screenshot">): Promise<Answer> {
-  return shown(client, await sandboxOf(client, session_id));
+export async function screenshot(call: Call, { session_id }: ToolInput<"screenshot">): Promise<Answer> {
+  return shown(call.client, await sandboxOf(call, session_id));
 }
 
 async function shown(client: Client, sandbox: string): Promise<Answer> {

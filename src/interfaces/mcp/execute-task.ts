@@ -4,14 +4,15 @@ import { VivError } from "../../base/schema/errors.ts";
 import { TASK_AGENTS, type ToolInput } from "../../base/schema/mcp.ts";
 import type { Question } from "../../base/schema/question.ts";
 import type { Run } from "../../base/schema/run.ts";
-import { answerOf, ask, byHand, mayAsk, sentenceOf, settle } from "./asking.ts";
+import { answerOf, ask, mayAsk, sentenceOf, settle, waitsFor } from "./asking.ts";
 import type { Asked, Call } from "./call.ts";
 import { follow } from "./follow.ts";
 import { trustedProject } from "./projects.ts";
 import { result } from "./results.ts";
 import { runWork, taskResult } from "./run-work.ts";
 import { fileUri, MADE_HERE } from "./sessions.ts";
-import { packed, readUploads, type Upload } from "./uploads.ts";
+import { packed, readUploads, sha256Of, type Upload } from "./uploads.ts";
+import { isAboutLevel, levelFor } from "./wider-level.ts";
 
 export type Answer = CallToolResult | InputRequiredResult;
 
@@ -20,31 +21,36 @@ const SECOND_MS = 1000;
 
 export async function executeTask(call: Call, codec: RequestStateCodec<Asked>, input: ToolInput<"execute_task">): Promise<Answer> {
   const back = answerOf(call);
-  if (back !== undefined) {
+  if (back !== undefined && !isAboutLevel(back.asked)) {
     await settle(call, back.asked, back.answer);
     return waitForRun(call, codec, back.asked.session);
   }
   call.tell("Making a sandbox");
-  const run = await begin(call, input);
-  return waitForRun(call, codec, run);
+  const begun = await begin(call, codec, input);
+  return typeof begun === "string" ? waitForRun(call, codec, begun) : begun;
 }
 
-/** Files are there before the agent begins: they go into a sandbox of their own, and the agent starts in a copy of that. */
-async function begin(call: Call, input: ToolInput<"execute_task">): Promise<string> {
+/**
+ * Files are there before the agent begins: they go into a sandbox of their own, and the agent starts in a copy of that. The id of its
+ * run, or a question that the person answers first.
+ */
+async function begin(call: Call, codec: RequestStateCodec<Asked>, input: ToolInput<"execute_task">): Promise<string | Answer> {
   const { client } = call;
   const uploads = readUploads(input.files);
   const place = input.project === undefined ? { empty: true } : { project: trustedProject(call.parts, input.project) };
   const made = await client.call("createSandbox", {
     ...place,
-    yolo: input.yolo_level,
     labels: { [MADE_HERE]: "upload" },
     env: { ...call.parts.env },
   });
   try {
+    const { yolo, question } = await levelFor(call, codec, made.id, input);
+    if (question !== undefined) return question;
     await upload(call, made.id, uploads);
     const started = await client.call("startExperiment", {
       from: made.id,
-      inputs: uploads.map(({ path }) => path),
+      ...(yolo === undefined ? {} : { yolo }),
+      inputs: uploads.map(({ path, content }) => ({ path, sha256: sha256Of(content) })),
       attempts: [{ name: MADE_HERE, agent: { task: input.task_description, agent: TASK_AGENTS[input.agent] } }],
       timeoutMs: input.timeout * SECOND_MS,
       checks: [],
@@ -72,10 +78,8 @@ export async function waitForRun(call: Call, codec: RequestStateCodec<Asked>, id
 }
 
 function nextFor({ id }: Run, question: Question | undefined): string {
-  const again = `It still works. Call wait with session_id ${id}.`;
-  return question === undefined
-    ? again
-    : `It waits for a person: ${sentenceOf(question).replaceAll("\n", ". ")}. ${byHand(question.id)} Then call wait with session_id ${id}.`;
+  const again = `wait with session_id ${id}`;
+  return question === undefined ? `It still works. Call ${again}.` : waitsFor(question, again);
 }
 
 async function ended({ client }: Call, run: Run): Promise<CallToolResult> {

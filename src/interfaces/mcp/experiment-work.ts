@@ -27,7 +27,8 @@ async function* changes(client: Client, id: string, tell: (text: string) => void
   }
 }
 
-export function experimentFields({ id, state, reason, winner, attempts }: Experiment): Record<string, unknown> {
+/** `next` stands for what is told otherwise. */
+export function experimentFields({ id, state, reason, winner, attempts }: Experiment, next?: string): Record<string, unknown> {
   const isOver = OVER.has(state);
   return {
     session_id: id,
@@ -35,7 +36,7 @@ export function experimentFields({ id, state, reason, winner, attempts }: Experi
     ...(reason === null ? {} : { reason: clean(reason) }),
     winner: winner === null ? null : (attempts.find(({ index }) => index === winner)?.sandbox ?? null),
     attempts: attempts.map(attemptFields),
-    next: nextOf(id, isOver, winner !== null),
+    next: next ?? nextOf(id, isOver, winner !== null),
   };
 }
 

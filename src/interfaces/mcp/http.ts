@@ -5,7 +5,11 @@ import { Client } from "../client/client.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { chosenTools, DEFAULT_TOOLS, TOOL_SETS, type ToolName } from "../../base/schema/mcp.ts";
+import { tooLong } from "./long-message.ts";
 import { realFolder } from "./projects.ts";
+
+/** The status of a request whose body is too long. */
+const TOO_LARGE = 413;
 
 export interface HttpToolsOptions {
   /** The server's own socket: the tools are a client like every other. */
@@ -28,7 +32,9 @@ export class HttpTools {
   async answer(request: Request): Promise<Response> {
     toolsOf(request);
     this.#handler ??= this.#make();
-    return (await this.#handler).fetch(request);
+    const answer = await (await this.#handler).fetch(request);
+    if (answer.status !== TOO_LARGE) return answer;
+    return new Response(tooLong(undefined), { status: TOO_LARGE, headers: { "content-type": "application/json" } });
   }
 
   /** Loaded with the first request: the package takes a while, and most servers never need it. */
@@ -46,7 +52,7 @@ export class HttpTools {
     };
     const factory: McpServerFactory = (connection) =>
       mcpServers({ ...parts, tools: toolsOf(connection.requestInfo) }, () => undefined)(connection);
-    return createMcpHandler(factory, { maxRequestBodySize: 2 * LIMITS.maxGivenBytes, keepAliveMs: LIMITS.toolProgressMs });
+    return createMcpHandler(factory, { maxRequestBodySize: LIMITS.maxToolMessageBytes, keepAliveMs: LIMITS.toolProgressMs });
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@ import { answerOf, ask, byHand, settle } from "./asking.ts";
 import type { Asked, Call } from "./call.ts";
 import type { Answer } from "./execute-task.ts";
 import { clean, cleanLine, result } from "./results.ts";
-import { findSession } from "./sessions.ts";
+import { openSession } from "./sessions.ts";
 
 const SHOWN_FILES = 20;
 
@@ -17,7 +17,7 @@ export async function promote(call: Call, codec: RequestStateCodec<Asked>, { ses
     await settle(call, back.asked, back.answer);
     return told(call, codec, await client.call("inspectPromotion", { promotion: back.asked.question }));
   }
-  const session = await findSession(client, session_id);
+  const session = await openSession(call, session_id);
   const source =
     session.kind === "experiment"
       ? { experiment: session.experiment.id }

@@ -21,10 +21,23 @@ export function trustedProject({ projects }: Pick<McpParts, "projects">, asked: 
       remedy: projects.length === 0 ? noneYet("PATH") : "Call list to see which projects there are.",
     });
   const real = realFolder(asked);
-  if (real !== undefined && projects.some((trusted) => isBelow(real, trusted))) return real;
+  if (real !== undefined && isOpened({ projects }, real)) return real;
   throw new VivError("denied", `${JSON.stringify(asked.slice(0, 200))} is not a folder that the person has opened to chat clients.`, {
     remedy: noneYet(asked),
   });
+}
+
+/** For what a person or another program made in a project that is closed to chats. */
+export function notOpened(what: string): VivError {
+  return new VivError("denied", `${what} was not made by a chat, and belongs to no folder that the person has opened to chat clients.`, {
+    remedy: noneYet("PATH"),
+  });
+}
+
+/** Whether a folder is one that a client may name. */
+export function isOpened({ projects }: Pick<McpParts, "projects">, path: string): boolean {
+  const real = realFolder(path) ?? path;
+  return projects.some((opened) => isBelow(real, opened));
 }
 
 function isBelow(path: string, folder: string): boolean {

@@ -7,40 +7,42 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import type { McpParts } from "./parts.ts";
 import { clean } from "./results.ts";
 import { runLog } from "./run-work.ts";
-import { sandboxOf } from "./sessions.ts";
+import { openWork } from "./listing.ts";
+import { openSession, sandboxOf, type Reader } from "./sessions.ts";
 import { readWhole } from "./downloads.ts";
 
 const LISTED = 50;
 
 export function addResources(server: McpServer, parts: McpParts): void {
-  const template = (rest: string, list?: (client: Client) => Promise<{ uri: string; name: string }[]>): ResourceTemplate =>
+  const template = (rest: string, list?: () => Promise<{ uri: string; name: string }[]>): ResourceTemplate =>
     new ResourceTemplate(`viv://{session}/${rest}`, {
-      list: list === undefined ? undefined : async () => ({ resources: await list(await parts.client()) }),
+      list: list === undefined ? undefined : async () => ({ resources: await list() }),
     });
   const add = (
     name: string,
     at: ResourceTemplate,
     title: string,
-    read: (client: Client, uri: URL, variables: Variables) => Promise<ReadResourceResult["contents"][number]>,
+    read: (reader: Reader, uri: URL, variables: Variables) => Promise<ReadResourceResult["contents"][number]>,
   ): void => {
     server.registerResource(name, at, { title }, async (uri, variables) => ({
-      contents: [await read(await parts.client(), uri, variables)],
+      contents: [await read({ client: await parts.client(), parts }, uri, variables)],
     }));
   };
-  add("log", template("log", recentLogs), "What an agent said and did", async (client, { href: uri }, { session }) => ({
+  const logs = template("log", async () => recentLogs(await parts.client(), parts));
+  add("log", logs, "What an agent said and did", async (reader, { href: uri }, { session }) => ({
     uri,
     mimeType: "text/plain",
-    text: await runLog(client, String(session)),
+    text: await logOf(reader, String(session)),
   }));
-  add("diff", template("diff"), "What was changed, as a patch", async (client, { href: uri }, { session }) => ({
+  add("diff", template("diff"), "What was changed, as a patch", async (reader, { href: uri }, { session }) => ({
     uri,
     mimeType: "text/x-diff",
-    text: clean(await patchOf(client, await sandboxOf(client, String(session)))),
+    text: clean(await patchOf(reader.client, await sandboxOf(reader, String(session)))),
   }));
-  add("file", template("files/{+path}"), "A file of a sandbox", async (client, { href: uri }, { session, path }) => {
+  add("file", template("files/{+path}"), "A file of a sandbox", async (reader, { href: uri }, { session, path }) => {
     const content = await readWhole(
-      client,
-      await sandboxOf(client, String(session)),
+      reader.client,
+      await sandboxOf(reader, String(session)),
       decodeURIComponent(String(path)),
       LIMITS.maxGivenFileBytes,
     );
@@ -51,8 +53,16 @@ export function addResources(server: McpServer, parts: McpParts): void {
   });
 }
 
-async function recentLogs(client: Client): Promise<{ uri: string; name: string }[]> {
-  const { runs } = await client.call("listRuns", {});
+async function logOf(reader: Reader, id: string): Promise<string> {
+  const session = await openSession(reader, id);
+  if (session.kind === "run") return runLog(reader.client, session.run.id);
+  throw new VivError("invalid_input", `${JSON.stringify(id)} is not a task, so it has no log.`, {
+    remedy: "Read the log of a task's session_id.",
+  });
+}
+
+async function recentLogs(client: Client, parts: McpParts): Promise<{ uri: string; name: string }[]> {
+  const { runs } = await openWork(client, parts);
   return runs.slice(0, LISTED).map(({ id, task }) => ({ uri: `viv://${id}/log`, name: clean(task.slice(0, 80).replaceAll(/\s+/g, " ")) }));
 }
 

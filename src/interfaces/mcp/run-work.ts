@@ -1,9 +1,11 @@
 /** A run of an agent, as a tool waits for it and tells of it. */
+import { createHash } from "node:crypto";
 import type { Client } from "../client/client.ts";
 import type { Experiment } from "../../base/schema/experiment.ts";
 import type { Run, RunEvent } from "../../base/schema/run.ts";
 import type { Work } from "./follow.ts";
 import { clean, lastPart } from "./results.ts";
+import { startAgain } from "./sessions.ts";
 
 /** Events between which something may have changed that a look shows. */
 const TURNS: ReadonlySet<RunEvent["type"]> = new Set(["waiting", "resumed", "finished", "error"]);
@@ -94,13 +96,30 @@ export function statusOf({ endedAt, state, outcome }: Run): TaskStatus {
 const DEPENDENCIES = /(?:^|\/)(?:node_modules|\.venv|venv|__pycache__|\.git|\.cache|\.npm|\.local|\.config)\//;
 const MOST_FILES = 1_000;
 
-/** Files that were not there before, but for those that the caller gave. */
-export async function filesCreated(client: Client, sandbox: string | null, inputs: readonly string[] = []): Promise<string[]> {
+type Inputs = NonNullable<Experiment["inputs"]>;
+
+/** Files that were not there before, but for those that the caller gave and that are as they were given. */
+export async function filesCreated(client: Client, sandbox: string | null, inputs: Inputs = []): Promise<string[]> {
   if (sandbox === null) return [];
   const { entries } = await client.call("diffSandbox", { sandbox });
-  const given = new Set(inputs);
-  const made = entries.filter(({ path, status, type }) => status === "added" && type === "file" && !given.has(path));
-  return made.flatMap(({ path }) => (DEPENDENCIES.test(path) ? [] : [path])).slice(0, MOST_FILES);
+  const given = new Map(inputs.map(({ path, sha256 }) => [path, sha256]));
+  if (entries.some(({ path }) => given.has(path))) await startAgain(client, sandbox);
+  const made: string[] = [];
+  for (const { path, status, type } of entries) {
+    const hash = given.get(path);
+    const isMade = hash === undefined ? status === "added" : status !== "deleted";
+    if (type !== "file" || !isMade || DEPENDENCIES.test(path)) continue;
+    if (hash === undefined || (await hashOf(client, sandbox, path)) !== hash) made.push(path);
+    if (made.length === MOST_FILES) break;
+  }
+  return made;
+}
+
+async function hashOf(client: Client, sandbox: string, path: string): Promise<string> {
+  const { body } = await client.readFile(sandbox, path);
+  const hash = createHash("sha256");
+  for await (const chunk of body as AsyncIterable<Buffer>) hash.update(chunk);
+  return hash.digest("hex");
 }
 
 /** Exactly what S3 names; work that goes on says what to call next. */

@@ -2,7 +2,7 @@
 import type { RequestStateCodec } from "@modelcontextprotocol/server";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { ToolInput, ToolName } from "../../base/schema/mcp.ts";
-import { answerOf, ask, mayAsk, sentenceOf, settle } from "./asking.ts";
+import { answerOf, ask, mayAsk, sentenceOf, settle, waitsFor } from "./asking.ts";
 import type { Asked, Call } from "./call.ts";
 import { codeResult, codeWork, pythonContext } from "./code-work.ts";
 import { commandFields, commandWork } from "./command-work.ts";
@@ -11,17 +11,18 @@ import { inConversation, save } from "./downloads.ts";
 import { executeTask, waitForRun, type Answer } from "./execute-task.ts";
 import { experimentFields, experimentWork } from "./experiment-work.ts";
 import { follow, type Work } from "./follow.ts";
+import { list } from "./listing.ts";
 import { promote, undo } from "./person-tools.ts";
 import { trustedProject } from "./projects.ts";
 import { patchOf } from "./resources.ts";
 import { clean, result } from "./results.ts";
+import { isAboutRunning, questionBefore, requireAllowed } from "./run-command.ts";
 import { filesCreated, taskResult } from "./run-work.ts";
-import { findSession, isOurs, MADE_HERE, notOurs, ownSandbox, requireOurs, sandboxOf } from "./sessions.ts";
+import { isOurs, MADE_HERE, notOurs, openSession, ownSandbox, requireOurs, sandboxOf, startAgain } from "./sessions.ts";
 
 type Codec = RequestStateCodec<Asked>;
 type Handlers = { readonly [Name in ToolName]: (call: Call, input: ToolInput<Name>, codec: Codec) => Promise<Answer> };
 
-const LISTED = 20;
 const SECOND_MS = 1000;
 
 export const HANDLERS: Handlers = {
@@ -40,18 +41,23 @@ export const HANDLERS: Handlers = {
     return result({ session_id: id, name, project: folder, notes: notes.map(clean), next: `Call run with session_id ${id}.` });
   },
   run: async (call, { session_id, command, timeout }, codec) => {
-    const sandbox = await sandboxOf(call.client, session_id);
+    const back = answerOf(call);
+    if (back !== undefined && isAboutRunning(back.asked)) return wait(call, codec, session_id);
+    const sandbox = await sandboxOf(call, session_id);
     await requireOurs(call.client, sandbox);
+    const question = await questionBefore(call, codec, sandbox, command);
+    if (question !== undefined) return question;
     const started = await call.client.call("runCommand", {
       sandbox,
       command: ["sh", "-c", command],
       timeoutMs: timeout * SECOND_MS,
       background: true,
     });
-    return wait(call, codec, `${sandbox}/${started.id}`);
+    return waitForWork(call, codec, `${sandbox}/${started.id}`);
   },
-  diff: async ({ client }, { session_id }) => {
-    const sandbox = await sandboxOf(client, session_id);
+  diff: async (call, { session_id }) => {
+    const { client } = call;
+    const sandbox = await sandboxOf(call, session_id);
     const { entries, more } = await client.call("diffSandbox", { sandbox, stat: true });
     const patch = clean(await patchOf(client, sandbox));
     const isWhole = patch.length <= LIMITS.toolTextCharacters;
@@ -64,14 +70,17 @@ export const HANDLERS: Handlers = {
     });
   },
   try: async (call, { task, agents = ["claude"], commands = [], checks, project }, codec) => {
+    if (answerOf(call) !== undefined) return wait(call, codec, "");
     const ways = task === undefined ? commands.map((command) => ({ command })) : agents.map((agent) => ({ agent: { task, agent } }));
+    const folder = trustedProject(call.parts, project);
+    await requireAllowed(call, folder, [...commands, ...(checks ?? [])]);
     const started = await call.client.call("startExperiment", {
-      project: trustedProject(call.parts, project),
+      project: folder,
       attempts: ways.map((way, index) => ({ name: `${MADE_HERE}-${index + 1}`, ...way })),
       ...(checks === undefined ? {} : { checks }),
       env: { ...call.parts.env },
     });
-    return wait(call, codec, started.id);
+    return waitForWork(call, codec, started.id);
   },
   use_desktop: useDesktop,
   screenshot,
@@ -79,30 +88,7 @@ export const HANDLERS: Handlers = {
   python_context: pythonContext,
   promote: (call, input, codec) => promote(call, codec, input),
   undo: (call, input, codec) => undo(call, codec, input),
-  list: async ({ client, parts }) => {
-    const [{ sandboxes }, { runs }, { experiments }, { promotions }, { approvals }] = await Promise.all([
-      client.call("listSandboxes", {}),
-      client.call("listRuns", {}),
-      client.call("listExperiments", {}),
-      client.call("listPromotions", {}),
-      client.call("listApprovals", {}),
-    ]);
-    const one = (text: string): string => clean(text.slice(0, 100).replaceAll(/\s+/g, " "));
-    return result({
-      projects: parts.projects,
-      sandboxes: sandboxes.slice(0, LISTED).map(({ id, name, state, project }) => ({ session_id: id, name, status: state, project })),
-      tasks: runs.slice(0, LISTED).map(({ id, task, state, outcome }) => ({ session_id: id, task: one(task), status: outcome ?? state })),
-      experiments: experiments
-        .slice(0, LISTED)
-        .map(({ id, state, attempts }) => ({ session_id: id, status: state, attempts: attempts.length })),
-      promotions: promotions
-        .slice(0, LISTED)
-        .map(({ id, state, project, plan }) => ({ promotion: id, status: state, project, files: plan?.files ?? 0 })),
-      questions: approvals
-        .slice(0, LISTED)
-        .map(({ id, kind, target }) => ({ id, kind, about: one(target), answer: `the person types: viv approve ${id}` })),
-    });
-  },
+  list,
 };
 
 async function python(call: Call, { session_id, timeout, ...given }: ToolInput<"python">, codec: Codec): Promise<Answer> {
@@ -115,35 +101,46 @@ async function python(call: Call, { session_id, timeout, ...given }: ToolInput<"
     background: true,
     ...(timeout === undefined ? {} : { timeout: timeout * SECOND_MS }),
   });
-  return wait(call, codec, `${sandbox}/${id}`);
+  return waitForWork(call, codec, `${sandbox}/${id}`);
 }
 
 /** To the end of the work, to a question for the person, or as long as the client waits. */
 async function wait(call: Call, codec: Codec, id: string): Promise<Answer> {
   const back = answerOf(call);
   if (back !== undefined) await settle(call, back.asked, back.answer);
-  const meant = back?.asked.session ?? id;
-  const session = await findSession(call.client, meant);
+  return waitForWork(call, codec, back?.asked.session ?? id);
+}
+
+async function waitForWork(call: Call, codec: Codec, meant: string): Promise<Answer> {
+  const session = await openSession(call, meant);
   if (session.kind === "run") return waitForRun(call, codec, meant);
   if (session.kind === "experiment")
-    return waitFor(call, codec, meant, experimentWork(call.client, meant), (state) => result(experimentFields(state)));
+    return waitFor(call, codec, meant, experimentWork(call.client, meant), (state, next) => result(experimentFields(state, next)));
   if (session.kind === "command")
-    return waitFor(call, codec, meant, commandWork(call.client, session.sandbox, session.command), (state) =>
-      result(commandFields(meant, state)),
+    return waitFor(call, codec, meant, commandWork(call.client, session.sandbox, session.command), (state, next) =>
+      result(commandFields(meant, state, next)),
     );
   if (session.kind === "code") return waitFor(call, codec, meant, codeWork(call.client, session.sandbox, session.execution), codeResult);
   return status(call, meant);
 }
 
-async function waitFor<State>(call: Call, codec: Codec, id: string, work: Work<State>, told: (state: State) => Answer): Promise<Answer> {
+/** `told` gets what to say next where the work waits for a person whom this client can't ask. */
+async function waitFor<State>(
+  call: Call,
+  codec: Codec,
+  id: string,
+  work: Work<State>,
+  told: (state: State, next?: string) => Answer,
+): Promise<Answer> {
   const { state, question } = await follow(call, work);
-  if (question !== undefined && mayAsk(call, question) && !work.isOver(state))
-    return ask(call, codec, sentenceOf(question), { question: question.id, hash: question.hash, session: id });
-  return told(state);
+  if (question === undefined || work.isOver(state)) return told(state);
+  if (mayAsk(call, question)) return ask(call, codec, sentenceOf(question), { question: question.id, hash: question.hash, session: id });
+  return told(state, waitsFor(question, `wait with session_id ${id}`));
 }
 
-async function status({ client }: Call, id: string): Promise<Answer> {
-  const session = await findSession(client, id);
+async function status(call: Call, id: string): Promise<Answer> {
+  const { client } = call;
+  const session = await openSession(call, id);
   if (session.kind === "run") {
     const isOver = session.run.endedAt !== null;
     return result(await taskResult(client, session.run, isOver ? undefined : `It still works. Call wait with session_id ${id}.`));
@@ -164,21 +161,21 @@ async function status({ client }: Call, id: string): Promise<Answer> {
   });
 }
 
-async function download({ client, parts }: Call, { session_id, paths, save: isSaved }: ToolInput<"download_files">): Promise<Answer> {
-  const session = await findSession(client, session_id);
-  const sandbox = await sandboxOf(client, session_id);
+async function download(call: Call, { session_id, paths, save: isSaved }: ToolInput<"download_files">): Promise<Answer> {
+  const { client, parts } = call;
+  const session = await openSession(call, session_id);
+  const sandbox = await sandboxOf(call, session_id);
+  await startAgain(client, sandbox);
   const experiment = session.kind === "run" ? session.run.experiment : null;
   const inputs = experiment === null ? [] : (await client.call("inspectExperiment", { experiment })).inputs;
   const wanted = paths ?? (await filesCreated(client, sandbox, inputs));
-  // Files of a sandbox that has ended are there once it is started again.
-  const { state } = await client.call("findSandbox", { sandbox });
-  if (state === "completed") await client.call("startSandbox", { sandbox });
   if (!isSaved) return result({ session_id, files: await inConversation(client, sandbox, wanted) });
   return result({ session_id, ...(await save(client, sandbox, wanted, parts, session_id.slice(0, 12))) });
 }
 
-async function cleanUp({ client }: Call, id: string): Promise<Answer> {
-  const session = await findSession(client, id);
+async function cleanUp(call: Call, id: string): Promise<Answer> {
+  const { client } = call;
+  const session = await openSession(call, id);
   if (session.kind === "run" || session.kind === "experiment") {
     const experiment = session.kind === "run" ? session.run.experiment : session.experiment.id;
     if (experiment === null || !isOurs(await client.call("inspectExperiment", { experiment }))) throw notOurs("This work");

@@ -1,4 +1,5 @@
 /** Files that a chat client gives with a task: looked at whole before the first is written. */
+import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { createTarPacker } from "modern-tar";
 import { VivError } from "../../base/schema/errors.ts";
@@ -101,6 +102,10 @@ function shown(path: string): string {
 
 function refused(message: string, next: string): VivError {
   return new VivError("invalid_input", message, { remedy: `${next}, and call execute_task again.` });
+}
+
+export function sha256Of(content: Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
 }
 
 /** As one archive, for a sandbox. */

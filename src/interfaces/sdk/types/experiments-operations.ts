@@ -80,8 +80,13 @@ export interface StartExperimentInput {
   } | undefined;
   /** Attempts begin as this sandbox is now, or as this snapshot, instead of as the project is. With the id of a run they begin as that left its sandbox, and agents get its conversation, too. */
   from?: string | undefined;
-  /** With `from`: paths that the caller put there, relative to the project; they are no result of an attempt. */
-  inputs?: string[] | undefined;
+  /** With `from`: files that the caller put there; as long as they are as they were, they are no result of an attempt. */
+  inputs?: ({
+    /** Relative to the project. */
+    path: string;
+    /** Of its content, in hex. */
+    sha256: string;
+  })[] | undefined;
   /** Attempts at once; by the machine if left out. */
   maxParallel?: number | undefined;
   /** Time for one attempt's command; 10 minutes if left out. */

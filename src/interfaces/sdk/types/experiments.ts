@@ -10,8 +10,13 @@ export interface ExperimentInfo {
   project: string;
   /** Address of the repository that attempts start from, instead of the project. */
   git?: string | undefined;
-  /** Paths that the caller put there before the attempts began. */
-  inputs?: string[] | undefined;
+  /** Files that the caller put there before the attempts began. */
+  inputs?: ({
+    /** Relative to the project. */
+    path: string;
+    /** Of its content, in hex. */
+    sha256: string;
+  })[] | undefined;
   /** Whether attempts start from an empty workspace, instead of the project. */
   empty?: boolean | undefined;
   /** choosing waits for a person. */

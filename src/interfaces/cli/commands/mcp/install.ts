@@ -7,6 +7,7 @@ import { command, type Invocation, type OptionDeclarations } from "../../command
 import { confirm } from "../../confirm.ts";
 import { CHAT_CLIENTS, SERVER_NAME, type ChatClient, type Started } from "../../mcp-clients.ts";
 import { beforeFile, hashOf, keepBefore, readBefore, readSettingsFile, writeSettingsFile } from "../../settings-file.ts";
+import { toolsOf } from "../../mcp-tools.ts";
 import { usageError } from "../../values.ts";
 
 const NAMES = Object.keys(CHAT_CLIENTS);
@@ -35,6 +36,7 @@ function clientOf(name: string): ChatClient {
 function startedBy({ options, cwd, env }: Context, { isHere }: ChatClient): Started {
   const places = ["VIV_HOME", "VIV_CONFIG"].flatMap((name) => (env[name] ? [[name, resolve(cwd, env[name])] as const] : []));
   const projects = options.project.flatMap((path) => ["--project", resolve(cwd, path)]);
+  toolsOf(options.tools);
   const tools = options.tools === undefined ? [] : ["--tools", options.tools];
   return { command: VIV, args: ["mcp", ...(isHere ? ["--here"] : []), ...projects, ...tools], env: Object.fromEntries(places) };
 }

@@ -5,12 +5,12 @@ import { join, resolve } from "node:path";
 import { readVersion } from "../../../../base/config/machine.ts";
 import { findPaths } from "../../../../base/config/paths.ts";
 import { loadUserConfig } from "../../../../base/config/project-config.ts";
-import { chosenTools, DEFAULT_TOOLS, TOOL_NAMES, TOOL_SETS, type ToolName } from "../../../../base/schema/mcp.ts";
+import { TOOL_NAMES, TOOL_SETS } from "../../../../base/schema/mcp.ts";
 import { realFolder } from "../../../mcp/projects.ts";
 import { serveStdio } from "../../../mcp/stdio.ts";
 import { command, type Invocation, type OptionDeclarations } from "../../command.ts";
 import { definedOnly } from "../../defined-only.ts";
-import { usageError } from "../../values.ts";
+import { toolsOf } from "../../mcp-tools.ts";
 
 const OPTIONS = {
   tools: {
@@ -27,16 +27,6 @@ const OPTIONS = {
     summary: "For a client that waits less than 25s for a tool: give it a handle by then",
   },
 } as const satisfies OptionDeclarations;
-
-function toolsOf(names: string | undefined): readonly ToolName[] {
-  if (names === undefined) return DEFAULT_TOOLS;
-  const { tools, unknown } = chosenTools(names);
-  if (unknown === undefined) return tools;
-  throw usageError(
-    `There is no tool ${JSON.stringify(unknown)}.`,
-    `There are the sets ${Object.keys(TOOL_SETS).join(", ")}, and the tools ${TOOL_NAMES.join(", ")}.`,
-  );
-}
 
 /** A home folder is no project, whichever folder a client happens to start in. */
 function projectsOf({ options, cwd, env }: Pick<Invocation<typeof OPTIONS>, "options" | "cwd" | "env">): string[] {

@@ -1,9 +1,13 @@
-/** MCP-3, BOX-7: many small tasks from several chat clients at once, and what they leave; a thousand of them in `npm run soak -- mcp`. */
+/**
+ * What chats and programs hand in, in every run: a task, a job, and ten tasks of several chat clients at once, with what they leave; a
+ * thousand of them in `npm run soak -- mcp`. test/runs has the rest.
+ */
 import { readFileSync } from "node:fs";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, describe, test } from "vitest";
 import { ChatLab, use, type Fields } from "../support/agents/chat-lab.ts";
+import { ended, http } from "../support/jobs.ts";
 import { traces } from "../support/machine.ts";
 import { heldBy, percentile } from "../support/measure.ts";
 import { negotiation } from "../support/mcp-client.ts";
@@ -87,6 +91,28 @@ describe("several chat clients", needs("root"), () => {
     const { volumes, runs, logs, mounts } = traces(lab.server);
     return [...sandboxes.map(({ id }) => id), ...volumes, ...runs, ...logs, ...mounts.filter((path) => path.includes("sbx"))];
   };
+
+  test("MCP-1: give a task with files, get exactly what S3 names, and throw it away", async () => {
+    const done = await use(remote, "execute_task", {
+      task_description: "call wc -l < data/in.csv > lines.txt\ntext I counted the lines",
+      files: [{ path: "data/in.csv", content: Buffer.from("a\nb\n").toString("base64") }],
+    });
+    expect(Object.keys(done)).toEqual(["session_id", "status", "output", "files_created", "duration_seconds"]);
+    expect(done).toMatchObject({ status: "completed", output: expect.stringContaining("counted"), files_created: ["lines.txt"] });
+    const { session_id } = done;
+    expect(await use(remote, "download_files", { session_id })).toMatchObject({
+      files: [{ path: "lines.txt", content: Buffer.from("2\n").toString("base64") }],
+    });
+    expect(await use(remote, "cleanup_sandbox", { session_id })).toEqual({ session_id, status: "removed" });
+  });
+
+  test("TASK-2, TASK-3: have programs beside them: a job is given by POST /schedule, and GET /status tells what it printed", async () => {
+    const scheduled = await http(lab.server, "POST", "/schedule", { kind: "shell", code: "pwd; echo wrong >&2; exit 3" });
+    const { job_id } = scheduled.body as { job_id: string };
+    expect(await ended(lab.server, job_id)).toMatchObject({ state: "failed", exitCode: 3 });
+    const { body } = await http(lab.server, "GET", `/status/${job_id}`);
+    expect(body).toEqual({ state: "failed", stdout: "/workspace\n", stderr: "wrong\n" });
+  });
 
   test(
     "BOX-7, MCP-3: have ten tasks done at once, again and again, and nothing of them stays",
