@@ -38,7 +38,11 @@ describe("ranges of ids of servers on one machine", () => {
   test("F-53: of a server that was killed are its own again, without those that no sandbox has", () => {
     const again = registryOf("left");
     again.register([]);
-    expect(readdirSync(notes).filter((name) => !name.startsWith(".")).toSorted()).toEqual(["0", "2"]);
+    expect(
+      readdirSync(notes)
+        .filter((name) => !name.startsWith("."))
+        .toSorted(),
+    ).toEqual(["0", "2"]);
     expect(again.reserve().range).toBe(3);
   });
 

@@ -71,7 +71,9 @@ export class IdRanges {
   keepOnly(ranges: ReadonlySet<number>): void {
     if (this.#notes === undefined) return;
     const left: { readonly folder: string; readonly range: number; readonly owner: string }[] = [];
-    for (const range of readdirSync(this.#notes).filter((name) => /^\d+$/.test(name)).map(Number)) {
+    for (const range of readdirSync(this.#notes)
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)) {
       const folder = join(this.#notes, String(range));
       const owner = this.#desertedBy(folder);
       if (owner !== undefined) left.push({ folder, range, owner });

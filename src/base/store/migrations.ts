@@ -355,6 +355,20 @@ async function automations(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex("sightings_firing").on("sightings").column("firing").execute();
 }
 
+/** Files that a caller gave to an experiment were paths alone: without hashes of their content nothing can be said of them. */
+async function hashesOfInputs(db: Kysely<unknown>): Promise<void> {
+  const tables = db as Kysely<{ experiments: { id: string; body: string } }>;
+  for (const { id, body } of await tables.selectFrom("experiments").select(["id", "body"]).execute()) {
+    const { inputs, ...row } = JSON.parse(body) as { inputs?: readonly unknown[] };
+    if (inputs?.some((input) => typeof input === "string") !== true) continue;
+    await tables
+      .updateTable("experiments")
+      .set({ body: JSON.stringify(row) })
+      .where("id", "=", id)
+      .execute();
+  }
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   firstTables,
   experimentsAndPromotions,
@@ -374,4 +388,5 @@ export const MIGRATIONS: readonly Migration[] = [
   previews,
   notifications,
   automations,
+  hashesOfInputs,
 ];

@@ -72,7 +72,7 @@ export class RunObserver {
       cost,
       // An agent that was never seen to ask a model may do so by a way of its own.
       modelRequests: usesGateway || requests > 0 || cost > 0 ? requests : undefined,
-      background: processes && this.#background.count(processes.filter(({ state }) => state !== "Z" && state !== "X")),
+      background: processes && this.#background.count(processes.filter((one) => one.state !== "Z" && one.state !== "X")),
       cpuMs: use?.cpuMs ?? undefined,
       paused: await work.isPaused(),
       personAsked: row.activity === "person",
