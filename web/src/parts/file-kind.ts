@@ -2,7 +2,7 @@
 
 /** Pictures of points alone. A drawing such as SVG is text that may hold scripts, and is shown as text. */
 const PICTURES: readonly (readonly [type: string, begins: RegExp])[] = [
-  ["image/png", /^\x89PNG\r\n\x1a\n/],
+  ["image/png", /^\x89PNG\r\n/],
   ["image/jpeg", /^\xff\xd8\xff/],
   ["image/gif", /^GIF8[79]a/],
   ["image/webp", /^RIFF[^]{4}WEBP/],
