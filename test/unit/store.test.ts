@@ -226,6 +226,22 @@ describe("a migration (F-44)", () => {
     expect(await store.projects.find({ path: "/srv/b" })).toMatchObject({ id: "prj2" });
   });
 
+  it("keeps experiments of a version before, without the paths of given files, of which it knew no content", async () => {
+    const before = MIGRATIONS.length - 1;
+    await (await openSqliteStore(path, MIGRATIONS.slice(0, before))).close();
+    const old = new DatabaseSync(path);
+    const columns = old.prepare("select name from pragma_table_info('experiments')").all().map(({ name }) => String(name));
+    for (const id of ["exp1", "exp2"]) {
+      const row = { id, inputs: id === "exp1" ? ["letter.txt"] : undefined, reason: "kept" };
+      const values = columns.map((name) => (name === "id" ? id : name === "body" ? JSON.stringify(row) : "x"));
+      old.prepare(`insert into experiments values (${columns.map(() => "?").join(", ")})`).run(...values);
+    }
+    old.close();
+    const store = await open();
+    expect(await store.experiments.get("exp1")).toEqual({ id: "exp1", reason: "kept" });
+    expect(await store.experiments.get("exp2")).toEqual({ id: "exp2", reason: "kept" });
+  });
+
   it("leaves a private backup of the version before, which can be opened", async () => {
     const old = await openSqliteStore(path);
     await old.change(async (change) => change.projects.put({ id: "prj1", path: "/srv/project", trusted: null }));

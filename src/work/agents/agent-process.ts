@@ -64,6 +64,8 @@ export class AgentProcess {
   readonly #work = new Set<Promise<void>>();
   readonly #input: AgentInput;
   #giving: Promise<void> = Promise.resolve();
+  /** The message that begins a turn for which all is prepared. A session that is not ready yet takes it later. */
+  #begins: string | undefined;
 
   constructor(all: AgentParts, journal: RunJournal, adapter: Adapter, start: AgentStart, messages: MessageQueue, before: Before) {
     this.#before = before;
@@ -371,7 +373,8 @@ export class AgentProcess {
   async #give(): Promise<void> {
     if (this.#stream === undefined || this.#ending !== undefined) return;
     for (let next = this.messages.next(this.#idle); next !== undefined; next = this.messages.next(this.#idle)) {
-      if (this.#idle || next.from === "task") await this.#before.turn();
+      if ((this.#idle || next.from === "task") && this.#begins !== next.id) await this.#before.turn();
+      this.#begins = next.id;
       // Another way to the agent may have taken it meanwhile.
       if (this.messages.next(this.#idle)?.id !== next.id) continue;
       const line = this.#session.message(next.id, next.text);

@@ -38,6 +38,13 @@ function Meter({
   );
 }
 
+/** Windows of today's models in tokens. Agents do not tell which one their model has, so the smallest that holds the conversation is shown. */
+const WINDOWS = [200_000, 400_000, 1_000_000, 2_000_000];
+
+function windowFor(context: number): number | null {
+  return WINDOWS.find((tokens) => context <= tokens) ?? null;
+}
+
 export function Meters({ run, contextTokens: context }: { readonly run: Run; readonly contextTokens: number | null }): ReactNode {
   const now = useNow();
   const took = (run.endedAt === null ? now : Date.parse(run.endedAt)) - Date.parse(run.startedAt ?? run.createdAt);
@@ -57,7 +64,12 @@ export function Meters({ run, contextTokens: context }: { readonly run: Run; rea
             limit={run.budget}
             words={run.budget === null ? dollars(run.cost) : `${dollars(run.cost)} of ${dollars(run.budget)}`}
           />
-          <Meter name="Context" value={context ?? 0} limit={null} words={context === null ? "not told" : `${compact(context)} tokens`} />
+          <Meter
+            name="Context"
+            value={context ?? 0}
+            limit={context === null ? null : windowFor(context)}
+            words={context === null ? "not told" : `${compact(context)} tokens`}
+          />
           <Meter name="Time" value={took} limit={null} words={duration(took)} />
         </div>
       </div>
