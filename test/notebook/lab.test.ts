@@ -76,6 +76,23 @@ describe("IDE-1: JupyterLab in a sandbox", needed, () => {
     expect(troubles).toEqual([]);
   });
 
+  test("PV-02: what a cell shows gets nothing of the dashboard, in a browser that is logged in there", { timeout: 240_000 }, async () => {
+    const { page, context } = await lab.visit("/sandbox/notes?show=notebook");
+    const own = new URL(page.url());
+    const [tab] = await Promise.all([context.waitForEvent("page"), page.getByRole("button", { name: "Open JupyterLab" }).click()]);
+    await tab.locator(".jp-DirListing-itemText", { hasText: "notes.ipynb" }).dblclick({ timeout: 60_000 });
+    /** A script in a cell's output that asks for something, with whatever cookies the browser would send. */
+    const asked = async (target: string, mark: string): Promise<string | null> => {
+      const script = `fetch("${target}", { credentials: "include" }).then((it) => "read " + it.status, () => "refused").then((word) => document.body.setAttribute("data-${mark}", word))`;
+      await runCell(tab, `from IPython.display import Javascript; Javascript('${script}')`);
+      await tab.locator(`body[data-${mark}]`).waitFor({ state: "attached", timeout: 60_000 });
+      return tab.locator("body").getAttribute(`data-${mark}`);
+    };
+    expect(await asked("/api/status", "own"), "the control: its own origin").toBe("read 200");
+    expect(await asked(`${own.origin}/sandboxes`, "dashboard")).toBe("refused");
+    expect(await asked(`http://localhost:${own.port}/sandboxes`, "name")).toBe("refused");
+  });
+
   test("the command line prints its link, without which no browser gets in", async () => {
     const { out } = viv(lab.server, ["notebook", "notes", "--json"]);
     const { url, address } = JSON.parse(out) as { url: string; address: string };

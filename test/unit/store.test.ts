@@ -230,7 +230,10 @@ describe("a migration (F-44)", () => {
     const before = MIGRATIONS.length - 1;
     await (await openSqliteStore(path, MIGRATIONS.slice(0, before))).close();
     const old = new DatabaseSync(path);
-    const columns = old.prepare("select name from pragma_table_info('experiments')").all().map(({ name }) => String(name));
+    const columns = old
+      .prepare("select name from pragma_table_info('experiments')")
+      .all()
+      .map(({ name }) => String(name));
     for (const id of ["exp1", "exp2"]) {
       const row = { id, inputs: id === "exp1" ? ["letter.txt"] : undefined, reason: "kept" };
       const values = columns.map((name) => (name === "id" ? id : name === "body" ? JSON.stringify(row) : "x"));

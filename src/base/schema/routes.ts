@@ -171,7 +171,7 @@ export const ROUTES = {
   testNotification: { tag: "dashboard", method: "post", path: "/notifications/test" },
   addPushBrowser: { tag: "dashboard", method: "post", path: "/notifications/browsers" },
   removePushBrowser: { tag: "dashboard", method: "delete", path: "/notifications/browsers/{browser}" },
-  machineHistory: { tag: "server", method: "get", path: "/machine/history" },
+  machineHistory: { tag: "server", method: "get", path: "/history" },
   status: { tag: "server", method: "get", path: "/status" },
   doctor: { tag: "server", method: "get", path: "/doctor" },
   trust: { tag: "server", method: "post", path: "/trust" },

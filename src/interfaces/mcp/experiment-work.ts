@@ -19,6 +19,9 @@ export function experimentWork(client: Client, id: string): Work<Experiment> {
 
 async function* changes(client: Client, id: string, tell: (text: string) => void, signal: AbortSignal): AsyncGenerator<void, void, void> {
   const { newest } = await client.call("listEvents", { limit: 1 });
+  // What came before the first event that is heard: an attempt may run by now.
+  const { attempts } = await client.call("inspectExperiment", { experiment: id });
+  for (const { index, state } of attempts) tell(`attempt ${index} is ${state}`);
   for await (const { type, data } of client.events(newest, { signal })) {
     if (!type.startsWith("experiment.") || (data["experiment"] !== undefined && data["experiment"] !== id)) continue;
     const { attempt, state } = data;

@@ -201,7 +201,9 @@ export class Guardian {
     }
     await this.#record(one, one.step, snapshot);
     const isDone = await this.#do(one, target);
-    if (!isDone && this.#isCurrent(target)) this.#state = couldNot(this.#state, one.matter, one.step);
+    // The engine ends the run, which may take a moment: another stop would only take another snapshot.
+    if (isDone && one.step === "stop") this.#closed = true;
+    else if (!isDone && this.#isCurrent(target)) this.#state = couldNot(this.#state, one.matter, one.step);
   }
 
   async #keepStill(one: Intervention, target: Target): Promise<void> {

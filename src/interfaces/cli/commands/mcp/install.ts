@@ -7,7 +7,6 @@ import { command, type Invocation, type OptionDeclarations } from "../../command
 import { confirm } from "../../confirm.ts";
 import { CHAT_CLIENTS, SERVER_NAME, type ChatClient, type Started } from "../../mcp-clients.ts";
 import { beforeFile, hashOf, keepBefore, readBefore, readSettingsFile, writeSettingsFile } from "../../settings-file.ts";
-import { toolsOf } from "../../mcp-tools.ts";
 import { usageError } from "../../values.ts";
 
 const NAMES = Object.keys(CHAT_CLIENTS);
@@ -32,11 +31,17 @@ function clientOf(name: string): ChatClient {
   return client;
 }
 
+/** Refuses names of tools that do not exist. Only then are the schemas of all tools loaded. */
+async function checkTools(names: string | undefined): Promise<void> {
+  if (names === undefined) return;
+  const { toolsOf } = await import("../../mcp-tools.ts");
+  toolsOf(names);
+}
+
 /** State and config of this very user, wherever the client starts it. */
 function startedBy({ options, cwd, env }: Context, { isHere }: ChatClient): Started {
   const places = ["VIV_HOME", "VIV_CONFIG"].flatMap((name) => (env[name] ? [[name, resolve(cwd, env[name])] as const] : []));
   const projects = options.project.flatMap((path) => ["--project", resolve(cwd, path)]);
-  toolsOf(options.tools);
   const tools = options.tools === undefined ? [] : ["--tools", options.tools];
   return { command: VIV, args: ["mcp", ...(isHere ? ["--here"] : []), ...projects, ...tools], env: Object.fromEntries(places) };
 }
@@ -133,6 +138,7 @@ async function run(context: Context): Promise<void> {
   const [name = ""] = context.positionals;
   const client = clientOf(name);
   if (context.options.undo) return undo(context, name, client);
+  await checkTools(context.options.tools);
   if (!context.options.print) return install(context, name, client);
   const place = [...client.place, SERVER_NAME];
   context.screen.say(`This belongs into ${client.file(context.env)}:`);
