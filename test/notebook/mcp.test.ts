@@ -90,7 +90,7 @@ print("\\x1b[2J\\u202e")`;
 
   test("runs no code in a sandbox that it did not make", async () => {
     const { id } = await lab.server.create({ name: "persons" });
-    expect(await refusal(client, "python", { session_id: id, code: "1" })).toContain("was not made by these tools");
+    expect(await refusal(client, "python", { session_id: id, code: "1" })).toContain("was not made by a chat");
     expect(await refusal(client, "python", { session_id, code: "1", context: "No Name" })).toContain("context");
   });
 });
