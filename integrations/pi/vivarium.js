@@ -28,8 +28,8 @@ async function ask(method, params, signal) {
         ...(signal === undefined ? {} : { signal }),
       });
       const text = await answer.text();
-      if (answer.status === 429) {
-        await rest(1000 * Number(answer.headers.get("retry-after") ?? 1));
+      if (answer.status === 429 && Date.now() < end) {
+        await rest(1000 * Math.max(1, Number(answer.headers.get("retry-after")) || 1));
         continue;
       }
       const { result, error } = parsed(text);
