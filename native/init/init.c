@@ -120,10 +120,10 @@ static void reap(void) {
       reap_again = false;
       return;
     }
-    if (ready_child_reaped(pid)) continue;
+    ready_child_reaped(pid, status);
     forget_file_child(pid);
     for (struct command *command = command_first(); command != NULL; command = command->next) {
-      if (!command_was(command, pid, status)) continue;
+      if (!command_was(command, pid)) continue;
       command_reaped(command, status, &usage);
       break;
     }

@@ -28,6 +28,7 @@
 #define DESCRIPTORS_WANTED 8192
 #define KILL_AFTER_MS 2000               /* from SIGTERM to SIGKILL after a timeout */
 #define LINGER_MS 200                    /* how long EXIT waits for a pipe that a background child holds */
+#define BRIEF_MS 3                       /* how long a brief command is not told of: most that are asked for in a row end sooner */
 #define GRACE_DEFAULT_MS 2000
 #define GRACE_LARGEST_MS 600000
 #define FILE_SECONDS_MAX 600

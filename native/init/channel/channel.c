@@ -219,7 +219,7 @@ void connection_resume(struct connection *connection) {
 void connection_send_framed(struct connection *connection, const void *frame, size_t length) {
   if (connection->source.fd < 0 || connection->hung) return;
   const char *at = frame;
-  if (connection->out.length == 0) {
+  if (connection->out.length == 0 && !connection->corked) {
     ssize_t written = write(connection->source.fd, at, length);
     if (written < 0 && errno != EAGAIN && errno != EINTR) {
       connection->hung = true;
@@ -232,7 +232,22 @@ void connection_send_framed(struct connection *connection, const void *frame, si
   }
   if (length == 0) return;
   if (!queue_append(&connection->out, at, length, SEND_MAX)) shutdown(connection->source.fd, SHUT_RDWR); /* a torn frame must be the last */
+  if (!connection->corked) connection_update(connection);
+}
+
+void connection_uncork(struct connection *connection) {
+  connection->corked = false;
+  if (connection->source.fd < 0) return;
+  if (connection->out.length > 0 && queue_write(&connection->out, connection->source.fd) < 0) connection->hung = true;
+  if (connection->out.length == 0 && connection->closing) say_end(connection);
   connection_update(connection);
+}
+
+void connection_renew(struct connection *connection) {
+  command_detach(connection);
+  connection->requested = connection->foreground = connection->input = false;
+  connection->gap = 0;
+  if (!connection->corked) connection_update(connection);
 }
 
 void connection_send(struct connection *connection, uint8_t kind, const void *payload, size_t length) {

@@ -30,6 +30,7 @@ struct connection {
   bool foreground, input;                /* lossless; may send STDIN */
   bool ended, hung, closing;             /* peer sends no more; peer is gone; nothing more to tell it */
   bool said;                             /* closing, and the peer has been given the end */
+  bool corked;                           /* what is sent waits for connection_uncork() */
 };
 
 /* queue.c */
@@ -48,6 +49,8 @@ void connection_update(struct connection *connection);
 void connection_send(struct connection *connection, uint8_t kind, const void *payload, size_t length);
 void connection_send_framed(struct connection *connection, const void *frame, size_t length);
 void connection_fail(struct connection *connection, const char *code, int error, const char *step, const char *message);
+void connection_uncork(struct connection *connection);
+void connection_renew(struct connection *connection);     /* the next frame is a REQUEST again */
 void connection_finish(struct connection *connection);    /* tells the end when everything is sent */
 void connection_close(struct connection *connection);
 int connection_release(struct connection *connection, struct queue *rest); /* gives up the descriptor; -1 unless all is sent */

@@ -31,6 +31,7 @@ const char *exec_parse(const struct fields *request, struct exec_request *exec) 
   *exec = (struct exec_request){.id = field(request, "exec"), .user = field(request, "user"), .cwd = field(request, "cwd")};
   exec->tty = field_flag(request, "tty");
   exec->input = field_flag(request, "stdin");
+  exec->brief = field_flag(request, "brief") && !exec->tty && !exec->input;
   if (!valid_id(exec->id)) return "exec= must be 1 to 64 of a-z and 0-9";
   const char *program = field(request, "arg");
   if (program == NULL || *program == '\0') return "arg= is missing";

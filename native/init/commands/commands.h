@@ -30,17 +30,19 @@ struct command {
   pid_t helper;                          /* the child made ahead that makes this one, until it ends or the pid is known */
   bool untold;                           /* the pid is not known yet */
   int late_signal;                       /* sent before it was */
-  bool tty, started, exited, finished, timed_out, input_ending;
+  bool tty, brief, told_whole, started, exited, finished, timed_out, input_ending;
   int wait_status;
   struct rusage usage;
   uint64_t bytes, drained, drain_until;  /* output so far; after the end: seen, and what was in the pipes then */
   int64_t started_ms, started_at, ended_at;
   int64_t timeout_at, kill_at, finish_at; /* monotonic milliseconds, 0: none */
+  int64_t reply_at;                       /* of a brief one that has not been told of yet: when it no longer is */
 };
 
 struct exec_request {
   const char *id, *user, *cwd;
   bool tty, input;
+  bool brief;                            /* its client waits for the end, and needs nothing before */
   uint16_t rows, cols;
   int64_t timeout_ms, log_bytes;
 };
@@ -71,7 +73,8 @@ bool command_kill(const char *id, int signal);
 void command_signal(struct command *command, int signal);
 void command_resize(struct command *command, uint16_t rows, uint16_t cols);
 void command_free(struct command *command);
-bool command_was(struct command *command, pid_t pid, int status); /* whether the child that ended so was this command */
+bool command_was(struct command *command, pid_t pid); /* whether the child that ended was this command */
+void command_goes_on(struct command *command);
 void command_reaped(struct command *command, int status, const struct rusage *usage);
 size_t command_count(void);
 struct command *command_first(void);
@@ -90,12 +93,14 @@ void command_watch_output(struct command *command);
 bool command_maybe_finish(struct command *command);       /* true: it is gone */
 int64_t command_timers(struct command *command, int64_t now); /* next deadline, 0: none */
 void command_drain(struct command *command);
+void command_tell_whole(struct command *command, void (*begin)(struct source *, uint32_t));
 
 /* ready_child.c: a child made ahead, inside the work cgroups already */
 enum { WORK_EXEC, WORK_FILE };
-enum { READY_CHILD_FORKED = 125 };           /* how the child ends that made a command; any other end is the command's */
+enum { READY_CHILD_USED_UP = 125 };          /* how the child ends that has made as many commands as it may */
 void ready_child_make(void);
-bool ready_child_reaped(pid_t pid);
+void ready_child_reaped(pid_t pid, int status);
+void ready_child_became(pid_t pid);          /* it is a command itself now */
 /* Hands the work over; 0 when no child waits to take it. Descriptors: streams and status of a command, or a file job's connection; -1 for none.
    File work is done by the child itself. For a command it makes another child, whose pid comes first on the status pipe. */
 pid_t ready_child_take(uint32_t work, const struct fields *request, const char *early, size_t early_length, const int descriptors[4]);
@@ -109,7 +114,8 @@ bool become(const struct identity *identity, struct failure *failure);
 
 /* log.c */
 void log_prepare(int folder);
-int log_open(struct log *log, int folder, const char *id, uint64_t bytes);
+int log_open(struct log *log, int folder, const char *id, uint64_t bytes, bool begin);
+void log_begin(struct log *log);             /* makes its file, if there is none */
 void log_append(struct log *log, uint8_t kind, const char *data, size_t length);
 void log_exit(struct log *log, const char *payload, size_t length);
 uint64_t log_dropped(const struct log *log);

@@ -81,6 +81,7 @@ static void set_nonblocking(int fd) {
 
 static void started(struct command *command) {
   command->started = true;
+  command->reply_at = 0;
   struct packet packet = {0};
   packet_put(&packet, "ok", "1");
   packet_put(&packet, "pid", "%d", (int)command->pid);
@@ -106,6 +107,7 @@ static void failed(struct command *command, const struct failure *failure) {
 }
 
 static void know_pid(struct command *command, pid_t pid) {
+  if (pid == command->helper) ready_child_became(pid);
   command->untold = false;
   command->helper = 0;
   command->pid = pid;
@@ -122,24 +124,23 @@ static bool learn_pid(struct command *command) {
   return true;
 }
 
-bool command_was(struct command *command, pid_t pid, int status) {
-  if (command->exited) return false;
-  bool made = WIFEXITED(status) && WEXITSTATUS(status) == READY_CHILD_FORKED;
-  if (!learn_pid(command) && command->helper == pid) {
-    if (!made) know_pid(command, pid);
-    command->helper = 0;
-  }
-  return !command->untold && command->pid == pid;
-}
-
-/* The pid will never be told: the child made ahead ended before it made the command, or something inside killed the command
-   in its first moment. */
+/* The pid will never be told: the child made ahead ended before it made the command, or something inside killed or stopped the
+   command in its first moment. */
 static void never_told(struct command *command) {
-  pid_t helper = command->helper;
-  know_pid(command, helper);
+  know_pid(command, 0);
   source_close(&command->status);
   started(command);
-  if (helper == 0) command_reaped(command, SIGKILL, &(struct rusage){0});
+  command_reaped(command, SIGKILL, &(struct rusage){0});
+}
+
+bool command_was(struct command *command, pid_t pid) {
+  if (command->exited) return false;
+  if (learn_pid(command)) return command->pid == pid;
+  if (command->helper != pid) return false;
+  command->helper = 0;
+  /* The command may have been made all the same, and tell its number now; the end of the pipe says that it was not. */
+  source_watch(&command->status, EPOLLIN);
+  return false;
 }
 
 /* The child's end of this pipe closes when it runs the program; before, it may tell what went wrong. */
@@ -168,6 +169,7 @@ static struct command *make(const struct fields *request, const struct exec_requ
   command->status = (struct source){.fd = -1, .ready = status_ready};
   command->log.fd = -1;
   command->tty = exec->tty;
+  command->brief = exec->brief;
   strcpy(command->id, exec->id); /* both lengths were checked with the request */
   strcpy(command->user, exec->user != NULL ? exec->user : "");
   for (const char *argument = field(request, "arg"); argument != NULL; argument = field_next(request, "arg", argument)) {
@@ -201,8 +203,9 @@ static void launch(struct command *command, const struct fields *request, const 
   failure.error = errno;
   close(status[1]);
   command->status.fd = status[0];
+  if (command->brief) command->reply_at = command->started_at + BRIEF_MS;
   /* Its end is enough to know: the pid comes before it. */
-  if (command->pid < 0 || source_idle(&command->status) != 0) {
+  if (command->pid < 0 || (!command->brief && source_idle(&command->status) != 0)) {
     if (command->helper > 0) kill(command->helper, SIGKILL);
     if (command->pid > 0) kill(command->pid, SIGKILL);
     strcpy(failure.code, code_of_errno(failure.error));
@@ -211,7 +214,7 @@ static void launch(struct command *command, const struct fields *request, const 
 }
 
 static const char *prepare(struct command *command, const struct exec_request *exec, int theirs[3]) {
-  if (log_open(&command->log, plan->logs, exec->id, (uint64_t)exec->log_bytes) != 0) return "log";
+  if (log_open(&command->log, plan->logs, exec->id, (uint64_t)exec->log_bytes, !exec->brief) != 0) return "log";
   if (exec->tty) return open_terminal(command, exec, theirs) != 0 ? "terminal" : NULL;
   if (open_pipes(command, exec->input, theirs) != 0) return "pipe";
   return NULL;
@@ -260,8 +263,16 @@ void command_reaped(struct command *command, int status, const struct rusage *us
   if (!command->tty && command->out.fd >= 0 && ioctl(command->out.fd, FIONREAD, &available) == 0) command->drain_until += (uint64_t)available;
   if (!command->tty && command->err.fd >= 0 && ioctl(command->err.fd, FIONREAD, &available) == 0) command->drain_until += (uint64_t)available;
   command->finish_at = command->ended_at + LINGER_MS;
+  if (command->brief && !command->started) return command_tell_whole(command, status_ready);
   if (command->status.fd >= 0) status_ready(&command->status, EPOLLIN);
   else command_maybe_finish(command);
+}
+
+/* It runs longer than a moment: from now on it is told of like any other. */
+void command_goes_on(struct command *command) {
+  command->reply_at = 0;
+  log_begin(&command->log);
+  if (command->status.fd >= 0 && source_idle(&command->status) != 0) command_signal(command, SIGKILL);
 }
 
 void command_attach(struct connection *connection, const char *id, bool input) {
@@ -307,12 +318,12 @@ void command_list(struct connection *connection) {
   connection_finish(connection);
 }
 
-/* Of several signals the one that ends it for sure is kept; it also ends a helper that never gets to its work. */
+/* A command that is to be killed before it told its number need not be waited for: without a reader it dies of telling it, before it
+   becomes a program, whenever the child that makes it gets to that. */
 static void signal_later(struct command *command, int signal) {
-  /* Stopped by something inside before it told its number: without a reader it dies of its first write. */
-  if (signal == SIGKILL && command->helper == 0) return never_told(command);
-  if (signal != SIGCONT && command->late_signal != SIGKILL) command->late_signal = signal;
-  if (command->helper != 0 && (signal == SIGCONT || signal == SIGKILL)) kill(command->helper, signal);
+  if (signal == SIGKILL) return never_told(command);
+  if (signal != SIGCONT) command->late_signal = signal;
+  if (command->helper != 0 && signal == SIGCONT) kill(command->helper, signal);
   source_watch(&command->status, EPOLLIN);
 }
 

@@ -71,7 +71,11 @@ static void rotate(struct log *log) {
   begin_file(log);
 }
 
-int log_open(struct log *log, int folder, const char *id, uint64_t bytes) {
+void log_begin(struct log *log) {
+  if (log->wanted && log->fd < 0) begin_file(log);
+}
+
+int log_open(struct log *log, int folder, const char *id, uint64_t bytes, bool begin) {
   *log = (struct log){.folder = folder, .fd = -1, .wanted = folder >= 0 && bytes > 0};
   if (!log->wanted) return 0;
   if (bytes < LOG_SMALLEST) bytes = LOG_SMALLEST;
@@ -79,7 +83,7 @@ int log_open(struct log *log, int folder, const char *id, uint64_t bytes) {
   log->half = bytes / 2;
   snprintf(log->name, sizeof log->name, "%s.log", id);
   /* A log that cannot be written (disk full) must not keep the command from running; one that exists must. */
-  if (begin_file(log) != 0 && errno == EEXIST) return -1;
+  if (begin && begin_file(log) != 0 && errno == EEXIST) return -1;
   return 0;
 }
 

@@ -86,6 +86,13 @@ static void describe_end(const struct command *command, struct packet *packet) {
   packet_put(packet, "wall_ms", "%lld", (long long)(command->ended_at - command->started_at));
 }
 
+/* The client of a brief command goes on to use its connection. */
+static void keep_connection(struct connection *connection, struct packet packet) {
+  packet_put(&packet, "kept", "1");
+  connection_send(connection, EXIT, packet.data, packet.length);
+  connection_renew(connection);
+}
+
 static void finish_connection(struct connection *connection, const struct packet *packet) {
   if (connection->gap > 0) {
     struct packet gap = {0};
@@ -105,8 +112,12 @@ static void finish(struct command *command) {
   queue_free(&command->input);
   struct packet packet = {0};
   describe_end(command, &packet);
-  log_exit(&command->log, packet.data, packet.length);
-  if (command->foreground != NULL) finish_connection(command->foreground, &packet);
+  struct connection *foreground = command->foreground;
+  bool is_heard = foreground != NULL && !foreground->hung && !foreground->ended;
+  /* What ended within a moment and printed nothing needs no log, if its client is there to hear of it. */
+  if (!(is_heard && command->told_whole && command->bytes == 0)) log_exit(&command->log, packet.data, packet.length);
+  if (is_heard && command->brief) keep_connection(foreground, packet);
+  else if (foreground != NULL) finish_connection(foreground, &packet);
   while (command->listeners != NULL) finish_connection(command->listeners, &packet);
 }
 
@@ -125,7 +136,27 @@ bool command_maybe_finish(struct command *command) {
   return maybe_free(command);
 }
 
+static bool has_enough(const struct connection *connection) { return connection != NULL && connection->out.length >= CHUNK_MAX; }
+
+/* A brief command that has ended: its start, its output and its end go to the client at once, which so wakes up once. */
+void command_tell_whole(struct command *command, void (*begin)(struct source *, uint32_t)) {
+  struct connection *foreground = command->foreground;
+  command->told_whole = true;
+  if (foreground != NULL) foreground->corked = true;
+  begin(&command->status, EPOLLIN);
+  /* One that could not be started is gone. */
+  if (command->started) {
+    while (command->out.fd >= 0 && !has_enough(foreground) && take(command, &command->out)) continue;
+    while (command->err.fd >= 0 && !has_enough(foreground) && take(command, &command->err)) continue;
+    if (!command_maybe_finish(command)) command_watch_output(command);
+  }
+  if (foreground != NULL) connection_uncork(foreground);
+}
+
+static int64_t sooner(int64_t one, int64_t other) { return one == 0 || (other != 0 && other < one) ? other : one; }
+
 int64_t command_timers(struct command *command, int64_t now) {
+  if (command->reply_at != 0 && now >= command->reply_at) command_goes_on(command);
   if (command->timeout_at != 0 && now >= command->timeout_at) {
     command->timeout_at = 0;
     command->timed_out = true;
@@ -139,11 +170,10 @@ int64_t command_timers(struct command *command, int64_t now) {
     if (maybe_free(command)) return 0;
   }
   if (command->finish_at != 0 && now >= command->finish_at && command_maybe_finish(command)) return 0;
-  int64_t nearest = command->timeout_at;
-  if (command->kill_at != 0 && (nearest == 0 || command->kill_at < nearest)) nearest = command->kill_at;
+  int64_t nearest = sooner(command->timeout_at, command->kill_at);
   /* Past its time and not finished, it waits for its reader, which wakes the loop. */
-  bool lingers = command->finish_at > now;
-  return lingers && (nearest == 0 || command->finish_at < nearest) ? command->finish_at : nearest;
+  if (command->finish_at > now) nearest = sooner(nearest, command->finish_at);
+  return sooner(nearest, command->reply_at);
 }
 
 /* At the end of the sandbox: what the pipes still hold goes to the log. */

@@ -1,9 +1,9 @@
 /*
  * A child made ahead. Entering a cgroup makes the kernel wait for all processors to pass a quiet point, which takes ten
  * milliseconds and more unless another process did the same a moment ago. So process 1 keeps one child that has entered the
- * work cgroups already, made the file for the next log, and waits to be told what to do. A command is forked by it then, as
- * a child of process 1, so that it is as old as it looks; forks stay in the cgroup and need not wait. It holds no descriptor
- * but its end of a socket.
+ * work cgroups already and waits to be told what to do. It forks each command, as a child of process 1, so that the command is
+ * as old as it looks; forks stay in the cgroup and need not wait. Between two commands it makes the file for the next log. It
+ * holds no descriptors but its end of a socket, the folder of logs and the cgroups.
  */
 #include "commands.h"
 #include "../files/files.h"
@@ -15,13 +15,24 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* The commands that had this stack before never returned from it. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define STACK_IS_FREE(stack) __asan_unpoison_memory_region(stack, sizeof stack)
+#else
+#define STACK_IS_FREE(stack) (void)0
+#endif
 
 #define HANDOVER_MAX (128u << 10) /* larger requests take the long way */
 #define DESCRIPTORS 4
 #define COMMAND_STACK (128u << 10)
 #define COMMAND_STACK_READY (16u << 10)
-#define RETRY_MS 100 /* after a waiting child was killed from inside */
+#define RETRY_MS 100      /* after a waiting child was killed from inside */
+#define COMMANDS_EACH 200 /* what a command allocated before its program ran stays with the child that forked it */
+#define ORDERS_MAX 16     /* given to it and not carried out yet; more take the long way */
 
 struct order {
   uint32_t work;
@@ -33,6 +44,7 @@ struct order {
 static struct {
   pid_t pid;
   int socket;
+  unsigned given, orders; /* orders ever, and those that it has not said to be done with */
   int64_t not_before;
 } waiting = {.socket = -1};
 
@@ -84,36 +96,52 @@ static int begin_command(void *argument) {
   spawn(work->request, &work->exec, work->descriptors, work->descriptors[3]);
 }
 
-/* The memory is shared until the program runs, since copying it would take longer than all the rest: this child does nothing
-   more than end. Where no further process may be made, it becomes the command itself. */
-static void fork_command(struct work *work, char *stack_end) __attribute__((noreturn));
+/* The memory is shared until the program runs, since copying it would take longer than all the rest: this child stands still
+   until then. Where no further process may be made, it becomes the command itself. */
 static void fork_command(struct work *work, char *stack_end) {
-  if (clone(begin_command, stack_end, CLONE_VM | CLONE_PARENT | SIGCHLD, work) > 0) _exit(READY_CHILD_FORKED);
+  if (clone(begin_command, stack_end, CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, work) > 0) return;
   begin_command(work);
   _exit(126);
 }
 
-static void wait_for_order(int socket) __attribute__((noreturn));
-static void wait_for_order(int socket) {
+static void carry_out(const struct order *order, char *body, const int descriptors[DESCRIPTORS], char *stack_end) {
+  struct failure failure;
+  struct fields request = {.data = body, .length = order->request_length};
+  if (order->work == WORK_FILE) {
+    close(plan->logs);
+    file_child(descriptors[0], &request, body + order->request_length, order->early_length);
+  }
+  if (plan->limits != NULL) plan->limits->chosen = order->cpus;
+  take_cpus(&failure); /* the command tries again, and tells the failure */
+  struct work work = {.request = &request, .descriptors = descriptors};
+  if (exec_parse(&request, &work.exec) != NULL) _exit(126);
+  fork_command(&work, stack_end);
+}
+
+static void wait_for_orders(int socket) __attribute__((noreturn));
+static void wait_for_orders(int socket) {
   static char body[HANDOVER_MAX];
   _Alignas(16) char stack[COMMAND_STACK];
   struct failure failure;
   struct order order;
-  int received[DESCRIPTORS], descriptors[DESCRIPTORS];
   keep_descriptors(socket);
   enter_cgroups(&failure); /* the command or file operation tries again, and tells the failure */
   take_cpus(&failure);
   log_prepare(plan->logs);
-  close(plan->logs);
   memset(stack + sizeof stack - COMMAND_STACK_READY, 0, COMMAND_STACK_READY);
-  if (receive(socket, &order, body, received) <= 0) _exit(126);
-  for (size_t at = 0, next = 0; at < DESCRIPTORS; at++) descriptors[at] = order.has[at] ? received[next++] : -1;
-  struct fields request = {.data = body, .length = order.request_length};
-  if (order.work == WORK_FILE) file_child(descriptors[0], &request, body + order.request_length, order.early_length);
-  if (plan->limits != NULL) plan->limits->chosen = order.cpus;
-  struct work work = {.request = &request, .descriptors = descriptors};
-  if (exec_parse(&request, &work.exec) != NULL) _exit(126);
-  fork_command(&work, stack + sizeof stack);
+  for (unsigned made = 0; made < COMMANDS_EACH; made++) {
+    int received[DESCRIPTORS], descriptors[DESCRIPTORS];
+    if (receive(socket, &order, body, received) <= 0) _exit(126);
+    for (size_t at = 0, next = 0; at < DESCRIPTORS; at++) descriptors[at] = order.has[at] ? received[next++] : -1;
+    STACK_IS_FREE(stack);
+    carry_out(&order, body, descriptors, stack + sizeof stack);
+    for (size_t at = 0; at < DESCRIPTORS; at++) {
+      if (descriptors[at] >= 0) close(descriptors[at]);
+    }
+    log_prepare(plan->logs);
+    send(socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* process 1 may have let go of it; orders that wait are still carried out */
+  }
+  _exit(READY_CHILD_USED_UP);
 }
 
 void ready_child_make(void) {
@@ -121,22 +149,30 @@ void ready_child_make(void) {
   if (waiting.pid != 0 || stopping() || plan->work_cgroup_count == 0 || now_ms() < waiting.not_before) return;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return;
   pid_t pid = fork_child();
-  if (pid == 0) wait_for_order(pair[1]);
+  if (pid == 0) wait_for_orders(pair[1]);
   close(pair[1]);
   if (pid < 0) close(pair[0]);
   else {
     waiting.pid = pid;
     waiting.socket = pair[0];
+    waiting.given = waiting.orders = 0;
   }
 }
 
-bool ready_child_reaped(pid_t pid) {
-  if (pid != waiting.pid) return false;
+static void let_go(void) {
   close(waiting.socket);
   waiting.pid = 0;
   waiting.socket = -1;
-  waiting.not_before = now_ms() + RETRY_MS;
-  return true;
+}
+
+void ready_child_reaped(pid_t pid, int status) {
+  if (pid != waiting.pid) return;
+  let_go();
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != READY_CHILD_USED_UP) waiting.not_before = now_ms() + RETRY_MS;
+}
+
+void ready_child_became(pid_t pid) {
+  if (pid == waiting.pid) let_go();
 }
 
 static bool send_order(const struct order *order, const struct fields *request, const char *early, const int *descriptors, size_t count) {
@@ -154,8 +190,15 @@ static bool send_order(const struct order *order, const struct fields *request, 
   return sendmsg(waiting.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }
 
+/* One that is done with as many orders as it takes is left to its end. */
+static bool takes_orders(void) {
+  char done;
+  while (waiting.orders > 0 && recv(waiting.socket, &done, 1, MSG_DONTWAIT) == 1) waiting.orders--;
+  return waiting.orders < ORDERS_MAX && waiting.given < COMMANDS_EACH;
+}
+
 pid_t ready_child_take(uint32_t work, const struct fields *request, const char *early, size_t early_length, const int descriptors[DESCRIPTORS]) {
-  if (waiting.pid == 0 || request->length + early_length > HANDOVER_MAX) return 0;
+  if (waiting.pid == 0 || request->length + early_length > HANDOVER_MAX || !takes_orders()) return 0;
   struct order order = {.work = work, .request_length = (uint32_t)request->length, .early_length = (uint32_t)early_length};
   if (plan->limits != NULL) order.cpus = plan->limits->chosen;
   int present[DESCRIPTORS];
@@ -165,10 +208,15 @@ pid_t ready_child_take(uint32_t work, const struct fields *request, const char *
     if (order.has[at]) present[count++] = descriptors[at];
   }
   pid_t pid = waiting.pid;
-  bool sent = send_order(&order, request, early, present, count);
-  close(waiting.socket);
-  waiting.pid = 0;
-  waiting.socket = -1;
-  kill(pid, sent ? SIGCONT : SIGKILL); /* it may have been stopped from inside while it waited */
-  return sent ? pid : 0;
+  if (!send_order(&order, request, early, present, count)) {
+    if (errno == EAGAIN) return 0;
+    kill(pid, SIGKILL);
+    let_go();
+    return 0;
+  }
+  kill(pid, SIGCONT); /* it may have been stopped from inside while it waited */
+  waiting.given++;
+  waiting.orders++;
+  if (work == WORK_FILE || waiting.given == COMMANDS_EACH) let_go();
+  return pid;
 }

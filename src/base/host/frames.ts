@@ -53,15 +53,21 @@ export function encodeFrame(kind: Kind, payload: Uint8Array = empty): Buffer {
   return frame;
 }
 
+/** Strings that follow each other are encoded together: most requests have nothing else. */
 export function encodeFields(fields: FieldList): Buffer {
   const parts: Buffer[] = [];
+  let text = "";
   for (const [key, value] of fields) {
-    if (key === "" || /[=\0]/.test(key)) throw new FrameError(`${JSON.stringify(key)} is not a field name`);
-    const bytes = typeof value === "string" ? Buffer.from(value) : value;
-    if (bytes.includes(0)) throw new FrameError(`the value of ${key} holds a NUL byte`);
-    parts.push(Buffer.from(`${key}=`), bytes, Buffer.of(0));
+    if (key === "" || key.includes("=") || key.includes("\0")) throw new FrameError(`${JSON.stringify(key)} is not a field name`);
+    if (typeof value === "string" ? value.includes("\0") : value.includes(0)) throw new FrameError(`the value of ${key} holds a NUL byte`);
+    if (typeof value === "string") {
+      text += `${key}=${value}\0`;
+      continue;
+    }
+    parts.push(Buffer.from(`${text}${key}=`), value);
+    text = "\0";
   }
-  return Buffer.concat(parts);
+  return parts.length === 0 ? Buffer.from(text) : Buffer.concat([...parts, Buffer.from(text)]);
 }
 
 /** Joins the parts of a value; a part that holds the separator would be read as two. */

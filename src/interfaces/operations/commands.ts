@@ -20,7 +20,7 @@ const STATES: Readonly<Record<string, Process["state"]>> = {
   X: "ended",
 };
 
-export function commandHandlers(parts: Pick<Parts, "store" | "live">, sandboxes: Sandboxes): Pick<Handlers, Own> {
+export function commandHandlers(parts: Pick<Parts, "live">, sandboxes: Sandboxes): Pick<Handlers, Own> {
   return {
     runCommand: async ({ sandbox, stdin, background, ...spec }, signal) => {
       const row = await sandboxes.find(sandbox);
@@ -30,7 +30,7 @@ export function commandHandlers(parts: Pick<Parts, "store" | "live">, sandboxes:
       return { ...stream.command, stdout: "", stderr: "", truncated: false };
     },
     listCommands: async ({ sandbox, all }) => ({
-      commands: await parts.store.commands.list({ sandbox: (await sandboxes.find(sandbox)).id, running: all ? undefined : true }),
+      commands: await sandboxes.commands.list(await sandboxes.find(sandbox), all ? undefined : true),
     }),
     inspectCommand: async ({ sandbox, command }) => sandboxes.commands.result(await sandboxes.find(sandbox), command),
     killCommand: async ({ sandbox, command, signal }) => (

@@ -63,6 +63,8 @@ export interface ExecRequest {
   readonly terminal?: { rows: number; cols: number };
   readonly stdin: boolean;
   readonly timeoutMs?: number;
+  /** Its caller waits for the end: the driver may tell of the start together with what follows it. For commands without input. */
+  readonly brief?: boolean;
 }
 
 export interface RawExit {

@@ -9,6 +9,9 @@ import type { Parts } from "../shared/parts.ts";
 
 /** A command that ends sooner gets one record instead of two. */
 const SHORT_MS = 20;
+/** How long a record waits for others that are written along with it: a transaction costs more than what is in it. */
+const TOGETHER_MS = 10;
+const MOST_TOGETHER = 100;
 /** What the log of a silent command takes on the disk. */
 const SMALLEST_LOG_BYTES = 4096;
 
@@ -24,6 +27,8 @@ export class CommandRecords {
   /** In the order in which they happened. */
   readonly #waiting: QueuedRecord[] = [];
   #writing: Promise<void> | undefined;
+  /** The next attempt to write what waits; its timer goes off at once if a reader hurries it. */
+  #attempt: { readonly hurry: () => void; readonly over: Promise<void> } | undefined;
   readonly #closing = new AbortController();
 
   constructor(parts: Pick<Parts, "store" | "live" | "log">) {
@@ -57,6 +62,12 @@ export class CommandRecords {
     return done.promise;
   }
 
+  /** Resolves when what was told before is written, or could not be written now. For readers of the store. */
+  async settled(): Promise<void> {
+    this.#attempt?.hurry();
+    await this.#attempt?.over;
+  }
+
   /** Writes an end down, or says why that can't be done. */
   async ended(command: Command, end: CommandEnd): Promise<void> {
     await this.#parts.store.change((change) => record(change, command, end));
@@ -66,24 +77,43 @@ export class CommandRecords {
   /** Records that can't be written by now are given up: a command's log has its end, too. */
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#attempt?.hurry();
     await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-      const { command, end, done } = first;
-      try {
-        await this.#parts.store.change((change) => record(change, command, end));
-        done.resolve(end === null ? undefined : this.#boundLogs(command.sandbox, Math.min(end.outputBytes, LIMITS.commandLogBytes)));
-      } catch (error) {
-        if (isPassing(error) && !this.#closing.signal.aborted) {
-          await wait(LIMITS.recordAgainMs, undefined, { ref: false, signal: this.#closing.signal }).catch(() => undefined);
-          continue;
-        }
-        done.reject(error);
-      }
-      this.#waiting.shift();
+    while (this.#waiting.length > 0) {
+      const { promise: over, resolve } = Promise.withResolvers<void>();
+      const { promise: begin, resolve: hurry } = Promise.withResolvers<void>();
+      this.#attempt = { hurry, over };
+      const timer = setTimeout(hurry, TOGETHER_MS);
+      await begin;
+      clearTimeout(timer);
+      const isPut = await this.#writeTogether();
+      this.#attempt = undefined;
+      resolve();
+      if (!isPut) await wait(LIMITS.recordAgainMs, undefined, { ref: false, signal: this.#closing.signal }).catch(() => undefined);
     }
+  }
+
+  /** Writes what waits in one transaction, or the first of it alone where that fails. False: the database can't be written now. */
+  async #writeTogether(): Promise<boolean> {
+    const all = this.#waiting.slice(0, MOST_TOGETHER);
+    for (const batch of [all, all.slice(0, 1)]) {
+      try {
+        await this.#parts.store.change(async (change) => {
+          for (const { command, end } of batch) await record(change, command, end);
+        });
+        this.#waiting.splice(0, batch.length);
+        for (const { command, end, done } of batch)
+          done.resolve(end === null ? undefined : this.#boundLogs(command.sandbox, Math.min(end.outputBytes, LIMITS.commandLogBytes)));
+        return true;
+      } catch (error) {
+        if (isPassing(error) && !this.#closing.signal.aborted) return false;
+        if (batch.length === 1) this.#waiting.shift()?.done.reject(error);
+      }
+    }
+    return true;
   }
 
   /** Logs lie outside the sandbox's quota, so all of them together have a bound of their own. */

@@ -73,12 +73,13 @@ export class Commands {
 
   /** Runs a command to its end and keeps the last part of its output. An abort kills it, and its end is waited for all the same. */
   async run(row: SandboxRow, options: StartOptions, stdin: string | undefined, signal?: AbortSignal): Promise<CommandResult> {
-    const stream = await this.start(row, { ...options, stdin: stdin !== undefined, onDisconnect: "kill" });
+    const hasInput = stdin !== undefined;
+    const stream = await this.start(row, { ...options, stdin: hasInput, brief: !hasInput, onDisconnect: "kill" });
     const abort = (): void => stream.signal("SIGKILL");
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted === true) abort();
     try {
-      if (stdin !== undefined) {
+      if (hasInput) {
         void stream.write(Buffer.from(stdin)).then(
           () => stream.endInput(),
           (error: unknown) => this.#parts.log.info("input not taken", { error: errorText(error) }),
@@ -121,6 +122,7 @@ export class Commands {
    */
   async again(row: SandboxRow, options: StartOptions & { readonly id: string }): Promise<CommandStream | undefined> {
     const { id } = options;
+    await this.#records.settled();
     if ((await this.#parts.store.commands.get(id)) === undefined && !(await this.#noteStart(row, options))) return undefined;
     return this.attach(row, id, options.stdin === true);
   }
@@ -148,7 +150,14 @@ export class Commands {
     void drain(running.output, end, this.#parts.log);
   }
 
+  /** Of a sandbox, the oldest first. */
+  async list(row: SandboxRow, running: boolean | undefined): Promise<Command[]> {
+    await this.#records.settled();
+    return this.#parts.store.commands.list({ sandbox: row.id, running });
+  }
+
   async find(row: SandboxRow, id: string): Promise<Command> {
+    await this.#records.settled();
     const command = await this.#parts.store.commands.get(id);
     if (command === undefined || command.sandbox !== row.id)
       throw new VivError("not_found", `Sandbox ${row.name} has no command ${id}.`, { remedy: `Look at \`viv ps ${row.name} --all\`.` });
@@ -178,6 +187,7 @@ export class Commands {
 
   /** Records the end of everything that still counts as running; its sandbox has ended. */
   async settleAll(sandbox: string, cause: "cancelled" | "lost"): Promise<void> {
+    await this.#records.settled();
     for (const command of await this.#parts.store.commands.list({ sandbox, running: true })) {
       await this.#ends.get(command.id)?.catch(() => undefined);
       const now = await this.#parts.store.commands.get(command.id);

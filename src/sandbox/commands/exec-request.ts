@@ -18,6 +18,8 @@ export interface StartOptions extends CommandSpec {
   /** Name of the service that it belongs to. A command without one was asked for, and keeps the sandbox from being idle. */
   readonly service?: string | undefined;
   readonly onDisconnect?: "kill" | "keep";
+  /** Whether the caller asks for nothing before the end. */
+  readonly brief?: boolean | undefined;
 }
 
 /** Command line and environment travel together with a few words more. */
@@ -92,6 +94,7 @@ export function execRequest(
     stdin: options.stdin === true || options.terminal !== undefined,
     ...(options.terminal === undefined ? {} : { terminal: options.terminal }),
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    ...(options.brief === true ? { brief: true } : {}),
   };
 }
 

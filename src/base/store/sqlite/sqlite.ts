@@ -4,6 +4,7 @@ import { Kysely } from "kysely";
 import type { VivEvent } from "../../schema/event.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { MIGRATIONS, type Migration } from "../migrations.ts";
+import { KeptRows } from "../kept-rows.ts";
 import { changesOf, dropOld, readsOf } from "../sql.ts";
 import { Statements, type BuiltQueries } from "../statements.ts";
 import type { Change, Store } from "../store.ts";
@@ -30,6 +31,7 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
   readonly #statements: Statements;
   readonly #listeners = new Set<EventsListener>();
   readonly #log: WriteAheadLog;
+  readonly #kept: KeptRows;
   readonly #busyMs: number;
   /** One for all: a transaction has the connection to itself. */
   readonly #change: Change;
@@ -37,12 +39,19 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
   #written: VivEvent[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(database: DatabaseSync, built: BuiltQueries, path: string, busyMs: number) {
+  constructor(database: DatabaseSync, built: BuiltQueries, kept: KeptRows, path: string, busyMs: number) {
     const { db, statements } = connectionOf(database, built);
+    const change = changesOf(db, statements, new SqliteWords(db, statements), (event) => this.#written.push(event));
     this.#database = database;
     this.#db = db;
     this.#statements = statements;
-    this.#change = changesOf(db, statements, new SqliteWords(db, statements), (event) => this.#written.push(event));
+    this.#kept = kept;
+    this.#change = {
+      ...change,
+      sandboxes: kept.change("sandboxes", "id", change.sandboxes),
+      projects: kept.change("projects", "id", change.projects),
+      bases: kept.change("bases", "id", change.bases),
+    };
     this.#log = new WriteAheadLog(path);
     this.#busyMs = busyMs;
   }
@@ -92,8 +101,10 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
     try {
       const result = await work();
       this.#database.exec("commit");
+      this.#kept.committed();
       return result;
     } catch (error) {
+      this.#kept.over();
       if (this.#database.isTransaction) this.#database.exec("rollback");
       throw storeError(error);
     }
@@ -108,10 +119,15 @@ export async function openSqliteStore(
 ): Promise<Store> {
   const { writer, reader } = await openDatabase(path, migrations);
   const built: BuiltQueries = new Map();
-  const transactions = new Transactions(writer, built, path, busyMs);
+  const kept = new KeptRows();
+  const transactions = new Transactions(writer, built, kept, path, busyMs);
   const { db: reading, statements } = connectionOf(reader, built);
+  const reads = readsOf(reading, statements, new SqliteWords(reading, statements));
   return {
-    ...readsOf(reading, statements, new SqliteWords(reading, statements)),
+    ...reads,
+    sandboxes: kept.read("sandboxes", reads.sandboxes),
+    projects: kept.read("projects", reads.projects),
+    bases: kept.read("bases", reads.bases),
     change: (work) => transactions.change(work),
     onEvents: (listener) => transactions.onEvents(listener),
     sync: () => transactions.sync(),

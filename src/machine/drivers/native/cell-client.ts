@@ -27,14 +27,20 @@ export interface ListedCommand {
   readonly running: boolean;
 }
 
+/** Text stays text: the fields of a request are then encoded together. */
+function pathValue(path: string): FieldValue {
+  return path.isWellFormed() ? path : encodePath(path);
+}
+
 function execFields(exec: CellExec): FieldList {
   const fields: [string, FieldValue][] = [
     ["exec", exec.id],
-    ["cwd", encodePath(exec.cwd)],
+    ["cwd", pathValue(exec.cwd)],
     ["user", exec.user],
   ];
-  for (const argument of exec.command) fields.push(["arg", encodePath(argument)]);
-  for (const [name, value] of Object.entries(exec.env)) fields.push(["env", encodePath(`${name}=${value}`)]);
+  for (const argument of exec.command) fields.push(["arg", pathValue(argument)]);
+  for (const [name, value] of Object.entries(exec.env)) fields.push(["env", pathValue(`${name}=${value}`)]);
+  if (exec.brief === true) fields.push(["brief", "1"]);
   if (exec.terminal !== undefined) fields.push(["tty", "1"], ["rows", String(exec.terminal.rows)], ["cols", String(exec.terminal.cols)]);
   if (exec.stdin) fields.push(["stdin", "1"]);
   if (exec.timeoutMs !== undefined) fields.push(["timeout_ms", String(Math.ceil(exec.timeoutMs))]);
@@ -62,7 +68,12 @@ export class CellClient {
     const ready = this.#ready.take();
     const fields = execFields(exec);
     const socket = ready === undefined ? openSocket(this.#path, "exec", fields) : request(ready, "exec", fields);
-    const command = new CellCommand(socket, subject, (signal) => this.#signal(exec.id, signal));
+    const command = new CellCommand(
+      socket,
+      subject,
+      (signal) => this.#signal(exec.id, signal),
+      (kept) => this.#ready.keep(kept),
+    );
     // Not before the caller of this request has been answered.
     const prepare = (): void => void setImmediate(() => this.#ready.prepare());
     command.exit.then(prepare, () => undefined);

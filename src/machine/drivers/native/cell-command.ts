@@ -25,21 +25,31 @@ export class CellCommand implements RunningCommand {
   #ended = false;
   #detached = false;
   readonly #signalApart: (signal: number) => void;
+  readonly #release: ((socket: Socket) => void) | undefined;
   #hasInput = false;
+  /** Whether process 1 may still have to read more than the request: then the next request must not follow on this connection. */
+  #hasSteered = false;
   #pid = 0;
   #offset = 0;
+  readonly #onData = (chunk: Buffer): void => this.#receive(chunk);
+  readonly #onError = (error: Error): void => this.#lose(error);
+  // The connection is half-open by design: the end of process 1 shows as the end of its side.
+  readonly #onEnd = (): void => void this.#socket.destroy();
+  readonly #onClose = (): void => this.#lose();
 
-  /** `signalApart` signals the command over another connection. */
-  constructor(socket: Socket, subject: string | Subject, signalApart: (signal: number) => void) {
+  /** `signalApart` signals the command over another connection. `release` gets the connection if process 1 keeps it after the end. */
+  constructor(
+    socket: Socket,
+    subject: string | Subject,
+    signalApart: (signal: number) => void,
+    release?: (socket: Socket) => void,
+  ) {
     this.#signalApart = signalApart;
+    this.#release = release;
     this.#socket = socket;
     this.#subject = typeof subject === "string" ? { name: subject } : subject;
     this.#exit.promise.catch(() => undefined); // who only waits for the start hears of a loss there
-    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
-    socket.on("error", (error) => this.#lose(error));
-    // The connection is half-open by design: the end of process 1 shows as the end of its side.
-    socket.on("end", () => socket.destroy());
-    socket.on("close", () => this.#lose());
+    socket.on("data", this.#onData).on("error", this.#onError).on("end", this.#onEnd).on("close", this.#onClose);
   }
 
   /** Resolves when the program runs; rejects when it cannot. */
@@ -76,6 +86,7 @@ export class CellCommand implements RunningCommand {
   }
 
   endInput(): void {
+    this.#hasInput = true;
     if (this.#socket.writable) this.#socket.write(encodeFrame(KIND.stdinEnd));
   }
 
@@ -105,6 +116,7 @@ export class CellCommand implements RunningCommand {
   }
 
   #steer(kind: typeof KIND.resize | typeof KIND.signal, fields: [string, string][]): void {
+    this.#hasSteered = true;
     if (this.#socket.writable) this.#socket.write(encodeFrame(kind, encodeFields(fields)));
   }
 
@@ -139,12 +151,20 @@ export class CellCommand implements RunningCommand {
       this.#started.resolve(new Fields(frame.payload));
     } else if (frame.kind === KIND.exit) {
       this.#ended = true;
-      this.#exit.resolve(exitOf(new Fields(frame.payload)));
-      this.#socket.destroy();
+      const fields = new Fields(frame.payload);
+      this.#exit.resolve(exitOf(fields));
+      this.#leave(fields.flag("kept"));
     } else if (frame.kind === KIND.error) {
       this.#fail(errorOf(frame, this.#subject));
       this.#socket.destroy();
     }
+  }
+
+  #leave(kept: boolean): void {
+    const socket = this.#socket;
+    if (!kept || this.#release === undefined || this.#hasInput || this.#hasSteered) return void socket.destroy();
+    socket.off("data", this.#onData).off("error", this.#onError).off("end", this.#onEnd).off("close", this.#onClose);
+    this.#release(socket);
   }
 
   #lose(cause?: Error): void {

@@ -1,6 +1,6 @@
 /**
- * A connection made ahead, for the next command. Connecting wakes process 1 once more than the request alone, and commands
- * come in rows: who ran one soon runs another.
+ * A connection for the next command: the one that the last command left, or one made ahead. Connecting wakes process 1 once more than
+ * the request alone, and commands come in rows: a caller that ran one soon runs another.
  */
 import { connect, type Socket } from "node:net";
 
@@ -23,8 +23,12 @@ export class ReadyConnection {
 
   /** Makes one, unless there is one. */
   prepare(): void {
-    if (this.#ready !== undefined) return;
-    const socket = connect({ path: this.#path, allowHalfOpen: true });
+    if (this.#ready === undefined) this.keep(connect({ path: this.#path, allowHalfOpen: true }));
+  }
+
+  /** Takes a connection on which nothing is under way, and no listener is left. */
+  keep(socket: Socket): void {
+    if (this.#ready !== undefined) return void socket.destroy();
     const drop = (): void => {
       if (this.#ready?.socket === socket) this.#forget();
       socket.destroy();
