@@ -23,9 +23,11 @@ int attach(int mount, int root, const char *target) {
   return result;
 }
 
-/* Shows `source` (below `from`) at `target` (below `to`); what the kernel at hand does not have is left out. */
+/* Shows `source` (below `from`) at `target` (below `to`); what the kernel at hand does not have is left out. The target is looked
+   for first: to give up a mount that has no place makes the kernel wait for all processors. */
 int show(int from, const char *source, int to, const char *target, unsigned attributes) {
   struct mount_attr attr = {.attr_set = attributes};
+  if (faccessat(to, target, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) return 0;
   int copy = call_open_tree(from, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
   if (copy < 0) return errno == ENOENT ? 0 : -1;
   int result = attributes == 0 ? 0 : call_mount_setattr(copy, AT_EMPTY_PATH, &attr);
@@ -51,7 +53,7 @@ static int make_proc(struct launch *launch, int root) {
       return failed(launch, "mask /proc/%s", empty_files[i]);
   if (show_memory(launch, root, proc) != 0) return -1;
   for (size_t i = 0; i < sizeof empty_folders / sizeof *empty_folders; i++)
-    if (faccessat(proc, empty_folders[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 && show(root, "sys/empty", proc, empty_folders[i], QUIET | MOUNT_ATTR_RDONLY) != 0)
+    if (show(root, "sys/empty", proc, empty_folders[i], QUIET | MOUNT_ATTR_RDONLY) != 0)
       return failed(launch, "mask /proc/%s", empty_folders[i]);
   close(proc);
   return 0;

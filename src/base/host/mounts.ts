@@ -1,5 +1,5 @@
 /** The mount table of this machine. */
-import { readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 
 export interface Mount {
   readonly target: string;
@@ -41,6 +41,16 @@ export function parseMounts(mountinfo: string): Mount[] {
 
 export function readMounts(): Mount[] {
   return parseMounts(readFileSync("/proc/self/mountinfo", "utf8"));
+}
+
+/** Whether the file system of a folder takes no changes, as after an error it met. */
+export function isReadOnly(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EROFS";
+  }
 }
 
 /** The mount a path lies on: the deepest target above it, the newest of equals. */

@@ -89,8 +89,11 @@ interface ListRequest {
   readonly argumentBytes: number;
 }
 
+/** Process 1 and what it keeps waiting, which are not listed. */
+const NOT_LISTED = 2;
+
 export async function listProcesses({ first, members, most, argumentBytes }: ListRequest): Promise<ListedProcess[]> {
-  const asked = members().slice(0, most);
+  const asked = members().slice(0, most + NOT_LISTED);
   const seen: Seen[] = [];
   for (let index = 0; index < asked.length; index += AT_ONCE) {
     const some = await Promise.all(asked.slice(index, index + AT_ONCE).map((pid) => look(pid, argumentBytes)));
@@ -104,6 +107,7 @@ export async function listProcesses({ first, members, most, argumentBytes }: Lis
   return seen
     .filter((one) => one.hostPid !== first && still.has(one.hostPid) && !waits(one))
     .map(({ shown, hostParent }) => ({ ...shown, parent: inside.get(hostParent) ?? 0 }))
+    .slice(0, most)
     .toSorted((one, other) => one.pid - other.pid);
 }
 

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync } from "node:
 import { basename, join } from "node:path";
 import type { CellHost } from "../../base/host/cell-host.ts";
 import { joinParts } from "../../base/host/frames.ts";
-import { mountOf, readMounts } from "../../base/host/mounts.ts";
+import { mountOf, readMounts, type Mount } from "../../base/host/mounts.ts";
 import { mountTmpfs, unmountTmpfs } from "../../base/host/tmpfs.ts";
 import type { SharedList } from "../volumes/shared.ts";
 import { MachineWatch } from "./machine-watch.ts";
@@ -21,6 +21,8 @@ export interface Layer {
   /** What is hidden, emptied or replaced, also what is not there yet. */
   readonly masked: readonly string[];
   readonly entries: readonly MaskEntry[];
+  /** The mount table that it was made for: another table makes another layer. */
+  readonly mounts: readonly Mount[];
 }
 
 export interface MaskOptions {
@@ -142,7 +144,7 @@ export class MaskLayers {
     const name = nameOf(mode, encoded);
     this.#recent.set(name, performance.now() + 2 * FRESH_MS);
     const path = await this.#make(name, encoded);
-    return { path, through: plan.through().filter(isApart), masked: plan.masked(), entries };
+    return { path, through: plan.through().filter(isApart), masked: plan.masked(), entries, mounts };
   }
 
   /** The layer that shows folders of a project below its volume, at `place`, with what a mask says of them. */

@@ -52,6 +52,8 @@ export interface LaunchRequest {
   readonly sealed: boolean;
   /** Home folder of the caller. */
   readonly home: string;
+  /** Called once `sockets()` is there, before the processes are. */
+  readonly meanwhile?: () => void;
 }
 
 export interface ExecRequest {

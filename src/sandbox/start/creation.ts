@@ -313,25 +313,23 @@ export class Creation {
   async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<StartedSandbox> {
     const { store, reach, backends } = this.#parts;
     const { storage } = backends.of(row);
-    // Under way while the row is written: a volume without a row is removed by the reconciler.
-    const volume = storage.disks.create(row.id, source, row.limits.diskBytes);
-    volume.catch(() => undefined);
+    // Volume and processes are made while the row is written: the reconciler ends and removes those that have no row.
+    const volume = storage.disks.create(row.id, source, row.limits.diskBytes).finally(() => reach("create.volume"));
+    const written = store.change((change) => recordCreating(change, row, base)).then(() => reach("create.row"));
+    // They are looked at late or never; a rejection without a handler would end the server.
+    for (const one of [volume, written]) one.catch(() => undefined);
     try {
-      await store.change((change) => recordCreating(change, row, base));
-      reach("create.row");
-      const made = volume.finally(() => reach("create.volume"));
-      // The launch may look at it late or never; a rejection without a handler would end the server.
-      made.catch(() => undefined);
-      const record = (processes: Processes): Promise<SandboxRow> => {
+      const record = async (processes: Processes): Promise<SandboxRow> => {
+        await written;
         reach("create.launch");
         return store.change((change) => recordRunning(change, row, processes));
       };
-      const started = await this.#sandboxStart.start({ row, on: { base, volume: made }, record });
+      const started = await this.#sandboxStart.start({ row, on: { base, volume }, record });
       reach("create.running");
       if ("base" in source && isAlike(row) && this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
     } catch (error) {
-      await volume.catch(() => undefined);
+      await Promise.allSettled([volume, written]);
       await this.#undo(row, error);
       throw error;
     }

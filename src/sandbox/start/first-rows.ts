@@ -27,7 +27,8 @@ export function beginning(
 }
 
 export async function recordCreating(change: Change, row: SandboxRow, base: Base): Promise<void> {
-  await change.bases.put(base);
+  // A base is never changed.
+  if ((await change.bases.get(base.id)) === undefined) await change.bases.put(base);
   await change.sandboxes.put(row);
   await change.event("sandbox.creating", row.id, { name: row.name, project: row.project });
 }

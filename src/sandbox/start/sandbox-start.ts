@@ -1,11 +1,12 @@
 /**
  * The one way in which a sandbox gets its processes, whether it is new, forked, rolled back, started again or taken from the
- * spares, or was left running by an earlier server. The order is always the same; a spare has 1 and 3 behind it already, and a
- * sandbox that was left running begins at 2:
+ * spares, or was left running by an earlier server. The order is always the same; a spare has 1 behind it already, and a
+ * sandbox that was left running begins at 2, with its ways out:
  *
- * 1. The launch. The driver hides what must not be seen, and puts placeholders where imported logins stand.
+ * 1. The launch. The driver hides what must not be seen, and puts placeholders where imported logins stand. The ways out, the proxy and
+ *    the gateway, are opened meanwhile.
  * 2. The live entry, by which the other parts of the server find the processes.
- * 3. The ways out: the proxy and the gateway. The caller writes the row of a new sandbox down meanwhile, that of a restored one after.
+ * 3. The caller writes the row down.
  * 4. The services of the project.
  */
 import { errorText } from "../../base/host/log.ts";
@@ -63,23 +64,38 @@ export class SandboxStart {
     this.#services = services;
   }
 
-  /** Whatever fails, processes that were launched are in the live entry: the caller ends them. */
+  /** Whatever fails, processes that were launched are in the live entry: the caller ends them, and closes their ways out. */
   async start({ row, on, before, record }: StartInput): Promise<StartedSandbox> {
     const { driver } = this.#parts.backends.of(row);
-    const walls = "launched" in on ? on : await this.#launch(row, on);
+    const isSpare = "launched" in on;
+    const opening = isSpare ? this.#networks.open(row) : undefined;
+    const { walls, opened } = isSpare ? { walls: on, opened: opening } : await this.#launchAndOpen(row, on);
     this.#parts.live.add(row.id, walls, driver, before);
     const processes = { launched: walls.launched, serviceCommands: this.#services.commandsOf(row) };
-    const write = (): Promise<SandboxRow> => record(processes);
-    const running = await (row.restoring === null ? this.#openDuring(row, write) : this.#openThen(row, write));
+    const running = await this.#recorded(opened, () => record(processes), row.restoring !== null);
     this.#parts.reach("start.recorded");
     return { row: running, services: this.#services.start(running) };
   }
 
+  /**
+   * A new row is written while its ways out are opened: its creation is undone as a whole. A row that is restored says so once they are
+   * open: until then the server tries again. Both come to their end, so that a failure is undone when nothing is under way.
+   */
+  async #recorded(opened: Promise<void> | undefined, write: () => Promise<SandboxRow>, isRestored: boolean): Promise<SandboxRow> {
+    opened?.catch(() => undefined);
+    if (isRestored) await opened;
+    try {
+      return await write();
+    } finally {
+      await opened;
+    }
+  }
+
   /** Processes of a spare: no row and no live entry until start() gets them. */
   async startAhead(spare: Reservation & LaunchSettings, disk: Disk): Promise<Walls> {
-    const walls = await this.#launch(spare, disk);
+    const { walls, opened } = await this.#launchAndOpen(spare, disk);
     try {
-      await this.#networks.open(spare);
+      await opened;
     } catch (error) {
       // Opened again by start().
       this.#parts.log.info("the way out of a spare was not opened", { error: errorText(error) });
@@ -108,41 +124,41 @@ export class SandboxStart {
     return this.#services.startMissing(adopted);
   }
 
-  #launch(row: Reservation & LaunchSettings, { base, volume }: Disk): Promise<Walls> {
+  /** The ways out are opened as soon as there is a folder for their sockets; where the driver has none, there is nothing to open. */
+  async #launchAndOpen(
+    row: Reservation & LaunchSettings,
+    { base, volume }: Disk,
+  ): Promise<{ readonly walls: Walls; readonly opened: Promise<void> | undefined }> {
     // The driver may look at it late or never; a rejection without a handler would end the server.
     volume.catch(() => undefined);
-    return this.#parts.backends.of(row).driver.launch({
-      sandbox: row.id,
-      name: row.name,
-      volume,
-      base,
-      project: projectInside(row),
-      limits: row.limits,
-      range: row.range,
-      largeIds: mappedIds(row, base),
-      mask: row.masked,
-      expose: row.exposed,
-      sudo: row.sudo,
-      readOnly: row.readOnly === true,
-      sealed: row.sealed === true,
-      home: row.home,
-    });
-  }
-
-  /** A row that is restored says so once its ways out are open: until then the server tries again. */
-  async #openThen(row: SandboxRow, write: () => Promise<SandboxRow>): Promise<SandboxRow> {
-    await this.#networks.open(row);
-    return write();
-  }
-
-  /** For a new row, whose creation is undone as a whole. Both come to their end, so that a failure is undone when nothing is under way. */
-  async #openDuring(row: SandboxRow, write: () => Promise<SandboxRow>): Promise<SandboxRow> {
-    const opened = this.#networks.open(row);
-    opened.catch(() => undefined);
+    let opened: Promise<void> | undefined;
+    const open = (): void => {
+      opened = this.#networks.open(row);
+      opened.catch(() => undefined);
+    };
     try {
-      return await write();
-    } finally {
-      await opened;
+      const walls = await this.#parts.backends.of(row).driver.launch({
+        sandbox: row.id,
+        name: row.name,
+        volume,
+        base,
+        project: projectInside(row),
+        limits: row.limits,
+        range: row.range,
+        largeIds: mappedIds(row, base),
+        mask: row.masked,
+        expose: row.exposed,
+        sudo: row.sudo,
+        readOnly: row.readOnly === true,
+        sealed: row.sealed === true,
+        home: row.home,
+        meanwhile: open,
+      });
+      return { walls, opened };
+    } catch (error) {
+      await opened?.catch(() => undefined);
+      this.#networks.close(row.id);
+      throw error;
     }
   }
 }

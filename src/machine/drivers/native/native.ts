@@ -6,7 +6,6 @@ import type { CellHost } from "../../../base/host/cell-host.ts";
 import { CellError } from "../../../base/host/helper.ts";
 import type { Cgroups } from "../../../base/host/cgroups.ts";
 import { namesIn } from "../../../base/host/names-in.ts";
-import { readMounts } from "../../../base/host/mounts.ts";
 import { firstProcessesHolding } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { hasIdPrefix } from "../../../base/schema/ids.ts";
@@ -95,6 +94,7 @@ export class NativeDriver implements Driver {
         ...this.#limits(request),
         ...plan,
       ]);
+      request.meanwhile?.();
       const reply = await withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
       const process1 = { pid, start, boot: this.#boot, owner: this.#options.owner };
@@ -118,14 +118,13 @@ export class NativeDriver implements Driver {
     const shared = readShared(request.volume.folder);
     const joined: SharedFoldersLayer | undefined =
       shared === undefined ? undefined : { ...shared, layer: await this.#options.masks.shared(mask, `/${PROJECT_SLOT}`, shared) };
-    return rootPlan(request, mask, readMounts(), joined);
+    return rootPlan(request, mask, mask.mounts, joined);
   }
 
   #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Field[] {
-    const mounts = readMounts();
-    const folders = userFolders({ state: this.#options.home, mounts, masked: mask.masked });
+    const folders = userFolders({ state: this.#options.home, mounts: mask.mounts, masked: mask.masked });
     makeFolders(request.volume.folder, userModeFolders(folders, request.home));
-    return userPlan(request, mask, mounts, folders);
+    return userPlan(request, mask, mask.mounts, folders);
   }
 
   #prepare(request: LaunchRequest, mask: Layer): void {

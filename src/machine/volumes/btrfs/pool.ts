@@ -3,8 +3,8 @@
  * grows. A sparse file promises space the host may not have, so nothing is made when the host runs low.
  */
 import { mkdir, stat } from "node:fs/promises";
-import { existsSync, realpathSync, statfsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import {
   growPool,
@@ -18,7 +18,7 @@ import {
   unusedBytes,
 } from "../../../base/host/pool-file.ts";
 import { errorText } from "../../../base/host/log.ts";
-import { mountOf, readMounts } from "../../../base/host/mounts.ts";
+import { isReadOnly, mountOf, readMounts } from "../../../base/host/mounts.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { requireHostSpace, spareHostBytes } from "../space.ts";
 import { deviceErrors, systemOf } from "./kernel.ts";
@@ -97,8 +97,9 @@ export class Pool {
 
   /** Whether the kernel has set it read-only, or it could not be mounted anew after that. */
   isStopped(): boolean {
-    const mount = poolMount(this.path);
-    return mount === undefined ? this.#file !== undefined : mount.readOnly;
+    // The kernel's table of mounts says the same, and takes a quarter of a millisecond to read.
+    if (this.#file !== undefined && statSync(this.path).dev === statSync(dirname(this.path)).dev) return true;
+    return isReadOnly(this.path);
   }
 
   /** Errors of the disk that the file system has met. */
