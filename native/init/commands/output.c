@@ -144,13 +144,15 @@ void command_tell_whole(struct command *command, void (*begin)(struct source *, 
   command->told_whole = true;
   if (foreground != NULL) foreground->corked = true;
   begin(&command->status, EPOLLIN);
-  /* One that could not be started is gone. */
-  if (command->started) {
+  bool gone = !command->started; /* it could not be started */
+  if (!gone) {
     while (command->out.fd >= 0 && !has_enough(foreground) && take(command, &command->out)) continue;
     while (command->err.fd >= 0 && !has_enough(foreground) && take(command, &command->err)) continue;
-    if (!command_maybe_finish(command)) command_watch_output(command);
+    gone = command_maybe_finish(command);
   }
   if (foreground != NULL) connection_uncork(foreground);
+  /* The child that made it may hold its pipes for another moment. */
+  if (!gone) command_watch_output(command);
 }
 
 static int64_t sooner(int64_t one, int64_t other) { return one == 0 || (other != 0 && other < one) ? other : one; }

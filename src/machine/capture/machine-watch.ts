@@ -15,7 +15,8 @@ export class MachineWatch {
   readonly #host: CellHost;
   readonly #own: readonly string[];
   #version = 0;
-  #last: Promise<number> = Promise.resolve(0);
+  /** The question under way, and the one after it. */
+  #last: Promise<number> | undefined;
   #next: Promise<number> | undefined;
 
   /** `own` is Vivarium's own, which is hidden whatever is in it. */
@@ -25,7 +26,9 @@ export class MachineWatch {
   }
 
   /** Another number after each change of the machine. What is looked at after it is known is new enough for it. */
-  async version(): Promise<number> {
+  version(): Promise<number> {
+    // At once, before the kernel is busy with what the caller asks for next.
+    if (this.#last === undefined) return this.#begin();
     // Callers that come while an earlier question is under way share the one after it.
     this.#next ??= this.#last.then(
       () => this.#begin(),
@@ -36,8 +39,13 @@ export class MachineWatch {
 
   #begin(): Promise<number> {
     this.#next = undefined;
-    this.#last = this.#ask();
-    return this.#last;
+    const asked = this.#ask();
+    this.#last = asked;
+    const over = (): void => {
+      if (this.#last === asked) this.#last = undefined;
+    };
+    asked.then(over, over);
+    return asked;
   }
 
   async #ask(): Promise<number> {

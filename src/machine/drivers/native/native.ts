@@ -83,9 +83,12 @@ export class NativeDriver implements Driver {
     // What goes wrong below clears what this launch made, and must not clear what another launch made.
     if (existsSync(this.#socket(request.sandbox))) throw new VivError("internal", `Sandbox ${request.sandbox} is launched already.`);
     try {
-      const mask = await this.#mask(request);
-      this.#prepare(request, mask);
+      const masking = this.#mask(request);
+      masking.catch(() => undefined);
+      this.#makeFolders(request.sandbox);
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
+      const mask = await masking;
+      writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });
       const volume = await request.volume;
       const plan = mode === "root" ? await this.#rootPlan({ ...request, volume }, mask) : this.#userPlan({ ...request, volume }, mask);
       const launching = host.request("launch", [
@@ -127,11 +130,10 @@ export class NativeDriver implements Driver {
     return userPlan(request, mask, mask.mounts, folders);
   }
 
-  #prepare(request: LaunchRequest, mask: Layer): void {
+  #makeFolders(sandbox: string): void {
     // Process 1 is another user and finds the sockets by name; the state folder above is closed to all other users.
-    mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
-    writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });
-    mkdirSync(this.#logFolder(request.sandbox), { recursive: true, mode: 0o700 });
+    mkdirSync(this.#runFolder(sandbox), { recursive: true, mode: 0o711 });
+    mkdirSync(this.#logFolder(sandbox), { recursive: true, mode: 0o700 });
   }
 
   #identity(request: LaunchRequest): Field[] {

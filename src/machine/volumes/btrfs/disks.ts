@@ -10,7 +10,9 @@ export class BtrfsDisks implements Disks {
 
   async create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths> {
     const { pool, folders, quotas, creating } = this.#subvolumes;
-    await pool.requireSpace();
+    // Without a pause where none is needed: the kernel is at work on the volume while the caller does the rest of a launch.
+    const growing = pool.requireSpace();
+    if (growing !== undefined) await growing;
     const from = "base" in source ? folders.path("base", source.base) : folders.path("snapshot", source.snapshot);
     const folder = folders.newVolume(volume);
     const besideOthers = creating.size > 0;

@@ -127,8 +127,8 @@ export class Pool {
     }
   }
 
-  /** Refuses when the host is low on space; grows the pool when that is low on it. */
-  async requireSpace(): Promise<void> {
+  /** Refuses when the host is low on space; grows the pool when that is low on it. Undefined where there is nothing to wait for. */
+  requireSpace(): Promise<void> | undefined {
     requireHostSpace(this.#home);
     if (this.isStopped())
       throw new VivError(
@@ -136,12 +136,15 @@ export class Pool {
         `The storage of sandboxes in ${this.path} takes no writes, because the disk under it was full or failed.`,
       );
     const { totalBytes, freeBytes } = this.#space();
-    if (freeBytes > totalBytes * FREE_SHARE) return;
+    if (freeBytes > totalBytes * FREE_SHARE) return undefined;
     const growing = this.#startGrowing();
-    if (freeBytes > totalBytes * FREE_SHARE * 0.5) return;
+    return freeBytes > totalBytes * FREE_SHARE * 0.5 ? undefined : this.#requireGrown(growing);
+  }
+
+  async #requireGrown(growing: Promise<void>): Promise<void> {
     await growing;
-    const { freeBytes: left } = this.#space();
-    if (left < SMALLEST_BYTES / 4) throw new VivError("disk_full", `The pool of volumes in ${this.path} is full.`);
+    if (this.#space().freeBytes < SMALLEST_BYTES / 4)
+      throw new VivError("disk_full", `The pool of volumes in ${this.path} is full.`);
   }
 
   async free(): Promise<{ totalBytes: number; freeBytes: number }> {
