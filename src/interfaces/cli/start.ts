@@ -128,8 +128,11 @@ export function serverEnvironment(paths: Paths, env: Environment): NodeJS.Proces
     ...(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) }),
     // Half of the threads look up names: those of a few sandboxes that wait for nothing must not be all of them.
     UV_THREADPOOL_SIZE: "32",
-    // Else the C library keeps free memory of its own for every few of them: 5 MiB that nothing uses.
-    MALLOC_ARENA_MAX: "2",
+    // Else the C library keeps free memory of its own for every few of them: 6 MiB that nothing uses.
+    MALLOC_ARENA_MAX: "1",
+    // Larger blocks go back to the system when they are free. That is the C library's first choice; left alone, it lets one large
+    // block raise the size, and those of the start then leave holes.
+    MALLOC_MMAP_THRESHOLD_: "131072",
     VIV_HOME: paths.home,
     VIV_CONFIG: paths.config,
   };
