@@ -16,6 +16,6 @@ export function collectAfterStart(): void {
     if (utilization > RESTING) return;
     clearInterval(looking);
     // The only kind that also moves what is left together, and forgets code that ran once.
-    void collect({ type: "major", flavor: "last-resort" });
+    collect({ type: "major", flavor: "last-resort" });
   }, LOOK_EVERY_MS).unref();
 }

@@ -17,16 +17,16 @@ interface Client {
   unanswered: number;
 }
 
-export function limitSlowness(server: Server): void {
+export function limitSlowness(server: Server, headMs: number = LIMITS.gatewayHeadMs, requestMs: number = LIMITS.gatewayRequestMs): void {
   const clients = new WeakMap<Duplex, Client>();
-  const allow = (socket: Duplex, client: Client, ms: number): void => {
+  const allow = (socket: Duplex, client: Client, ms: number, isWhole = (): boolean => false): void => {
     clearTimeout(client.timer);
-    if (!socket.destroyed) client.timer = setTimeout(() => socket.destroy(), ms).unref();
+    if (!socket.destroyed) client.timer = setTimeout(() => !isWhole() && socket.destroy(), ms).unref();
   };
   server.on("connection", (socket) => {
     const client: Client = { unanswered: 0 };
     clients.set(socket, client);
-    allow(socket, client, LIMITS.gatewayHeadMs);
+    allow(socket, client, headMs);
     socket.once("close", () => clearTimeout(client.timer));
   });
   server.on("request", (request, response) => {
@@ -34,11 +34,11 @@ export function limitSlowness(server: Server): void {
     const client = clients.get(socket);
     if (client === undefined) return void socket.destroy();
     client.unanswered += 1;
-    allow(socket, client, LIMITS.gatewayRequestMs);
-    request.once("end", () => clearTimeout(client.timer));
+    // Whether it has come, not whether it was read: what answers may wait for a person first.
+    allow(socket, client, requestMs, () => request.complete);
     response.once("close", () => {
       client.unanswered -= 1;
-      if (client.unanswered === 0) allow(socket, client, LIMITS.gatewayHeadMs);
+      if (client.unanswered === 0) allow(socket, client, headMs);
     });
   });
 }
