@@ -7,13 +7,26 @@ const root = join(import.meta.dirname, "..");
 /** What so many commands need is one file that all of them load. */
 const SHARED_BY = 8;
 
+/**
+ * The parts that the server is read in, from the ground up. Of one file with all of it the engine would hold the whole tree while it
+ * compiles, and the C library keeps that memory: 4 MiB for as long as the server runs. Imports go down only, so no part needs one that
+ * comes after it.
+ */
+const FLOORS = [
+  ["zod", /node_modules\/zod\//],
+  ["packages", /node_modules\//],
+  ["schema", /src\/base\/schema\//],
+  ...["base", "machine", "rules", "sandbox", "work"].map((floor) => [floor, new RegExp(`src/${floor}/`)] as const),
+] as const;
+
 /** Writes `cli.js` and `server.js`, with the parts they load later, into a folder two levels below the package's. */
 export async function bundle(folder: string): Promise<void> {
   const start = new Set<string>();
+  const floors = new Set<string>();
   const parts = [
     ...(await write(folder, { cli: join(root, "src/interfaces/cli/main.ts") }, { plugins: [webSocketsApart, startOf(start)], start })),
     ...(await write(folder, { [WEB_SOCKETS]: join(root, "node_modules/ws/wrapper.mjs") })),
-    ...(await write(folder, { server: join(root, "src/server-main.ts") })),
+    ...(await write(folder, { server: join(root, "src/server-main.ts") }, { plugins: [startOf(floors)], floors })),
   ];
   writeFileSync(join(folder, "LICENSES.txt"), licensesOf(parts.flatMap(({ modules }) => modules)));
   // The names of parts change with their content.
@@ -41,10 +54,12 @@ interface WriteOptions {
   readonly platform?: "node" | "browser";
   /** Modules that are one part, whatever else needs them. */
   readonly start?: ReadonlySet<string>;
+  /** Modules that are one part for each floor. */
+  readonly floors?: ReadonlySet<string>;
 }
 
 async function write(folder: string, input: Record<string, string>, options: WriteOptions = {}): Promise<Part[]> {
-  const { plugins = [], platform = "node", start } = options;
+  const { plugins = [], platform = "node", start, floors } = options;
   const build = await rolldown({
     input,
     platform,
@@ -72,6 +87,7 @@ async function write(folder: string, input: Record<string, string>, options: Wri
           { name: "websocket", test: /node_modules\/ws\//, priority: 1 },
           { name: "start", test: (id) => start?.has(id) === true, priority: 1 },
           { name: "common", minShareCount: SHARED_BY },
+          ...FLOORS.map(([name, place]) => ({ name, test: (id: string) => floors?.has(id) === true && place.test(id) })),
         ],
       },
     });
@@ -85,8 +101,8 @@ async function write(folder: string, input: Record<string, string>, options: Wri
 const LOADED_ALREADY = ["fs", "path", "url"].map((name) => `\0node:${name}`);
 
 /**
- * Fills a set with the modules that every start of the command line loads, whatever the command: what its entry imports, but for what
- * is imported later. In one part with the client and Node's HTTP, they would make the smallest command take half as long again.
+ * Fills a set with the modules that every start loads: what the entry imports, but for what is imported later. In one part with the
+ * client and Node's HTTP, those of the command line would make its smallest command take half as long again.
  */
 function startOf(found: Set<string>): Plugin {
   return {

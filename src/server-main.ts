@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { listenChoice } from "./base/config/listen-choice.ts";
 import { findPaths } from "./base/config/paths.ts";
 import { jsonLogger } from "./base/host/log.ts";
+import { collectAfterStart } from "./base/host/start-garbage.ts";
 import { ERRORS, VivError } from "./base/schema/errors.ts";
 import { Server } from "./server.ts";
 
@@ -63,6 +64,7 @@ async function main(): Promise<number> {
     });
     // By itself it is written at the end, and a server may live for months, or be killed.
     flushCompileCache();
+    collectAfterStart();
     log.info("stopping", { why: await stopping.promise });
     await server.stop();
     return 0;

@@ -52,9 +52,9 @@ export class IdleWatch {
   async #lookAt(row: SandboxRow, live: LiveSandbox, interval: number): Promise<void> {
     if (row.idleMs > 0) this.#shortestIdle = Math.min(this.#shortestIdle, row.idleMs);
     if (!(await live.walls.isAlive())) return this.#sandboxes.exited(row.id);
-    const use = await live.walls.usage();
-    const worked = (use.cpuMs ?? 0) - live.cpuMs > interval * WORK_SHARE;
-    live.cpuMs = use.cpuMs ?? 0;
+    const cpuMs = (await live.walls.cpuMs()) ?? 0;
+    const worked = cpuMs - live.cpuMs > interval * WORK_SHARE;
+    live.cpuMs = cpuMs;
     if (worked || live.uses.any) live.activeAt = performance.now();
     if (this.#parts.backends.of(row).storage.capabilities.quota === "watched") await this.#watchDisk(row);
     const endsAt = Math.max(live.activeAt + row.idleMs, live.keepUntil);

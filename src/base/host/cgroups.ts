@@ -247,28 +247,22 @@ export class Cgroups {
   }
 
   use(name: string): GroupUse {
-    const number = (text: string | undefined): number | null => (text === undefined || text === "" ? null : Number(text));
-    const counter = (text: string | undefined, key: string): number => Number(new RegExp(`^${key} (\\d+)`, "m").exec(text ?? "")?.[1] ?? 0);
-    if (this.version === 2) {
-      const micros = counter(this.#read("cpu", name, "cpu.stat"), "usage_usec");
-      return {
-        memoryBytes: number(this.#read("memory", name, "memory.current")),
-        peakMemoryBytes: number(this.#read("memory", name, "memory.peak")),
-        cpuMs: micros / 1000,
-        processes: number(this.#read("pids", name, "pids.current")),
-        outOfMemory: counter(this.#read("memory", name, "memory.events"), "oom_kill"),
-        tooManyProcesses: counter(this.#read("pids", name, "pids.events"), "max"),
-      };
-    }
-    const nanos = number(this.#read("cpuacct", name, "cpuacct.usage"));
+    const memory = (v2: string, v1: string): string | undefined => this.#read("memory", name, this.version === 2 ? v2 : v1);
     return {
-      memoryBytes: number(this.#read("memory", name, "memory.usage_in_bytes")),
-      peakMemoryBytes: number(this.#read("memory", name, "memory.max_usage_in_bytes")),
-      cpuMs: nanos === null ? null : nanos / 1e6,
+      memoryBytes: number(memory("memory.current", "memory.usage_in_bytes")),
+      peakMemoryBytes: number(memory("memory.peak", "memory.max_usage_in_bytes")),
+      cpuMs: this.cpuMs(name),
       processes: number(this.#read("pids", name, "pids.current")),
-      outOfMemory: counter(this.#read("memory", name, "memory.oom_control"), "oom_kill"),
+      outOfMemory: counter(memory("memory.events", "memory.oom_control"), "oom_kill"),
       tooManyProcesses: counter(this.#read("pids", name, "pids.events"), "max"),
     };
+  }
+
+  /** Processor time alone, which is looked at every few seconds for every sandbox. */
+  cpuMs(name: string): number | null {
+    if (this.version === 2) return counter(this.#read("cpu", name, "cpu.stat"), "usage_usec") / 1000;
+    const nanos = number(this.#read("cpuacct", name, "cpuacct.usage"));
+    return nanos === null ? null : nanos / 1e6;
   }
 
   /** How many processes a group holds; undefined where the kernel does not count them. */
@@ -310,6 +304,14 @@ export class Cgroups {
   processes(name: string): number[] {
     return (this.#read("pids", name, "cgroup.procs") ?? "").split("\n").filter(Boolean).map(Number);
   }
+}
+
+function number(text: string | undefined): number | null {
+  return text === undefined || text === "" ? null : Number(text);
+}
+
+function counter(text: string | undefined, key: string): number {
+  return Number(new RegExp(`^${key} (\\d+)`, "m").exec(text ?? "")?.[1] ?? 0);
 }
 
 /** A new set of processors is empty; each takes what the one above it has. False where this process may not make any. */

@@ -12,6 +12,7 @@ import { VivError } from "../../base/schema/errors.ts";
 import { GATEWAY_SOCKET } from "../../base/schema/gateway.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { ModelAnswer } from "../../rules/models/retry-after.ts";
+import { limitSlowness, PATIENCE_OF_OUR_OWN } from "./slowness.ts";
 import { ToolServer } from "./tool-server.ts";
 import { readRequest, refuse, refuseStrangers, send, type Reply, type Request } from "./http.ts";
 
@@ -59,14 +60,13 @@ export class Gateway implements GatewaySockets {
     const server = createServer(
       {
         maxHeaderSize: LIMITS.gatewayHeadBytes,
-        headersTimeout: LIMITS.gatewayHeadMs,
-        requestTimeout: LIMITS.gatewayRequestMs,
-        connectionsCheckingInterval: LIMITS.gatewayHeadMs / 2,
+        ...PATIENCE_OF_OUR_OWN,
         noDelay: true,
       },
       (request, response) => void this.#serve(sandbox, request, response),
     );
     server.maxConnections = LIMITS.gatewayConnections;
+    limitSlowness(server);
     server.on("error", (error) => this.#log.warn("the gateway of a sandbox", { sandbox, error: errorText(error) }));
     server.on("clientError", (_, socket) => {
       if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");

@@ -182,6 +182,8 @@ export interface Walls {
   readonly commands: CommandOperations;
   readonly files: FileOperations;
   usage(): Promise<Usage>;
+  /** Of the usage the processor time alone: it is asked for every sandbox every few seconds. */
+  cpuMs(): Promise<number | null>;
   /** What runs inside, but for process 1 and what waits for commands: so many at most. Refused as `unsupported` without walls. */
   processes(most: number): Promise<ListedProcess[]>;
   /** Whether nothing runs inside but what waits for commands. */

@@ -56,6 +56,10 @@ export class FolderWalls implements Walls {
     return { memoryBytes: null, cpuMs: null, processes: null, outOfMemory: 0, tooManyProcesses: 0 };
   }
 
+  async cpuMs(): Promise<number | null> {
+    return null;
+  }
+
   async processes(): Promise<ListedProcess[]> {
     throw new VivError("unsupported", "Processes of an unwalled sandbox are the machine's own: they can't be told apart.");
   }

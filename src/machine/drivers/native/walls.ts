@@ -85,6 +85,11 @@ export class NativeWalls implements Walls {
     return cgroups?.use(sandbox) ?? this.#watched?.usage() ?? NOTHING_KNOWN;
   }
 
+  async cpuMs(): Promise<number | null> {
+    const { cgroups, sandbox } = this.#options;
+    return cgroups === undefined ? ((await this.usage()).cpuMs ?? null) : cgroups.cpuMs(sandbox);
+  }
+
   async processes(most: number): Promise<ListedProcess[]> {
     const { cgroups, sandbox, process1 } = this.#options;
     const first = process1.pid;
