@@ -22,6 +22,7 @@ import { manyGroup } from "./many.ts";
 import { toJson, toTable, verdictOf } from "./report.ts";
 import { isKey, KEYS, type Group, type Key, type Outcome, type Settings } from "./rows.ts";
 import { policyGroup } from "./policy.ts";
+import { portsGroup } from "./ports.ts";
 import { proxyGroup } from "./proxy.ts";
 import { sdkGroup } from "./sdk.ts";
 import { snapshotGroup } from "./snapshots.ts";
@@ -39,6 +40,7 @@ const GROUPS: readonly Group[] = [
   tryGroup,
   changesGroup,
   proxyGroup,
+  portsGroup,
   policyGroup,
   auditGroup,
   conversationGroup,

@@ -1,21 +1,17 @@
 /** The way out against the direct one: curl inside, through the cell and the proxy, and curl outside, from one server on loopback. */
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { promisify } from "node:util";
-import { pairCount, rested, round, series } from "./measure.ts";
+import { pairCount, round } from "./measure.ts";
 import type { Group, Measured } from "./rows.ts";
 import { BenchServer } from "./server.ts";
+import { CURL, fetched, milliseconds, rounds, WARM_UP } from "./transfer.ts";
 
 const BYTES = 100 * 1024 ** 2;
 const CHUNK = Buffer.alloc(1024 ** 2, "x");
 const SMALL_PAIRS = 60;
-/** What curl measures itself: its own start is not the proxy's doing. */
-const CURL = ["-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download} %{time_total}"];
 const ADDRESS = "127.0.0.2";
-const WARM_UP = 2;
 const TICKS_PER_S = 100;
 
 export const proxyGroup: Group = {
@@ -46,8 +42,7 @@ async function measureBoth(
       const { stdout, stderr } = await server.call("runCommand", { sandbox: id, command: ["curl", ...CURL, ...how, url + path] });
       return milliseconds(stdout, bytes, stderr);
     };
-  const outside = (path: string, bytes: number) => async (): Promise<number> =>
-    milliseconds((await promisify(execFile)("curl", [...CURL, "--noproxy", "*", url + path])).stdout, bytes, "");
+  const outside = (path: string, bytes: number) => () => fetched(url + path, bytes);
   const rows: Record<string, Measured> = {};
   if (wanted.has("proxy_ratio")) {
     progress("proxy_ratio: 100 MiB");
@@ -81,33 +76,12 @@ async function measureBoth(
   return rows;
 }
 
-/** Every side once a round, so that noise of the machine hits all of them alike. */
-async function rounds<Sides extends readonly (() => Promise<number>)[]>(
-  count: number,
-  ...sides: Sides
-): Promise<{ [Side in keyof Sides]: ReturnType<typeof series> }> {
-  const samples = sides.map((): number[] => []);
-  for (let index = -WARM_UP; index < count; index += 1)
-    for (const [side, sample] of sides.entries()) {
-      const taken = await rested(sample);
-      if (index >= 0) samples[side]?.push(taken);
-    }
-  return samples.map((taken) => series(taken)) as { [Side in keyof Sides]: ReturnType<typeof series> };
-}
-
 /** Processor time of the server's own process. */
 function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")
     .split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
-}
-
-/** A transfer that failed, or fell short, would make a fine figure. */
-function milliseconds(text: string, bytes: number, trouble: string): number {
-  const [code, size, seconds] = text.split(" ").map(Number);
-  if (code !== 200 || size !== bytes || seconds === undefined) throw new Error(`curl got ${text} ${trouble}`);
-  return seconds * 1000;
 }
 
 async function answer(bytes: number, response: import("node:http").ServerResponse): Promise<void> {

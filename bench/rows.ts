@@ -35,6 +35,7 @@ const DECLARED = {
   promote_vs_rsync: { what: "promote 5,000 files, against rsync -a", unit: "x", limit: 3 },
   proxy_ratio: { what: "throughput of 100 MiB through cell and proxy, against direct", unit: "x", limit: null, least: 0.7 },
   proxy_latency: { what: "added to a small request by cell and proxy", unit: "ms", limit: null },
+  port_ratio: { what: "throughput of 100 MiB from a port inside through viv port, against direct", unit: "x", limit: null },
   policy_per_s: { what: "decisions per second for compound commands, at four levels", unit: "", limit: null, least: 5000 },
   audit_per_s: {
     what: "durable records per second of agents that report at once, none lost by kill -9",

@@ -1,4 +1,4 @@
-/* Connections from inside. The server has a copy of each descriptor and speaks with the program; once it has decided, it closes its
+/* Connections from inside, and those that the server has made. The server has a copy of each descriptor and speaks with the program; once it has decided, it closes its
    copy (or waits, for the body of an answer), and the bytes are moved here. */
 #include "parts.h"
 
@@ -13,7 +13,7 @@ enum state { HELD, JOINED, BODY };
 struct connection {
   struct source inside, outside;
   uint64_t id;
-  struct door *door;
+  struct door *door;      /* NULL: the server has made it */
   enum state state;
   struct flow up, down;   /* from inside to outside, and back */
   uint64_t told;          /* bytes that the server knows of */
@@ -75,7 +75,7 @@ static void forget(struct connection *connection) {
   mover_close(&connection->inside);
   connections[connection->id % CONNECTIONS_MAX] = NULL;
   connection_count--;
-  door_left(connection->door);
+  if (connection->door != NULL) door_left(connection->door);
   free(connection);
 }
 
@@ -146,6 +146,11 @@ static void begin(uint64_t id, int outside, enum state state, uint64_t count, in
   connection->told = connection->seen = 0;
   moving_count++;
   move(connection);
+}
+
+void connection_hold(uint64_t number, int fd) {
+  uint64_t id = fd < 0 ? 0 : connection_add(fd, NULL);
+  channel_say("held %" PRIu64 " %" PRIu64, number, id);
 }
 
 void connection_join(uint64_t id, int outside, int64_t idle_ms) { begin(id, outside, JOINED, UINT64_MAX, idle_ms); }

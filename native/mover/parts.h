@@ -58,6 +58,7 @@ void arrivals_tick(int64_t now);
 
 /* connections.c: connections from inside, and what is moved for them */
 uint64_t connection_add(int fd, struct door *door); /* its id; 0: no room. Takes the descriptor in both cases */
+void connection_hold(uint64_t number, int fd);    /* one that the server has made; its id is told */
 void connection_join(uint64_t id, int outside, int64_t idle_ms);
 void connection_body(uint64_t id, int outside, uint64_t count, int64_t idle_ms);
 void connection_cut(uint64_t id);

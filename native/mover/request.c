@@ -38,20 +38,24 @@ static bool path_of(const char *text, char *path, size_t size) {
 static bool handle(const char *word, const char *rest, int *fd) {
   uint64_t id, second, third;
   char path[256];
+  int given = *fd;
   if (!number(&rest, &id)) return false;
+  if (strcmp(word, "hold") == 0 && *rest == '\0') {
+    *fd = -1;
+    return connection_hold(id, given), true;
+  }
   if (strcmp(word, "cut") == 0 && *rest == '\0') return connection_cut(id), true;
   if (strcmp(word, "drop") == 0 && *rest == '\0') return connection_drop(id), true;
   if (strcmp(word, "shut") == 0 && *rest == '\0' && id <= UINT32_MAX) return door_shut((uint32_t)id), true;
   if (strcmp(word, "door") == 0 && *rest == ' ' && id <= UINT32_MAX && path_of(rest + 1, path, sizeof path)) return door_open((uint32_t)id, path), true;
   if (!number(&rest, &second) || second > INT64_MAX) return false;
-  int outside = *fd;
   if (strcmp(word, "join") == 0 && *rest == '\0') {
     *fd = -1;
-    return connection_join(id, outside, (int64_t)second), true;
+    return connection_join(id, given, (int64_t)second), true;
   }
   if (strcmp(word, "body") != 0 || !number(&rest, &third) || *rest != '\0' || third == 0 || third > INT64_MAX) return false;
   *fd = -1;
-  return connection_body(id, outside, third, (int64_t)second), true;
+  return connection_body(id, given, third, (int64_t)second), true;
 }
 
 void server_request(const char *text, int fd) {

@@ -39,12 +39,17 @@ void connection_body(uint64_t id, int outside, uint64_t count, int64_t idle_ms) 
   if (count == 0) abort();
   connection_join(id, outside, idle_ms);
 }
+void connection_hold(uint64_t number, int fd) {
+  (void)number;
+  if (fd >= 0) close(fd);
+  acts++;
+}
 void connection_cut(uint64_t id) { acts += id > 0; }
 void connection_drop(uint64_t id) { acts += id > 0; }
 
 static const char *const messages[] = {
     "door 1 2f746d70", "door 1 2f00", "door 1 2f7", "door 99999999999 2f", "shut 1", "join 5 900000", "join 5", "join -1 5", "body 5 900000 100", "body 5 1 0",
-    "body 5 1 99999999999999999999999", "cut 7", "drop 7", "drop x", "moved", "", "joinjoinjoin 1 2",
+    "body 5 1 99999999999999999999999", "hold 3", "hold 3 4", "hold", "cut 7", "drop 7", "drop x", "moved", "", "joinjoinjoin 1 2",
 };
 
 /* Whole lines at first; then a few bytes are not. */

@@ -42,6 +42,8 @@ export interface Rules {
   readonly privateHosts: PrivateHosts;
   /** The proxy: the only way out of sandboxes. */
   readonly egress: Egress;
+  /** Moves the bytes of connections that were decided on. */
+  readonly mover: Mover;
   readonly actions: Actions;
 }
 
@@ -85,6 +87,7 @@ export async function openRules(
     models,
     privateHosts,
     egress,
+    mover,
     actions: new Actions({ store, audit, approvals, user, reach }),
   };
 }

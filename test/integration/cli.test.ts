@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VivError } from "../../src/base/schema/errors.ts";
-import { dialHost, hostCommand, sandbox, scriptedEngine } from "../support/cli-engine.ts";
+import { dialHost, hostCommand, leadHost, sandbox, scriptedEngine } from "../support/cli-engine.ts";
 import { serve, type ScriptedServer } from "../support/cli-server.ts";
 import { COMMAND_LINE, COMPILED } from "../support/compiled.ts";
 import { echoServer } from "../support/scripted-engine.ts";
@@ -58,6 +58,7 @@ beforeAll(async () => {
       exec: async (name, { command, cwd, env }) =>
         hostCommand(find(name), command, { ...(cwd === undefined ? {} : { cwd }), ...(env === undefined ? {} : { env }) }),
       dial: async (_name, port) => dialHost(port),
+      lead: (_name, port, local) => leadHost(port, local),
     },
   );
   server = await serve(engine);

@@ -160,6 +160,11 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     server.close();
   });
 
+  test("sends without a pace: what goes between its programs waits for no timer", async () => {
+    const sandbox = await launch();
+    expect((await sandbox.run(["/bin/cat", "/proc/sys/net/ipv4/tcp_congestion_control"])).trim()).toBe("reno");
+  });
+
   test("shows only its own processes and nothing of the machine's keys, symbols and serials", async () => {
     const sandbox = await launch();
     expect(

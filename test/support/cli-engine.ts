@@ -1,5 +1,6 @@
 /** An engine that answers from a script and runs commands on this machine, to try the API's and the command line's own work. */
 import { spawn } from "node:child_process";
+import type { Duplex } from "node:stream";
 import { connect } from "node:net";
 import { constants } from "node:os";
 import type { Engine, Handlers, Streams } from "../../src/interfaces/operations/operations.ts";
@@ -147,3 +148,11 @@ export function scriptedEngine(operations: Partial<Handlers>, streams: Partial<S
 }
 
 export const dialHost = (port: number): Promise<ReturnType<typeof connect>> => Promise.resolve(connect(port, "127.0.0.1"));
+
+/** Leads a connection to a port of this machine, as the server leads one to a port inside. */
+export const leadHost = async (port: number, local: Duplex): ReturnType<Streams["lead"]> => {
+  const inside = await dialHost(port);
+  local.pipe(inside).pipe(local);
+  local.resume();
+  return { ended: new Promise((resolve) => local.once("close", resolve)), cut: () => void local.destroy() };
+};

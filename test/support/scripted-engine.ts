@@ -1,4 +1,5 @@
 /** An engine that answers from a script: the API is tested without sandboxes, its own behaviour is real. */
+import { once } from "node:events";
 import { connect, createServer, type Server } from "node:net";
 import { Readable, type Duplex } from "node:stream";
 import { EventFeed } from "../../src/base/events/events.ts";
@@ -137,6 +138,12 @@ export class ScriptedEngine implements Engine {
       },
       attach: async (_sandbox, _command, stdin) => this.#command(stdin ? "echo" : "yes"),
       dial: async (_sandbox, port) => this.#dial(port),
+      lead: async (_sandbox, port, local) => {
+        const inside = await this.#dial(port);
+        inside.pipe(local).pipe(inside);
+        local.resume();
+        return { ended: once(local, "close"), cut: () => local.destroy() };
+      },
       executionEvents: async () => (async function* () {})(),
       notebook: async () => this.#dial(0),
       screenshot: async () => Buffer.from("png"),

@@ -80,7 +80,7 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   "node:sqlite": ["store"],
   // The command line starts the server, and nothing else; the SDK starts the command line.
   "node:child_process": ["host", "cli", "sdk"],
-  "node:net": ["host", "drivers", "api", "client", "cli", "network", "server.ts"],
+  "node:net": ["host", "wire", "drivers", "api", "client", "cli", "network", "server.ts"],
   hono: ["api"],
   "@hono/node-server": ["api"],
   "jsonc-parser": ["config"],

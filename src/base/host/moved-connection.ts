@@ -25,6 +25,14 @@ interface Channel {
   forget(): void;
 }
 
+/** Resolves once the kernel has these bytes, and those before. */
+export function written(socket: Socket, data: Buffer): Promise<void> {
+  if (data.length === 0 && socket.writableLength === 0) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    socket.write(data, (error) => (error === null || error === undefined ? resolve() : reject(error)));
+  });
+}
+
 const NOTHING: MovedBytes = { sent: 0, received: 0 };
 
 export class MovedConnection {
@@ -63,8 +71,8 @@ export class MovedConnection {
   }
 
   /** Moves everything both ways until both have ended, after `take`. What the server has read must have been written by now. */
-  join(outside: Socket): Move {
-    return this.#begin(`join ${this.#id} ${LIMITS.egressIdleMs}`, outside);
+  join(outside: Socket, idleMs: number = LIMITS.egressIdleMs): Move {
+    return this.#begin(`join ${this.#id} ${idleMs}`, outside);
   }
 
   /** Gives up what was taken and not joined. */

@@ -7,10 +7,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants as system } from "node:os";
+import type { Duplex } from "node:stream";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Logger } from "./log.ts";
-import { MovedConnection } from "./moved-connection.ts";
+import { type Move, MovedConnection, written } from "./moved-connection.ts";
 import { startUnprotected } from "./oom.ts";
 
 /** Gets each connection from inside, with what process 1 says of it; empty where it says nothing. */
@@ -30,11 +31,16 @@ export interface MoverOptions {
 }
 
 const stderrMaxBytes = 8192;
+/** Of a connection whose two ends decide how long they are silent. */
+const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 export class Mover {
   readonly #options: MoverOptions;
   readonly #doors = new Map<number, Door>();
   readonly #connections = new Map<number, MovedConnection>();
+  /** Told the number of a connection that the mover was given; 0 where it has no room. */
+  readonly #holding = new Map<number, (connection: number) => void>();
+  #nextHold = 1;
   /** When it was started again, in monotonic time. */
   #restarts: number[] = [];
   #child: ChildProcess | undefined;
@@ -67,6 +73,30 @@ export class Mover {
       this.#say(`shut ${id}`);
       rmSync(path, { force: true });
     };
+  }
+
+  /**
+   * Moves everything between two connections until both directions have ended. Nothing was read from the second one. Undefined where
+   * it can't: there is no program to move with, or they are no sockets of the system.
+   */
+  async join(read: Duplex, unread: Duplex): Promise<Move | undefined> {
+    if (this.#options.program === undefined || !(read instanceof Socket) || !(unread instanceof Socket)) return undefined;
+    const connection = await this.#hold(read);
+    read.pause();
+    const rest = (read.read() as Buffer | null) ?? Buffer.alloc(0);
+    // What broke while it was read here breaks for the other end, too.
+    const isBroken = read.destroyed;
+    // In the same turn of the event loop as the last read: what comes from now on is the mover's.
+    connection.take();
+    try {
+      if (isBroken) throw new VivError("cancelled", "The connection broke off.");
+      await written(unread, rest);
+      if (unread.destroyed) throw new VivError("cancelled", "The caller went away.");
+    } catch (error) {
+      connection.drop();
+      throw error;
+    }
+    return connection.join(unread, NEVER_MS);
   }
 
   /** Ends all of its connections. */
@@ -120,6 +150,7 @@ export class Mover {
     if (word === "conn") return this.#arrive(first, second, Buffer.from(rest[2] ?? "", "hex"), handle);
     if (word === "moved") return this.#connections.get(first)?.heard({ sent: second, received: third });
     if (word === "end") return this.#connections.get(first)?.ended({ sent: second, received: third, isWhole: fourth === 1 });
+    if (word === "held") return this.#holding.get(first)?.(second);
     if (word !== "door") return;
     const door = this.#doors.get(first);
     if (second !== 0 && door !== undefined && door.opened === undefined)
@@ -135,20 +166,37 @@ export class Mover {
       return this.#say(`drop ${id}`);
     }
     handle.allowHalfOpen = true;
+    take(handle, preface, this.#know(id, handle));
+  }
+
+  async #hold(socket: Socket): Promise<MovedConnection> {
+    if (this.#child === undefined) this.#start();
+    const number = this.#nextHold++;
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.#holding.set(number, resolve);
+    this.#say(`hold ${number}`, socket, (error) => error !== null && resolve(0));
+    const id = await promise;
+    this.#holding.delete(number);
+    if (id === 0) throw new VivError("no_capacity", "There is no room for one more connection.");
+    return this.#know(id, socket);
+  }
+
+  #know(id: number, socket: Socket): MovedConnection {
     const child = this.#child;
-    const connection = new MovedConnection(id, handle, {
+    const connection = new MovedConnection(id, socket, {
       // Its number means nothing to the next process.
-      say: (text, socket, sent) => (child === this.#child ? this.#say(text, socket, sent) : sent?.(new Error("The mover has ended."))),
+      say: (text, given, sent) => (child === this.#child ? this.#say(text, given, sent) : sent?.(new Error("The mover has ended."))),
       forget: () => this.#connections.delete(id),
     });
     this.#connections.set(id, connection);
-    take(handle, preface, connection);
+    return connection;
   }
 
   #lose(child: ChildProcess, reason: string): void {
     if (this.#child !== child) return;
     this.#child = undefined;
     for (const connection of this.#connections.values()) connection.lost();
+    for (const told of this.#holding.values()) told(0);
     for (const [id, { opened }] of this.#doors) {
       if (opened === undefined) continue;
       this.#doors.delete(id);

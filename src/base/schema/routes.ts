@@ -194,6 +194,7 @@ export const STREAMS = {
   exec: { tag: "commands", method: "websocket", path: "/sandboxes/{sandbox}/exec" },
   attach: { tag: "commands", method: "websocket", path: "/sandboxes/{sandbox}/commands/{command}/attach" },
   tunnel: { tag: "ports", method: "websocket", path: "/sandboxes/{sandbox}/ports/{port}/tunnel" },
+  openPort: { tag: "ports", method: "websocket", path: "/sandboxes/{sandbox}/ports/{port}/local" },
   executionEvents: { tag: "notebooks", method: "get", path: "/sandboxes/{sandbox}/executions/{execution}/events" },
   screenshot: { tag: "desktops", method: "get", path: "/sandboxes/{sandbox}/desktop/screenshot" },
   desktop: { tag: "desktops", method: "websocket", path: "/sandboxes/{sandbox}/desktop/screen" },

@@ -11,7 +11,7 @@ import { AutomationId, CommandId, RunId, SandboxRef } from "./ids.ts";
 import { ExecutionEvent, ExecutionId } from "./notebook.ts";
 import { Port } from "./preview.ts";
 import { RunEvent } from "./run.ts";
-import { ClientMessage, ExecOpen, ScreenMessage, ServerMessage, TunnelMessage } from "./streams.ts";
+import { ClientMessage, ExecOpen, PortMessage, ScreenMessage, ServerMessage, TunnelMessage } from "./streams.ts";
 
 const user = CONTRACTS.statFile.input.shape.user;
 const ofSandbox = z.strictObject({ sandbox: SandboxRef });
@@ -155,6 +155,15 @@ export const STREAM_ROUTES = {
     summary: "One TCP connection to a port inside",
     input: ofPort,
     output: { messages: { client: TunnelMessage, server: TunnelMessage, binary: "Bytes of the connection" } },
+  },
+  openPort: {
+    ...STREAMS.openPort,
+    summary: "A port of 127.0.0.1 that leads to a port inside as long as this connection is open; for callers on the Unix socket alone",
+    input: ofPort.extend({
+      local: count(0, 65_535).describe("The local port; 0 for any free one."),
+      namespace: z.string().max(64).describe("The caller's `/proc/self/ns/net`: another loopback than the server's is refused."),
+    }),
+    output: { messages: { client: TunnelMessage, server: PortMessage, binary: "None" } },
   },
   executionEvents: {
     ...STREAMS.executionEvents,

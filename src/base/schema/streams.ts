@@ -38,6 +38,15 @@ export type ServerMessage = z.infer<typeof ServerMessage>;
 export const TunnelMessage = z.strictObject({ type: z.literal("end") }).meta({ id: "TunnelMessage" });
 export type TunnelMessage = z.infer<typeof TunnelMessage>;
 
+/** What the server says of a port of the machine that it has opened for a caller. */
+export const PortMessage = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("listening"), local: z.number().int().describe("The port on 127.0.0.1.") }),
+    z.object({ type: z.literal("failed"), error: ToldError }),
+  ])
+  .meta({ id: "PortMessage" });
+export type PortMessage = z.infer<typeof PortMessage>;
+
 /** What the server says to a viewer of a screen: at the beginning and at each change who has keys and pointer, and at last the end. */
 export const ScreenMessage = z
   .discriminatedUnion("type", [TunnelMessage, z.object({ type: z.literal("control"), holder: DesktopHolder })])

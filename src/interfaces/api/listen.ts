@@ -177,7 +177,7 @@ class Front {
       }
       const target = proxyTarget(incoming.url ?? "");
       if (target !== undefined) await proxyUpgrade(this.#engine.streams, target, incoming, socket, head);
-      else await this.sockets.upgrade(incoming, socket, head);
+      else await this.sockets.upgrade(incoming, socket, head, access === undefined);
     } catch (error) {
       answerRaw(socket, this.#known(error));
     }

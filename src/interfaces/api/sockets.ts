@@ -14,6 +14,7 @@ import { join, SocketStream } from "../../base/wire/wire.ts";
 import { converse } from "./command-socket.ts";
 import { pathOf } from "./guard.ts";
 import { merge, parse, readQuery } from "./input.ts";
+import { openLocalPort } from "./local-ports.ts";
 
 function decodedParts(path: string): string[] {
   try {
@@ -55,7 +56,7 @@ class HolderMessages {
 /** Answers the request with a WebSocket. */
 type Switch = () => Promise<WebSocket>;
 /** What opens each stream. One that rejects before it switches is answered with the error. */
-type Openers = { readonly [Name in SocketName]: (input: StreamParsedOf<Name>, toSocket: Switch) => Promise<void> };
+type Openers = { readonly [Name in SocketName]: (input: StreamParsedOf<Name>, toSocket: Switch, isOwner: boolean) => Promise<void> };
 
 export class Sockets {
   readonly #openers: Openers;
@@ -80,22 +81,26 @@ export class Sockets {
         await joinTunnel(inside, async () => holder.sendTo(await toSocket()));
       },
       tunnel: async ({ sandbox, port }, toSocket) => joinTunnel(await streams.dial(sandbox, port), toSocket),
+      openPort: async (wanted, toSocket, isOwner) => {
+        if (!isOwner) throw new VivError("unsupported", "Only a caller on the server's Unix socket sees ports that it opens.");
+        await openLocalPort(streams, wanted, toSocket);
+      },
     };
   }
 
-  /** Rejects when the request names no WebSocket route, or before it was switched. */
-  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  /** Rejects when the request names no WebSocket route, or before it was switched. The owner is who came by the Unix socket. */
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, isOwner: boolean): Promise<void> {
     const parts = decodedParts(pathOf(request));
     for (const name of Object.keys(this.#openers) as SocketName[]) {
       const fields = pathFields(STREAM_ROUTES[name].path, parts);
       if (fields === undefined) continue;
-      return this.#open(name, merge(fields, readQuery(request.url ?? "")), () => this.#switch(request, socket, head));
+      return this.#open(name, merge(fields, readQuery(request.url ?? "")), () => this.#switch(request, socket, head), isOwner);
     }
     throw new VivError("not_found", "There is no such WebSocket route.", { remedy: "See /docs for the routes there are." });
   }
 
-  #open<Name extends SocketName>(name: Name, fields: object, toSocket: Switch): Promise<void> {
-    return this.#openers[name](parse(STREAM_ROUTES[name].input, fields) as StreamParsedOf<Name>, toSocket);
+  #open<Name extends SocketName>(name: Name, fields: object, toSocket: Switch, isOwner: boolean): Promise<void> {
+    return this.#openers[name](parse(STREAM_ROUTES[name].input, fields) as StreamParsedOf<Name>, toSocket, isOwner);
   }
 
   #switch(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<WebSocket> {

@@ -2,7 +2,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { ApiClient, streamAddress } from "./api-client.ts";
+import { networkNamespace } from "../../base/wire/loopback.ts";
 import { NodeTransport, type Address } from "./node-transport.ts";
+import type { Channel } from "./transport.ts";
 
 export type { CommandStream } from "./command-stream.ts";
 
@@ -18,6 +20,12 @@ export class Client extends ApiClient<IncomingMessage> {
   /** One TCP connection to a port inside. */
   async dial(sandbox: string, port: number): Promise<Duplex> {
     return this.#transport.duplex(streamAddress("tunnel", { sandbox, port }));
+  }
+
+  /** A port of this machine that the server itself opens, as long as the channel is open; undefined for a server elsewhere. */
+  async openPort(sandbox: string, port: number, local: number): Promise<Channel | undefined> {
+    if (!this.#transport.isLocal) return undefined;
+    return this.#transport.webSocket(streamAddress("openPort", { sandbox, port, local, namespace: networkNamespace() }));
   }
 
   /** RFB to the screen of a sandbox; with control, keys and pointer are this connection's until it ends. */

@@ -1,7 +1,13 @@
-/** A port of this machine that leads to a port inside a sandbox. */
-import { createServer, type Server, type Socket } from "node:net";
-import { VivError } from "../../base/schema/errors.ts";
+/**
+ * A port of this machine that leads to a port inside a sandbox. The server opens it where it can, because bytes then need not pass
+ * through this process; else, or when the server has gone, this process listens and brings the bytes to the server.
+ */
+import { createServer, type Socket } from "node:net";
+import { listenLocally } from "../../base/wire/loopback.ts";
+import { VivError, type ErrorBody } from "../../base/schema/errors.ts";
+import type { PortMessage } from "../../base/schema/streams.ts";
 import type { Client } from "./client.ts";
+import type { Channel } from "./transport.ts";
 
 interface PortInside {
   readonly sandbox: string;
@@ -15,20 +21,60 @@ export interface OpenedPort {
   close(): void;
 }
 
+type OnFailure = (error: VivError) => void;
+
 /** `local` 0 takes any free port. */
-export async function openPort(
-  client: Client,
-  inside: PortInside,
-  local: number,
-  onFailure: (error: VivError) => void,
-): Promise<OpenedPort> {
+export async function openPort(client: Client, inside: PortInside, local: number, onFailure: OnFailure): Promise<OpenedPort> {
+  const channel = await askServer(client, inside, local);
+  if (channel === undefined) return openHere(client, inside, local, onFailure);
+  const listening = Promise.withResolvers<number>();
+  let here: OpenedPort | undefined;
+  let isClosed = false;
+  channel.listen({
+    message: (data) => {
+      const said = JSON.parse(String(data)) as PortMessage;
+      if (said.type === "listening") listening.resolve(said.local);
+      else onFailure(VivError.fromBody({ error: said.error } as ErrorBody));
+    },
+    close: () => {
+      listening.reject(new VivError("server_unreachable", "The server has gone."));
+      if (isClosed) return;
+      void listening.promise
+        .then(async (port) => {
+          here = await openHere(client, inside, port, onFailure);
+          if (isClosed) here.close();
+        })
+        .catch((error: unknown) => onFailure(VivError.from(error)));
+    },
+  });
+  return {
+    port: await listening.promise,
+    close: () => {
+      isClosed = true;
+      channel.close();
+      here?.close();
+    },
+  };
+}
+
+/** Undefined where the server can't: it is another machine's, of another version, or has another loopback. */
+async function askServer(client: Client, { sandbox, port }: PortInside, local: number): Promise<Channel | undefined> {
+  try {
+    return await client.openPort(sandbox, port, local);
+  } catch (error) {
+    if (error instanceof VivError && error.code === "unsupported") return undefined;
+    throw error;
+  }
+}
+
+async function openHere(client: Client, inside: PortInside, local: number, onFailure: OnFailure): Promise<OpenedPort> {
   const open = new Set<Socket>();
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
     void tunnel(client, inside, socket, onFailure);
   });
-  const port = await listen(listener, local);
+  const port = await listenLocally(listener, local);
   const close = (): void => {
     listener.close();
     for (const socket of open) socket.destroy();
@@ -49,19 +95,4 @@ async function tunnel(client: Client, { sandbox, port }: PortInside, local: Sock
     onFailure(VivError.from(error));
     local.destroy();
   }
-}
-
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "is taken" : `can't be opened (${error.code ?? error.message})`;
-      reject(
-        new VivError("busy", `Local port ${port} ${why}.`, { cause: error, remedy: "Choose another local port, or 0 for any free one." }),
-      );
-    });
-    server.listen(port, "127.0.0.1", () => {
-      const address = server.address();
-      resolve(typeof address === "object" && address !== null ? address.port : port);
-    });
-  });
 }

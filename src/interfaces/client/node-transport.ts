@@ -99,6 +99,11 @@ export class NodeTransport implements Transport<IncomingMessage> {
     return { host: hostname, port, path: `${pathname.replace(/\/$/, "")}${path}` };
   }
 
+  /** Whether the server is one of this machine, at its Unix socket. */
+  get isLocal(): boolean {
+    return "socket" in this.#address;
+  }
+
   async webSocket(path: string, protocols: readonly string[] = [SOCKET_PROTOCOL]): Promise<Channel> {
     return new SocketChannel(await this.#open(path, protocols));
   }

@@ -4,6 +4,7 @@ import type { Actions } from "../../rules/actions/actions.ts";
 import { alwaysIn } from "../../rules/actions/policy-of.ts";
 import type { Approvals } from "../../rules/approvals/approvals.ts";
 import type { Audit } from "../../rules/audit/audit.ts";
+import type { Mover } from "../../base/host/mover.ts";
 import type { EventFeed } from "../../base/events/events.ts";
 import { pack, unpack } from "../../sandbox/files/archive.ts";
 import { diffInFull, diffSorted, makePatch, makePromotablePatch } from "../../machine/merge/diff.ts";
@@ -58,6 +59,7 @@ import { backlogHandlers } from "./backlog.ts";
 import { runHandlers } from "./runs.ts";
 import { subjectId } from "./subjects.ts";
 import { policyHandlers } from "./policy.ts";
+import { portStreams } from "./ports.ts";
 import { secretHandlers } from "./secrets.ts";
 import { promotionHandlers } from "./promotions.ts";
 import type { MachineHistory } from "./machine-history.ts";
@@ -90,6 +92,7 @@ export interface EngineParts {
   readonly history: MachineHistory;
   readonly door: DashboardDoor;
   readonly previews: Previews;
+  readonly mover: Mover;
   /** Begins the end of the server. */
   readonly shutdown: () => void;
   /** Folder for spooled uploads. */
@@ -301,21 +304,7 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       return onDisconnect === "kill" ? sandboxes.holds.during(row.id, stream) : stream;
     },
     attach: async (sandbox, command, stdin) => sandboxes.commands.attach(await sandboxes.find(sandbox), command, stdin),
-    dial: async (sandbox, port) => {
-      const row = await sandboxes.find(sandbox);
-      requireLive(row);
-      const live = parts.live.require(row);
-      const leave = live.uses.begin(`connection to port ${port}`);
-      try {
-        const socket = await live.walls.dial(port);
-        socket.once("close", leave);
-        if (socket.closed) leave();
-        return socket;
-      } catch (error) {
-        leave();
-        throw error;
-      }
-    },
+    ...portStreams(engine),
     ...desktopStreams(sandboxes),
     ...notebookStreams(sandboxes),
     readFile: async (sandbox, path, user) => {

@@ -29,10 +29,18 @@ export interface EventOptions {
   readonly signal: AbortSignal;
 }
 
+/** A connection on its way to a port inside. */
+export interface LedConnection {
+  readonly ended: Promise<unknown>;
+  cut(): void;
+}
+
 export interface Streams {
   exec(sandbox: string, open: ExecOpen): Promise<CommandStream>;
   attach(sandbox: string, command: string, stdin: boolean): Promise<CommandStream>;
   dial(sandbox: string, port: number): Promise<Duplex>;
+  /** Leads a connection of this machine, from which nothing was read, to a port inside. Resolves with what cuts it off, once it is led there. */
+  lead(sandbox: string, port: number, local: Duplex): Promise<LedConnection>;
   /** A connection to the Jupyter of a sandbox, which runs already. */
   notebook(sandbox: string): Promise<Duplex>;
   /** Outputs of an execution so far, then those that come, until it has ended or the signal. */

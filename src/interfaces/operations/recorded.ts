@@ -329,6 +329,7 @@ export const RECORDED_STREAMS: {
   desktop: { act: (_, control) => (control ? { action: "desktop.control" } : undefined) },
   // Bytes between a person's program and one inside, as often as a page in a browser asks for them.
   dial: LOOKS,
+  lead: LOOKS,
   notebook: LOOKS,
   readFile: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user } }) },
   writeFile: { act: (_, path, __, { user, mode }) => ({ action: "file.write", target: path, details: { user, mode } }) },

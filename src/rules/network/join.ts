@@ -1,5 +1,6 @@
 /** A tunnel that was decided on: the mover gets both sides, once what the server has read of either is written to the other. */
 import type { Socket } from "node:net";
+import { written } from "../../base/host/moved-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { OutsideConnection } from "./outside.ts";
 import type { Session } from "./session.ts";
@@ -40,12 +41,4 @@ async function handOver(session: Session, inside: Socket, outside: OutsideConnec
   await written(outside.socket, Buffer.concat([first, read]));
   if (outside.socket.destroyed) throw new Error("gone");
   outside.give((socket) => moved.join(socket));
-}
-
-/** Resolves once the kernel has these bytes, and those before. */
-function written(socket: Socket, data: Buffer): Promise<void> {
-  if (data.length === 0 && socket.writableLength === 0) return Promise.resolve();
-  return new Promise((resolve, reject) => {
-    socket.write(data, (error) => (error === null || error === undefined ? resolve() : reject(error)));
-  });
 }
