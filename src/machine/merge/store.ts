@@ -67,6 +67,11 @@ export interface StoreOptions {
   readonly tool?: Tool | undefined;
 }
 
+export interface WriteOptions {
+  /** The file with the contents stays, with what git was told behind them. */
+  readonly keepsBlobs?: boolean;
+}
+
 const READ_AGAIN_MS = 5;
 const NOTHING_READ = { bytesRead: 0, buffer: Buffer.alloc(0) };
 
@@ -219,12 +224,16 @@ export class GitStore {
   }
 
   /** Writes contents and trees with one run of git. */
-  async write(trees: readonly TreeRequest[], blobs: string | null = null): Promise<WrittenObjects> {
-    return this.writeAlong(Promise.resolve(trees), blobs);
+  async write(trees: readonly TreeRequest[], blobs: string | null = null, options: WriteOptions = {}): Promise<WrittenObjects> {
+    return this.writeAlong(Promise.resolve(trees), blobs, options);
   }
 
   /** The same while the contents are still being written down: `trees` come when they are complete. Without either, git is not asked. */
-  async writeAlong(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<WrittenObjects> {
+  async writeAlong(
+    coming: Promise<readonly TreeRequest[]>,
+    blobs: string | null,
+    { keepsBlobs = false }: WriteOptions = {},
+  ): Promise<WrittenObjects> {
     const amount = await amountOf(coming, blobs);
     if (amount === "nothing") return { trees: [], contents: new Map() };
     this.#writes += 1;
@@ -237,7 +246,7 @@ export class GitStore {
       await appendFile(file, commandsOf(await coming, number));
       await this.#run("git", args, { input: file });
     }
-    if (blobs !== null) await rm(blobs, { force: true });
+    if (blobs !== null && !keepsBlobs) await rm(blobs, { force: true });
     return readMarks(await readFile(marks, "latin1"), (await coming).length);
   }
 
@@ -294,7 +303,7 @@ function fitsRequest(args: readonly string[]): boolean {
 }
 
 /** The bytes of a file that grows until `complete`; it may not be there yet. */
-async function* readAlong(path: string, complete: Promise<unknown>): AsyncGenerator<Buffer, void, void> {
+export async function* readAlong(path: string, complete: Promise<unknown>): AsyncGenerator<Buffer, void, void> {
   let done = false;
   const ended = complete.then(
     () => (done = true),
