@@ -376,6 +376,7 @@ void diff_request(const struct fields *request, struct answer *answer) {
     if (at != NULL && diff.overlay) compare_at(&diff, at);
     else compare_folder(&diff, ".", true, ".");
     if (diff.full || diff.unseen) put(&answer->fields, "more", "1");
+    if (diff.touched.known) put(&answer->fields, "touched", "%zu", diff.touched.count);
     gather_close(diff.gathering, answer);
   }
   touched_free(&diff.touched);

@@ -1,6 +1,6 @@
 /* Every inode of btrfs holds the number of the transaction that changed it last, and the kernel skips the parts of a tree that
-   are older than a given one. So what a snapshot has of its own is found without looking at what it shares. A number that is too
-   many costs a look at a file that is the same; none is missing, because a read-only subvolume has everything written down. */
+   are older than a given one. So what a snapshot has of its own is found without looking at what it shares. None is missing, because
+   a read-only subvolume has everything written down; one that is the same in the end costs a look. */
 #include "touched.h"
 
 #include <endian.h>
@@ -143,8 +143,9 @@ void touched_read(struct touched *touched, int old, int new) {
   if (ioctl(old, BTRFS_IOC_GET_SUBVOL_INFO, &was) < 0 || ioctl(new, BTRFS_IOC_GET_SUBVOL_INFO, &is) < 0) return;
   /* What still can be changed may have changes that are not in its tree yet. */
   bool frozen = (was.flags & BTRFS_ROOT_SUBVOL_RDONLY) != 0 && (is.flags & BTRFS_ROOT_SUBVOL_RDONLY) != 0 && was.ctransid <= was.otransid;
-  /* All that is not shared came after the transaction that made `old`; what that one itself wrote is looked at for nothing. */
-  touched->known = frozen && comes_from(new, &is, was.uuid) && read_inodes(touched, new, was.otransid);
+  /* The kernel makes a snapshot at the end of a transaction, when nothing can join that one any more. So whatever was changed in a
+     copy of `old` was changed by a later one. */
+  touched->known = frozen && comes_from(new, &is, was.uuid) && read_inodes(touched, new, was.otransid + 1);
 }
 
 bool touched_has(const struct touched *touched, uint64_t inode) {

@@ -17,9 +17,17 @@ export function findSecret({ pattern, needs }: SecretPattern, text: string): str
 export const SECRETS: readonly SecretPattern[] = [
   { pattern: /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/, what: "a private key", needs: ["-----BEGIN "] },
   { pattern: /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/, what: "an access key of AWS", needs: ["AKIA", "ASIA"] },
-  { pattern: /\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b/, what: "a token of GitHub", needs: ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"] },
+  {
+    pattern: /\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b/,
+    what: "a token of GitHub",
+    needs: ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+  },
   { pattern: /\bglpat-[A-Za-z0-9_-]{20,}\b/, what: "a token of GitLab", needs: ["glpat-"] },
-  { pattern: /\bnpm_[A-Za-z0-9]{36}\b|:_authToken\s{0,64}=\s{0,64}(?!\$)[^\s$]{8,}/, what: "a token of npm", needs: ["npm_", ":_authToken"] },
+  {
+    pattern: /\bnpm_[A-Za-z0-9]{36}\b|:_authToken\s{0,64}=\s{0,64}(?!\$)[^\s$]{8,}/,
+    what: "a token of npm",
+    needs: ["npm_", ":_authToken"],
+  },
   { pattern: /\bxox[abeprs]-[A-Za-z0-9-]{10,}/, what: "a token of Slack", needs: ["xox"] },
   { pattern: /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{32,}/, what: "a key of a model provider", needs: ["sk-"] },
   { pattern: /\bAIza[0-9A-Za-z_-]{35}\b/, what: "a key of Google", needs: ["AIza"] },

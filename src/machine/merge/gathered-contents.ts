@@ -133,7 +133,11 @@ async function requireEqual(path: string, twins: readonly (readonly [Place, Plac
         const length = Math.min(COMPARED_BYTES, one.size - at);
         same = (await read(one, at, length)).equals(await read(other, at, length));
       }
-      if (!same) throw new VivError("invalid_input", "Two files of the change have different contents and the same SHA-1, which git can't tell apart.");
+      if (!same)
+        throw new VivError(
+          "invalid_input",
+          "Two files of the change have different contents and the same SHA-1, which git can't tell apart.",
+        );
     }
   } finally {
     await file.close();
