@@ -11,6 +11,7 @@ import { type GitStore, readAlong } from "./store.ts";
 
 const LINE_END = 0x0a;
 const MOST_HEADER_BYTES = 64;
+const READ_BYTES = 256 * 1024;
 const COMPARED_BYTES = 1024 ** 2;
 
 interface Place {
@@ -34,7 +35,7 @@ export class GatheredContents {
   /** Of a file with blobs that grows until `complete`. */
   static async read(path: string, complete: Promise<unknown>): Promise<GatheredContents> {
     const hasher = new BlobHasher();
-    for await (const chunk of readAlong(path, complete)) hasher.take(chunk);
+    for await (const chunk of readAlong(path, complete, Buffer.allocUnsafe(READ_BYTES))) hasher.take(chunk);
     if (hasher.twins.length > 0) await requireEqual(path, hasher.twins);
     return new GatheredContents(path, hasher);
   }
@@ -118,7 +119,7 @@ class BlobHasher {
   }
 }
 
-/** Whoever makes two contents with one SHA-1 may want one of them to be looked at and the other to be written. */
+/** A program that makes two contents with one SHA-1 may want one of them to be looked at and the other to be written. */
 async function requireEqual(path: string, twins: readonly (readonly [Place, Place])[]): Promise<void> {
   const file = await open(path, "r");
   const read = async ({ offset }: Place, at: number, length: number): Promise<Buffer> => {

@@ -73,7 +73,7 @@ export interface WriteOptions {
 }
 
 const READ_AGAIN_MS = 5;
-const NOTHING_READ = { bytesRead: 0, buffer: Buffer.alloc(0) };
+const NOTHING_READ = { bytesRead: 0 };
 
 const CONFIG = `[core]
 \trepositoryformatversion = 1
@@ -302,22 +302,28 @@ function fitsRequest(args: readonly string[]): boolean {
   return args.reduce((sum, arg) => sum + Buffer.byteLength(arg) + 1, 0) < MOST_ARGUMENT_BYTES;
 }
 
-/** The bytes of a file that grows until `complete`; it may not be there yet. */
-export async function* readAlong(path: string, complete: Promise<unknown>): AsyncGenerator<Buffer, void, void> {
+/**
+ * The bytes of a file that grows until `complete`; it may not be there yet. With `room` each piece lies where the last one did, for
+ * a caller that needs it no longer than until the next: thousands of fresh ones would keep the collector of garbage busy.
+ */
+export async function* readAlong(path: string, complete: Promise<unknown>, room?: Buffer): AsyncGenerator<Buffer, void, void> {
   let done = false;
   const ended = complete.then(
     () => (done = true),
     () => (done = true),
   );
   let file: FileHandle | undefined;
+  let place = room ?? Buffer.allocUnsafe(READ_BYTES);
   try {
     for (;;) {
       // Looked at before reading: what was written by then is read now.
       const last = done;
       file ??= await open(path, "r").catch(absent);
-      const { bytesRead, buffer } = (await file?.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES)) ?? NOTHING_READ;
-      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
-      else if (last) return;
+      const { bytesRead } = (await file?.read(place, 0, place.length)) ?? NOTHING_READ;
+      if (bytesRead > 0) {
+        yield place.subarray(0, bytesRead);
+        place = room ?? Buffer.allocUnsafe(READ_BYTES);
+      } else if (last) return;
       else await Promise.race([ended, rest(READ_AGAIN_MS)]);
     }
   } finally {

@@ -77,11 +77,13 @@ function pathRisks(path: string, change: MergedChange): Risk[] {
 /** Characters that are not seen, of no known encoding, for private use, or of other scripts between Latin ones; in words for a sentence. */
 function oddInName(path: Buffer): string | undefined {
   const text = path.toString();
-  const hidden = hiddenInName(text);
+  const isPlain = /^[ -~]*$/.test(text);
+  const hidden = isPlain ? undefined : hiddenInName(text);
   if (hidden !== undefined) return hidden;
-  if (/[\p{Co}\ufffd]/u.test(text)) return "characters that have no meaning of their own";
+  if (!isPlain && /[\p{Co}\ufffd]/u.test(text)) return "characters that have no meaning of their own";
+  if (/(?:^|\/)[-\s]|\s(?:\/|$)/.test(text)) return "a dash or a blank where a program takes it for something else";
+  if (isPlain) return undefined;
   const parts = text.split("/");
-  if (parts.some((part) => /^[-\s]|\s$/.test(part))) return "a dash or a blank where a program takes it for something else";
   const isMixed = (part: string): boolean => /[a-z]/i.test(part) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(part);
   return parts.some(isMixed) ? "letters of another script that look like Latin ones" : undefined;
 }
