@@ -15,5 +15,5 @@ sources=()
 for source in "$native"/**/*.c; do
   [[ $source == "$native"/tests/* || $source == "$native"/front/* ]] || sources+=("$source")
 done
-"$compiler" "${flags[@]}" -o "$out/cell" "${sources[@]}"
+"$compiler" "${flags[@]}" -pthread -o "$out/cell" "${sources[@]}"
 "$compiler" "${flags[@]}" "${versions[@]}" -pthread -o "$out/front" "$native"/front/*.c "$native/shared/frames.c"

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -72,6 +73,12 @@ int names_read(int folder, struct names *names) {
   if (names->count > 0) qsort(names->sorted, names->count, sizeof *names->sorted, by_bytes);
   return 0;
 }
+
+static const struct dirent64 *entry_of(const char *name) { return (const void *)(name - offsetof(struct dirent64, d_name)); }
+
+uint64_t name_inode(const char *name) { return entry_of(name)->d_ino; }
+
+unsigned char name_type(const char *name) { return entry_of(name)->d_type; }
 
 void names_free(struct names *names) {
   free(names->data);

@@ -20,6 +20,9 @@ struct names {
 };
 int names_read(int folder, struct names *names); /* reuses what an earlier call left; 0 or -1 */
 void names_free(struct names *names);
+/* What the folder itself says of one of its names, given as it is in `sorted`: the number of its inode, and its type (DT_...). */
+uint64_t name_inode(const char *name);
+unsigned char name_type(const char *name);
 
 /* remove.c: removes what `name` is, whatever it is. Never follows a link; EXDEV at another mount. 0 or -1. */
 int remove_at(int parent, const char *name);

@@ -1,7 +1,8 @@
 /** A change in a project's real folder is there as a whole or not at all, whatever happens. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { needs } from "../support/skip.ts";
 import { dyingHost, everyKind, FaultyHost, TransactionLab, unmount, words } from "../support/transactions.ts";
 
@@ -28,6 +29,29 @@ describe("a transaction", needs("linux"), () => {
       expect(await lab.leftovers()).toEqual([]);
       expect(existsSync(lab.path("gone"))).toBe(false);
       for (const name of ["untouched/file", "untouched/run"]) expect(lab.seen().get(name)).toBe(before.get(name));
+    });
+
+    test("and what was replaced is out of the project at once, and gone soon, also if the server ends meanwhile", async () => {
+      for (let number = 0; number < 300; number++) lab.change(`many/${number}`, `old ${number}`, `new ${number}`);
+      expect(await lab.transactions.apply(lab.request("one"))).toEqual({ conflicts: [] });
+      expect(await lab.leftovers()).toEqual([]);
+      const aside = join(lab.state, "one", "aside");
+      await vi.waitFor(() => expect(existsSync(aside)).toBe(false));
+      mkdirSync(aside);
+      writeFileSync(join(aside, "0"), "old");
+      await lab.transactions.clear();
+      await vi.waitFor(() => expect(existsSync(aside)).toBe(false));
+      expect(await lab.transactions.recover("one")).toBe("after");
+      expect(readFileSync(lab.path("many/299"), "utf8")).toBe("new 299");
+    });
+
+    test("or tells of every late edit among hundreds of files, and writes none", async () => {
+      for (let number = 0; number < 400; number++) lab.change(`many/${number}`, `old ${number}`, `new ${number}`);
+      for (const number of [0, 199, 200, 399]) writeFileSync(lab.path(`many/${number}`), "edited");
+      const { conflicts } = await lab.transactions.apply(lab.request("one"));
+      expect(words(conflicts)).toEqual([0, 199, 200, 399].map((number) => `many/${number} changed since`));
+      expect(readFileSync(lab.path("many/1"), "utf8")).toBe("old 1");
+      expect(await lab.leftovers()).toEqual([]);
     });
 
     test("a change and its reverse with the modes and times of before, exactly", async () => {

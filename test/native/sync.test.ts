@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CellForTests, describeTree, startCell } from "../support/cell.ts";
@@ -58,6 +58,32 @@ describe("sync", needs("linux", "root"), () => {
       expect(describeTree(fields.target, FULL)).toEqual(describeTree(fields.source, FULL));
     }
     await cell.ask("unwatch", { key });
+  });
+
+  test("a manifest grows by what changed, does without what a killed sync left behind it, and is written anew when most of it is old", async () => {
+    const fields = place();
+    for (let folder = 0; folder < 200; folder++) for (let file = 0; file < 20; file++) write(fields.source, { [`${folder}/${file}`]: "1" });
+    await cell.ask("sync", fields);
+    const size = (): number => lstatSync(fields.manifest).size;
+    const inode = (): number => lstatSync(fields.manifest).ino;
+    const [first, whole] = [inode(), size()];
+    const next = async (folder: string): Promise<void> => {
+      write(fields.source, { [`${folder}/0`]: `${Math.random()}` });
+      expect((await cell.ask("sync", { ...fields, dirty: [folder] })).number("changed")).toBe(1);
+      expect(readFileSync(join(fields.target, folder, "0"), "utf8")).toBe(readFileSync(join(fields.source, folder, "0"), "utf8"));
+    };
+    await next("7");
+    expect([inode() === first, size() > whole, size() < whole + 4096]).toEqual([true, true, true]);
+    appendFileSync(fields.manifest, "half of a block");
+    await next("8");
+    rmSync(join(fields.source, "9"), { recursive: true });
+    expect((await cell.ask("sync", { ...fields, dirty: ["."] })).number("removed")).toBe(21);
+    expect(existsSync(join(fields.target, "9"))).toBe(false);
+    const again = await cell.ask("compare", fields);
+    expect([again.number("changed"), again.number("added"), again.number("removed")]).toEqual([0, 0, 0]);
+    for (let round = 0; inode() === first && round < 1000; round++) await next(String(10 + (round % 100)));
+    expect([inode() === first, size() < whole + 4096]).toEqual([false, true]);
+    expect(describeTree(fields.target, FULL)).toEqual(describeTree(fields.source, FULL));
   });
 
   test.each([9, 10])("makes layers that together show the tree, seed %i", async (seed) => {

@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ROWS_MAX (FRAME_MAX / 2)
-
 void apply_slot(const struct apply_entry *entry, const struct apply *apply, char slot[SLOT_MAX]) {
   snprintf(slot, SLOT_MAX, "%zu", (size_t)(entry - apply->entries));
 }
@@ -51,8 +49,8 @@ int64_t apply_nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * 
 
 void apply_conflict(struct apply *apply, const char *key, const char *what, const char *path) {
   struct output *fields = &apply->answer->fields;
-  if (fields->length + strlen(what) + strlen(path) < ROWS_MAX) put(fields, key, "%s%c%s", what, PART, path);
-  else if (fields->length < ROWS_MAX) put(fields, key, "are more than can be listed%c.", PART);
+  if (fields->length + strlen(what) + strlen(path) < APPLY_ROWS_MAX) put(fields, key, "%s%c%s", what, PART, path);
+  else if (fields->length < APPLY_ROWS_MAX) put(fields, key, APPLY_MORE_ROWS, PART);
 }
 
 const char *apply_words(enum match match) {
@@ -233,6 +231,12 @@ static void return_filled_folders(struct apply *apply) {
   }
 }
 
+/* Into the server's folder, if that lies on the same file system: then nothing is left in the project, and the files are removed while
+   no caller waits. */
+static bool put_aside(struct apply *apply, int parent, const char *name) {
+  return apply_move(parent, name, apply->state, "aside", RENAME_NOREPLACE) == 0;
+}
+
 /* journal=0 where there is none yet: then the name alone says which folder it is. */
 void apply_clean(const struct fields *request, struct answer *answer) {
   struct apply apply;
@@ -245,7 +249,8 @@ void apply_clean(const struct fields *request, struct answer *answer) {
     snprintf(path, sizeof path, "%s%s", PLACES[place], apply.id);
     int parent = apply_parent(&apply, path, &name);
     if (parent < 0) continue;
-    if (remove_at(parent, name) != 0) refuse_errno(answer, "clean", path);
+    if (field_flag(request, "aside") && put_aside(&apply, parent, name)) put(&answer->fields, "aside", "1");
+    else if (remove_at(parent, name) != 0) refuse_errno(answer, "clean", path);
     close(parent);
   }
 }

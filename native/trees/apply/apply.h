@@ -39,6 +39,13 @@ struct apply_place {
   int64_t offset, size;
 };
 
+/* The folder of the project that the last staged file is for. */
+struct apply_near {
+  const char *path; /* of that file, its first `length` bytes being the folder; NULL: none yet */
+  size_t length;
+  int folder; /* -1: it can't be had, or is none for this */
+};
+
 /* What every step holds while it works. */
 struct apply {
   int state, project, contents, staging; /* contents, the file with all of them, and staging: -1 where there are none */
@@ -49,12 +56,15 @@ struct apply {
   char *text, *twins; /* what the entries point into */
   struct apply_entry *entries;
   size_t count;
+  struct apply_near near;
   size_t halt; /* tests: the process ends after the first rename from the entry with this number on, counted from 1 */
   struct answer *answer;
 };
 
 #define NANOSECONDS 1000000000ll
 #define SLOT_MAX 24
+#define APPLY_ROWS_MAX (FRAME_MAX / 2)
+#define APPLY_MORE_ROWS "are more than can be listed%c."
 
 /* path.c */
 bool apply_path_allowed(const char *path);
@@ -78,6 +88,15 @@ int apply_copy(const struct apply *apply, const struct apply_place *place, int t
 /* twins.c */
 bool apply_read_twins(struct apply *apply); /* false: refused */
 bool apply_stage_twin(const struct apply *apply, const struct apply_entry *entry, const char *slot); /* as another name; false: it has none */
+
+/* each.c: no entry may need another one's, but one that is the same file. Steps of several entries run at once. */
+typedef void (*apply_step)(struct apply *apply, struct apply_entry *entry);
+void apply_each(struct apply *apply, apply_step step);
+
+/* near.c */
+int apply_near_create(struct apply_near *near, const struct apply *apply, const char *path); /* a descriptor, or -1: there is no such way */
+int apply_near_name(int fd, const struct apply *apply, const char *slot);                     /* 0 or -1 */
+void apply_near_close(struct apply_near *near);
 
 /* stage.c */
 void apply_stage_entries(struct apply *apply);

@@ -8,7 +8,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-static char ours[CHUNK_MAX], theirs[CHUNK_MAX];
+static _Thread_local char ours[CHUNK_MAX], theirs[CHUNK_MAX];
 
 /* Bytes read, fewer than wanted only at the end; -1. */
 static ssize_t fill(int fd, char *buffer) {
@@ -67,7 +67,7 @@ enum match apply_compare(const struct apply *apply, int folder, const char *name
 }
 
 int apply_copy(const struct apply *apply, const struct apply_place *place, int target) {
-  static bool no_range; /* the first refusal counts for the pair of file systems */
+  static _Thread_local bool no_range; /* the first refusal counts for the pair of file systems */
   off_t at = place->offset;
   for (int64_t left = place->size; left > 0;) {
     ssize_t count = 0;

@@ -75,7 +75,7 @@ static bool attribute_stays(const char *name) {
 }
 
 static int copy_attributes(int source, int target) {
-  static char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX];
+  static _Thread_local char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX];
   ssize_t length = flistxattr(source, names, sizeof names);
   for (ssize_t at = 0; at < length; at += (ssize_t)strlen(names + at) + 1) {
     if (attribute_stays(names + at)) continue;
@@ -141,7 +141,7 @@ static int own_link(const struct apply *apply, const struct apply_entry *entry, 
   return result != 0 && errno == EPERM && geteuid() != 0 ? 0 : result;
 }
 
-static int stage_link(const struct apply *apply, const struct apply_entry *entry, const char *slot, const struct apply_place *place) {
+static int stage_link(struct apply *apply, const struct apply_entry *entry, const char *slot, const struct apply_place *place) {
   char target[PATH_MAX];
   size_t size = (size_t)place->size;
   errno = EINVAL;
@@ -150,18 +150,33 @@ static int stage_link(const struct apply *apply, const struct apply_entry *entry
   return symlinkat(target, apply->staging, slot) != 0 ? -1 : own_link(apply, entry, slot);
 }
 
-static int stage_file(const struct apply *apply, const struct apply_entry *entry, const char *slot, const struct apply_place *place) {
+static int write_file(const struct apply *apply, const struct apply_entry *entry, const struct apply_place *place, int fd) {
+  int result = apply_copy(apply, place, fd);
+  return result == 0 ? dress(apply, entry, fd) : result;
+}
+
+static int stage_near(struct apply *apply, const struct apply_entry *entry, const char *slot, const struct apply_place *place) {
+  int fd = apply_near_create(&apply->near, apply, entry->path);
+  if (fd < 0) return -1;
+  int result = write_file(apply, entry, place, fd);
+  if (result == 0) result = apply_near_name(fd, apply, slot);
+  close(fd);
+  return result;
+}
+
+static int stage_file(struct apply *apply, const struct apply_entry *entry, const char *slot, const struct apply_place *place) {
+  /* Whatever is in the way of it, the ordinary way tells. */
+  if (stage_near(apply, entry, slot, place) == 0) return 0;
   int fd = openat(apply->staging, slot, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return -1;
-  int result = apply_copy(apply, place, fd);
-  if (result == 0) result = dress(apply, entry, fd);
+  int result = write_file(apply, entry, place, fd);
   int error = errno;
   close(fd);
   errno = error;
   return result;
 }
 
-static int stage_content(const struct apply *apply, const struct apply_entry *entry, const char *slot) {
+static int stage_content(struct apply *apply, const struct apply_entry *entry, const char *slot) {
   const struct apply_place *place = apply_place_of(apply, entry->new.id);
   return place == NULL ? -1 : (entry->new.mode == 0120000 ? stage_link : stage_file)(apply, entry, slot, place);
 }
@@ -213,7 +228,7 @@ static bool belongs(const struct apply_entry *entry, int parent, const char *nam
 }
 
 /* Tells all late edits at once before anything is done; carrying out looks again. */
-static void expect(struct apply *apply, const struct apply_entry *entry) {
+static void expect(struct apply *apply, struct apply_entry *entry) {
   const char *name;
   struct stat status;
   if (entry->kind == TAKE_FOLDER || entry->kind == MAKE_FOLDER) return;
@@ -234,7 +249,6 @@ static void expect(struct apply *apply, const struct apply_entry *entry) {
 
 void apply_stage_entries(struct apply *apply) {
   struct answer *answer = apply->answer;
-  for (size_t index = 0; index < apply->count && !answer->failed; index++) expect(apply, &apply->entries[index]);
-  bool clear = answer->fields.length == 0;
-  for (size_t index = 0; index < apply->count && clear && !answer->failed; index++) stage_entry(apply, &apply->entries[index]);
+  apply_each(apply, expect);
+  if (!answer->failed && answer->fields.length == 0) apply_each(apply, stage_entry);
 }

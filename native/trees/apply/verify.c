@@ -55,14 +55,14 @@ static void write_down(struct apply *apply, const struct apply_entry *entry, con
   fputc('\0', notes->links);
 }
 
-static void verify_entry(struct apply *apply, const struct apply_entry *entry, const struct notes *notes) {
+static bool takes_file(const struct apply_entry *entry) { return entry->kind == TAKE_FILE || entry->kind == CHANGE; }
+
+static void verify_entry(struct apply *apply, struct apply_entry *entry) {
   char slot[SLOT_MAX];
   apply_slot(entry, apply, slot);
-  bool file_taken = entry->kind == TAKE_FILE || entry->kind == CHANGE;
   if (entry->kind == TAKE_FILE) verify_absent(apply, entry);
   if (entry->kind == CREATE || entry->kind == CHANGE) verify_present(apply, entry);
-  if (file_taken) verify_taken(apply, entry, slot);
-  if (file_taken) write_down(apply, entry, slot, notes);
+  if (takes_file(entry)) verify_taken(apply, entry, slot);
   bool filled = entry->kind == TAKE_FOLDER && apply_inode(apply->staging, slot) != 0 && !apply_empty(apply->staging, slot);
   if (filled) apply_conflict(apply, "conflict", "holds new files", entry->path);
 }
@@ -81,8 +81,14 @@ static void close_note(struct apply *apply, FILE *file, const char *name) {
 }
 
 void apply_verify_entries(struct apply *apply) {
+  apply_each(apply, verify_entry);
   struct notes notes = {.taken = open_note(apply, "taken"), .links = open_note(apply, "links")};
-  for (size_t index = 0; index < apply->count && !apply->answer->failed; index++) verify_entry(apply, &apply->entries[index], &notes);
+  for (size_t index = 0; index < apply->count && !apply->answer->failed; index++) {
+    const struct apply_entry *entry = &apply->entries[index];
+    char slot[SLOT_MAX];
+    apply_slot(entry, apply, slot);
+    if (takes_file(entry)) write_down(apply, entry, slot, &notes);
+  }
   close_note(apply, notes.taken, "taken");
   close_note(apply, notes.links, "links");
 }

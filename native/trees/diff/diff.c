@@ -2,6 +2,7 @@
 #include "diff.h"
 #include "../trees.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -203,16 +204,17 @@ static unsigned compare_entry(struct diff *diff, const char *path, bool merged, 
   return both_folders ? found : found | MOVED;
 }
 
-static bool has_name(const struct names *names, const char *name) {
+/* As it is in `sorted`, or NULL. */
+static const char *find_name(const struct names *names, const char *name) {
   size_t low = 0, high = names->count;
   while (low < high) {
     size_t middle = (low + high) / 2;
     int order = strcmp(names->sorted[middle], name);
-    if (order == 0) return true;
+    if (order == 0) return names->sorted[middle];
     if (order < 0) low = middle + 1;
     else high = middle;
   }
-  return false;
+  return NULL;
 }
 
 /* Goes through what the frozen side has in a folder and the new side does not: gone in a full copy, untouched in an overlay. */
@@ -222,7 +224,7 @@ static unsigned compare_missing(struct diff *diff, const char *folder, const str
     struct names old = {0};
     names_beneath(diff->old[index], folder, &old);
     for (size_t at = 0; at < old.count && !diff->full; at++) {
-      if (is_git(old.sorted[at]) || has_name(new, old.sorted[at])) continue;
+      if (is_git(old.sorted[at]) || find_name(new, old.sorted[at]) != NULL) continue;
       char *path = below(folder, old.sorted[at]);
       struct stat status;
       if (find_old(diff, path, &status) == diff->old[index]) {
@@ -237,30 +239,72 @@ static unsigned compare_missing(struct diff *diff, const char *folder, const str
   return found;
 }
 
-/* Which names of a folder are untouched files, told from both open folders. Most files of a large project are found so. */
-static bool *untouched_names(const struct diff *diff, const char *folder, const struct names *names) {
-  bool *untouched_ones = calloc(names->count + 1, sizeof *untouched_ones);
-  if (untouched_ones == NULL) abort();
+/* What both open folders tell of a folder without a look at each entry on its own. Most files of a large project are found so. */
+struct common {
+  bool *files;     /* for each name: an untouched file */
+  bool same_names; /* nothing came into the folder and nothing left it */
+};
+
+/* Where the folder itself is untouched, its entries are the ones that they were. It must be the same one, because what lies in a folder
+   that was moved is itself untouched. */
+static bool is_same_folder(const struct diff *diff, int old, int new) {
+  struct stat was, is;
+  return diff->touched.known && fstat(old, &was) == 0 && fstat(new, &is) == 0 && was.st_ino == is.st_ino &&
+         !touched_has(&diff->touched, is.st_ino);
+}
+
+static bool is_untouched_file(int old, int new, const char *name) {
+  struct stat was, is;
+  return fstatat(new, name, &is, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(is.st_mode) && fstatat(old, name, &was, AT_SYMLINK_NOFOLLOW) == 0 &&
+         untouched(&was, &is);
+}
+
+/* A file that no transaction changed since is the one that it was, where it was. */
+static bool is_unlisted_file(const struct diff *diff, const char *name) {
+  unsigned char type = name_type(name);
+  return type != DT_DIR && type != DT_UNKNOWN && !touched_has(&diff->touched, name_inode(name));
+}
+
+static void compare_statuses(int old, int new, const struct names *names, bool *files) {
+  for (size_t at = 0; at < names->count; at++) files[at] = is_untouched_file(old, new, names->sorted[at]);
+}
+
+/* As compare_statuses, where it is known which inodes can differ. */
+static void compare_inodes(const struct diff *diff, int old, const struct names *names, bool *files) {
+  struct names before = {0};
+  if (names_read(old, &before) != 0) before.count = 0;
+  for (size_t at = 0; at < names->count; at++) {
+    const char *name = find_name(&before, names->sorted[at]);
+    files[at] = name != NULL && name_inode(name) == name_inode(names->sorted[at]) && is_unlisted_file(diff, names->sorted[at]);
+  }
+  names_free(&before);
+}
+
+static struct common common_of(const struct diff *diff, const char *folder, const struct names *names) {
+  struct common common = {.files = calloc(names->count + 1, sizeof *common.files)};
+  if (common.files == NULL) abort();
   int old = open_beneath(diff->old[0], folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   int new = open_beneath(diff->new, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  for (size_t at = 0; old >= 0 && new >= 0 && at < names->count; at++) {
-    struct stat was, is;
-    untouched_ones[at] = fstatat(new, names->sorted[at], &is, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(is.st_mode) &&
-                         fstatat(old, names->sorted[at], &was, AT_SYMLINK_NOFOLLOW) == 0 && untouched(&was, &is);
-  }
+  bool both = old >= 0 && new >= 0;
+  common.same_names = both && is_same_folder(diff, old, new);
+  if (common.same_names)
+    for (size_t at = 0; at < names->count; at++) common.files[at] = is_unlisted_file(diff, names->sorted[at]);
+  else if (both && diff->touched.known) compare_inodes(diff, old, names, common.files);
+  else if (both) compare_statuses(old, new, names, common.files);
   if (old >= 0) close(old);
   if (new >= 0) close(new);
-  return untouched_ones;
+  return common;
 }
 
 static unsigned compare_folder(struct diff *diff, const char *folder, bool merged, const char *source) {
   struct names new = {0};
+  struct common common = {0};
   unsigned found = 0;
   if (!names_beneath(diff->new, folder, &new)) diff->unseen = true;
-  bool *same = merged && !diff->overlay && diff->old_count == 1 ? untouched_names(diff, folder, &new) : NULL;
+  else if (merged && !diff->overlay && diff->old_count == 1) common = common_of(diff, folder, &new);
   for (size_t at = 0; at < new.count && !diff->full; at++) {
     if (is_git(new.sorted[at])) continue;
-    if (same != NULL && same[at]) {
+    if (common.files != NULL && common.files[at]) {
       found |= KEPT;
       continue;
     }
@@ -268,10 +312,11 @@ static unsigned compare_folder(struct diff *diff, const char *folder, bool merge
     found |= compare_entry(diff, path, merged, source);
     free(path);
   }
-  if (merged && (!diff->overlay || (diff->gathering != NULL && (found & MOVED)))) found |= compare_missing(diff, folder, &new);
+  bool missing = !diff->overlay ? !common.same_names : diff->gathering != NULL && (found & MOVED);
+  if (merged && missing) found |= compare_missing(diff, folder, &new);
   if (shows_below(diff, merged, source)) all_shown(diff, folder, source);
   if (merged && diff->gathering != NULL && found == (KEPT | MOVED)) gather_kept(diff->gathering, folder);
-  free(same);
+  free(common.files);
   names_free(&new);
   return found;
 }
@@ -327,11 +372,14 @@ void diff_request(const struct fields *request, struct answer *answer) {
   diff.request = request;
   if (!open_sides(&diff, request)) refuse_errno(answer, "diff", new);
   else if ((diff.gathering = gather_open(request, answer)) != NULL || !answer->failed) {
+    if (!diff.overlay && diff.old_count == 1) touched_read(&diff.touched, diff.old[0], diff.new);
     if (at != NULL && diff.overlay) compare_at(&diff, at);
     else compare_folder(&diff, ".", true, ".");
     if (diff.full || diff.unseen) put(&answer->fields, "more", "1");
+    if (diff.touched.known) put(&answer->fields, "touched", "%zu", diff.touched.count);
     gather_close(diff.gathering, answer);
   }
+  touched_free(&diff.touched);
   if (diff.new >= 0) close(diff.new);
   if (diff.shared_root >= 0) close(diff.shared_root);
   for (size_t index = 0; index < diff.old_count; index++) close(diff.old[index]);

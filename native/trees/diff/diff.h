@@ -3,6 +3,7 @@
 #define DIFF_H
 
 #include "gather.h"
+#include "touched.h"
 
 #define MOST_OLD 64
 #define MOST_SHARED 64
@@ -22,6 +23,7 @@ struct diff {
   size_t shared_count;
   const struct fields *request; /* its `hidden=`: places of shared folders that the mask hides inside */
   bool nested;                  /* `new` is a folder of an overlay's upper one, not that itself */
+  struct touched touched; /* of `new`, where it is a full copy */
   struct answer *answer;
   struct gathering *gathering; /* where contents are asked for: the rows go there */
   bool full;   /* the reply has no room left */

@@ -10,9 +10,28 @@
 
 #define LIST_MAX (64ll << 20)
 #define TRIES 3
+/* A small file that is not in memory takes the time of a round to the disk. So the kernel is asked for this many ahead. */
+#define AHEAD 64
+
+/* One side of a change, open for its content; source -1: it has none, or it can't be had. */
+struct opened {
+  int source;
+  bool link, wanted;
+  unsigned mode;
+};
+
+/* A change that is not written down yet. */
+struct pending {
+  char what;
+  const char *type, *privilege;
+  struct opened old, new;
+  char *path;
+};
 
 struct gathering {
   FILE *list, *blobs;
+  struct pending ahead[AHEAD]; /* a ring: `waiting` of them, the oldest at `next` */
+  size_t next, waiting;
   int64_t most, total, bytes, listed;
   long long mark, skipped;
   char *buffer;
@@ -93,13 +112,10 @@ static bool put_link(struct gathering *gathering, int source) {
 }
 
 /* The mark of a side's content; 0 where it has none or it can't be had. */
-static long long put_blob(struct gathering *gathering, struct gather_side side) {
-  if (gathering->blobs == NULL || side.path == NULL) return 0;
-  bool link = S_ISLNK(side.status->st_mode);
-  if (!link && !S_ISREG(side.status->st_mode)) return 0;
-  int source = open_beneath(side.root, side.path, link ? O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  bool done = source >= 0 && (link ? put_link(gathering, source) : put_file(gathering, source));
-  if (source >= 0) close(source);
+static long long put_blob(struct gathering *gathering, const struct opened *side) {
+  if (!side->wanted) return 0;
+  bool done = side->source >= 0 && (side->link ? put_link(gathering, side->source) : put_file(gathering, side->source));
+  if (side->source >= 0) close(side->source);
   if (!done) gathering->skipped++;
   return done ? ++gathering->mark : 0;
 }
@@ -118,12 +134,35 @@ static const char *privilege_of(struct gather_side side) {
   return side.path != NULL && S_ISREG(side.status->st_mode) && (side.status->st_mode & (S_ISUID | S_ISGID)) != 0 ? ":s" : "";
 }
 
-bool gather_change(struct gathering *gathering, char what, const char *type, struct gather_side old, struct gather_side new, const char *path) {
-  if (gathering->listed > LIST_MAX || gathering->error != 0) return false;
-  long long old_mark = put_blob(gathering, old), new_mark = put_blob(gathering, new);
-  int count = fprintf(gathering->list, "%c%c%s%c%o:%lld%c%o:%lld%s%c%s", what, PART, type, PART, mode_of(old), old_mark, PART, mode_of(new), new_mark, privilege_of(new), PART, path);
+static struct opened open_side(const struct gathering *gathering, struct gather_side side) {
+  struct opened opened = {.source = -1, .mode = mode_of(side)};
+  if (gathering->blobs == NULL || side.path == NULL) return opened;
+  opened.link = S_ISLNK(side.status->st_mode);
+  opened.wanted = opened.link || S_ISREG(side.status->st_mode);
+  if (!opened.wanted) return opened;
+  opened.source = open_beneath(side.root, side.path, opened.link ? O_PATH | O_NOFOLLOW : O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (opened.source >= 0 && !opened.link) posix_fadvise(opened.source, 0, CHUNK_MAX, POSIX_FADV_WILLNEED);
+  return opened;
+}
+
+/* Writes down the oldest of those that wait. */
+static void write_next(struct gathering *gathering) {
+  struct pending *one = &gathering->ahead[gathering->next];
+  long long old = put_blob(gathering, &one->old), new = put_blob(gathering, &one->new);
+  int count = fprintf(gathering->list, "%c%c%s%c%o:%lld%c%o:%lld%s%c%s", one->what, PART, one->type, PART, one->old.mode, old, PART, one->new.mode, new, one->privilege, PART, one->path);
   fputc('\0', gathering->list);
   gathering->listed += count + 1;
+  free(one->path);
+  gathering->next = (gathering->next + 1) % AHEAD;
+  gathering->waiting--;
+}
+
+bool gather_change(struct gathering *gathering, char what, const char *type, struct gather_side old, struct gather_side new, const char *path) {
+  if (gathering->listed > LIST_MAX || gathering->error != 0) return false;
+  if (gathering->waiting == AHEAD) write_next(gathering);
+  struct pending *one = &gathering->ahead[(gathering->next + gathering->waiting++) % AHEAD];
+  *one = (struct pending){what, type, privilege_of(new), open_side(gathering, old), open_side(gathering, new), strdup(path)};
+  if (one->path == NULL) abort();
   return true;
 }
 
@@ -139,6 +178,7 @@ static void finish(FILE *file, int *error) {
 
 void gather_close(struct gathering *gathering, struct answer *answer) {
   if (gathering == NULL) return;
+  while (gathering->waiting > 0) write_next(gathering);
   int error = gathering->error;
   finish(gathering->blobs, &error);
   finish(gathering->list, &error);

@@ -10,12 +10,14 @@
 
 struct file_header {
   char magic[8];
-  uint64_t length; /* of the whole file */
+  uint64_t length; /* of what counts; behind it lies what a process had no time to complete */
   uint64_t options, generation;
   char boot[40];
 };
 
-static const char magic[8] = "vivman1";
+static const char magic[8] = "vivman2", earlier_magic[8] = "vivman1"; /* the earlier one has a block once, and none that is gone */
+
+#define REWRITE_BYTES (64u << 10) /* a small file is not written anew for each change */
 
 uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
@@ -73,7 +75,7 @@ static struct slot *insert(struct manifest *manifest, const struct block *block)
   struct slot *slot = locate(manifest, block->path);
   if (slot->block == NULL) manifest->count++;
   slot->block = block;
-  slot->dropped = false;
+  slot->dropped = slot->written = false;
   return slot;
 }
 
@@ -84,7 +86,7 @@ void manifest_put(struct manifest *manifest, const struct block *block) {
 
 void manifest_drop(struct manifest *manifest, struct slot *slot) {
   slot->dropped = true;
-  slot->scanned = false;
+  slot->scanned = slot->written = false;
   manifest->changed = true;
 }
 
@@ -110,7 +112,9 @@ static int index_blocks(struct manifest *manifest, const char *data, size_t leng
       errno = EBADMSG;
       return -1;
     }
-    insert(manifest, block);
+    struct slot *slot = insert(manifest, block);
+    slot->written = true;
+    slot->dropped = block->empty == GONE;
     at += block->length;
   }
   return 0;
@@ -130,7 +134,8 @@ static int map_file(struct manifest *manifest, int fd) {
   char boot[sizeof header.boot];
   if (fstat(fd, &status) != 0) return -1;
   bool whole = status.st_size >= (off_t)sizeof header && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header;
-  if (!whole || memcmp(header.magic, magic, sizeof magic) != 0 || header.length != (uint64_t)status.st_size) {
+  bool ours = whole && (memcmp(header.magic, magic, sizeof magic) == 0 || memcmp(header.magic, earlier_magic, sizeof magic) == 0);
+  if (!ours || header.length > (uint64_t)status.st_size || header.length < sizeof header) {
     errno = EBADMSG;
     return -1;
   }
@@ -139,10 +144,11 @@ static int map_file(struct manifest *manifest, int fd) {
   manifest->other_boot = memcmp(boot, header.boot, sizeof boot) != 0;
   manifest->options = header.options;
   manifest->generation = header.generation;
-  /* The file is only ever replaced, never changed, so the mapping stays true until the end. */
-  const char *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+  manifest->length = header.length;
+  /* Blocks are only ever added behind the others, never changed, so the mapping stays true until the end. */
+  const char *data = mmap(NULL, header.length, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
   if (data == MAP_FAILED) return -1;
-  return index_blocks(manifest, data, (size_t)status.st_size);
+  return index_blocks(manifest, data, header.length);
 }
 
 int manifest_load(struct manifest *manifest, const char *path) {
@@ -151,7 +157,7 @@ int manifest_load(struct manifest *manifest, const char *path) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return errno == ENOENT ? 0 : -1;
   int result = map_file(manifest, fd);
-  /* Written whole and renamed into place, it can only be damaged by a crash of the machine. */
+  /* What counts was written whole, so only a crash of the machine can damage it. */
   for (size_t index = 0; result == 0 && manifest->other_boot && index < manifest->room; index++) {
     if (manifest->slots[index].block == NULL || entries_fit(manifest->slots[index].block)) continue;
     errno = EBADMSG;
@@ -163,17 +169,22 @@ int manifest_load(struct manifest *manifest, const char *path) {
   return result;
 }
 
-int manifest_save(struct manifest *manifest, const char *path) {
-  struct file_header header = {.options = manifest->options, .generation = manifest->generation};
+static struct file_header header_of(const struct manifest *manifest, size_t length) {
+  struct file_header header = {.length = length, .options = manifest->options, .generation = manifest->generation};
   memcpy(header.magic, magic, sizeof magic);
   read_boot(header.boot, sizeof header.boot);
+  return header;
+}
+
+int manifest_save(struct manifest *manifest, const char *path) {
+  struct file_header header = {0};
   struct output output = {0};
   put_bytes(&output, &header, sizeof header);
   for (size_t index = 0; index < manifest->room; index++) {
     const struct slot *slot = &manifest->slots[index];
     if (slot->block != NULL && !slot->dropped) put_bytes(&output, slot->block, slot->block->length);
   }
-  header.length = output.length;
+  header = header_of(manifest, output.length);
   memcpy(output.data, &header, sizeof header);
   char *aside;
   if (asprintf(&aside, "%s.new", path) < 0) abort();
@@ -182,6 +193,57 @@ int manifest_save(struct manifest *manifest, const char *path) {
   if (fd >= 0 && close(fd) != 0) result = -1;
   if (result == 0) result = rename(aside, path);
   free(aside);
+  output_free(&output);
+  return result;
+}
+
+/* A block that says that the folder is gone. */
+static void put_gone(struct output *output, const struct block *known) {
+  struct output buffer = {0};
+  block_begin(&buffer, known->path);
+  block_end(&buffer);
+  ((struct block *)(void *)buffer.data)->empty = GONE;
+  put_bytes(output, buffer.data, buffer.length);
+  output_free(&buffer);
+}
+
+/* What is not written yet; says how long all blocks that count are together. */
+static size_t put_changed(const struct manifest *manifest, struct output *output) {
+  size_t counts = 0;
+  for (size_t index = 0; index < manifest->room; index++) {
+    const struct slot *slot = &manifest->slots[index];
+    if (slot->block == NULL) continue;
+    if (!slot->dropped) counts += slot->block->length;
+    if (slot->written) continue;
+    if (slot->dropped) put_gone(output, slot->block);
+    else put_bytes(output, slot->block, slot->block->length);
+  }
+  return counts;
+}
+
+static int write_at(int fd, const char *data, size_t length, size_t at) {
+  while (length > 0) {
+    ssize_t count = pwrite(fd, data, length, (off_t)at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return -1;
+    data += count;
+    at += (size_t)count;
+    length -= (size_t)count;
+  }
+  return 0;
+}
+
+int manifest_update(struct manifest *manifest, const char *path) {
+  struct output output = {0};
+  size_t counts = put_changed(manifest, &output), length = manifest->length + output.length;
+  int result;
+  if (length > 2 * counts + REWRITE_BYTES) result = manifest_save(manifest, path);
+  else {
+    struct file_header header = header_of(manifest, length);
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    result = fd < 0 || write_at(fd, output.data, output.length, manifest->length) != 0 ? -1 : write_at(fd, (const char *)&header, sizeof header, 0);
+    if (fd >= 0 && close(fd) != 0) result = -1;
+  }
   output_free(&output);
   return result;
 }

@@ -1,4 +1,4 @@
-/* What the last sync saw: one block per folder. Unchanged blocks are carried over as they are. */
+/* What the last sync saw: one block per folder, of which the last one in the file counts. */
 #ifndef MANIFEST_H
 #define MANIFEST_H
 
@@ -10,6 +10,8 @@ enum { /* flags of an entry */
   FOREIGN = 4,    /* git config, written by the server */
   UNREADABLE = 8, /* refused to be read, not captured */
 };
+
+enum { GONE = 2 };
 
 struct entry {
   uint64_t print; /* size, times, inode, mode and owner in one number; 0 is never equal */
@@ -29,19 +31,21 @@ struct block {
   uint32_t files, special, count;
   uint32_t length; /* of the whole block, a multiple of 8 */
   uint32_t entries; /* offset of the first entry */
-  uint32_t empty;   /* 1: skipped, so nothing below it is captured */
+  uint32_t empty;   /* 1: skipped, so nothing below it is captured; GONE: the folder is not there any more */
   char path[];    /* relative, "." for the root */
 };
 
 struct slot {
   const struct block *block; /* NULL: free */
   bool dropped, scanned;
+  bool written; /* false: the file says something else of it */
 };
 
 struct manifest {
   struct slot *slots;
   size_t room, count;
   uint64_t options, generation;
+  size_t length;   /* of the file, as far as it counts */
   bool found;      /* a file was there */
   bool other_boot; /* written before the machine last started */
   bool changed;
@@ -53,6 +57,9 @@ struct slot *manifest_find(struct manifest *manifest, const char *path); /* NULL
 void manifest_put(struct manifest *manifest, const struct block *block);   /* keeps the pointer */
 void manifest_drop(struct manifest *manifest, struct slot *slot);
 int manifest_save(struct manifest *manifest, const char *path);           /* aside, then renamed */
+/* Adds what changed to the file it was loaded from, or writes that anew where much of it would be out of date. A process that is killed
+   leaves it as it was, or complete. */
+int manifest_update(struct manifest *manifest, const char *path);
 
 static inline const struct entry *first_entry(const struct block *block) { return (const void *)((const char *)block + block->entries); }
 static inline const struct entry *next_entry(const struct entry *entry) { return (const void *)((const char *)entry + entry->length); }

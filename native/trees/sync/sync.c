@@ -165,7 +165,10 @@ static void save(struct sync *sync, const char *manifest, const char *manifest_t
   /* A layer is never compared with its manifest again, so it must be on disk before the manifest says so. */
   if (sync->layer && sync->began && syncfs(sync->target) != 0) refuse_errno(sync->answer, "sync", manifest);
   if (sync->answer->failed || (!sync->manifest.changed && !fresh)) return;
-  if (manifest_save(&sync->manifest, manifest_to != NULL ? manifest_to : manifest) != 0) refuse_errno(sync->answer, "manifest", manifest);
+  /* What belongs to a layer may be the manifest of other layers, too. */
+  bool whole = fresh || sync->layer;
+  int result = whole ? manifest_save(&sync->manifest, manifest_to != NULL ? manifest_to : manifest) : manifest_update(&sync->manifest, manifest);
+  if (result != 0) refuse_errno(sync->answer, "manifest", manifest);
 }
 
 static void answer_sync(struct sync *sync) {

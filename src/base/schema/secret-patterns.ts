@@ -5,26 +5,43 @@
 export interface SecretPattern {
   readonly pattern: RegExp;
   readonly what: string;
+  /** A text without any of these has no match: looking for them takes a tenth of the time. */
+  readonly needs: readonly string[];
+}
+
+/** The first text that a pattern finds. */
+export function findSecret({ pattern, needs }: SecretPattern, text: string): string | undefined {
+  return needs.some((part) => text.includes(part)) ? pattern.exec(text)?.[0] : undefined;
 }
 
 export const SECRETS: readonly SecretPattern[] = [
-  { pattern: /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/, what: "a private key" },
-  { pattern: /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/, what: "an access key of AWS" },
-  { pattern: /\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b/, what: "a token of GitHub" },
-  { pattern: /\bglpat-[A-Za-z0-9_-]{20,}\b/, what: "a token of GitLab" },
-  { pattern: /\bnpm_[A-Za-z0-9]{36}\b|:_authToken\s{0,64}=\s{0,64}(?!\$)[^\s$]{8,}/, what: "a token of npm" },
-  { pattern: /\bxox[abeprs]-[A-Za-z0-9-]{10,}/, what: "a token of Slack" },
-  { pattern: /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{32,}/, what: "a key of a model provider" },
-  { pattern: /\bAIza[0-9A-Za-z_-]{35}\b/, what: "a key of Google" },
-  { pattern: /\b(?:sk|rk)_live_[0-9a-zA-Z]{20,}\b/, what: "a key of Stripe" },
-  { pattern: /\bhf_[A-Za-z0-9]{30,}\b/, what: "a token of Hugging Face" },
+  { pattern: /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/, what: "a private key", needs: ["-----BEGIN "] },
+  { pattern: /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/, what: "an access key of AWS", needs: ["AKIA", "ASIA"] },
+  {
+    pattern: /\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b/,
+    what: "a token of GitHub",
+    needs: ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+  },
+  { pattern: /\bglpat-[A-Za-z0-9_-]{20,}\b/, what: "a token of GitLab", needs: ["glpat-"] },
+  {
+    pattern: /\bnpm_[A-Za-z0-9]{36}\b|:_authToken\s{0,64}=\s{0,64}(?!\$)[^\s$]{8,}/,
+    what: "a token of npm",
+    needs: ["npm_", ":_authToken"],
+  },
+  { pattern: /\bxox[abeprs]-[A-Za-z0-9-]{10,}/, what: "a token of Slack", needs: ["xox"] },
+  { pattern: /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{32,}/, what: "a key of a model provider", needs: ["sk-"] },
+  { pattern: /\bAIza[0-9A-Za-z_-]{35}\b/, what: "a key of Google", needs: ["AIza"] },
+  { pattern: /\b(?:sk|rk)_live_[0-9a-zA-Z]{20,}\b/, what: "a key of Stripe", needs: ["_live_"] },
+  { pattern: /\bhf_[A-Za-z0-9]{30,}\b/, what: "a token of Hugging Face", needs: ["hf_"] },
   {
     pattern: /\b[a-z][a-z0-9+.-]{0,31}:\/\/[^\s/:@'"<>]+:(?!\$|<|\*|x{3}|password@|pass@|secret@)[^\s/'"<>]{6,256}@[\w.-]+/i,
     what: "a login in an address",
+    needs: ["://"],
   },
   {
     pattern: /^[ \t]{0,64}machine\s{1,64}\S{1,256}\s{1,64}login\s{1,64}\S{1,256}\s{1,64}password\s{1,64}\S{1,256}/m,
     what: "a login of .netrc",
+    needs: ["machine"],
   },
 ];
 

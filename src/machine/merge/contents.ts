@@ -8,8 +8,8 @@ import { VivError } from "../../base/schema/errors.ts";
 import type { GitStore } from "./store.ts";
 
 /** Both are read by the cell, too: native/PROTOCOL.md. */
-const PACK = "pack";
-const INDEX = "index";
+export const PACK = "pack";
+export const INDEX = "index";
 const READ_BYTES = 64 * 1024;
 const LINE_END = 0x0a;
 const MOST_HEADER_BYTES = 256;

@@ -6,6 +6,7 @@ import type { CopyFilesOut } from "../volumes/copy-files-out.ts";
 import type { FolderSides } from "../volumes/comparison.ts";
 import { changeSetOf, EVERYTHING, type ChangeSet } from "./change-set.ts";
 import { sideEntries } from "./changes.ts";
+import { GatheredContents } from "./gathered-contents.ts";
 import { ignoredPaths, type OuterRules } from "./ignore.ts";
 import { foldersAbove } from "./folders.ts";
 import { staysInChange } from "./kept-paths.ts";
@@ -48,20 +49,53 @@ export interface Promotable {
 
 /** Brings the promotable change into the store, with every content. Of many, git takes these in while the ignore rules are still asked. */
 export async function promotable(store: GitStore, request: PromotableRequest): Promise<Promotable> {
+  const { blobs, gathering, sorting } = await begin(store, request);
+  const bothSides = sorting.then(({ chosen }) =>
+    chosen.length === 0 ? [] : (["old", "new"] as const).map((side) => ({ entries: sideEntries(chosen, side) })),
+  );
+  const { trees, contents } = await store.writeAlong(bothSides, blobs);
+  const [old, now] = trees;
+  return {
+    ...asPromotable(await gathering, await sorting, contents),
+    trees: old === undefined || now === undefined ? undefined : { old, new: now },
+  };
+}
+
+/** The same change with its contents where they were gathered: git has none of them yet. */
+export interface GatheredPromotable extends Omit<Promotable, "trees"> {
+  readonly contents: GatheredContents;
+}
+
+/** The promotable change; the store is for the ignore rules alone. */
+export async function gatherPromotable(store: GitStore, request: PromotableRequest): Promise<GatheredPromotable> {
+  const { blobs, gathering, sorting } = await begin(store, request);
+  const contents = await GatheredContents.read(blobs, gathering);
+  return { ...asPromotable(await gathering, await sorting, contents.ids), contents };
+}
+
+interface BegunGathering {
+  /** File with the contents, while it grows. */
+  readonly blobs: string;
+  readonly gathering: Promise<Gathered>;
+  readonly sorting: Promise<PromotableChange>;
+}
+
+async function begin(store: GitStore, request: PromotableRequest): Promise<BegunGathering> {
   const folder = await store.place("change");
   const gathering = request.gather(request.sides, folder, EVERYTHING);
   const sorting = gathering.then((gathered) => splitPromotable(store, request, gathered));
   sorting.catch(() => undefined);
-  const bothSides = sorting.then(({ chosen }) =>
-    chosen.length === 0 ? [] : (["old", "new"] as const).map((side) => ({ entries: sideEntries(chosen, side) })),
-  );
-  const { trees, contents } = await store.writeAlong(bothSides, join(folder, BLOBS));
-  const [gathered, { chosen, leftOut }] = [await gathering, await sorting];
+  return { blobs: join(folder, BLOBS), gathering, sorting };
+}
+
+function asPromotable(
+  gathered: Gathered,
+  { chosen, leftOut }: PromotableChange,
+  contents: ReadonlyMap<number, string>,
+): Omit<Promotable, "trees"> {
   const changes = changeSetOf({ gathered: { ...gathered, changes: chosen }, contents });
-  const [old, now] = trees;
   return {
     changes: { ...changes, kept: [...changes.kept, ...leftOut.flatMap(({ path }) => foldersAbove(path))] },
-    trees: old === undefined || now === undefined ? undefined : { old, new: now },
     leftOut,
     privileged: chosen.filter((change) => change.new?.privileged === true).map(({ path }) => path),
   };

@@ -67,8 +67,13 @@ export interface StoreOptions {
   readonly tool?: Tool | undefined;
 }
 
+export interface WriteOptions {
+  /** The file with the contents stays, with what git was told behind them. */
+  readonly keepsBlobs?: boolean;
+}
+
 const READ_AGAIN_MS = 5;
-const NOTHING_READ = { bytesRead: 0, buffer: Buffer.alloc(0) };
+const NOTHING_READ = { bytesRead: 0 };
 
 const CONFIG = `[core]
 \trepositoryformatversion = 1
@@ -219,12 +224,16 @@ export class GitStore {
   }
 
   /** Writes contents and trees with one run of git. */
-  async write(trees: readonly TreeRequest[], blobs: string | null = null): Promise<WrittenObjects> {
-    return this.writeAlong(Promise.resolve(trees), blobs);
+  async write(trees: readonly TreeRequest[], blobs: string | null = null, options: WriteOptions = {}): Promise<WrittenObjects> {
+    return this.writeAlong(Promise.resolve(trees), blobs, options);
   }
 
   /** The same while the contents are still being written down: `trees` come when they are complete. Without either, git is not asked. */
-  async writeAlong(coming: Promise<readonly TreeRequest[]>, blobs: string | null): Promise<WrittenObjects> {
+  async writeAlong(
+    coming: Promise<readonly TreeRequest[]>,
+    blobs: string | null,
+    { keepsBlobs = false }: WriteOptions = {},
+  ): Promise<WrittenObjects> {
     const amount = await amountOf(coming, blobs);
     if (amount === "nothing") return { trees: [], contents: new Map() };
     this.#writes += 1;
@@ -237,7 +246,7 @@ export class GitStore {
       await appendFile(file, commandsOf(await coming, number));
       await this.#run("git", args, { input: file });
     }
-    if (blobs !== null) await rm(blobs, { force: true });
+    if (blobs !== null && !keepsBlobs) await rm(blobs, { force: true });
     return readMarks(await readFile(marks, "latin1"), (await coming).length);
   }
 
@@ -293,22 +302,28 @@ function fitsRequest(args: readonly string[]): boolean {
   return args.reduce((sum, arg) => sum + Buffer.byteLength(arg) + 1, 0) < MOST_ARGUMENT_BYTES;
 }
 
-/** The bytes of a file that grows until `complete`; it may not be there yet. */
-async function* readAlong(path: string, complete: Promise<unknown>): AsyncGenerator<Buffer, void, void> {
+/**
+ * The bytes of a file that grows until `complete`; it may not be there yet. With `room` each piece lies where the last one did, for
+ * a caller that needs it no longer than until the next: thousands of fresh ones would keep the collector of garbage busy.
+ */
+export async function* readAlong(path: string, complete: Promise<unknown>, room?: Buffer): AsyncGenerator<Buffer, void, void> {
   let done = false;
   const ended = complete.then(
     () => (done = true),
     () => (done = true),
   );
   let file: FileHandle | undefined;
+  let place = room ?? Buffer.allocUnsafe(READ_BYTES);
   try {
     for (;;) {
       // Looked at before reading: what was written by then is read now.
       const last = done;
       file ??= await open(path, "r").catch(absent);
-      const { bytesRead, buffer } = (await file?.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES)) ?? NOTHING_READ;
-      if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
-      else if (last) return;
+      const { bytesRead } = (await file?.read(place, 0, place.length)) ?? NOTHING_READ;
+      if (bytesRead > 0) {
+        yield place.subarray(0, bytesRead);
+        place = room ?? Buffer.allocUnsafe(READ_BYTES);
+      } else if (last) return;
       else await Promise.race([ended, rest(READ_AGAIN_MS)]);
     }
   } finally {

@@ -17,14 +17,13 @@ function strayBytes(text: string): number {
   return text.match(/[\ufffd\0]/g)?.length ?? 0;
 }
 
-/** The first such character in a line that was not there before, and how many more there are; one sentence. */
-export function hiddenText(content: Buffer, before: string): string | undefined {
+/** Of a content, also as text: the first such character in a line that was not there before, and how many more there are; one sentence. */
+export function hiddenText(content: Buffer, text: string, before: () => string): string | undefined {
   const isBinary = content.includes(0);
   // Bytes that are no text look like anything.
-  const text = content.toString();
   if (isBinary && !isUtf8(content) && strayBytes(text) > text.length / STRAY_SHARE) return undefined;
   if (!MAYBE.test(text)) return undefined;
-  const known = new Set(MAYBE.test(before) ? linesOf(before) : []);
+  const known = new Set(MAYBE.test(before()) ? linesOf(before()) : []);
   const places = linesOf(text).flatMap((line, index) => (known.has(line) ? [] : placesIn(line, index + 1)));
   const [first, ...rest] = places.filter(({ character }) => !isBinary || !/\p{Cc}/u.test(character));
   if (first === undefined) return undefined;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { keptInChange } from "../checks/protection.ts";
 import { changesBetween, type ChangeSet } from "../../machine/merge/change-set.ts";
 import { writeContents } from "../../machine/merge/contents.ts";
+import type { GatheredContents } from "../../machine/merge/gathered-contents.ts";
 import type { Conflict } from "../../machine/merge/merge.ts";
 import { asMerged, type LeftOut } from "../../machine/merge/promotable.ts";
 import { GitStore } from "../../machine/merge/store.ts";
@@ -12,7 +13,7 @@ import { mergeSides, type MergedChange, type ThreeWay } from "../../machine/merg
 import { comparedBase } from "../../sandbox/projects/bases.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import { openProject } from "../../sandbox/projects/projects.ts";
-import { promotableOf } from "../../sandbox/changes/promotable-of.ts";
+import { gatheredPromotableOf } from "../../sandbox/changes/promotable-of.ts";
 import type { Registry } from "../../sandbox/shared/registry.ts";
 import { repositoryState } from "../../sandbox/changes/commit-reader.ts";
 import { withFreshBase } from "../../sandbox/projects/fresh-base.ts";
@@ -65,7 +66,8 @@ export async function prepare(all: PlanParts, source: Source, folder: string): P
   try {
     const { protect } = source;
     const protects = protect === undefined ? undefined : keptInChange(protect);
-    const whole = await promotableOf(parts, row, source.snapshot, store, { ...source, protects });
+    const whole = await gatheredPromotableOf(parts, row, source.snapshot, store, { ...source, protects });
+    if (protect !== undefined) await whole.contents.store(store);
     const { changes, leftOut, privileged } = protect === undefined ? whole : await withoutProtected(store, whole, protect);
     const { own, reality } =
       source.onto === "base"
@@ -77,6 +79,7 @@ export async function prepare(all: PlanParts, source: Source, folder: string): P
             leftOut,
           );
     const moved = reality.changes.size;
+    if (moved > 0) await whole.contents.store(store);
     const merged: ThreeWay =
       moved === 0
         ? { changes: asMerged(own), conflicts: [] }
@@ -85,7 +88,7 @@ export async function prepare(all: PlanParts, source: Source, folder: string): P
     const contents = join(folder, "contents");
     await mkdir(contents, { mode: 0o700 });
     const mine = asMerged(own);
-    await writeContents(store, idsOf([...merged.changes, ...mine]), contents);
+    await keepContents(store, whole.contents, idsOf([...merged.changes, ...mine]), contents);
     const found = await findRisks(merged.changes, contents, row.project, view.runs.names);
     const { moved: committed, submodules } = await repositoryState(parts, row, source.snapshot, temporary);
     const risks = [...found, ...privileged.map(privilegedRisk), ...submodules.map(submoduleRisk), ...leftOut.flatMap(leftOutRisk)];
@@ -104,6 +107,13 @@ async function movedSince(parts: PlanParts["parts"], registry: Registry, row: Sa
   return withFreshBase(parts, registry, view, backend, async (today) =>
     changesBetween(backend.gather, store, await backend.storage.comparison.between(comparedBase(row), today.id)),
   );
+}
+
+/** Where a merge or an earlier promotion brought in others, git has all of them. */
+async function keepContents(store: GitStore, gathered: GatheredContents, ids: readonly string[], folder: string): Promise<void> {
+  if (ids.every((id) => gathered.has(id))) return gathered.moveTo(folder);
+  await gathered.store(store);
+  await writeContents(store, ids, folder);
 }
 
 function idsOf(changes: readonly MergedChange[]): string[] {

@@ -330,6 +330,7 @@ export class Promotions {
       const row = await store.promotions.get(id);
       if (row !== undefined && !row.writing) await this.#alone(row.project, () => this.#writer.recover(row));
     }
+    await this.#all.transactions.clear();
     await this.#forgetOld();
   }
 

@@ -5,7 +5,7 @@ import { GIT_PATHS, isRunningDotfile, RUNS_BY_ITSELF, SUBMODULES } from "../../m
 import type { MergedChange } from "../../machine/merge/three-way.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { Risk } from "../../base/schema/promotion.ts";
-import { SECRETS } from "../../base/schema/secret-patterns.ts";
+import { findSecret, SECRETS } from "../../base/schema/secret-patterns.ts";
 import { hiddenInName, hiddenText } from "./hidden-text.ts";
 import { repositoryFiles } from "./repository-files.ts";
 
@@ -49,8 +49,13 @@ function risksOf(change: MergedChange, contents: Contents): Risk[] {
   const content = read(contents, change.new.id);
   if (change.new.mode === "120000") return [...found, ...linkRisks(change.path.toString("latin1"), path, content?.toString() ?? "")];
   if (content === undefined) return [...found, { path, kind: "hidden-text", why: "It is too large to be looked into." }];
-  const before = change.old === null || change.old.mode === "120000" ? "" : (read(contents, change.old.id)?.toString() ?? "");
-  return [...found, ...contentRisks(path, before, content)];
+  return [...found, ...contentRisks(path, textBefore(contents, change.old), content)];
+}
+
+/** Most files hold nothing for which it matters what was there before: then that is not read. */
+function textBefore(contents: Contents, old: MergedChange["old"]): () => string {
+  let text: string | undefined;
+  return () => (text ??= old === null || old.mode === "120000" ? "" : (read(contents, old.id)?.toString() ?? ""));
 }
 
 function pathRisks(path: string, change: MergedChange): Risk[] {
@@ -72,11 +77,13 @@ function pathRisks(path: string, change: MergedChange): Risk[] {
 /** Characters that are not seen, of no known encoding, for private use, or of other scripts between Latin ones; in words for a sentence. */
 function oddInName(path: Buffer): string | undefined {
   const text = path.toString();
-  const hidden = hiddenInName(text);
+  const isPlain = /^[ -~]*$/.test(text);
+  const hidden = isPlain ? undefined : hiddenInName(text);
   if (hidden !== undefined) return hidden;
-  if (/[\p{Co}\ufffd]/u.test(text)) return "characters that have no meaning of their own";
+  if (!isPlain && /[\p{Co}\ufffd]/u.test(text)) return "characters that have no meaning of their own";
+  if (/(?:^|\/)[-\s]|\s(?:\/|$)/.test(text)) return "a dash or a blank where a program takes it for something else";
+  if (isPlain) return undefined;
   const parts = text.split("/");
-  if (parts.some((part) => /^[-\s]|\s$/.test(part))) return "a dash or a blank where a program takes it for something else";
   const isMixed = (part: string): boolean => /[a-z]/i.test(part) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(part);
   return parts.some(isMixed) ? "letters of another script that look like Latin ones" : undefined;
 }
@@ -100,23 +107,29 @@ function wayOut(raw: string, path: string, target: string): Risk[] {
   return [];
 }
 
-/** As git and a refresh leave them. */
+/** As git and a refresh leave them. Without the first there are none. */
+const FIRST_MARKER = "<<<<<<< ";
 const CONFLICT_MARKERS = [/^<{7} /m, /^={7}\r?$/m, /^>{7} /m];
 
-function contentRisks(path: string, before: string, content: Buffer): Risk[] {
+function contentRisks(path: string, before: () => string, content: Buffer): Risk[] {
   const text = content.toString();
   const risks: Risk[] = [];
-  for (const { pattern, what } of SECRETS) {
-    const found = pattern.exec(text)?.[0];
-    if (found !== undefined && !before.includes(found)) risks.push({ path, kind: "secret", why: `It holds what looks like ${what}.` });
+  for (const secret of SECRETS) {
+    const found = findSecret(secret, text);
+    if (found !== undefined && !before().includes(found))
+      risks.push({ path, kind: "secret", why: `It holds what looks like ${secret.what}.` });
   }
-  const hidden = hiddenText(content, before);
+  const hidden = hiddenText(content, text, before);
   if (hidden !== undefined) risks.push({ path, kind: "hidden-text", why: hidden });
-  if (CONFLICT_MARKERS.every((marker) => marker.test(text)) && !CONFLICT_MARKERS.every((marker) => marker.test(before)))
+  if (text.includes(FIRST_MARKER) && hasConflict(text) && !hasConflict(before()))
     risks.push({ path, kind: "conflict", why: "It holds the marks of a conflict that was not solved." });
-  if (/(^|\/)package\.json$/.test(path) && scriptsOf(text) !== scriptsOf(before))
+  if (/(^|\/)package\.json$/.test(path) && scriptsOf(text) !== scriptsOf(before()))
     risks.push({ path, kind: "runs-by-itself", why: "Its scripts changed; package managers run some of them without being asked." });
   return risks;
+}
+
+function hasConflict(text: string): boolean {
+  return CONFLICT_MARKERS.every((marker) => marker.test(text));
 }
 
 /** What of a package.json is run: equal strings for equal scripts. */

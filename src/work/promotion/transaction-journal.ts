@@ -32,6 +32,15 @@ export class TransactionJournal {
     return join(this.#folder, id);
   }
 
+  /** The staging folder of a finished transaction, until it is removed. */
+  aside(id: string): string {
+    return join(this.place(id), "aside");
+  }
+
+  async hasAside(id: string): Promise<boolean> {
+    return exists(this.aside(id));
+  }
+
   async ids(): Promise<string[]> {
     try {
       return (await readdir(this.#folder)).filter((name) => ID.test(name)).toSorted();

@@ -37,6 +37,8 @@ export interface LateEdit {
 }
 
 const MOST_PER_STEP = 2048;
+const JOURNALLED = ["journal", "1"] as const;
+const NOT_JOURNALLED = ["journal", "0"] as const;
 
 export class Transactions {
   readonly #host: CellHost;
@@ -76,8 +78,7 @@ export class Transactions {
       if (progress === "none") return "before";
       const begun = await this.#journal.begun(id);
       if (progress === "committed" && begun !== undefined) {
-        await this.#clean(id, begun, true);
-        await this.#journal.finish(id);
+        await this.#putAway(id, begun);
         return "after";
       }
       if (begun !== undefined) for (const late of await this.#bringBack(id, begun)) heard(late);
@@ -150,13 +151,28 @@ export class Transactions {
   async #finish(id: string, begun: StartedTransaction): Promise<void> {
     this.#reach("promote.committed");
     try {
-      await this.#clean(id, begun, true);
+      await this.#putAway(id, begun);
     } catch (error) {
       if (error instanceof CellError || (error instanceof VivError && error.code === "cell_failed")) return;
       throw error;
     }
-    await this.#journal.finish(id);
     this.#reach("promote.cleaned");
+  }
+
+  /** Nothing is left in the project then. What was replaced is removed while no caller waits, or by the next server. */
+  async #putAway(id: string, begun: StartedTransaction): Promise<void> {
+    const aside = (await this.#ask("clean", id, begun, [JOURNALLED, ["aside", "1"]])).flag("aside");
+    await this.#journal.finish(id);
+    if (aside) this.#removeAside(id);
+  }
+
+  #removeAside(id: string): void {
+    this.#host.request("remove", [["path", this.#journal.aside(id)]]).catch(() => undefined);
+  }
+
+  /** Removes what an earlier server had put aside and had no time to remove. */
+  async clear(): Promise<void> {
+    for (const id of await this.#journal.ids()) if (await this.#journal.hasAside(id)) this.#removeAside(id);
   }
 
   async #giveUp(id: string, begun: StartedTransaction, reason?: unknown): Promise<LateEdit[]> {
@@ -180,7 +196,7 @@ export class Transactions {
   }
 
   async #clean(id: string, begun: StartedTransaction, journalled: boolean): Promise<void> {
-    await this.#ask("clean", id, begun, [["journal", journalled ? "1" : "0"]]);
+    await this.#ask("clean", id, begun, [journalled ? JOURNALLED : NOT_JOURNALLED]);
   }
 
   async #ask(step: string, id: string, { project, contents }: StartedTransaction, more: FieldList = []): Promise<Fields> {

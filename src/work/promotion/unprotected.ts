@@ -8,7 +8,11 @@ import { encodePath } from "../../base/schema/path-bytes.ts";
 import type { GitMode } from "../../machine/volumes/gather.ts";
 
 /** `patterns` are those of the experiment; null stands for tests and what configures them. */
-export async function withoutProtected(store: GitStore, change: Promotable, patterns: readonly string[] | null): Promise<Promotable> {
+export async function withoutProtected<Change extends Pick<Promotable, "changes" | "leftOut">>(
+  store: GitStore,
+  change: Change,
+  patterns: readonly string[] | null,
+): Promise<Change> {
   const text = async (id: string): Promise<string> => (await store.git(["cat-file", "blob", id])).stdout.toString("utf8");
   const hold = async (content: string): Promise<string> =>
     (await store.git(["hash-object", "-w", "--stdin"], { input: [Buffer.from(content)] })).stdout.toString().trim();
