@@ -30,6 +30,7 @@ struct connection {
   bool foreground, input;                /* lossless; may send STDIN */
   bool ended, hung, closing;             /* peer sends no more; peer is gone; nothing more to tell it */
   bool said;                             /* closing, and the peer has been given the end */
+  bool full;                             /* nothing waits here, but the command does until the kernel has room */
 };
 
 /* queue.c */

@@ -7,16 +7,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char frame[sizeof(struct header) + CHUNK_MAX]; /* room for the header before what is read */
+static char buffer[sizeof(struct header) + HANDED_READ_MAX]; /* room for the header before what is read */
 
-/* The connection that started the command is lossless: while it does not take, nothing is read. */
+/* The connection that started the command is lossless, or the reader that has its output: while it does not take, nothing is read. */
 void command_watch_output(struct command *command) {
-  bool waits = !command->started || (command->foreground != NULL && command->foreground->out.length > 0);
+  bool full = command->handed ? reader_waits(command) : command->foreground != NULL && command->foreground->out.length > 0;
+  bool waits = !command->started || full;
   if (source_watch(&command->out, waits ? 0 : EPOLLIN) != 0) source_close(&command->out);
   if (source_watch(&command->err, waits ? 0 : EPOLLIN) != 0) source_close(&command->err);
 }
 
-static void tell_listener(struct connection *connection, size_t length) {
+static void tell_listener(struct connection *connection, const char *frame, size_t length) {
   size_t payload = length - sizeof(struct header);
   if (connection->out.length > LISTENER_MAX || (connection->gap > 0 && connection->out.length > 0)) {
     connection->gap += payload;
@@ -31,28 +32,31 @@ static void tell_listener(struct connection *connection, size_t length) {
   connection_send_framed(connection, frame, length);
 }
 
-static void deliver(struct command *command, uint8_t kind, size_t length) {
+static void deliver(struct command *command, uint8_t kind, char *frame, size_t length) {
   struct header header = {.length = (uint32_t)length, .kind = kind};
   memcpy(frame, &header, sizeof header);
   command->bytes += length;
   if (command->exited) command->drained += length;
-  log_append(&command->log, kind, frame + sizeof header, length);
-  if (command->foreground != NULL) connection_send_framed(command->foreground, frame, sizeof header + length);
+  if (frame == buffer) log_append(&command->log, kind, frame + sizeof header, length);
+  else log_staged(&command->log, length);
+  struct connection *lossless = command->handed ? command->reader : command->foreground;
+  if (lossless != NULL) connection_send_framed(lossless, frame, sizeof header + length);
   for (struct connection *listener = command->listeners, *next; listener != NULL; listener = next) {
     next = listener->next_listener;
-    tell_listener(listener, sizeof header + length);
+    tell_listener(listener, frame, sizeof header + length);
   }
 }
 
 /* True if there may be more. */
 static bool take(struct command *command, struct source *source) {
-  ssize_t count = read(source->fd, frame + sizeof(struct header), CHUNK_MAX);
+  char *room = log_room(&command->log), *frame = room != NULL ? room : buffer;
+  ssize_t count = read(source->fd, frame + sizeof(struct header), command->handed ? HANDED_READ_MAX : CHUNK_MAX);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
   if (count <= 0) {
     source_close(source); /* a terminal without a program gives EIO: its end */
     return false;
   }
-  deliver(command, source == &command->err ? STDERR : STDOUT, (size_t)count);
+  deliver(command, source == &command->err ? STDERR : STDOUT, frame, (size_t)count);
   return true;
 }
 
@@ -104,6 +108,7 @@ static void finish(struct command *command) {
   source_close(&command->in);
   queue_free(&command->input);
   struct packet packet = {0};
+  reader_finish(command);
   describe_end(command, &packet);
   log_exit(&command->log, packet.data, packet.length);
   if (command->foreground != NULL) finish_connection(command->foreground, &packet);
@@ -139,7 +144,8 @@ int64_t command_timers(struct command *command, int64_t now) {
     if (maybe_free(command)) return 0;
   }
   if (command->finish_at != 0 && now >= command->finish_at && command_maybe_finish(command)) return 0;
-  int64_t nearest = command->timeout_at;
+  int64_t nearest = command->timeout_at, written_at = log_timers(&command->log, now);
+  if (written_at != 0 && (nearest == 0 || written_at < nearest)) nearest = written_at;
   if (command->kill_at != 0 && (nearest == 0 || command->kill_at < nearest)) nearest = command->kill_at;
   /* Past its time and not finished, it waits for its reader, which wakes the loop. */
   bool lingers = command->finish_at > now;

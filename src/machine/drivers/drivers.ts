@@ -12,6 +12,7 @@
  */
 import type { Duplex, Readable } from "node:stream";
 import type { ListedProcess } from "../../base/host/process-list.ts";
+import type { HandedOutput } from "../../base/schema/command.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Launched } from "../../base/store/rows.ts";
@@ -93,6 +94,13 @@ export interface RunningCommand {
   signal(signal: number): void;
   /** Stops listening; the command goes on. */
   detach(): void;
+  /**
+   * From now on another program reads the output: `take` is awaited between the last that comes here and the rest. Absent, or false,
+   * where output can't be handed over.
+   */
+  handOver?(take: (handed: HandedOutput) => Promise<void>): boolean;
+  /** Output that nobody has taken comes here again. */
+  handBack?(): void;
 }
 
 export interface CommandLog {

@@ -62,7 +62,7 @@ export class CellClient {
     const ready = this.#ready.take();
     const fields = execFields(exec);
     const socket = ready === undefined ? openSocket(this.#path, "exec", fields) : request(ready, "exec", fields);
-    const command = new CellCommand(socket, subject, (signal) => this.#signal(exec.id, signal));
+    const command = new CellCommand(socket, subject, (signal) => this.#signal(exec.id, signal), { socket: this.#path, exec: exec.id });
     // Not before the caller of this request has been answered.
     const prepare = (): void => void setImmediate(() => this.#ready.prepare());
     command.exit.then(prepare, () => undefined);
