@@ -26,6 +26,11 @@ bool find_places(struct places *places); /* false: Node has to find them */
 bool compose_request(struct output *request, const struct line *line, const struct places *places);
 bool is_utf8(const char *text);
 
+/* A connection to a Unix socket; -1 if there is none. */
+int connect_to(const char *path);
+/* Whether the server at the other end speaks with fronts. It has carried nothing out yet. */
+bool hand_over(int server, const struct output *request);
+
 /* The command line at work in the server: its output, its input and its end. Returns the exit code. */
 int converse(int server);
 

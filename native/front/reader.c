@@ -2,13 +2,10 @@
 #include "front.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define NONE 0
 #define BUFFER_BYTES (256u << 10)
 
 static char *buffer;
@@ -20,16 +17,6 @@ static void give_back(struct session *session) {
   put(&told, "event", "untaken");
   send_to_server(session->server, EVENT, told.data, told.length);
   output_free(&told);
-}
-
-static int connect_to(const char *path) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(path) >= sizeof address.sun_path) return -1;
-  strcpy(address.sun_path, path);
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-  if (fd >= 0) close(fd);
-  return -1;
 }
 
 void begin_output(struct session *session, const char *path, const char *exec, const char *token) {

@@ -11,6 +11,7 @@
  * - What a driver lacks is refused as `unsupported`; its capabilities say so beforehand.
  */
 import type { Duplex, Readable } from "node:stream";
+import type { Frame } from "../../base/host/frames.ts";
 import type { ListedProcess } from "../../base/host/process-list.ts";
 import type { HandedOutput } from "../../base/schema/command.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
@@ -167,7 +168,15 @@ export interface FileOperations {
    */
   apply(folder: string, user: string, steps: AsyncIterable<FileStep>, since?: number): Promise<string[]>;
   watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncIterable<FileChange>;
+  /** Has `move` read or write a file, and takes its word for the end. Absent where only this server can. */
+  carry?(path: string, user: string, direction: CarryDirection, move: MoveFile): Promise<void>;
 }
+
+/** A file inside is read, or written whole. */
+export type CarryDirection = { readonly op: "read" } | { readonly op: "write"; readonly mode?: number };
+
+/** A program of this machine that moves the bytes of a file asks process 1 for it at the socket, by this request; answers with the last frame. */
+export type MoveFile = (socket: string, request: Buffer) => Promise<Frame>;
 
 /** A port of the sandbox's loopback, or the absolute path of a Unix socket inside. */
 export type DialTarget = number | string;
