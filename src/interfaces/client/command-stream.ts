@@ -48,7 +48,7 @@ export interface CommandStream {
    * where output can't be handed over.
    */
   handOver?(take: (handed: HandedOutput) => Promise<void>): boolean;
-  /** Output that nobody has taken comes here again. */
+  /** Output that no reader has taken comes here again. */
   handBack?(): void;
 }
 
