@@ -73,8 +73,15 @@ int connect_to(const char *path) {
 
 bool hand_over(int server, const struct output *request) {
   char answer[sizeof taken - 1];
-  if (write_all(server, ask, sizeof ask - 1) != 0 || send_frame(server, REQUEST, request->data, request->length) != 0) return false;
-  return read_all(server, answer, sizeof answer) == 0 && memcmp(answer, taken, sizeof answer) == 0;
+  struct header header = {.length = (uint32_t)request->length, .kind = REQUEST};
+  struct output whole = {0};
+  /* In one write: the server then wakes once. */
+  put_bytes(&whole, ask, sizeof ask - 1);
+  put_bytes(&whole, &header, sizeof header);
+  put_bytes(&whole, request->data, request->length);
+  bool sent = write_all(server, whole.data, whole.length) == 0;
+  output_free(&whole);
+  return sent && read_all(server, answer, sizeof answer) == 0 && memcmp(answer, taken, sizeof answer) == 0;
 }
 
 int main(int argc, char **argv) {

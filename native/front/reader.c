@@ -2,14 +2,18 @@
 #include "front.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUFFER_BYTES (256u << 10)
+#define PASSED_BYTES (16u << 10) /* of less, a copy is cheaper */
 
 static char *buffer;
 static size_t kept; /* of a header that has not come whole */
+static bool is_pipe[3];
 
 /* The server gets the output back, and sends it as before. */
 static void give_back(struct session *session) {
@@ -33,6 +37,12 @@ void begin_output(struct session *session, const char *path, const char *exec, c
   }
   output_free(&request);
   kept = 0;
+  for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
+    struct stat stat;
+    is_pipe[stream] = fstat(stream, &stat) == 0 && S_ISFIFO(stat.st_mode);
+    /* No more than a wish: users have a bound for all their pipes. */
+    if (is_pipe[stream]) fcntl(stream, F_SETPIPE_SZ, BUFFER_BYTES);
+  }
   session->reader = (struct reader){.fd = fd};
   if (fd < 0) give_back(session);
 }
@@ -45,8 +55,29 @@ static void end(struct session *session) {
   if (refused) give_back(session);
 }
 
+/* Into a pipe, output goes without a copy, page by page. False: it has to be read. */
+static bool pass_pages(struct session *session) {
+  struct reader *reader = &session->reader;
+  int fd = reader->kind == STDERR ? STDERR_FILENO : STDOUT_FILENO;
+  if (reader->left < PASSED_BYTES || kept > 0 || !is_pipe[fd]) return false;
+  ssize_t count = splice(reader->fd, NULL, fd, NULL, reader->left, SPLICE_F_MOVE);
+  if (count > 0) reader->left -= (uint32_t)count;
+  else if (count < 0 && errno != EINTR) is_pipe[fd] = false; /* what is wrong with it shows when it is written to */
+  if (reader->left == 0) reader->kind = 0;
+  return count > 0 || (count < 0 && errno == EINTR);
+}
+
+/* Where pages can be passed, a read ends before the output of a frame begins. */
+static size_t wanted(const struct session *session) {
+  if (!is_pipe[STDOUT_FILENO] || session->reader.kind != 0) return BUFFER_BYTES - kept;
+  return kept < sizeof(struct header) ? sizeof(struct header) - kept : 1;
+}
+
 void read_output(struct session *session) {
-  ssize_t count = read(session->reader.fd, buffer + kept, BUFFER_BYTES - kept);
+  if (session->reader.kind != 0 && pass_pages(session)) return;
+  size_t most = wanted(session);
+  if (session->reader.kind != 0 && most > session->reader.left) most = session->reader.left;
+  ssize_t count = read(session->reader.fd, buffer + kept, most);
   if (count < 0 && errno == EINTR) return;
   if (count <= 0) return end(session);
   size_t length = kept + (size_t)count, taken = take_output(session, buffer, length);

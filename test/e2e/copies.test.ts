@@ -49,7 +49,11 @@ describe("a copy of a large file", needs("root", "compiler"), () => {
   });
 
   test("is made with the rights of the user inside, and refused in the words of any other copy", () => {
-    inside("sh", "-c", "mkdir -m 700 /tmp/roots; head -c 6M /dev/zero >/tmp/roots/file; head -c 6M /dev/zero >/tmp/secret; chmod 600 /tmp/secret");
+    inside(
+      "sh",
+      "-c",
+      "mkdir -m 700 /tmp/roots; head -c 6M /dev/zero >/tmp/roots/file; head -c 6M /dev/zero >/tmp/secret; chmod 600 /tmp/secret",
+    );
     const target = join(server.place, "refused");
     const small = join(server.place, "small");
     writeFileSync(small, "small");
@@ -71,7 +75,10 @@ describe("a copy of a large file", needs("root", "compiler"), () => {
   test("is recorded once", async () => {
     viv(server, ["cp", large, "try:/tmp/counted"]);
     viv(server, ["cp", "try:/tmp/counted", join(server.place, "counted")]);
-    const said = viv(server, ["audit", "try"]).out.split("\n").filter((line) => line.includes("/tmp/counted"));
-    expect(said.map((line) => /file\.\w+/.exec(line)?.[0]).toSorted()).toEqual(["file.read", "file.write"]);
+    const said = viv(server, ["audit", "try"])
+      .out.split("\n")
+      .filter((line) => line.includes("/tmp/counted"));
+    expect(new Set(said.map((line) => /file\.\w+/.exec(line)?.[0]))).toEqual(new Set(["file.read", "file.write"]));
+    expect(said).toHaveLength(2);
   });
 });

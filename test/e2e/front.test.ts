@@ -183,10 +183,11 @@ describe("the front", needs("root", "compiler"), () => {
       (now) => now > 8 * 1024 ** 2,
     );
     child.kill("SIGKILL");
-    await eventually(
+    const status = await eventually(
       () => spawnSync("pgrep", ["-f", `yes ${mark}`]).status,
-      (status) => status === 1,
+      (found) => found === 1,
     );
+    expect(status).toBe(1);
   });
 
   test.each(both)("signals are the command's, and a second interrupt kills it (%s)", async (_, command, before) => {
@@ -287,7 +288,10 @@ describe("a server that goes away", needs("root", "compiler"), () => {
 
   test("in the middle of much output is told of, and the command goes on into its log", async () => {
     const script = "head -c 20000000 /dev/zero | tr '\\0' x; sleep 1; head -c 20000000 /dev/zero | tr '\\0' y; echo end";
-    const child = spawn(FRONT, [NO_NODE, PROGRAM, "exec", "try", "--", "sh", "-c", script], { cwd: server.project, env: vivEnvironment(server) });
+    const child = spawn(FRONT, [NO_NODE, PROGRAM, "exec", "try", "--", "sh", "-c", script], {
+      cwd: server.project,
+      env: vivEnvironment(server),
+    });
     let [bytes, err] = [0, ""];
     child.stdout.on("data", (data: Buffer) => (bytes += data.length));
     child.stderr.on("data", (data: Buffer) => (err += data.toString()));
@@ -301,7 +305,8 @@ describe("a server that goes away", needs("root", "compiler"), () => {
     expect(err).toContain("broke off");
     await server.up();
     const ended = await eventually(
-      async () => (await server.client.call("listCommands", { sandbox: "try", all: true })).commands.find(({ command }) => command.includes(script)),
+      async () =>
+        (await server.client.call("listCommands", { sandbox: "try", all: true })).commands.find(({ command }) => command.includes(script)),
       (command) => command?.end !== null,
     );
     expect(ended?.end).toMatchObject({ exitCode: 0, outputBytes: 40_000_004 });

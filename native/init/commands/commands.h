@@ -24,6 +24,8 @@ struct command {
   struct connection *reader;             /* lossless in place of `foreground` while `handed` */
   bool handed;                           /* output waits for the reader, or goes to it */
   char token[65];                        /* that the reader must bring; empty when it has come */
+  const char *rest;                      /* of a frame that the reader has not taken whole */
+  size_t rest_length;
   struct log log;
   struct queue input;
   char id[65], user[65];
@@ -100,7 +102,9 @@ void command_drain(struct command *command);
 void command_hand_over(struct command *command, const char *token);
 void command_take(struct connection *connection, const char *id, const char *token);
 void command_hand_back(struct command *command);
+void reader_send(struct command *command, const char *frame, size_t length);
 bool reader_waits(struct command *command);               /* it can take nothing now */
+void reader_settle(struct command *command);              /* what waits for it is copied */
 void reader_finish(struct command *command);              /* it has got everything */
 
 /* ready_child.c: a child made ahead, inside the work cgroups already */

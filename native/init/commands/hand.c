@@ -5,10 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static void widen(int fd, int bytes) {
   if (fd >= 0) fcntl(fd, F_SETPIPE_SZ, bytes); /* no more than a wish: users have a bound for all their pipes */
@@ -18,8 +17,8 @@ void command_hand_over(struct command *command, const char *token) {
   if (command->handed || command->finished) return;
   strcpy(command->token, token); /* its length was checked with the frame */
   command->handed = true;
-  widen(command->out.fd, HANDED_READ_MAX);
-  widen(command->err.fd, HANDED_READ_MAX);
+  widen(command->out.fd, HANDED_PIPE);
+  widen(command->err.fd, HANDED_PIPE);
   struct packet packet = {0};
   packet_put(&packet, "event", "handed");
   packet_put(&packet, "offset", "%llu", (unsigned long long)command->bytes);
@@ -49,16 +48,45 @@ void command_take(struct connection *connection, const char *id, const char *tok
   command_watch_output(command);
 }
 
-/* Without the rule of the kernel, which says that there is room when three quarters of it are free, frames would be cut and
-   their rest copied. */
+static void send_rest(struct command *command) {
+  struct connection *reader = command->reader;
+  while (command->rest_length > 0) {
+    ssize_t written = write(reader->source.fd, command->rest, command->rest_length);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      reader->full = errno == EAGAIN;
+      reader->hung |= errno != EAGAIN;
+      if (reader->hung) command->rest_length = 0;
+      return;
+    }
+    command->rest += written;
+    command->rest_length -= (size_t)written;
+  }
+}
+
+/* Before that memory is used for something else. */
+void reader_settle(struct command *command) {
+  size_t length = command->rest_length;
+  command->rest_length = 0;
+  if (command->reader != NULL && length > 0) connection_send_framed(command->reader, command->rest, length);
+}
+
+/* A frame in the memory of a staged log stays there until the next one is read: what finds no room now is sent from there. */
+void reader_send(struct command *command, const char *frame, size_t length) {
+  struct connection *reader = command->reader;
+  if (reader->source.fd < 0 || reader->hung) return;
+  reader_settle(command); /* at the end of the sandbox, no reader is waited for */
+  if (reader->out.length > 0 || !command->log.staged) return connection_send_framed(reader, frame, length);
+  command->rest = frame;
+  command->rest_length = length;
+  send_rest(command);
+}
+
 bool reader_waits(struct command *command) {
   struct connection *reader = command->reader;
   if (reader == NULL || reader->out.length > 0) return true;
-  int waiting = 0, room = 0;
-  socklen_t size = sizeof room;
-  if (reader->source.fd < 0 || reader->hung || ioctl(reader->source.fd, SIOCOUTQ, &waiting) != 0) return false;
-  if (getsockopt(reader->source.fd, SOL_SOCKET, SO_SNDBUF, &room, &size) != 0 || waiting <= room / 4) return false;
-  reader->full = true;
+  if (command->rest_length > 0 && !reader->full) send_rest(command);
+  if (command->rest_length == 0) return false;
   connection_update(reader);
   return command->handed; /* a reader that can't be watched is gone by now */
 }
@@ -67,6 +95,7 @@ void command_hand_back(struct command *command) {
   struct connection *reader = command->reader;
   command->handed = false;
   command->reader = NULL;
+  command->rest_length = 0;
   memset(command->token, 0, sizeof command->token);
   log_unstage(&command->log);
   if (reader != NULL) connection_close(reader);
@@ -75,6 +104,7 @@ void command_hand_back(struct command *command) {
 
 void reader_finish(struct command *command) {
   struct connection *reader = command->reader;
+  reader_settle(command);
   command->handed = false;
   command->reader = NULL;
   log_unstage(&command->log);

@@ -39,8 +39,8 @@ static void deliver(struct command *command, uint8_t kind, char *frame, size_t l
   if (command->exited) command->drained += length;
   if (frame == buffer) log_append(&command->log, kind, frame + sizeof header, length);
   else log_staged(&command->log, length);
-  struct connection *lossless = command->handed ? command->reader : command->foreground;
-  if (lossless != NULL) connection_send_framed(lossless, frame, sizeof header + length);
+  if (command->reader != NULL) reader_send(command, frame, sizeof header + length);
+  else if (command->foreground != NULL && !command->handed) connection_send_framed(command->foreground, frame, sizeof header + length);
   for (struct connection *listener = command->listeners, *next; listener != NULL; listener = next) {
     next = listener->next_listener;
     tell_listener(listener, frame, sizeof header + length);
@@ -155,6 +155,7 @@ int64_t command_timers(struct command *command, int64_t now) {
 /* At the end of the sandbox: what the pipes still hold goes to the log. */
 void command_drain(struct command *command) {
   if (!command->exited || !command->started || command->finished) return;
+  reader_settle(command);
   while (command->out.fd >= 0 && take(command, &command->out)) continue;
   while (command->err.fd >= 0 && take(command, &command->err)) continue;
   finish(command);

@@ -50,7 +50,12 @@ export interface Streams {
     options: { user?: string; mode?: number; parents?: boolean },
   ): Promise<FileEntry>;
   /** A file whose bytes a program of this machine moves; undefined where none can. */
-  carryFile(sandbox: string, path: string, how: CarryDirection & { readonly user?: string }, move: MoveFile): Promise<FileEntry | undefined>;
+  carryFile(
+    sandbox: string,
+    path: string,
+    how: CarryDirection & { readonly user?: string },
+    move: MoveFile,
+  ): Promise<FileEntry | undefined>;
   /** Changes until the signal. Rejects when there can be no watch, as long as that can be told at once. */
   watchFiles(
     sandbox: string,

@@ -36,13 +36,7 @@ function nameOf(path: string): string {
 /** Below this, starting a program would take longer than it saves. */
 const CARRIED_BYTES = 4 * 1024 ** 2;
 
-export async function download(
-  client: Client,
-  from: Inside,
-  target: string,
-  signal?: AbortSignal,
-  carrier?: Carrier,
-): Promise<CopyReport> {
+export async function download(client: Client, from: Inside, target: string, signal?: AbortSignal, carrier?: Carrier): Promise<CopyReport> {
   const user = userOf(from);
   const entry = await client.call("statFile", { sandbox: from.sandbox, path: from.path, ...user }, signal);
   const existing = await stat(target).catch(() => undefined);
@@ -77,13 +71,7 @@ function notCopied(entry: FileEntry, path: string): VivError {
   return new VivError("invalid_input", `${path} is ${what}.`, { remedy: "Copy a file or a folder; of a link, copy what it leads to." });
 }
 
-export async function upload(
-  client: Client,
-  source: string,
-  to: Inside,
-  signal?: AbortSignal,
-  carrier?: Carrier,
-): Promise<CopyReport> {
+export async function upload(client: Client, source: string, to: Inside, signal?: AbortSignal, carrier?: Carrier): Promise<CopyReport> {
   const user = userOf(to);
   const found = await stat(source).catch((error: NodeJS.ErrnoException) => {
     throw new VivError("file_not_found", `${source} can't be read: ${error.code ?? error.message}.`, {

@@ -43,12 +43,7 @@ export class CellCommand implements RunningCommand {
   #handed: (() => Promise<void>) | undefined;
 
   /** `signalApart` signals the command over another connection. `place` is where another program finds a command that was started here. */
-  constructor(
-    socket: Socket,
-    subject: string | Subject,
-    signalApart: (signal: number) => void,
-    place?: Omit<HandedOutput, "token">,
-  ) {
+  constructor(socket: Socket, subject: string | Subject, signalApart: (signal: number) => void, place?: Omit<HandedOutput, "token">) {
     this.#signalApart = signalApart;
     this.#place = place;
     this.#socket = socket;

@@ -2,7 +2,16 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import { chunkMaxBytes, encodeFields, encodeFrame, type FieldList, type FieldValue, Fields, KIND, PROTOCOL_VERSION } from "../../../base/host/frames.ts";
+import {
+  chunkMaxBytes,
+  encodeFields,
+  encodeFrame,
+  type FieldList,
+  type FieldValue,
+  Fields,
+  KIND,
+  PROTOCOL_VERSION,
+} from "../../../base/host/frames.ts";
 import { FileChange, type FileEntry, FileType } from "../../../base/schema/files.ts";
 import type { CarryDirection, FileOperations, FileStep, MoveFile } from "../drivers.ts";
 import { isoTime, safeSize } from "../file-numbers.ts";
@@ -130,7 +139,12 @@ export class CellFiles implements FileOperations {
   }
 
   async carry(path: string, user: string, direction: CarryDirection, move: MoveFile): Promise<void> {
-    const fields: [string, FieldValue][] = [["v", String(PROTOCOL_VERSION)], ["op", `file.${direction.op}`], ...common(path, user), ["hand", "1"]];
+    const fields: [string, FieldValue][] = [
+      ["v", String(PROTOCOL_VERSION)],
+      ["op", `file.${direction.op}`],
+      ...common(path, user),
+      ["hand", "1"],
+    ];
     if (direction.op === "write" && direction.mode !== undefined) fields.push(["mode", direction.mode.toString(8)]);
     const answer = await move(this.#socket, encodeFields(fields));
     if (answer.kind === KIND.error) throw errorOf(answer, { name: path, user });
