@@ -26,6 +26,8 @@ struct command {
   char token[65];                        /* that the reader must bring; empty when it has come */
   const char *rest;                      /* of a frame that the reader has not taken whole */
   size_t rest_length;
+  bool err_waits;                        /* standard error is read when this much of standard output has been, which was there before */
+  uint64_t err_behind;
   struct log log;
   struct queue input;
   char id[65], user[65];

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ static void deliver(struct command *command, uint8_t kind, char *frame, size_t l
   memcpy(frame, &header, sizeof header);
   command->bytes += length;
   if (command->exited) command->drained += length;
+  if (kind == STDOUT) command->err_behind -= length < command->err_behind ? length : command->err_behind;
   if (frame == buffer) log_append(&command->log, kind, frame + sizeof header, length);
   else log_staged(&command->log, length);
   if (command->reader != NULL) reader_send(command, frame, sizeof header + length);
@@ -71,9 +73,19 @@ void out_ready(struct source *source, uint32_t events) {
   taken(container(source, struct command, out), source);
 }
 
+/* The wider pipe of output that was handed over holds more that was written before. */
+static bool err_comes_later(struct command *command) {
+  int before = 0;
+  if (!command->handed || command->out.fd < 0) return false;
+  if (!command->err_waits && ioctl(command->out.fd, FIONREAD, &before) == 0) command->err_behind = (uint64_t)before;
+  command->err_waits = command->err_behind > 0;
+  return command->err_waits;
+}
+
 void err_ready(struct source *source, uint32_t events) {
+  struct command *command = container(source, struct command, err);
   (void)events;
-  taken(container(source, struct command, err), source);
+  if (!err_comes_later(command)) taken(command, source);
 }
 
 static void describe_end(const struct command *command, struct packet *packet) {
