@@ -79,18 +79,33 @@ static int leave(struct session *session, int code) {
   return code;
 }
 
+/* Output that is on its way from process 1 comes before the end. It is lost if process 1 was, of which a code that is not 0 tells. */
+static bool has_all_output(struct session *session) {
+  while (session->reader.fd >= 0) read_output(session);
+  return session->exit_code != 0 || !session->reader.accepted || session->reader.whole;
+}
+
+/* Shows output from process 1 while the server says nothing. */
+static bool hears_server(struct session *session) {
+  struct pollfd ready[] = {{.fd = session->server, .events = POLLIN}, {.fd = session->reader.fd, .events = POLLIN}};
+  if (poll(ready, 2, -1) < 0) return false;
+  if (ready[1].revents != 0) read_output(session);
+  return ready[0].revents != 0;
+}
+
 int converse(int server) {
-  struct session session = {.server = server, .exit_code = -1};
+  struct session session = {.server = server, .exit_code = -1, .reader.fd = -1};
   char *data = malloc(BUFFER_BYTES);
   size_t length = 0;
   if (data == NULL) return -1;
   for (;;) {
     size_t taken = take_frames(&session, data, length);
     if (session.for_node) return leave(&session, -1);
-    if (session.exit_code >= 0) return leave(&session, session.exit_code);
-    if (taken == SIZE_MAX) break;
+    if (session.exit_code >= 0 && has_all_output(&session)) return leave(&session, session.exit_code);
+    if (session.exit_code >= 0 || taken == SIZE_MAX) break;
     length -= taken;
     memmove(data, data + taken, length);
+    if (session.reader.fd >= 0 && !hears_server(&session)) continue;
     ssize_t count = read(server, data + length, BUFFER_BYTES - length);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;

@@ -1,5 +1,5 @@
 /* Started by bin/viv as: front NODE SCRIPT WORD... */
-#include "front.h"
+#include "carry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,20 +61,27 @@ static bool is_hot(const char *verb) {
   return false;
 }
 
-/* A connection to the server on which it waits for frames; -1 if there is none. */
-static int reach_server(const struct places *places) {
-  int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (server < 0) return -1;
-  if (connect(server, (const struct sockaddr *)&places->socket, sizeof places->socket) == 0) return server;
-  close(server);
+int connect_to(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address.sun_path) return -1;
+  strcpy(address.sun_path, path);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) return fd;
+  if (fd >= 0) close(fd);
   return -1;
 }
 
-/* Whether the server speaks with fronts. It has carried nothing out yet. */
-static bool hand_over(int server, const struct output *request) {
+bool hand_over(int server, const struct output *request) {
   char answer[sizeof taken - 1];
-  if (write_all(server, ask, sizeof ask - 1) != 0 || send_frame(server, REQUEST, request->data, request->length) != 0) return false;
-  return read_all(server, answer, sizeof answer) == 0 && memcmp(answer, taken, sizeof answer) == 0;
+  struct header header = {.length = (uint32_t)request->length, .kind = REQUEST};
+  struct output whole = {0};
+  /* In one write: the server then wakes once. */
+  put_bytes(&whole, ask, sizeof ask - 1);
+  put_bytes(&whole, &header, sizeof header);
+  put_bytes(&whole, request->data, request->length);
+  bool sent = write_all(server, whole.data, whole.length) == 0;
+  output_free(&whole);
+  return sent && read_all(server, answer, sizeof answer) == 0 && memcmp(answer, taken, sizeof answer) == 0;
 }
 
 int main(int argc, char **argv) {
@@ -85,13 +92,14 @@ int main(int argc, char **argv) {
   struct line line = {.words = argv + 3, .node_words = argv + 1};
   open_standard_streams();
   usual_signals();
+  if (strcmp(argv[1], "--carry") == 0) return carry(argv + 2);
   /* With these, Node itself has more to say. */
   if (getenv("VIV_DEBUG") != NULL || getenv("NODE_OPTIONS") != NULL) give_to_node(&line);
   if (is_version(line.words)) return print_version();
   struct places places;
   struct output request = {0};
   if (!is_hot(line.words[0]) || !find_places(&places) || !compose_request(&request, &line, &places)) give_to_node(&line);
-  int server = reach_server(&places);
+  int server = connect_to(places.socket.sun_path);
   if (server < 0 || !hand_over(server, &request)) give_to_node(&line);
   output_free(&request);
   int code = converse(server);

@@ -26,6 +26,11 @@ bool find_places(struct places *places); /* false: Node has to find them */
 bool compose_request(struct output *request, const struct line *line, const struct places *places);
 bool is_utf8(const char *text);
 
+/* A connection to a Unix socket; -1 if there is none. */
+int connect_to(const char *path);
+/* Whether the server at the other end speaks with fronts. It has carried nothing out yet. */
+bool hand_over(int server, const struct output *request);
+
 /* The command line at work in the server: its output, its input and its end. Returns the exit code. */
 int converse(int server);
 
@@ -39,16 +44,27 @@ struct session {
   bool for_node; /* the server does not take this command line */
   uint8_t kind;  /* of output that has not come whole yet */
   uint32_t left;
+  struct reader {
+    int fd;        /* -1: output comes from the server */
+    uint8_t kind;  /* of output that has not come whole yet */
+    uint32_t left;
+    bool accepted, whole; /* process 1 gives it; has given all */
+  } reader;
 };
 /* Takes what it can of some bytes and says how many; SIZE_MAX: they break the protocol. */
 size_t take_frames(struct session *session, char *data, size_t length);
 void session_free(struct session *session);
+
+/* Output that process 1 of the sandbox gives without the server in between: take_output() is what it does with bytes from there. */
+size_t take_output(struct session *session, char *data, size_t length); /* SIZE_MAX: they break the protocol */
+void read_output(struct session *session);                              /* what is there now, or waits for it */
 
 /* Acts of a session. */
 void show(struct session *session, uint8_t kind, const char *data, size_t length);
 void set_raw(bool on);
 void set_signals(struct session *session, bool on);
 void set_input(struct session *session, bool on);
+void begin_output(struct session *session, const char *socket, const char *exec, const char *token);
 void more_input(size_t bytes);
 void end_input_thread(void);
 int send_to_server(int server, uint8_t kind, const void *payload, size_t length); /* from any thread */

@@ -22,6 +22,15 @@ static bool is_set(const struct fields *fields, const char *key, bool *on) {
   return value != NULL;
 }
 
+static bool is_handed(const struct fields *fields) { return field(fields, "take") != NULL; }
+
+static bool take_hand(struct session *session, const struct fields *fields) {
+  const char *exec = field(fields, "exec"), *token = field(fields, "token");
+  if (exec == NULL || token == NULL || session->reader.fd >= 0) return false;
+  begin_output(session, field(fields, "take"), exec, token);
+  return true;
+}
+
 static bool take_reply(struct session *session, const struct fields *fields) {
   bool on;
   if (!session->accepted) {
@@ -32,7 +41,7 @@ static bool take_reply(struct session *session, const struct fields *fields) {
   if (is_set(fields, "raw", &on)) set_raw(on);
   if (is_set(fields, "signals", &on)) set_signals(session, on);
   if (is_set(fields, "stdin", &on)) set_input(session, on);
-  return true;
+  return !is_handed(fields) || take_hand(session, fields);
 }
 
 static bool take_exit(struct session *session, const struct fields *fields) {

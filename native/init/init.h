@@ -23,6 +23,10 @@
 #define SEND_MAX (1u << 20)              /* bytes waiting for a client before its connection is given up */
 #define LISTENER_MAX (256u << 10)        /* bytes waiting for an attached listener before it gets a GAP */
 #define ARGUMENTS_SHOWN 1024             /* bytes of a command's arguments that `list` shows */
+#define HANDED_READ_MAX (256u << 10)    /* bytes of output in one frame to a reader that took it over */
+#define HANDED_PIPE (256 << 10)           /* bytes that a command may be ahead of such a reader in its pipe */
+#define STAGED_LOG_SMALLEST (2u << 20)  /* a log that holds less is written at once */
+#define STAGED_MS 200                    /* how much later than its output a staged log may be written */
 #define LOG_SMALLEST (16u << 10)
 #define LOG_LARGEST (1u << 30)
 #define DESCRIPTORS_WANTED 8192

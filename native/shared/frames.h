@@ -15,7 +15,7 @@
 
 enum kind {
   REQUEST = 1, REPLY = 2, EVENT = 3, ERROR = 4, END = 5, ENTRY = 6,
-  STDOUT = 16, STDERR = 17, STDIN = 18, STDIN_END = 19, RESIZE = 20, SIGNAL = 21, EXIT = 22, GAP = 23, DATA = 24,
+  STDOUT = 16, STDERR = 17, STDIN = 18, STDIN_END = 19, RESIZE = 20, SIGNAL = 21, EXIT = 22, GAP = 23, DATA = 24, HAND = 25,
 };
 
 struct header {

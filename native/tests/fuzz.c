@@ -47,6 +47,7 @@ void command_start(struct connection *connection, const struct fields *request, 
   touch(exec->cwd);
   connection->command = &the_command;
   connection->input = exec->input;
+  connection->foreground = true;
 }
 void command_attach(struct connection *connection, const char *id, bool input) {
   acts++;
@@ -54,6 +55,16 @@ void command_attach(struct connection *connection, const char *id, bool input) {
   connection->command = &the_command;
   connection->input = input;
 }
+void command_take(struct connection *connection, const char *id, const char *token) {
+  acts++;
+  touch(id);
+  touch(token);
+  connection->command = &the_command;
+}
+void command_hand_over(struct command *command, const char *token) {
+  if (command != &the_command || strlen(token) < TOKEN_SHORTEST || strlen(token) > 64) abort();
+}
+void command_hand_back(struct command *command) { if (command != &the_command) abort(); }
 void command_detach(struct connection *connection) { connection->command = NULL; }
 void command_list(struct connection *connection) { connection_finish(connection); }
 bool command_kill(const char *id, int signal) { return touch(id), signal > 5; }
@@ -110,6 +121,7 @@ static const char *const words[] = {
     "v=1", "v=2", "op=exec", "op=attach", "op=list", "op=kill", "op=stop", "op=ping", "op=dial", "op=file.read", "op=nothing", "exec=a1", "exec=", "exec=A",
     "arg=true", "arg=", "env=A=b", "env=A", "env==", "cwd=/", "cwd=x", "user=root", "user=", "tty=1", "stdin=1", "rows=1", "rows=0", "cols=70000", "signal=9",
     "signal=99", "timeout_ms=5", "timeout_ms=-1", "log_bytes=99999999999999999999", "port=80", "port=0", "host=::1", "host=evil", "grace_ms=1", "path=/x", "=", "",
+    "op=take", "token=", "token=a", "token=0123456789abcdef0123456789abcdef", "back=1",
 };
 
 static size_t frame(uint8_t *at, uint8_t kind, uint32_t length) {
@@ -132,7 +144,7 @@ static size_t fields_frame(uint8_t *at, uint8_t kind) {
 
 /* Well-formed at first, then a few bytes are not. */
 static size_t invent(uint8_t *data) {
-  static const uint8_t kinds[] = {STDIN, STDIN_END, RESIZE, SIGNAL, EXIT, 0, 255};
+  static const uint8_t kinds[] = {STDIN, STDIN_END, RESIZE, SIGNAL, HAND, EXIT, 0, 255};
   size_t size = fields_frame(data, REQUEST);
   for (int count = rand() % 5; count > 0; count--) {
     uint8_t kind = kinds[(size_t)rand() % sizeof kinds];

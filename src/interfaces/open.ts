@@ -92,8 +92,9 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
     path: state.env["PATH"],
   });
   closers.add(() => chatTools.close());
+  const version = readVersion();
   listening = await listen(engine, {
-    version: readVersion(),
+    version,
     socketPath: paths.socket,
     dashboard: { pages: new Pages(findPages()), sessions: rules.sessions, previews: rules.previews },
     ...(options.listen === undefined ? {} : { tcp: { door: await doorOf(options.listen, paths.home), token } }),
@@ -101,7 +102,7 @@ export async function openInterfaces(options: InterfaceOptions, closers: Closers
     // Loaded when the first one comes.
     commandLines: async (socket, head, own, closing) => {
       const { serveFront } = await import("./front/command-lines.ts");
-      serveFront(socket, head, { engine: own, version: readVersion(), socket: paths.socket, closing });
+      serveFront(socket, head, { engine: own, version, socket: paths.socket, closing });
     },
     onError: (error) => log.warn("defect", { error: errorText(error), stack: error instanceof Error ? error.stack : undefined }),
   });

@@ -75,6 +75,11 @@ describe("the front", needs("root", "compiler"), () => {
     ["a time limit", () => ({ words: ["exec", "--timeout", "300ms", "try", "--", "sleep", "20"] })],
     ["a wrong duration", () => ({ words: ["exec", "--timeout", "soon", "try", "--", "true"] })],
     ["a terminal by force", () => ({ words: ["exec", "-t", "try", "--", "sh", "-c", "stty size; echo $TERM"], env: { TERM: "vt100" } })],
+    [
+      "much output on both streams",
+      () => ({ words: ["exec", "try", "--", "sh", "-c", "seq 1 300000; seq 1 200000 >&2; seq 1 300000; exit 3"] }),
+    ],
+    ["much output on a terminal", () => ({ words: ["exec", "-t", "try", "--", "sh", "-c", "seq 1 100000"], env: { TERM: "vt100" } })],
     ["a death by signal", () => ({ words: ["exec", "try", "--", "sh", "-c", "kill -9 $$"] })],
     ["a program that is not there", () => ({ words: ["exec", "try", "--", "no-such-program"] })],
     ["a file that is no program", () => ({ words: ["exec", "try", "--", "/etc/passwd"] })],
@@ -161,6 +166,30 @@ describe("the front", needs("root", "compiler"), () => {
     expect(stdout).toBe("y\n141\n");
   });
 
+  test.each(both)("a reader that goes away in much output ends the command with 141 (%s)", (_, command, before) => {
+    const line = `"$@" exec try -- yes | head -c 5000000 | md5sum; echo "\${PIPESTATUS[0]}"`;
+    const { stdout } = spawnSync("bash", ["-c", line, "bash", command, ...before], { env: vivEnvironment(server), encoding: "utf8" });
+    const wanted = spawnSync("sh", ["-c", "yes | head -c 5000000 | md5sum"], { encoding: "utf8" }).stdout;
+    expect(stdout).toBe(`${wanted}141\n`);
+  });
+
+  test("a command in the middle of much output ends when its front is killed", async () => {
+    const mark = randomBytes(6).toString("hex");
+    const child = spawn(FRONT, [NO_NODE, PROGRAM, "exec", "try", "--", "sh", "-c", `yes ${mark}`], { env: vivEnvironment(server) });
+    let bytes = 0;
+    child.stdout.on("data", (data: Buffer) => (bytes += data.length));
+    await eventually(
+      () => bytes,
+      (now) => now > 8 * 1024 ** 2,
+    );
+    child.kill("SIGKILL");
+    const status = await eventually(
+      () => spawnSync("pgrep", ["-f", `yes ${mark}`]).status,
+      (found) => found === 1,
+    );
+    expect(status).toBe(1);
+  });
+
   test.each(both)("signals are the command's, and a second interrupt kills it (%s)", async (_, command, before) => {
     const start = (script: string) =>
       spawn(command, [...before, "exec", "try", "--", "sh", "-c", script], { cwd: server.project, env: vivEnvironment(server) });
@@ -236,10 +265,7 @@ describe("a server that goes away", needs("root", "compiler"), () => {
     await server.create({ name: "try" });
   });
 
-  afterAll(async () => {
-    await server.up();
-    await server.remove();
-  });
+  afterAll(async () => server.remove());
 
   test("is told of by the front as by Node, with the same exit code", async () => {
     const start = async (command: string, before: readonly string[]) => {
@@ -257,5 +283,34 @@ describe("a server that goes away", needs("root", "compiler"), () => {
     expect(await node.closed).toEqual([125, null]);
     expect(front.err).toContain("broke off");
     expect(front.err).toBe(node.err);
+    await server.up();
+  });
+
+  test("in the middle of much output is told of, and the command goes on into its log", async () => {
+    const script = "head -c 20000000 /dev/zero | tr '\\0' x; sleep 1; head -c 20000000 /dev/zero | tr '\\0' y; echo end";
+    const child = spawn(FRONT, [NO_NODE, PROGRAM, "exec", "try", "--", "sh", "-c", script], {
+      cwd: server.project,
+      env: vivEnvironment(server),
+    });
+    let [bytes, err] = [0, ""];
+    child.stdout.on("data", (data: Buffer) => (bytes += data.length));
+    child.stderr.on("data", (data: Buffer) => (err += data.toString()));
+    const closed = once(child, "close");
+    await eventually(
+      () => bytes,
+      (now) => now === 20_000_000,
+    );
+    await server.kill();
+    expect(await closed).toEqual([125, null]);
+    expect(err).toContain("broke off");
+    await server.up();
+    const ended = await eventually(
+      async () =>
+        (await server.client.call("listCommands", { sandbox: "try", all: true })).commands.find(({ command }) => command.includes(script)),
+      (command) => command?.end !== null,
+    );
+    expect(ended?.end).toMatchObject({ exitCode: 0, outputBytes: 40_000_004 });
+    const logged = await server.client.call("inspectCommand", { sandbox: "try", command: ended?.id ?? "" });
+    expect(logged.stdout.endsWith("yyyyend\n")).toBe(true);
   });
 });

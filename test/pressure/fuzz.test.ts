@@ -20,7 +20,7 @@ test("the channel of the mover stands hundreds of thousands of broken messages",
 });
 
 test("the front stands hundreds of thousands of broken answers of a server", needs("linux", "compiler"), () => {
-  const { seed, runs, acts } = fuzz(sanitizedProgram("fuzz-front", "tests/fuzz_front.c front/session.c shared/frames.c"));
+  const { seed, runs, acts } = fuzz(sanitizedProgram("fuzz-front", "tests/fuzz_front.c front/session.c front/output.c shared/frames.c"));
   expect(runs, `seed ${seed}`).toBeGreaterThan(10_000);
   expect(acts, "some of the answers are good, so what they ask for is done").toBeGreaterThan(100);
 });

@@ -154,6 +154,7 @@ export class ScriptedEngine implements Engine {
         this.written.set(path, data);
         return entry(data.length);
       },
+      carryFile: async () => undefined,
       runEvents: async () => (async function* () {})(),
       callHook: async () => "",
       jobOutput: async () => (async function* () {})(),

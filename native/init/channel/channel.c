@@ -106,7 +106,7 @@ void connection_update(struct connection *connection) {
   bool waits = frame_waits(connection);
   uint32_t events = 0;
   if (!connection->ended && (connection->said || (!connection->closing && !waits))) events |= EPOLLIN;
-  if (connection->out.length > 0) events |= EPOLLOUT;
+  if (connection->out.length > 0 || connection->full) events |= EPOLLOUT;
   int result = events == 0 && !connection->hung ? source_idle(&connection->source) : source_watch(&connection->source, events);
   if (result != 0) connection_close(connection);
 }
@@ -114,7 +114,8 @@ void connection_update(struct connection *connection) {
 static bool acceptable(const struct connection *connection, const struct header *header) {
   if (header->reserved[0] || header->reserved[1] || header->reserved[2]) return false;
   if (!connection->requested) return header->kind == REQUEST && header->length <= FRAME_MAX;
-  return header->kind >= STDIN && header->kind <= SIGNAL && header->length <= CHUNK_MAX;
+  bool steers = (header->kind >= STDIN && header->kind <= SIGNAL) || header->kind == HAND;
+  return steers && header->length <= CHUNK_MAX;
 }
 
 void connection_receive(struct connection *connection) {
@@ -187,6 +188,7 @@ void connection_ready(struct source *source, uint32_t events) {
   struct connection *connection = container(source, struct connection, source);
   if (connection->said) return discard(connection);
   if (events & EPOLLOUT) {
+    connection->full = false;
     ssize_t left = queue_write(&connection->out, source->fd);
     if (left < 0) connection->hung = true;
     if (left == 0 && connection->closing) {

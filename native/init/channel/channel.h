@@ -31,6 +31,7 @@ struct connection {
   bool ended, hung, closing;             /* peer sends no more; peer is gone; nothing more to tell it */
   bool said;                             /* closing, and the peer has been given the end */
   bool corked;                           /* what is sent waits for connection_uncork() */
+  bool full;                             /* nothing waits here, but the command does until the kernel has room */
 };
 
 /* queue.c */

@@ -62,6 +62,12 @@ static void handle_attach(struct connection *connection, const struct fields *re
   else command_attach(connection, field(request, "exec"), field_flag(request, "stdin"));
 }
 
+static void handle_take(struct connection *connection, const struct fields *request) {
+  const char *token = field(request, "token");
+  if (!valid_id(field(request, "exec")) || token == NULL) bad(connection, "exec= or token= is wrong");
+  else command_take(connection, field(request, "exec"), token);
+}
+
 static void reply_ok(struct connection *connection) {
   connection_send(connection, REPLY, "ok=1", 5);
   connection_finish(connection);
@@ -140,7 +146,7 @@ static const struct {
 } operations[] = {
     {"exec", handle_exec}, {"attach", handle_attach}, {"list", handle_list}, {"kill", handle_kill},
     {"stop", handle_stop}, {"ping", handle_ping},     {"dial", handle_dial},
-    {"limits", handle_limits},
+    {"limits", handle_limits}, {"take", handle_take},
 };
 
 /* Carrying out a request may end the connection and free the fields: nothing may touch them afterwards. */
@@ -157,6 +163,16 @@ void request_handle(struct connection *connection, const struct fields *request)
   }
   if (file_known(op)) return file_start(connection, request);
   connection_fail(connection, "unsupported", ENOSYS, "request", "no such operation");
+}
+
+/* Only who started the command may let another program take its output. */
+static bool hand(struct connection *connection, const struct fields *fields) {
+  const char *token = field(fields, "token");
+  if (!connection->foreground) return false;
+  if (token == NULL) command_hand_back(connection->command);
+  else if (!valid_id(token) || strlen(token) < TOKEN_SHORTEST) return false;
+  else command_hand_over(connection->command, token);
+  return true;
 }
 
 bool request_blocked(const struct connection *connection, uint8_t kind) {
@@ -188,6 +204,7 @@ bool request_frame(struct connection *connection, uint8_t kind, const char *payl
       if (!fields_valid(&fields) || !field_number(&fields, "signal", &signal) || signal < 1 || signal >= NSIG) return false;
       command_signal(command, (int)signal);
       return true;
+    case HAND: return fields_valid(&fields) && hand(connection, &fields);
     default: return false;
   }
 }

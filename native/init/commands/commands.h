@@ -12,7 +12,7 @@ struct log {
   uint64_t half, size;                   /* bytes of a file: bound and present */
   uint64_t total, current, previous;     /* bytes of output: ever, in this file, in the one before */
   uint64_t gap;                          /* bytes lost since the last frame that could be written */
-  bool wanted;
+  bool wanted, staged;
   size_t exit_length;
   char exit[512];
 };
@@ -21,6 +21,13 @@ struct command {
   struct source out, err, in, status;
   struct command *next, *previous;
   struct connection *foreground, *listeners;
+  struct connection *reader;             /* lossless in place of `foreground` while `handed` */
+  bool handed;                           /* output waits for the reader, or goes to it */
+  char token[65];                        /* that the reader must bring; empty when it has come */
+  const char *rest;                      /* of a frame that the reader has not taken whole */
+  size_t rest_length;
+  bool err_waits;                        /* standard error is read when this much of standard output has been, which was there before */
+  uint64_t err_behind;
   struct log log;
   struct queue input;
   char id[65], user[65];
@@ -72,6 +79,7 @@ void command_list(struct connection *connection);
 bool command_kill(const char *id, int signal);
 void command_signal(struct command *command, int signal);
 void command_resize(struct command *command, uint16_t rows, uint16_t cols);
+struct command *command_find(const char *id);
 void command_free(struct command *command);
 bool command_was(struct command *command, pid_t pid); /* whether the child that ended was this command */
 void command_goes_on(struct command *command);
@@ -95,6 +103,16 @@ int64_t command_timers(struct command *command, int64_t now); /* next deadline, 
 void command_drain(struct command *command);
 void command_tell_whole(struct command *command, void (*begin)(struct source *, uint32_t));
 
+/* hand.c: output that another program than the one that started the command reads */
+#define TOKEN_SHORTEST 32
+void command_hand_over(struct command *command, const char *token);
+void command_take(struct connection *connection, const char *id, const char *token);
+void command_hand_back(struct command *command);
+void reader_send(struct command *command, const char *frame, size_t length);
+bool reader_waits(struct command *command);               /* it can take nothing now */
+void reader_settle(struct command *command);              /* what waits for it is copied */
+void reader_finish(struct command *command);              /* it has got everything */
+
 /* ready_child.c: a child made ahead, inside the work cgroups already */
 enum { WORK_EXEC, WORK_FILE };
 enum { READY_CHILD_USED_UP = 125 };          /* how the child ends that has made as many commands as it may */
@@ -112,12 +130,21 @@ bool take_cpus(struct failure *failure);
 bool find_identity(const char *user, struct identity *identity, struct failure *failure);
 bool become(const struct identity *identity, struct failure *failure);
 
+/* stage.c: a log whose output comes faster than it is worth writing */
+void log_stage(struct log *log);
+char *log_room(struct log *log);                          /* for a frame of output with its header; NULL: it is not staged */
+void log_staged(struct log *log, size_t length);          /* the frame in that room is complete */
+int64_t log_timers(struct log *log, int64_t now);         /* next deadline, 0: none */
+void log_unstage(struct log *log);                        /* writes all, and from now on at once */
+
 /* log.c */
 void log_prepare(int folder);
 int log_open(struct log *log, int folder, const char *id, uint64_t bytes, bool begin);
 void log_begin(struct log *log);             /* makes its file, if there is none */
 void log_append(struct log *log, uint8_t kind, const char *data, size_t length);
 void log_exit(struct log *log, const char *payload, size_t length);
+void log_restart(struct log *log, uint64_t lost);         /* what is in the log makes room: output after it was lost */
+void log_forget_older(struct log *log);
 uint64_t log_dropped(const struct log *log);
 void log_discard(struct log *log);
 void log_close(struct log *log);

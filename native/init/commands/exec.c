@@ -22,7 +22,7 @@ size_t command_count(void) {
   return running;
 }
 
-static struct command *find(const char *id) {
+struct command *command_find(const char *id) {
   for (struct command *command = commands; command != NULL; command = command->next) {
     if (strcmp(command->id, id) == 0) return command;
   }
@@ -39,6 +39,7 @@ void command_free(struct command *command) {
   source_close(&command->in);
   source_close(&command->status);
   queue_free(&command->input);
+  log_unstage(&command->log);
   log_close(&command->log);
   retire(&command->out);
 }
@@ -85,6 +86,7 @@ static void started(struct command *command) {
   struct packet packet = {0};
   packet_put(&packet, "ok", "1");
   packet_put(&packet, "pid", "%d", (int)command->pid);
+  packet_put(&packet, "hands", "1");
   if (command->foreground != NULL) connection_send(command->foreground, REPLY, packet.data, packet.length);
   command_watch_output(command);
   command_resume(command);
@@ -221,7 +223,7 @@ static const char *prepare(struct command *command, const struct exec_request *e
 }
 
 void command_start(struct connection *connection, const struct fields *request, const struct exec_request *exec) {
-  if (find(exec->id) != NULL) return connection_fail(connection, "exists", EEXIST, "exec", "a command with this id exists");
+  if (command_find(exec->id) != NULL) return connection_fail(connection, "exists", EEXIST, "exec", "a command with this id exists");
   if (commands_kept >= COMMANDS_MAX) return connection_fail(connection, "too-many", EAGAIN, "exec", "too many commands run in this sandbox");
   struct command *command = make(request, exec);
   if (command == NULL) return connection_fail(connection, "failed", ENOMEM, "exec", "no memory");
@@ -276,7 +278,7 @@ void command_goes_on(struct command *command) {
 }
 
 void command_attach(struct connection *connection, const char *id, bool input) {
-  struct command *command = find(id);
+  struct command *command = command_find(id);
   if (command == NULL || command->finished) return connection_fail(connection, "not-found", ESRCH, "attach", "no such command is running");
   connection->command = command;
   connection->input = input;
@@ -294,7 +296,11 @@ void command_detach(struct connection *connection) {
   connection->command = NULL;
   if (command->foreground == connection) {
     command->foreground = NULL;
-    command_watch_output(command);
+    command_hand_back(command); /* without who started it, the command waits for no reader */
+  }
+  if (command->reader == connection) {
+    command->reader = NULL;
+    command_hand_back(command);
   }
   for (struct connection **at = &command->listeners; *at != NULL; at = &(*at)->next_listener) {
     if (*at != connection) continue;
@@ -337,7 +343,7 @@ void command_signal(struct command *command, int signal) {
 }
 
 bool command_kill(const char *id, int signal) {
-  struct command *command = find(id);
+  struct command *command = command_find(id);
   if (command == NULL) return false;
   command_signal(command, signal);
   return true;

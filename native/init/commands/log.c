@@ -75,6 +75,17 @@ void log_begin(struct log *log) {
   if (log->wanted && log->fd < 0) begin_file(log);
 }
 
+void log_forget_older(struct log *log) {
+  char older[sizeof log->name + 3];
+  snprintf(older, sizeof older, "%s.1", log->name);
+  if (unlinkat(log->folder, older, 0) == 0) log->previous = 0;
+}
+
+void log_restart(struct log *log, uint64_t lost) {
+  log->total += lost;
+  rotate(log);
+}
+
 int log_open(struct log *log, int folder, const char *id, uint64_t bytes, bool begin) {
   *log = (struct log){.folder = folder, .fd = -1, .wanted = folder >= 0 && bytes > 0};
   if (!log->wanted) return 0;

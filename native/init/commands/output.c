@@ -4,19 +4,21 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char frame[sizeof(struct header) + CHUNK_MAX]; /* room for the header before what is read */
+static char buffer[sizeof(struct header) + HANDED_READ_MAX]; /* room for the header before what is read */
 
-/* The connection that started the command is lossless: while it does not take, nothing is read. */
+/* The connection that started the command is lossless, or the reader that has its output: while it does not take, nothing is read. */
 void command_watch_output(struct command *command) {
-  bool waits = !command->started || (command->foreground != NULL && command->foreground->out.length > 0);
+  bool full = command->handed ? reader_waits(command) : command->foreground != NULL && command->foreground->out.length > 0;
+  bool waits = !command->started || full;
   if (source_watch(&command->out, waits ? 0 : EPOLLIN) != 0) source_close(&command->out);
   if (source_watch(&command->err, waits ? 0 : EPOLLIN) != 0) source_close(&command->err);
 }
 
-static void tell_listener(struct connection *connection, size_t length) {
+static void tell_listener(struct connection *connection, const char *frame, size_t length) {
   size_t payload = length - sizeof(struct header);
   if (connection->out.length > LISTENER_MAX || (connection->gap > 0 && connection->out.length > 0)) {
     connection->gap += payload;
@@ -31,28 +33,32 @@ static void tell_listener(struct connection *connection, size_t length) {
   connection_send_framed(connection, frame, length);
 }
 
-static void deliver(struct command *command, uint8_t kind, size_t length) {
+static void deliver(struct command *command, uint8_t kind, char *frame, size_t length) {
   struct header header = {.length = (uint32_t)length, .kind = kind};
   memcpy(frame, &header, sizeof header);
   command->bytes += length;
   if (command->exited) command->drained += length;
-  log_append(&command->log, kind, frame + sizeof header, length);
-  if (command->foreground != NULL) connection_send_framed(command->foreground, frame, sizeof header + length);
+  if (kind == STDOUT) command->err_behind -= length < command->err_behind ? length : command->err_behind;
+  if (frame == buffer) log_append(&command->log, kind, frame + sizeof header, length);
+  else log_staged(&command->log, length);
+  if (command->reader != NULL) reader_send(command, frame, sizeof header + length);
+  else if (command->foreground != NULL && !command->handed) connection_send_framed(command->foreground, frame, sizeof header + length);
   for (struct connection *listener = command->listeners, *next; listener != NULL; listener = next) {
     next = listener->next_listener;
-    tell_listener(listener, sizeof header + length);
+    tell_listener(listener, frame, sizeof header + length);
   }
 }
 
 /* True if there may be more. */
 static bool take(struct command *command, struct source *source) {
-  ssize_t count = read(source->fd, frame + sizeof(struct header), CHUNK_MAX);
+  char *room = log_room(&command->log), *frame = room != NULL ? room : buffer;
+  ssize_t count = read(source->fd, frame + sizeof(struct header), command->handed ? HANDED_READ_MAX : CHUNK_MAX);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
   if (count <= 0) {
     source_close(source); /* a terminal without a program gives EIO: its end */
     return false;
   }
-  deliver(command, source == &command->err ? STDERR : STDOUT, (size_t)count);
+  deliver(command, source == &command->err ? STDERR : STDOUT, frame, (size_t)count);
   return true;
 }
 
@@ -67,9 +73,19 @@ void out_ready(struct source *source, uint32_t events) {
   taken(container(source, struct command, out), source);
 }
 
+/* The wider pipe of output that was handed over holds more that was written before. */
+static bool err_comes_later(struct command *command) {
+  int before = 0;
+  if (!command->handed || command->out.fd < 0) return false;
+  if (!command->err_waits && ioctl(command->out.fd, FIONREAD, &before) == 0) command->err_behind = (uint64_t)before;
+  command->err_waits = command->err_behind > 0;
+  return command->err_waits;
+}
+
 void err_ready(struct source *source, uint32_t events) {
+  struct command *command = container(source, struct command, err);
   (void)events;
-  taken(container(source, struct command, err), source);
+  if (!err_comes_later(command)) taken(command, source);
 }
 
 static void describe_end(const struct command *command, struct packet *packet) {
@@ -111,6 +127,7 @@ static void finish(struct command *command) {
   source_close(&command->in);
   queue_free(&command->input);
   struct packet packet = {0};
+  reader_finish(command);
   describe_end(command, &packet);
   struct connection *foreground = command->foreground;
   bool is_heard = foreground != NULL && !foreground->hung && !foreground->ended;
@@ -172,7 +189,7 @@ int64_t command_timers(struct command *command, int64_t now) {
     if (maybe_free(command)) return 0;
   }
   if (command->finish_at != 0 && now >= command->finish_at && command_maybe_finish(command)) return 0;
-  int64_t nearest = sooner(command->timeout_at, command->kill_at);
+  int64_t nearest = sooner(sooner(command->timeout_at, command->kill_at), log_timers(&command->log, now));
   /* Past its time and not finished, it waits for its reader, which wakes the loop. */
   if (command->finish_at > now) nearest = sooner(nearest, command->finish_at);
   return sooner(nearest, command->reply_at);
@@ -181,6 +198,7 @@ int64_t command_timers(struct command *command, int64_t now) {
 /* At the end of the sandbox: what the pipes still hold goes to the log. */
 void command_drain(struct command *command) {
   if (!command->exited || !command->started || command->finished) return;
+  reader_settle(command);
   while (command->out.fd >= 0 && take(command, &command->out)) continue;
   while (command->err.fd >= 0 && take(command, &command->err)) continue;
   finish(command);

@@ -30,6 +30,11 @@ void file_read(struct job *job) {
   struct output output = {0};
   put(&output, "ok", "1");
   put_stat(&output, ".", &stat);
+  if (stat.st_size > 0 && is_handed(job, fd)) {
+    put(&output, "handed", "1");
+    job_hand(job, fd, &output);
+    return job_send(job, END, NULL, 0);
+  }
   job_send(job, REPLY, output.data, output.length);
   /* What grows while it is read ends where it ended at first; files of /proc have no size and end by themselves. */
   if (stat.st_size > 0 && length > stat.st_size - offset) length = stat.st_size > offset ? stat.st_size - offset : 0;
@@ -106,9 +111,9 @@ static void give_up(struct job *job, const char *step) {
   job_fail(job, error, step, NULL, NULL);
 }
 
+/* Where the file was handed over, END alone comes: its bytes are there. */
 static int64_t receive_content(struct job *job, int fd) {
   static char chunk[CHUNK_MAX];
-  int64_t size = 0;
   for (;;) {
     uint8_t kind;
     size_t length;
@@ -116,9 +121,9 @@ static int64_t receive_content(struct job *job, int fd) {
       remove_aside();
       _exit(1);
     }
-    if (kind == END) return size;
+    struct stat stat;
+    if (kind == END) return fstat(fd, &stat) == 0 ? stat.st_size : 0;
     if (write_all(fd, chunk, length) != 0) give_up(job, "write");
-    size += (int64_t)length;
   }
 }
 
@@ -157,7 +162,8 @@ void file_write(struct job *job) {
   if (given != NULL) mode = (mode_t)strtoul(given, NULL, 8) & 07777;
   int fd = open_aside(job, target.folder);
   if (append) remove_aside();
-  job_reply(job);
+  if (!append && is_handed(job, fd)) job_hand(job, fd, &(struct output){.data = "ok=1\0handed=1", .length = sizeof "ok=1\0handed=1"});
+  else job_reply(job);
   int64_t size = receive_content(job, fd);
   if (append) size = append_content(job, &target, fd, mode);
   else place_aside(job, fd, target.name, target.existed ? &target.stat : NULL, mode);

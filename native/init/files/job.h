@@ -30,6 +30,9 @@ void flush(struct job *job);
 void put_stat(struct output *output, const char *path, const struct stat *stat);
 void put_entry(struct output *output, int folder, const char *name, const char *path, const struct stat *stat);
 
+/* hand.c */
+bool is_handed(const struct job *job, int fd);                                    /* whether it was asked for, and can be */
+void job_hand(struct job *job, int fd, const struct output *fields);              /* a REPLY with the descriptor */
 /* data.c */
 void file_read(struct job *job);
 void file_write(struct job *job);

@@ -23,6 +23,12 @@ export function findCell(env: Readonly<Record<string, string | undefined>>): str
   return candidates.find((path) => existsSync(path));
 }
 
+/** The front, as the cell is found; undefined in a copy without one. */
+export function findFront(): string | undefined {
+  const candidates = [join(ROOT, "build", "front"), join(ROOT, "dist", "native", `${process.platform}-${process.arch}`, "front")];
+  return candidates.find((path) => existsSync(path));
+}
+
 /** What Vite made of web/: built here, or carried by the package. */
 export function findPages(): string | undefined {
   return [join(ROOT, "build", "web"), join(ROOT, "dist", "web")].find((path) => existsSync(path));

@@ -19,6 +19,7 @@ export const KIND = {
   exit: 22,
   gap: 23,
   data: 24,
+  hand: 25,
 } as const;
 
 export type Kind = (typeof KIND)[keyof typeof KIND];

@@ -70,6 +70,14 @@ export const Command = z
   .meta({ id: "Command" });
 export type Command = z.infer<typeof Command>;
 
+/** Where a program of this machine, of the server's own user, reads the rest of a command's output: process 1 gives it for the token, once. */
+export interface HandedOutput {
+  /** Path of the sandbox's socket. */
+  readonly socket: string;
+  readonly exec: string;
+  readonly token: string;
+}
+
 export const CommandResult = Command.extend({
   stdout: z.string().describe(`Standard output, the last ${LIMITS.capturedOutputBytes} bytes at most.`),
   stderr: z.string().describe("Standard error, bounded the same."),

@@ -1,5 +1,6 @@
 /** The process that a command line works for: this one, or one that has sent its words to the server (../front/). */
 import type { Readable, Writable } from "node:stream";
+import type { HandedOutput } from "../../base/schema/command.ts";
 
 type CallerInput = Readable & {
   readonly isTTY?: boolean;
@@ -24,6 +25,8 @@ export interface Caller {
   off(event: CallerEvent, listener: (name: NodeJS.Signals) => void): unknown;
   /** Proof that its person may answer questions, where it has been shown already. */
   readonly approver?: string | undefined;
+  /** It can read a command's output by itself, behind what has been written to its streams; `giveBack` is called if it does not. */
+  takeOutput?(handed: HandedOutput, giveBack: () => void): Promise<void>;
 }
 
 export const OWN_PROCESS: Caller = process;

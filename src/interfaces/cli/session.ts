@@ -25,6 +25,8 @@ export interface SessionOptions {
 }
 
 const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+/** A command that has written so much will write more; for less, one more connection would not pay. */
+const MUCH_OUTPUT_BYTES = 256 * 1024;
 const LEAVING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** How a session ends: with its command, by the user's leaving, or because the reader of the output is gone. */
@@ -136,12 +138,27 @@ function pumpInput({ stdin }: Caller, stream: CommandStream, filter: SessionOpti
 
 async function pumpOutput(caller: Caller, stream: CommandStream, options: SessionOptions): Promise<void> {
   const targets = { stdout: options.stdout ?? caller.stdout, stderr: options.stderr ?? caller.stderr };
+  let before = options.stdout === undefined && options.stderr === undefined ? MUCH_OUTPUT_BYTES : Number.POSITIVE_INFINITY;
   for await (const chunk of stream.output) {
-    if (chunk.stream === "gap") options.onGap(chunk.bytes);
-    else await write(targets[chunk.stream], chunk.data);
+    if (chunk.stream === "gap") {
+      options.onGap(chunk.bytes);
+      continue;
+    }
+    before -= chunk.data.length;
+    if (before <= 0) {
+      before = Number.POSITIVE_INFINITY;
+      handOver(caller, stream);
+    }
+    await write(targets[chunk.stream], chunk.data);
   }
   // Output that is held back is written before the session ends.
   if (options.stdout !== undefined) await new Promise<void>((resolve) => targets.stdout.write("", () => resolve()));
+}
+
+/** A caller that can reads the rest by itself. */
+function handOver(caller: Caller, stream: CommandStream): void {
+  if (caller.takeOutput === undefined) return;
+  stream.handOver?.(async (handed) => caller.takeOutput?.(handed, () => stream.handBack?.()));
 }
 
 async function write(target: Writable, data: Uint8Array): Promise<void> {

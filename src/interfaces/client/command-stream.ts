@@ -1,5 +1,5 @@
 /** A command inside, as a caller far from it holds it. */
-import type { Command, CommandEnd } from "../../base/schema/command.ts";
+import type { Command, CommandEnd, HandedOutput } from "../../base/schema/command.ts";
 import { VivError, type ErrorBody } from "../../base/schema/errors.ts";
 import { CHANNEL } from "../../base/schema/routes.ts";
 import type { SocketMessageOf } from "../../base/schema/stream-routes.ts";
@@ -43,6 +43,13 @@ export interface CommandStream {
   signal(signal: string): void;
   /** Goes away: the command is killed or kept, as it was opened. */
   close(): void;
+  /**
+   * From now on another program reads the output: `take` is awaited between the last that comes here and the rest. Absent, or false,
+   * where output can't be handed over.
+   */
+  handOver?(take: (handed: HandedOutput) => Promise<void>): boolean;
+  /** Output that no reader has taken comes here again. */
+  handBack?(): void;
 }
 
 export class ChannelCommand implements CommandStream {

@@ -13,6 +13,7 @@ import run from "../cli/commands/run.ts";
 import shell from "../cli/commands/shell.ts";
 import { brokenOff, invoke, quietPipes, type FindCommand } from "../cli/invoke.ts";
 import type { Engine } from "../operations/operations.ts";
+import { CarriedFile } from "./carried-file.ts";
 import { EngineClient } from "./engine-client.ts";
 import { FrontCaller } from "./front-caller.ts";
 
@@ -30,7 +31,7 @@ export interface FrontOptions {
 /** Frames of one front, from its request on. */
 export function serveFront(socket: Duplex, head: Buffer, options: FrontOptions): void {
   const decoder = new FrameDecoder();
-  let caller: FrontCaller | undefined;
+  let caller: FrontCaller | CarriedFile | undefined;
   const gone = new AbortController();
   const patience = delay(REQUEST_MS, undefined, { signal: gone.signal, ref: false }).then(
     () => void (caller === undefined && socket.destroy()),
@@ -67,13 +68,18 @@ function reply(socket: Duplex, fields: FieldList): void {
 function isTaken(request: Fields, { version }: FrontOptions): boolean {
   const [verb = ""] = request.all("arg");
   const isOurs = request.number("v") === PROTOCOL_VERSION && request.get("version") === version;
-  return isOurs && request.number("uid") === process.getuid?.() && HOT.has(verb);
+  return isOurs && request.number("uid") === process.getuid?.() && (HOT.has(verb) || request.get("carry") !== undefined);
 }
 
-function begin(socket: Duplex, request: Fields, options: FrontOptions, gone: AbortSignal): FrontCaller | undefined {
+function begin(socket: Duplex, request: Fields, options: FrontOptions, gone: AbortSignal): FrontCaller | CarriedFile | undefined {
   if (!isTaken(request, options)) {
     socket.end(encodeFrame(KIND.reply, encodeFields([["node", "1"]])));
     return undefined;
+  }
+  if (request.get("carry") !== undefined) {
+    const file = new CarriedFile(socket);
+    void file.serve(request, options.engine);
+    return file;
   }
   const caller = new FrontCaller(socket, request);
   const argv = request.all("arg");

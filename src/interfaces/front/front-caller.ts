@@ -3,6 +3,7 @@ import { EventEmitter } from "node:events";
 import { constants } from "node:os";
 import { Readable, Writable, type Duplex } from "node:stream";
 import { chunkMaxBytes, encodeFields, encodeFrame, Fields, FrameError, KIND, type FieldList, type Frame } from "../../base/host/frames.ts";
+import type { HandedOutput } from "../../base/schema/command.ts";
 import type { Caller } from "../cli/caller.ts";
 
 const NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]));
@@ -109,6 +110,7 @@ export class FrontCaller extends EventEmitter implements Caller {
   readonly #socket: Duplex;
   #listening = 0;
   #inputOver = false;
+  #giveBack: (() => void) | undefined;
 
   constructor(socket: Duplex, request: Fields) {
     super();
@@ -144,13 +146,27 @@ export class FrontCaller extends EventEmitter implements Caller {
     else if (kind === KIND.signal) this.#signal(new Fields(payload).number("signal") ?? 0);
     else if (kind === KIND.resize) this.#resize(new Fields(payload));
     else if (kind === KIND.error) this.#closed(new Fields(payload));
+    else if (kind === KIND.event && new Fields(payload).get("event") === "untaken") this.#giveBack?.();
     else throw new FrameError(`a frame of kind ${kind} from a front`);
   }
 
   /** It has gone: whatever still works for it finds its streams closed. */
   gone(): void {
+    this.#giveBack?.();
     this.#input(null);
     this.#closed(new Fields(encodeFields([["step", "stdout"]])));
+  }
+
+  /** All that was written before has gone to the front when it is told of the rest. */
+  async takeOutput({ socket, exec, token }: HandedOutput, giveBack: () => void): Promise<void> {
+    for (const stream of [this.stdout, this.stderr]) await new Promise<void>((resolve) => stream.write("", () => resolve()));
+    this.#giveBack = giveBack;
+    if (!this.#socket.writable) return giveBack();
+    this.say([
+      ["take", socket],
+      ["exec", exec],
+      ["token", token],
+    ]);
   }
 
   #input(data: Buffer | null): void {

@@ -319,6 +319,12 @@ function streams(engine: EngineParts, inside: Inside): Streams {
       });
       return at.files.stat(at.path, at.user);
     },
+    carryFile: async (sandbox, path, { user, ...direction }, move) => {
+      const at = await inside.files(sandbox, path, user);
+      if (at.files.carry === undefined) return undefined;
+      await at.files.carry(at.path, at.user, direction, move);
+      return at.files.stat(at.path, at.user);
+    },
     watchFiles: async (sandbox, path, { user, recursive, signal }) => {
       const at = await inside.files(sandbox, path, user);
       const leave = at.live.concurrency.watches.take();

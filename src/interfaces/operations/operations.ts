@@ -8,6 +8,7 @@ import type { ExecutionEvent } from "../../base/schema/notebook.ts";
 import type { JobOutput } from "../../base/schema/job.ts";
 import type { RunEvent } from "../../base/schema/run.ts";
 import type { ExecOpen } from "../../base/schema/streams.ts";
+import type { CarryDirection, MoveFile } from "../../machine/drivers/drivers.ts";
 import type { CommandStream } from "../../sandbox/commands/stream.ts";
 
 export type Handlers = {
@@ -56,6 +57,13 @@ export interface Streams {
     body: AsyncIterable<Uint8Array>,
     options: { user?: string; mode?: number; parents?: boolean },
   ): Promise<FileEntry>;
+  /** A file whose bytes a program of this machine moves; undefined where none can. */
+  carryFile(
+    sandbox: string,
+    path: string,
+    how: CarryDirection & { readonly user?: string },
+    move: MoveFile,
+  ): Promise<FileEntry | undefined>;
   /** Changes until the signal. Rejects when there can be no watch, as long as that can be told at once. */
   watchFiles(
     sandbox: string,

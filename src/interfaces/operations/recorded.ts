@@ -333,6 +333,13 @@ export const RECORDED_STREAMS: {
   notebook: LOOKS,
   readFile: { act: (_, path, user) => ({ action: "file.read", target: path, details: { user } }) },
   writeFile: { act: (_, path, __, { user, mode }) => ({ action: "file.write", target: path, details: { user, mode } }) },
+  carryFile: {
+    act: (_, path, how) => ({
+      action: how.op === "read" ? "file.read" : "file.write",
+      target: path,
+      details: { user: how.user, mode: how.op === "write" ? how.mode : undefined },
+    }),
+  },
   watchFiles: LOOKS,
   // The triage of its firing is recorded; a flood of calls must not fill the trail.
   callHook: itself("automations"),

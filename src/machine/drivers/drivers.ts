@@ -11,7 +11,9 @@
  * - What a driver lacks is refused as `unsupported`; its capabilities say so beforehand.
  */
 import type { Duplex, Readable } from "node:stream";
+import type { Frame } from "../../base/host/frames.ts";
 import type { ListedProcess } from "../../base/host/process-list.ts";
+import type { HandedOutput } from "../../base/schema/command.ts";
 import type { FileChange, FileEntry } from "../../base/schema/files.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Launched } from "../../base/store/rows.ts";
@@ -97,6 +99,13 @@ export interface RunningCommand {
   signal(signal: number): void;
   /** Stops listening; the command goes on. */
   detach(): void;
+  /**
+   * From now on another program reads the output: `take` is awaited between the last that comes here and the rest. Absent, or false,
+   * where output can't be handed over.
+   */
+  handOver?(take: (handed: HandedOutput) => Promise<void>): boolean;
+  /** Output that no reader has taken comes here again. */
+  handBack?(): void;
 }
 
 export interface CommandLog {
@@ -163,7 +172,15 @@ export interface FileOperations {
    */
   apply(folder: string, user: string, steps: AsyncIterable<FileStep>, since?: number): Promise<string[]>;
   watch(path: string, user: string, recursive: boolean, signal: AbortSignal): AsyncIterable<FileChange>;
+  /** Has `move` read or write a file, and takes its word for the end. Absent where only this server can. */
+  carry?(path: string, user: string, direction: CarryDirection, move: MoveFile): Promise<void>;
 }
+
+/** A file inside is read, or written whole. */
+export type CarryDirection = { readonly op: "read" } | { readonly op: "write"; readonly mode?: number };
+
+/** A program of this machine that moves the bytes of a file asks process 1 for it at the socket, by this request; answers with the last frame. */
+export type MoveFile = (socket: string, request: Buffer) => Promise<Frame>;
 
 /** A port of the sandbox's loopback, or the absolute path of a Unix socket inside. */
 export type DialTarget = number | string;

@@ -291,6 +291,8 @@ export class Commands {
       write: (data) => running.write(data),
       endInput: () => running.endInput(),
       resize: (rows, cols) => running.resize(rows, cols),
+      handOver: (take) => running.handOver?.(take) ?? false,
+      handBack: () => running.handBack?.(),
       signal: (name) => {
         const number = signalNumber(name);
         if (number === undefined) throw new VivError("invalid_input", `There is no signal ${name}.`);

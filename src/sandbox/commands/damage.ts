@@ -85,6 +85,7 @@ export class Damage {
       mkdir: (...given) => hear(files.mkdir(...given)),
       apply: (...given) => hear(files.apply(...given)),
       watch: (...given) => files.watch(...given),
+      ...(files.carry === undefined ? {} : { carry: (...given) => hear(files.carry?.(...given) ?? Promise.resolve()) }),
     };
   }
 }

@@ -1,4 +1,4 @@
-import type { OutputChunk } from "../../machine/drivers/drivers.ts";
+import type { OutputChunk, RunningCommand } from "../../machine/drivers/drivers.ts";
 import type { Command, CommandEnd } from "../../base/schema/command.ts";
 
 /** A command as a caller holds it. */
@@ -12,4 +12,7 @@ export interface CommandStream {
   signal(signal: string): void;
   /** The caller goes away: the command is killed or kept, as it was opened. */
   close(): void;
+  /** As of a running command: where that has them. */
+  readonly handOver?: NonNullable<RunningCommand["handOver"]>;
+  readonly handBack?: NonNullable<RunningCommand["handBack"]>;
 }

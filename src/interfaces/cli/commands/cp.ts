@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { download, upload } from "../../client/copy/transfer.ts";
+import { FrontCarrier } from "../carrier.ts";
 import { command } from "../command.ts";
 import { bytes, clean, plural } from "../text.ts";
 import { usageError } from "../values.ts";
@@ -30,7 +31,7 @@ export default command({
     { name: "FROM", summary: "SANDBOX:PATH, or a path here", completes: "copy" },
     { name: "TO", summary: "SANDBOX:PATH, or a path here", completes: "copy" },
   ],
-  async run({ options, positionals: [source = "", target = ""], json, screen, cwd, client }) {
+  async run({ options, positionals: [source = "", target = ""], json, screen, cwd, env, client }) {
     const from = parseSide(source);
     const to = parseSide(target);
     if ((from.sandbox === undefined) === (to.sandbox === undefined)) {
@@ -41,10 +42,11 @@ export default command({
     }
     const user = options.user === undefined ? {} : { user: options.user };
     const server = await client();
+    const carrier = FrontCarrier.find(env);
     const work =
       from.sandbox !== undefined
-        ? download(server, { path: from.path, sandbox: from.sandbox, ...user }, resolve(cwd, to.path))
-        : upload(server, from.path, { path: to.path, sandbox: to.sandbox ?? "", ...user });
+        ? download(server, { path: from.path, sandbox: from.sandbox, ...user }, resolve(cwd, to.path), undefined, carrier)
+        : upload(server, from.path, { path: to.path, sandbox: to.sandbox ?? "", ...user }, undefined, carrier);
     const report = await screen.during("Copying", work);
     if (json) return screen.json(report);
     for (const { path, why } of report.skipped) screen.warn(`viv: left out ${clean(path)}: ${why}.`);

@@ -48,22 +48,31 @@ export function isInnerLink(parts: readonly string[], target: string): boolean {
   return climbs <= parts.length - 1 && !steps.slice(climbs).includes("..");
 }
 
-/** Writes one stream to a file by way of a new one beside it, so that a link of that name is replaced, not used. */
-export async function receiveFile(
-  path: string,
-  body: Readable,
-  meta: { mode?: number | undefined; mtime?: Date | undefined },
-): Promise<number> {
+interface Meta {
+  readonly mode?: number | undefined;
+  readonly mtime?: Date | undefined;
+}
+
+/** Writes one stream to a file. */
+export async function receiveFile(path: string, body: Readable, meta: Meta): Promise<number> {
+  return placeFile(path, meta, async (fresh) => {
+    const file = createWriteStream(fresh, { flags: "wx", mode: 0o600 });
+    await pipeline(body, file);
+    return file.bytesWritten;
+  });
+}
+
+/** A file by way of a new one beside it, so that a link of that name is replaced, not used. `write` makes it, and says how large it is. */
+export async function placeFile(path: string, meta: Meta, write: (fresh: string) => Promise<number>): Promise<number> {
   const folder = join(path, "..");
   const fresh = join(folder, `.viv-${randomBytes(8).toString("hex")}`);
   try {
-    const file = createWriteStream(fresh, { flags: "wx", mode: 0o600 });
-    await pipeline(body, file);
+    const size = await write(fresh);
     // The user's umask counts here as it does for cp.
     await chmod(fresh, (meta.mode ?? 0o644) & 0o777 & ~process.umask());
     if (meta.mtime !== undefined) await utimes(fresh, meta.mtime, meta.mtime);
     await rename(fresh, path);
-    return file.bytesWritten;
+    return size;
   } catch (error) {
     await rm(fresh, { force: true });
     throw error;

@@ -1,12 +1,14 @@
 /** Files and folders of this machine into a sandbox, and out of it. */
 import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { basename, join, posix, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { VivError } from "../../../base/schema/errors.ts";
 import type { FileEntry } from "../../../base/schema/files.ts";
 import type { Client } from "../client.ts";
+import type { Carried, Carrier } from "./carrier.ts";
 import { requireDestination } from "./destination.ts";
-import { receiveFile, receiveFolder, type Skipped } from "./receive.ts";
+import { placeFile, receiveFolder, type Skipped } from "./receive.ts";
 import { packFolder, type FoundLink } from "./send.ts";
 
 /** A path in a sandbox. */
@@ -31,7 +33,10 @@ function nameOf(path: string): string {
   return name === "." || name === ".." ? "" : name;
 }
 
-export async function download(client: Client, from: Inside, target: string, signal?: AbortSignal): Promise<CopyReport> {
+/** Below this, starting a program would take longer than it saves. */
+const CARRIED_BYTES = 4 * 1024 ** 2;
+
+export async function download(client: Client, from: Inside, target: string, signal?: AbortSignal, carrier?: Carrier): Promise<CopyReport> {
   const user = userOf(from);
   const entry = await client.call("statFile", { sandbox: from.sandbox, path: from.path, ...user }, signal);
   const existing = await stat(target).catch(() => undefined);
@@ -43,8 +48,21 @@ export async function download(client: Client, from: Inside, target: string, sig
   }
   if (entry.type !== "file") throw notCopied(entry, from.path);
   await requireDestination(to, "file");
-  const { body } = await client.readFile(from.sandbox, from.path, from.user, signal);
-  const written = await receiveFile(to, body, { mode: Number.parseInt(entry.mode, 8), mtime: new Date(entry.modifiedAt) });
+  const meta = { mode: Number.parseInt(entry.mode, 8), mtime: new Date(entry.modifiedAt) };
+  const written = await placeFile(to, meta, async (fresh) => {
+    const file = await open(fresh, "wx", 0o600);
+    try {
+      const isLarge = entry.size >= CARRIED_BYTES;
+      if (isLarge && (await carrier?.carry({ ...from, direction: "read" }, file.fd)) !== undefined) return (await file.stat()).size;
+      await file.truncate();
+      const { body } = await client.readFile(from.sandbox, from.path, from.user, signal);
+      const stream = file.createWriteStream({ start: 0 });
+      await pipeline(body, stream);
+      return stream.bytesWritten;
+    } finally {
+      await file.close();
+    }
+  });
   return { to, files: 1, bytes: written, skipped: [] };
 }
 
@@ -53,7 +71,7 @@ function notCopied(entry: FileEntry, path: string): VivError {
   return new VivError("invalid_input", `${path} is ${what}.`, { remedy: "Copy a file or a folder; of a link, copy what it leads to." });
 }
 
-export async function upload(client: Client, source: string, to: Inside, signal?: AbortSignal): Promise<CopyReport> {
+export async function upload(client: Client, source: string, to: Inside, signal?: AbortSignal, carrier?: Carrier): Promise<CopyReport> {
   const user = userOf(to);
   const found = await stat(source).catch((error: NodeJS.ErrnoException) => {
     throw new VivError("file_not_found", `${source} can't be read: ${error.code ?? error.message}.`, {
@@ -64,6 +82,8 @@ export async function upload(client: Client, source: string, to: Inside, signal?
   const { sandbox } = to;
   const path = await targetInside(client, source, to);
   if (found.isFile()) {
+    const size = found.size < CARRIED_BYTES ? undefined : await carryIn(carrier, source, { ...to, path, mode: found.mode & 0o777 });
+    if (size !== undefined) return { to: `${sandbox}:${path}`, files: 1, bytes: size, skipped: [] };
     const entry = await client.writeFile(sandbox, path, createReadStream(source), {
       mode: found.mode & 0o777,
       ...user,
@@ -77,6 +97,17 @@ export async function upload(client: Client, source: string, to: Inside, signal?
   const { files, bytes: size } = await client.unpackFiles(sandbox, path, packed.archive, to.user, signal);
   const skipped = [...packed.skipped, ...(await makeLinks(client, { ...to, path }, packed.links))];
   return { to: `${sandbox}:${path}`, files, bytes: size, skipped };
+}
+
+/** The size of the file inside; undefined where it could not be carried. */
+async function carryIn(carrier: Carrier | undefined, source: string, to: Omit<Carried, "direction">): Promise<number | undefined> {
+  if (carrier === undefined) return undefined;
+  const file = await open(source);
+  try {
+    return ((await carrier.carry({ ...to, direction: "write" }, file.fd)) as FileEntry | undefined)?.size;
+  } finally {
+    await file.close();
+  }
 }
 
 function specialFile(source: string): VivError {

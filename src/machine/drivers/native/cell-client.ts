@@ -72,7 +72,7 @@ export class CellClient {
       socket,
       subject,
       (signal) => this.#signal(exec.id, signal),
-      (kept) => this.#ready.keep(kept),
+      { place: { socket: this.#path, exec: exec.id }, release: (kept) => this.#ready.keep(kept) },
     );
     // Not before the caller of this request has been answered.
     const prepare = (): void => void setImmediate(() => this.#ready.prepare());

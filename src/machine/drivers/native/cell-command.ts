@@ -1,6 +1,8 @@
 /** A command in a sandbox, heard and steered over its own connection. */
+import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { chunkMaxBytes, encodeFields, encodeFrame, Fields, type Frame, FrameDecoder, KIND } from "../../../base/host/frames.ts";
+import type { HandedOutput } from "../../../base/schema/command.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { exitOf, outputOf } from "../command-frames.ts";
 import type { OutputChunk, RawExit, RunningCommand } from "../drivers.ts";
@@ -11,6 +13,13 @@ const waitingMaxBytes = 256 * 1024;
 /** What a chunk costs beyond its bytes: a command that writes them one by one must not fill the queue with thousands. */
 const chunkCostBytes = 256;
 
+/** Process 1 accepts 32 to 64 digits. */
+const tokenBytes = 32;
+/** What the kernel takes for the path of a socket; Node finds ways around it, other programs do not. */
+const socketPathMaxBytes = 107;
+
+type Take = (handed: HandedOutput) => Promise<void>;
+
 const costOf = (chunk: OutputChunk): number => chunkCostBytes + (chunk.stream === "gap" ? 0 : chunk.data.length);
 
 export class CellCommand implements RunningCommand {
@@ -19,7 +28,8 @@ export class CellCommand implements RunningCommand {
   readonly #decoder = new FrameDecoder();
   readonly #started = Promise.withResolvers<Fields>();
   readonly #exit = Promise.withResolvers<RawExit>();
-  readonly #waiting: OutputChunk[] = [];
+  /** What stands between output is done in its order. */
+  readonly #waiting: (OutputChunk | (() => Promise<void>))[] = [];
   #waitingBytes = 0;
   #wake: (() => void) | undefined;
   #ended = false;
@@ -36,16 +46,23 @@ export class CellCommand implements RunningCommand {
   // The connection is half-open by design: the end of process 1 shows as the end of its side.
   readonly #onEnd = (): void => void this.#socket.destroy();
   readonly #onClose = (): void => this.#lose();
+  readonly #place: Omit<HandedOutput, "token"> | undefined;
+  #hands = false;
+  #handed: (() => Promise<void>) | undefined;
 
-  /** `signalApart` signals the command over another connection. `release` gets the connection if process 1 keeps it after the end. */
+  /**
+   * `signalApart` signals the command over another connection. `place` is where another program finds a command that was started here.
+   * `release` gets the connection if process 1 keeps it after the end.
+   */
   constructor(
     socket: Socket,
     subject: string | Subject,
     signalApart: (signal: number) => void,
-    release?: (socket: Socket) => void,
+    started: { readonly place?: Omit<HandedOutput, "token">; readonly release?: (socket: Socket) => void } = {},
   ) {
     this.#signalApart = signalApart;
-    this.#release = release;
+    this.#place = started.place;
+    this.#release = started.release;
     this.#socket = socket;
     this.#subject = typeof subject === "string" ? { name: subject } : subject;
     this.#exit.promise.catch(() => undefined); // who only waits for the start hears of a loss there
@@ -57,6 +74,7 @@ export class CellCommand implements RunningCommand {
     const fields = await this.#started.promise;
     this.#pid = fields.number("pid") ?? 0;
     this.#offset = fields.number("offset") ?? 0;
+    this.#hands = fields.flag("hands");
     return this;
   }
 
@@ -108,6 +126,22 @@ export class CellCommand implements RunningCommand {
     this.#socket.destroy();
   }
 
+  /** A process 1 of an earlier version does not know of it. */
+  handOver(take: Take): boolean {
+    const place = this.#place;
+    if (place === undefined || !this.#hands || this.#handed !== undefined || !this.#socket.writable) return false;
+    if (Buffer.byteLength(place.socket) > socketPathMaxBytes) return false;
+    const token = randomBytes(tokenBytes).toString("hex");
+    this.#hasSteered = true;
+    this.#handed = () => take({ ...place, token });
+    this.#socket.write(encodeFrame(KIND.hand, encodeFields([["token", token]])));
+    return true;
+  }
+
+  handBack(): void {
+    if (this.#handed !== undefined && this.#socket.writable) this.#socket.write(encodeFrame(KIND.hand, encodeFields([["back", "1"]])));
+  }
+
   /** Ends the command, whatever has become of it, and stops listening. */
   abandon(): void {
     this.signal(9);
@@ -147,6 +181,8 @@ export class CellCommand implements RunningCommand {
     if (chunk !== undefined) {
       this.#waiting.push(chunk);
       this.#waitingBytes += costOf(chunk);
+    } else if (frame.kind === KIND.event) {
+      if (this.#handed !== undefined) this.#waiting.push(this.#handed);
     } else if (frame.kind === KIND.reply) {
       this.#started.resolve(new Fields(frame.payload));
     } else if (frame.kind === KIND.exit) {
@@ -187,6 +223,10 @@ export class CellCommand implements RunningCommand {
   async *#chunks(): AsyncGenerator<OutputChunk, void, void> {
     for (;;) {
       const chunk = this.#waiting.shift();
+      if (typeof chunk === "function") {
+        await chunk();
+        continue;
+      }
       if (chunk !== undefined) {
         this.#waitingBytes -= costOf(chunk);
         if (this.#waitingBytes <= waitingMaxBytes / 2 && this.#socket.isPaused()) this.#socket.resume();

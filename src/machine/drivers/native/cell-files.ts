@@ -2,11 +2,20 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import { chunkMaxBytes, encodeFields, encodeFrame, type FieldList, type FieldValue, Fields, KIND } from "../../../base/host/frames.ts";
+import {
+  chunkMaxBytes,
+  encodeFields,
+  encodeFrame,
+  type FieldList,
+  type FieldValue,
+  Fields,
+  KIND,
+  PROTOCOL_VERSION,
+} from "../../../base/host/frames.ts";
 import { FileChange, type FileEntry, FileType } from "../../../base/schema/files.ts";
-import type { FileOperations, FileStep } from "../drivers.ts";
+import type { CarryDirection, FileOperations, FileStep, MoveFile } from "../drivers.ts";
 import { isoTime, safeSize } from "../file-numbers.ts";
-import { ask, askList, framesOf, lost, openSocket, type Subject } from "./cell-connection.ts";
+import { ask, askList, errorOf, framesOf, lost, openSocket, type Subject } from "./cell-connection.ts";
 import { decodePath, encodePath } from "../../../base/schema/path-bytes.ts";
 
 function entryOf(fields: Fields): FileEntry {
@@ -127,6 +136,18 @@ export class CellFiles implements FileOperations {
     if (options.mode !== undefined) fields.push(["mode", options.mode.toString(8)]);
     fields.push(["parents", flag(options.parents)], ["append", flag(options.append)]);
     await send(openSocket(this.#socket, "file.write", fields), { name: path, user }, dataFrames(body));
+  }
+
+  async carry(path: string, user: string, direction: CarryDirection, move: MoveFile): Promise<void> {
+    const fields: [string, FieldValue][] = [
+      ["v", String(PROTOCOL_VERSION)],
+      ["op", `file.${direction.op}`],
+      ...common(path, user),
+      ["hand", "1"],
+    ];
+    if (direction.op === "write" && direction.mode !== undefined) fields.push(["mode", direction.mode.toString(8)]);
+    const answer = await move(this.#socket, encodeFields(fields));
+    if (answer.kind === KIND.error) throw errorOf(answer, { name: path, user });
   }
 
   async apply(folder: string, user: string, steps: AsyncIterable<FileStep>, since = 0): Promise<string[]> {
