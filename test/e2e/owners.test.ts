@@ -54,7 +54,9 @@ describe("a project with large ids", needs("root"), () => {
     const { pid } = await server.sh(sibling, "exec sleep 600", { background: true });
     const { processId } = await server.client.call("inspectSandbox", { sandbox: sibling });
     const children = readFileSync(`/proc/${processId}/task/${processId}/children`, "utf8").trim().split(" ");
-    const status = children.map((child) => readFileSync(`/proc/${child}/status`, "utf8")).find((text) => new RegExp(`^NSpid:.*\\t${pid}$`, "m").test(text));
+    const status = children
+      .map((child) => readFileSync(`/proc/${child}/status`, "utf8"))
+      .find((text) => new RegExp(`^NSpid:.*\\t${pid}$`, "m").test(text));
     expect(second, "also of a process that runs").toContain(Number(/^Uid:\s+(\d+)/m.exec(status ?? "")?.[1]));
     await server.client.call("removeSandbox", { sandbox: sibling });
   });

@@ -68,12 +68,10 @@ export class CellClient {
     const ready = this.#ready.take();
     const fields = execFields(exec);
     const socket = ready === undefined ? openSocket(this.#path, "exec", fields) : request(ready, "exec", fields);
-    const command = new CellCommand(
-      socket,
-      subject,
-      (signal) => this.#signal(exec.id, signal),
-      { place: { socket: this.#path, exec: exec.id }, release: (kept) => this.#ready.keep(kept) },
-    );
+    const command = new CellCommand(socket, subject, (signal) => this.#signal(exec.id, signal), {
+      place: { socket: this.#path, exec: exec.id },
+      release: (kept) => this.#ready.keep(kept),
+    });
     // Not before the caller of this request has been answered.
     const prepare = (): void => void setImmediate(() => this.#ready.prepare());
     command.exit.then(prepare, () => undefined);

@@ -143,8 +143,7 @@ export class Pool {
 
   async #requireGrown(growing: Promise<void>): Promise<void> {
     await growing;
-    if (this.#space().freeBytes < SMALLEST_BYTES / 4)
-      throw new VivError("disk_full", `The pool of volumes in ${this.path} is full.`);
+    if (this.#space().freeBytes < SMALLEST_BYTES / 4) throw new VivError("disk_full", `The pool of volumes in ${this.path} is full.`);
   }
 
   async free(): Promise<{ totalBytes: number; freeBytes: number }> {
