@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 #ifdef FUZZ_MAIN
 static const char *const words[] = {
     "v=1", "v=2", "op=exec", "op=attach", "op=list", "op=kill", "op=stop", "op=ping", "op=dial", "op=file.read", "op=nothing", "exec=a1", "exec=", "exec=A",
-    "arg=true", "arg=", "env=A=b", "env=A", "env==", "cwd=/", "cwd=x", "user=root", "user=", "tty=1", "stdin=1", "rows=1", "rows=0", "cols=70000", "signal=9",
+    "arg=true", "arg=", "env=A=b", "env=A", "env==", "cwd=/", "cwd=x", "user=root", "user=", "tty=1", "stdin=1", "brief=1", "rows=1", "rows=0", "cols=70000", "signal=9",
     "signal=99", "timeout_ms=5", "timeout_ms=-1", "log_bytes=99999999999999999999", "port=80", "port=0", "host=::1", "host=evil", "grace_ms=1", "path=/x", "=", "",
     "op=take", "token=", "token=a", "token=0123456789abcdef0123456789abcdef", "back=1",
 };

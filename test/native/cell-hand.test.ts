@@ -92,7 +92,7 @@ describe("output that is handed over", needs("linux", "root", "compiler"), () =>
     const text = log.chunks.map((chunk) => (chunk.stream === "gap" ? "<gap>" : chunk.data.toString())).join("");
     expect(text).not.toContain("<gap>");
     expect(text.endsWith("3999999\n4000000\nlast\n")).toBe(true);
-    expect(text.length).toBeGreaterThan(1.5 * 1024 ** 2);
+    expect(text.length).toBeGreaterThan(1.25 * 1024 ** 2);
     expect(log.offset + text.length).toBe(exit.outputBytes);
     expect(exit.droppedBytes).toBe(log.offset);
     expect(log.exit).toMatchObject({ code: 0, outputBytes: exit.outputBytes });

@@ -31,9 +31,12 @@ export class CopiedSnapshots implements Snapshots {
     return this.#seals.verify(snapshot, seal);
   }
 
-  async restore(volume: string, snapshot: string): Promise<void> {
+  async restore(volume: string, snapshot: string, ended?: Promise<unknown>): Promise<void> {
     requireHostSpace(this.#folders.folder);
-    await this.#folders.replaceVolume(volume, (aside) => this.#copy(this.#folders.path("snapshot", snapshot), aside));
+    await this.#folders.replaceVolume(volume, async (aside) => {
+      await this.#copy(this.#folders.path("snapshot", snapshot), aside);
+      await ended;
+    });
   }
 
   async remove(snapshot: string): Promise<void> {

@@ -12,10 +12,14 @@ export interface VolumePaths {
   readonly layers: readonly string[];
 }
 
-export type VolumeSource = { readonly base: string; readonly project: string } | { readonly snapshot: string };
+/** Another volume is copied as it is; its processes stand still meanwhile. */
+export type VolumeSource =
+  | { readonly base: string; readonly project: string }
+  | { readonly snapshot: string }
+  | { readonly volume: string };
 
 export interface Disks {
-  /** A new volume from a base or a snapshot. Refused as `exists`, `not_found` or `disk_full`. */
+  /** A new volume from a base, a snapshot or another volume. Refused as `exists`, `not_found` or `disk_full`. */
   create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths>;
   /** Where a volume is; `not_found` when it is gone. */
   paths(volume: string): Promise<VolumePaths>;

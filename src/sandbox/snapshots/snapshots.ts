@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/schema/limits.ts";
 import { Snapshot } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { basesOf, dropUnused, openBase } from "../projects/bases.ts";
-import type { Creation } from "../start/creation.ts";
+import type { Creation, StandingStill } from "../start/creation.ts";
 import type { Processes, StartedSandbox, SandboxStart } from "../start/sandbox-start.ts";
 import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import { narrowed } from "../permissions/narrowing.ts";
@@ -51,7 +51,7 @@ export class Snapshots {
       });
     }
     const id = newId("snapshot");
-    const frozenMs = await this.#freezeAround(row, () => snapshots.take(row.id, id));
+    const { frozenMs } = await this.#freezeAround(row, () => snapshots.take(row.id, id));
     reach("snapshot.volume");
     const snapshot = {
       id,
@@ -156,9 +156,14 @@ export class Snapshots {
     const { store, live, reach } = this.#parts;
     const { storage } = this.#parts.backends.of(row);
     const running = live.get(row.id);
-    await this.#sandboxEnd.endProcesses(row, 0, "cancelled");
-    reach("rollback.stopped");
-    await storage.snapshots.restore(row.id, snapshot);
+    const ended = this.#sandboxEnd.endProcesses(row, 0, "cancelled").then(() => reach("rollback.stopped"));
+    ended.catch(() => undefined);
+    try {
+      await storage.snapshots.restore(row.id, snapshot, ended);
+    } finally {
+      // A rollback that can't be is told when nothing of it is under way.
+      await ended;
+    }
     reach("rollback.volume");
     const base = await openBase(store, row, row.base);
     const record = (processes: Processes): Promise<SandboxRow> => this.#recordRestored({ ...row, ...processes }, snapshot);
@@ -186,8 +191,10 @@ export class Snapshots {
     return this.#forkNow(row, count, names);
   }
 
-  /** Through a snapshot that only lives as long as this takes. */
+  /** One is copied as it is; several through a snapshot that only lives as long as this takes, so that processes stand still once. */
   async #forkNow(row: SandboxRow, count: number, names: readonly string[]): Promise<StartedSandbox[]> {
+    const still: StandingStill = (work) => this.#freezeAround(row, work).then(({ result }) => result);
+    if (count === 1) return [await this.#creation.forkNow(row, still, names[0])];
     const { snapshots } = this.#parts.backends.of(row).storage;
     const passing = newId("snapshot");
     await this.#freezeAround(row, () => snapshots.take(row.id, passing));
@@ -214,23 +221,21 @@ export class Snapshots {
     throw failure.reason;
   }
 
-  /** Runs `work` while the processes stand still; returns for how many milliseconds they did. */
-  async #freezeAround(row: SandboxRow, work: () => Promise<void>): Promise<number> {
+  /** Runs `work` while the processes stand still, and tells for how many milliseconds they did. */
+  async #freezeAround<T>(row: SandboxRow, work: () => Promise<T>): Promise<{ readonly result: T; readonly frozenMs: number }> {
     const live = this.#parts.live.get(row.id);
-    if (live === undefined || row.state !== "running" || !live.driver.capabilities.pause) {
-      await work();
-      return 0;
-    }
+    if (live === undefined || row.state !== "running" || !live.driver.capabilities.pause) return { result: await work(), frozenMs: 0 };
     // Dirty data is written back first: the time of a snapshot follows what is still unwritten, and processes inside would wait for it.
     if (!live.walls.isIdle()) await this.#parts.backends.of(row).storage.disks.writeBack(row.id);
     const began = performance.now();
     await live.walls.freeze();
+    let result: T;
     try {
       this.#parts.reach("snapshot.frozen");
-      await work();
+      result = await work();
     } finally {
       await live.walls.thaw();
     }
-    return performance.now() - began;
+    return { result, frozenMs: performance.now() - began };
   }
 }

@@ -61,6 +61,9 @@ interface CreateSettings {
   readonly hiding: MaskRequest;
 }
 
+/** Runs work while the processes of the sandbox that is forked stand still. */
+export type StandingStill = <T>(work: () => Promise<T>) => Promise<T>;
+
 const OWN_USER = "Its commands run with the id of the server's own user, because a server of root alone can give them another one.";
 
 type CreationParts = Pick<Parts, "store" | "backends" | "user" | "uid" | "home" | "state" | "locks" | "log" | "reserve" | "reach">;
@@ -265,22 +268,31 @@ export class Creation {
 
   /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
   async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<StartedSandbox> {
-    const base = await openBase(this.#parts.store, from, from.base);
     // A snapshot that only lives as long as the fork takes has no row: it has the state of its sandbox.
     const { refreshedTo } = (await this.#parts.store.snapshots.get(snapshot)) ?? from;
+    return this.#fork({ ...from, refreshedTo, labels }, name, { snapshot });
+  }
+
+  /** The same from the sandbox as it is now. Called with its lock held. */
+  forkNow(from: SandboxRow, still: StandingStill, name: string | undefined): Promise<StartedSandbox> {
+    return this.#fork(from, name, { volume: from.id }, still);
+  }
+
+  async #fork(from: SandboxRow, name: string | undefined, source: VolumeSource, still?: StandingStill): Promise<StartedSandbox> {
+    const base = await openBase(this.#parts.store, from, from.base);
     const like = await narrowedFork(this.#parts, from);
     const own = await this.#reserve(this.#parts.backends.of(from), name);
     const row: SandboxRow = {
       ...like,
       ...beginning(from.idleMs),
-      refreshedTo,
-      labels,
+      refreshedTo: from.refreshedTo,
+      labels: from.labels,
       parent: from.id,
       idempotencyKey: null,
       held: undefined,
       ...own,
     };
-    return this.#bring(row, base, { snapshot });
+    return this.#bring(row, base, source, still);
   }
 
   /** A spare becomes a sandbox by getting a row. An operation that finds the row before that waits. */
@@ -306,15 +318,15 @@ export class Creation {
   }
 
   /** From a reserved row to a running sandbox. An operation that finds the row before that waits. */
-  #bring(row: SandboxRow, base: Base, source: VolumeSource): Promise<StartedSandbox> {
-    return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source));
+  #bring(row: SandboxRow, base: Base, source: VolumeSource, still: StandingStill = (work) => work()): Promise<StartedSandbox> {
+    return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source, still));
   }
 
-  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource): Promise<StartedSandbox> {
+  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource, still: StandingStill): Promise<StartedSandbox> {
     const { store, reach, backends } = this.#parts;
     const { storage } = backends.of(row);
     // Volume and processes are made while the row is written: the reconciler ends and removes those that have no row.
-    const volume = storage.disks.create(row.id, source, row.limits.diskBytes).finally(() => reach("create.volume"));
+    const volume = still(() => storage.disks.create(row.id, source, row.limits.diskBytes)).finally(() => reach("create.volume"));
     const written = store.change((change) => recordCreating(change, row, base)).then(() => reach("create.row"));
     // They are looked at late or never; a rejection without a handler would end the server.
     for (const one of [volume, written]) one.catch(() => undefined);

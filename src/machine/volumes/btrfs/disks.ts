@@ -1,4 +1,5 @@
 import type { Disks, VolumePaths, VolumeSource } from "../disks.ts";
+import type { VolumeFolders } from "../volume-folders.ts";
 import type { Subvolumes } from "./subvolumes.ts";
 
 export class BtrfsDisks implements Disks {
@@ -13,14 +14,14 @@ export class BtrfsDisks implements Disks {
     // Without a pause where none is needed: the kernel is at work on the volume while the caller does the rest of a launch.
     const growing = pool.requireSpace();
     if (growing !== undefined) await growing;
-    const from = "base" in source ? folders.path("base", source.base) : folders.path("snapshot", source.snapshot);
+    const from = pathOf(folders, source);
     const folder = folders.newVolume(volume);
     const besideOthers = creating.size > 0;
     creating.add(volume);
     // Sent together and carried out in order: one round trip.
     const steps = await Promise.allSettled([
       quotas.create(volume, diskBytes),
-      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume, besideOthers }),
+      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume, besideOthers, mayWriteBack: "volume" in source }),
     ]);
     creating.delete(volume);
     const failed = steps.find((step) => step.status === "rejected");
@@ -44,4 +45,9 @@ export class BtrfsDisks implements Disks {
   async writeBack(volume: string): Promise<void> {
     await this.#subvolumes.host.request("btrfs.sync", [["path", this.#subvolumes.folders.path("volume", volume)]]);
   }
+}
+
+function pathOf(folders: VolumeFolders, source: VolumeSource): string {
+  if ("base" in source) return folders.path("base", source.base);
+  return "snapshot" in source ? folders.path("snapshot", source.snapshot) : folders.path("volume", source.volume);
 }

@@ -41,11 +41,14 @@ export class BtrfsSnapshots implements Snapshots {
     }
   }
 
-  async restore(volume: string, snapshot: string): Promise<void> {
+  async restore(volume: string, snapshot: string, ended?: Promise<unknown>): Promise<void> {
     const { pool, folders } = this.#subvolumes;
     await pool.requireSpace();
     const source = folders.path("snapshot", snapshot);
-    await folders.replaceVolume(volume, (aside) => this.#subvolumes.copy(source, aside, { readOnly: false, charged: volume }));
+    await folders.replaceVolume(volume, async (aside) => {
+      await this.#subvolumes.copy(source, aside, { readOnly: false, charged: volume });
+      await ended;
+    });
   }
 
   async remove(snapshot: string): Promise<void> {

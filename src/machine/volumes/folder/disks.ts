@@ -30,6 +30,7 @@ export class FolderDisks implements Disks {
     requireHostSpace(this.#folders.folder);
     await this.#folders.makeVolume(volume, async (aside) => {
       if ("snapshot" in source) await copyCopy(this.#folders.path("snapshot", source.snapshot), aside);
+      else if ("volume" in source) await copyCopy(this.#folders.path("volume", source.volume), aside);
       else await copyBase(this.#folders.path("base", source.base), aside, source.base);
     });
     return this.paths(volume);

@@ -20,6 +20,7 @@ export class PlainDisks implements Disks {
     requireHostSpace(this.#folders.folder);
     await this.#folders.makeVolume(volume, async (aside) => {
       if ("snapshot" in source) await copyVolume(this.#folders.path("snapshot", source.snapshot), aside);
+      else if ("volume" in source) await copyVolume(this.#folders.path("volume", source.volume), aside);
       else await this.#start(this.#folders.path("base", source.base), aside);
     });
     return this.paths(volume);
