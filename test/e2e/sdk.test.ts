@@ -178,7 +178,7 @@ describe("the SDK (API-1)", needs("root"), () => {
     const local = await port.listen();
     expect(await (await fetch(`${local.url}/here`)).text()).toBe("GET /here ");
     expect((await viv.get(box.id)).info.uses.join()).toContain("port 3000");
-    local.close();
+    await local.close();
     await expect(fetch(local.url)).rejects.toThrow();
   });
 

@@ -46,6 +46,11 @@ export async function openLocalPort(
   try {
     const caller = await toSocket();
     caller.once("close", close);
+    // Once the caller hears of the end, no connection comes any more.
+    caller.on("message", () => {
+      close();
+      caller.close();
+    });
     tell = (message) => void (caller.readyState === caller.OPEN && caller.send(JSON.stringify(message)));
     caller.resume();
     tell({ type: "listening", local: opened });

@@ -5,7 +5,7 @@
 import { createServer, type Socket } from "node:net";
 import { listenLocally } from "../../base/wire/loopback.ts";
 import { VivError, type ErrorBody } from "../../base/schema/errors.ts";
-import type { PortMessage } from "../../base/schema/streams.ts";
+import type { PortMessage, TunnelMessage } from "../../base/schema/streams.ts";
 import type { Client } from "./client.ts";
 import type { Channel } from "./transport.ts";
 
@@ -17,9 +17,13 @@ interface PortInside {
 export interface OpenedPort {
   /** On 127.0.0.1. */
   readonly port: number;
-  /** Ends its connections, too. */
-  close(): void;
+  /** Ends its connections, too. Resolves when it listens no more. */
+  close(): Promise<void>;
 }
+
+/** A server that does not answer by then has gone, or stands still: it closes the port when it finds the connection ended. */
+const CLOSE_MS = 2_000;
+const END: TunnelMessage = { type: "end" };
 
 type OnFailure = (error: VivError) => void;
 
@@ -30,6 +34,7 @@ export async function openPort(client: Client, inside: PortInside, local: number
   const listening = Promise.withResolvers<number>();
   let here: OpenedPort | undefined;
   let isClosed = false;
+  const over = Promise.withResolvers<void>();
   channel.listen({
     message: (data) => {
       const said = JSON.parse(String(data)) as PortMessage;
@@ -37,22 +42,28 @@ export async function openPort(client: Client, inside: PortInside, local: number
       else onFailure(VivError.fromBody({ error: said.error } as ErrorBody));
     },
     close: () => {
+      over.resolve();
       listening.reject(new VivError("server_unreachable", "The server has gone."));
       if (isClosed) return;
       void listening.promise
         .then(async (port) => {
           here = await openHere(client, inside, port, onFailure);
-          if (isClosed) here.close();
+          if (isClosed) await here.close();
         })
         .catch((error: unknown) => onFailure(VivError.from(error)));
     },
   });
   return {
     port: await listening.promise,
-    close: () => {
+    close: async () => {
       isClosed = true;
+      if (channel.isOpen) void channel.send(JSON.stringify(END)).catch(() => undefined);
+      else over.resolve();
+      const late = setTimeout(() => over.resolve(), CLOSE_MS);
+      await over.promise;
+      clearTimeout(late);
       channel.close();
-      here?.close();
+      await here?.close();
     },
   };
 }
@@ -75,7 +86,7 @@ async function openHere(client: Client, inside: PortInside, local: number, onFai
     void tunnel(client, inside, socket, onFailure);
   });
   const port = await listenLocally(listener, local);
-  const close = (): void => {
+  const close = async (): Promise<void> => {
     listener.close();
     for (const socket of open) socket.destroy();
   };

@@ -96,9 +96,9 @@ function machineOf(connected: () => Promise<Client>): Machine {
       const opened = await openPort(client, { sandbox, port }, wanted, () => undefined);
       const use = new AbortController();
       void holdInUse(client, sandbox, port, use.signal);
-      const close = (): void => {
+      const close = (): Promise<void> => {
         use.abort();
-        opened.close();
+        return opened.close();
       };
       return { port: opened.port, close };
     },

@@ -21,7 +21,7 @@ export interface Caller {
 /** A port of this machine that leads into a sandbox. */
 export interface OpenPort {
   readonly port: number;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** The files and ports of the machine that the program runs on. */

@@ -105,12 +105,12 @@ export class LocalPort {
   }
 
   /** Closes it, and its connections. */
-  close(): void {
-    this.#opened.close();
+  async close(): Promise<void> {
+    await this.#opened.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.close();
+    await this.close();
   }
 }
 

@@ -55,14 +55,15 @@ export default command({
       screen.say(`viv: a connection failed: ${clean(error.message)}`),
     );
     const address = opened.port;
-    if (json) screen.json({ sandbox: sandbox.id, port, local: address, address: `127.0.0.1:${address}` });
-    else screen.print(`127.0.0.1:${address} leads to port ${port} in ${sandbox.name}. Ctrl-C ends it.`);
+    // Before the caller is told that it is there.
     const stop = new AbortController();
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+    if (json) screen.json({ sandbox: sandbox.id, port, local: address, address: `127.0.0.1:${address}` });
+    else screen.print(`127.0.0.1:${address} leads to port ${port} in ${sandbox.name}. Ctrl-C ends it.`);
     try {
       await untilEnded({ client: server, screen, env, say: (line) => screen.say(line) }, sandbox, port, stop.signal);
     } finally {
-      opened.close();
+      await opened.close();
     }
   },
 });
