@@ -177,7 +177,7 @@ describe("a process inside", needs("root", "compiler"), () => {
       () => server.sh(box, line, { user: "root" }),
       ({ stdout }) => stdout === "few-descriptors done\n",
     );
-    expect(await server.sh(box, "echo alive")).toMatchObject({ stdout: "", end: { exitCode: 126 } });
+    expect(await server.sh(box, "echo alive")).toMatchObject({ stdout: "", end: { exitCode: 137 } });
     expect((await server.sh(box, "echo alive")).stdout).toBe("alive\n");
   });
 

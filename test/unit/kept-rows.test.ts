@@ -20,7 +20,7 @@ function table(): { rows: Map<string, Row>; reads: () => number; collection: Cha
       return row;
     },
     find: async () => undefined,
-    list: async () => [],
+    list: async () => [...rows.values()],
     count: async () => 0,
     has: async () => false,
     put: async (row) => void rows.set(row.id, row),
@@ -32,7 +32,7 @@ function table(): { rows: Map<string, Row>; reads: () => number; collection: Cha
 function opened() {
   const store = table();
   const kept = new KeptRows();
-  return { ...store, kept, read: kept.read("things", store.collection), change: kept.change("things", "id", store.collection) };
+  return { ...store, kept, read: kept.read("things", "id", store.collection), change: kept.change("things", "id", store.collection) };
 }
 
 const row = (value: number): Row => ({ id: "a", value, parts: [value] });
@@ -77,6 +77,16 @@ test("a row that was read before a commit is not kept after it", async () => {
   await change.put(row(2));
   kept.committed();
   expect((await early)?.value).toBe(1);
+  expect((await read.get("a"))?.value).toBe(2);
+});
+
+test("what a list finds takes the place of what is kept", async () => {
+  const { rows, read } = opened();
+  rows.set("a", row(1));
+  expect((await read.get("a"))?.value).toBe(1);
+  rows.set("a", row(2));
+  expect((await read.get("a"))?.value).toBe(1);
+  expect((await read.list())[0]?.value).toBe(2);
   expect((await read.get("a"))?.value).toBe(2);
 });
 

@@ -18,11 +18,11 @@ export class KeptRows {
   #commits = 0;
 
   /** For reads of what is committed. */
-  read<Row extends object, Columns>(name: string, from: Collection<Row, Columns>): Collection<Row, Columns> {
+  read<Row extends object, Columns>(name: string, id: keyof Row & string, from: Collection<Row, Columns>): Collection<Row, Columns> {
     return {
-      get: (id) => this.#get(`${name} ${id}`, () => from.get(id)),
+      get: (wanted) => this.#get(`${name} ${wanted}`, () => from.get(wanted)),
       find: (where) => from.find(where),
-      list: (where, options) => from.list(where, options),
+      list: (where, options) => this.#list(name, id, () => from.list(where, options)),
       count: (where) => from.count(where),
       has: (where) => from.has(where),
     };
@@ -35,7 +35,8 @@ export class KeptRows {
     from: ChangeableCollection<Row, Columns>,
   ): ChangeableCollection<Row, Columns> {
     return {
-      ...this.read(name, from),
+      ...this.read(name, id, from),
+      list: (where, options) => from.list(where, options),
       get: (wanted) => {
         const key = `${name} ${wanted}`;
         return this.#written.has(key) ? from.get(wanted) : this.#get(key, () => from.get(wanted));
@@ -74,6 +75,18 @@ export class KeptRows {
     const row = await read();
     if (row !== undefined && commits === this.#commits && !this.#written.has(key)) this.#keep(key, row);
     return row;
+  }
+
+  /** What a list finds takes the place of what is kept: the reconciler, which lists, sees the database itself. */
+  async #list<Row extends object>(name: string, id: keyof Row & string, read: () => Promise<Row[]>): Promise<Row[]> {
+    const commits = this.#commits;
+    const rows = await read();
+    if (commits !== this.#commits) return rows;
+    for (const row of rows) {
+      const key = `${name} ${String(row[id])}`;
+      if (this.#rows.has(key)) this.#keep(key, row);
+    }
+    return rows;
   }
 
   #keep(key: string, row: object): void {

@@ -1,4 +1,5 @@
 /** A command inside, as a caller far from it holds it. */
+import { settlable } from "./settlable.ts";
 import type { Command, CommandEnd, HandedOutput } from "../../base/schema/command.ts";
 import { VivError, type ErrorBody } from "../../base/schema/errors.ts";
 import { CHANNEL } from "../../base/schema/routes.ts";
@@ -13,23 +14,6 @@ const MESSAGE_BYTES = 256 * 1024;
 type CommandOutput =
   | { readonly stream: "stdout" | "stderr"; readonly data: Uint8Array }
   | { readonly stream: "gap"; readonly bytes: number };
-
-interface Settlable<Value> {
-  readonly promise: Promise<Value>;
-  readonly resolve: (value: Value) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** Promise.withResolvers, which Node 20 lacks. */
-function settlable<Value>(): Settlable<Value> {
-  let resolve: Settlable<Value>["resolve"] = () => undefined;
-  let reject: Settlable<Value>["reject"] = () => undefined;
-  const promise = new Promise<Value>((resolved, rejected) => {
-    resolve = resolved;
-    reject = rejected;
-  });
-  return { promise, resolve, reject };
-}
 
 /** What a caller does with a command, wherever it holds it. */
 export interface CommandStream {

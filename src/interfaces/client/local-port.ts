@@ -7,6 +7,7 @@ import { listenLocally } from "../../base/wire/loopback.ts";
 import { VivError, type ErrorBody } from "../../base/schema/errors.ts";
 import type { PortMessage, TunnelMessage } from "../../base/schema/streams.ts";
 import type { Client } from "./client.ts";
+import { settlable } from "./settlable.ts";
 import type { Channel } from "./transport.ts";
 
 interface PortInside {
@@ -31,10 +32,10 @@ type OnFailure = (error: VivError) => void;
 export async function openPort(client: Client, inside: PortInside, local: number, onFailure: OnFailure): Promise<OpenedPort> {
   const channel = await askServer(client, inside, local);
   if (channel === undefined) return openHere(client, inside, local, onFailure);
-  const listening = Promise.withResolvers<number>();
+  const listening = settlable<number>();
   let here: OpenedPort | undefined;
   let isClosed = false;
-  const over = Promise.withResolvers<void>();
+  const over = settlable<void>();
   channel.listen({
     message: (data) => {
       const said = JSON.parse(String(data)) as PortMessage;

@@ -59,6 +59,8 @@ export class CommandRecords {
     const done = Promise.withResolvers<void>();
     this.#waiting.push({ command, end, done });
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+    // What went wrong is known at once, also after a kill of the server.
+    if (end !== null && end.cause !== "exit") this.#attempt?.hurry();
     return done.promise;
   }
 

@@ -125,9 +125,9 @@ export async function openSqliteStore(
   const reads = readsOf(reading, statements, new SqliteWords(reading, statements));
   return {
     ...reads,
-    sandboxes: kept.read("sandboxes", reads.sandboxes),
-    projects: kept.read("projects", reads.projects),
-    bases: kept.read("bases", reads.bases),
+    sandboxes: kept.read("sandboxes", "id", reads.sandboxes),
+    projects: kept.read("projects", "id", reads.projects),
+    bases: kept.read("bases", "id", reads.bases),
     change: (work) => transactions.change(work),
     onEvents: (listener) => transactions.onEvents(listener),
     sync: () => transactions.sync(),

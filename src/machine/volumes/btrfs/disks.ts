@@ -1,4 +1,3 @@
-import { VivError } from "../../../base/schema/errors.ts";
 import type { Disks, VolumePaths, VolumeSource } from "../disks.ts";
 import type { VolumeFolders } from "../volume-folders.ts";
 import type { Subvolumes } from "./subvolumes.ts";
@@ -16,9 +15,7 @@ export class BtrfsDisks implements Disks {
     const growing = pool.requireSpace();
     if (growing !== undefined) await growing;
     const from = pathOf(folders, source);
-    // Whether there is one already the kernel says: to look would wait for volumes that are being made beside it.
-    const folder = folders.path("volume", volume);
-    folders.add(volume);
+    const folder = folders.newVolume(volume);
     const besideOthers = creating.size > 0;
     creating.add(volume);
     // Sent together and carried out in order: one round trip.
@@ -29,7 +26,7 @@ export class BtrfsDisks implements Disks {
     creating.delete(volume);
     const failed = steps.find((step) => step.status === "rejected");
     if (failed === undefined) return { folder, layers: [] };
-    if (!(failed.reason instanceof VivError && failed.reason.code === "exists")) await this.remove(volume);
+    await this.remove(volume);
     throw failed.reason;
   }
 

@@ -77,7 +77,6 @@ export class Subvolumes {
 function explain(error: unknown): unknown {
   if (!(error instanceof CellError)) return error;
   if (error.code === "no-space") return new VivError("disk_full", "There is no room for another volume in the pool.", { cause: error });
-  if (error.code === "exists") return new VivError("exists", "There is a volume of this name already.", { cause: error });
   if (error.code === "not-found") return new VivError("not_found", "What the volume was to be made from is gone.", { cause: error });
   return error;
 }
