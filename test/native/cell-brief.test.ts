@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Fields, type Frame, FrameDecoder, KIND } from "../../src/base/host/frames.ts";
+import { Fields, FrameDecoder, KIND } from "../../src/base/host/frames.ts";
 import { request } from "../../src/machine/drivers/native/cell-connection.ts";
 import { readLog } from "../../src/machine/drivers/log-reader.ts";
 import { CellProcess } from "../support/cell-process.ts";
@@ -17,7 +17,7 @@ class Heard {
   constructor(path: string) {
     this.socket = connect({ path, allowHalfOpen: true });
     this.socket.on("data", (chunk: Buffer) => {
-      for (const { kind, payload } of this.#decoder.push(chunk) as Frame[])
+      for (const { kind, payload } of this.#decoder.push(chunk))
         this.frames.push({ kind, fields: kind === KIND.stdout ? undefined : new Fields(payload), at: performance.now() });
     });
   }
