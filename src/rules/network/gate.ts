@@ -85,12 +85,12 @@ export interface DialledHost {
 
 export class Gate {
   readonly #options: GateOptions;
-  /** Addresses of this machine when they were read last; they are read anew for every connection, before it is dialled. */
-  #own: readonly string[] = [];
+  /** Addresses of this machine when they were read last. */
+  #own: readonly string[];
 
   constructor(options: GateOptions) {
     this.#options = options;
-    this.#readOwn();
+    this.#own = this.#ownNow();
   }
 
   /** Whether a request may go out, without a query or a packet; `leave` is what was allowed for the tunnel it came by. */
@@ -130,8 +130,7 @@ export class Gate {
     const recording = this.#recorded(session, allowed);
     // By then the record is on its way to the disk.
     await immediate();
-    this.#readOwn();
-    const unfit = this.#unfit(question, addresses, ruling);
+    const unfit = this.#unfit(question, addresses, ruling, () => this.#ownNow());
     const first = unfit === undefined ? new OutsideConnection() : undefined;
     meanwhile?.();
     const failure = await recording;
@@ -235,13 +234,19 @@ export class Gate {
   async #addresses(session: Session, { host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
     const found = isAddress(host) ? [host] : await this.#resolved(session, host);
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
-    return this.#unfit({ host, port }, found, ruling) ?? found;
+    // Reading the machine's own addresses takes longer than all else here: they are read anew while the record is written.
+    return this.#unfit({ host, port }, found, ruling, () => this.#own) ?? found;
   }
 
-  /** Why one of these addresses may not be dialled, by the machine's own addresses as they were read last. */
-  #unfit({ host, port }: { host: string; port: number }, addresses: readonly string[], ruling: Allowed): Denied | undefined {
+  /** Why one of these addresses may not be dialled. */
+  #unfit(
+    { host, port }: { host: string; port: number },
+    addresses: readonly string[],
+    ruling: Allowed,
+    own: () => readonly string[],
+  ): Denied | undefined {
     for (const address of addresses) {
-      const kind = kindHere(address, this.#own);
+      const kind = kindHere(address, own);
       if (kind === "metadata") return deny("metadata", `${host} leads to the metadata service ${address}.`, "No sandbox reaches it.");
       if (kind === "public") continue;
       if (!ruling.private) return this.#explained(privateAddress(host, port, address), { host, port });
@@ -250,8 +255,9 @@ export class Gate {
     return undefined;
   }
 
-  #readOwn(): void {
+  #ownNow(): readonly string[] {
     this.#own = this.#options.ownAddresses?.() ?? [];
+    return this.#own;
   }
 
   async #resolved(session: Session, host: string): Promise<string[]> {
