@@ -96,7 +96,7 @@ export class KeptRows {
   }
 }
 
-function freeze<Value extends object>(value: Value): Value {
+export function freeze<Value extends object>(value: Value): Value {
   for (const part of Object.values(value) as unknown[]) if (typeof part === "object" && part !== null) freeze(part);
   return Object.freeze(value);
 }

@@ -42,6 +42,8 @@ export class Audit {
   /** Reports that could not be written yet, older than all that wait. */
   readonly #held: QueuedEntry[] = [];
   #writing: Promise<void> | undefined;
+  /** Callers whose own record follows in a moment: it is written together with those before it. */
+  #following = 0;
   #lost = 0;
   readonly #soon: DeferredEntries;
   /** Set while there are records that no caller waits for and that may not be on the disk yet. */
@@ -63,8 +65,11 @@ export class Audit {
 
   /** Resolves once the record is durable. If it rejects, the caller must not act. */
   async record(entry: AuditEntry): Promise<AuditRecord> {
-    if (this.#soon.isBusy) await this.#soon.flush();
-    if (this.#isFull) throw full();
+    if (this.#soon.isBusy) await this.#toldBefore();
+    if (this.#isFull) {
+      this.#begin();
+      throw full();
+    }
     const done = Promise.withResolvers<AuditRecord>();
     this.#enter({ entry: this.#dated(entry), done });
     return done.promise;
@@ -99,6 +104,16 @@ export class Audit {
     await promise;
   }
 
+  /** Entries that were deferred come first, and wait for the caller's own: one transaction takes half the time of two. */
+  async #toldBefore(): Promise<void> {
+    this.#following += 1;
+    try {
+      await this.#soon.flush();
+    } finally {
+      this.#following -= 1;
+    }
+  }
+
   #tell(entry: DatedEntry): void {
     if (this.#isFull) this.#lose(1, full());
     else this.#enter({ entry });
@@ -123,6 +138,10 @@ export class Audit {
   }
 
   #begin(): void {
+    if (this.#following === 0) this.#beginAtOnce();
+  }
+
+  #beginAtOnce(): void {
     if (this.#waiting.length + this.#held.length > 0) this.#writing ??= this.#write();
   }
 
@@ -191,6 +210,7 @@ export class Audit {
   /** Waits for what is under way. */
   async #written(): Promise<void> {
     await this.#soon.flush();
+    if (this.#waiting.length > 0) this.#beginAtOnce();
     await this.#writing;
   }
 
@@ -222,7 +242,7 @@ export class Audit {
   async close(): Promise<void> {
     clearTimeout(this.#again);
     await this.#soon.flush();
-    this.#begin();
+    this.#beginAtOnce();
     await this.#writing;
     clearTimeout(this.#again);
     if (this.#held.length > 0) this.#lose(this.#held.splice(0).length, new VivError("audit_unavailable", "The server ends."));

@@ -44,9 +44,9 @@ export function addressKind(address: string): AddressKind {
 }
 
 /** With the machine's own addresses: what listens there is no more public than what listens on loopback. */
-export function kindHere(address: string, own: readonly string[]): AddressKind {
+export function kindHere(address: string, own: () => readonly string[]): AddressKind {
   const kind = addressKind(address);
-  return kind === "public" && own.includes(plainAddress(address)) ? "private" : kind;
+  return kind === "public" && own().includes(plainAddress(address)) ? "private" : kind;
 }
 
 export function ownAddresses(): string[] {

@@ -46,7 +46,7 @@ async function whyClosed({ host, port, ofProject }: NamedRegistry, reach: Reach)
     // A name of the own network alone; whatever else is closed, no person opens it so.
     if (ruling.code !== "not_resolved") return undefined;
   }
-  const kinds = (await addresses(host, ofProject, reach)).map((address) => kindHere(address, reach.own));
+  const kinds = (await addresses(host, ofProject, reach)).map((address) => kindHere(address, () => reach.own));
   return kinds.includes("private") && !kinds.includes("metadata") ? "private address" : undefined;
 }
 

@@ -2,6 +2,7 @@
  * The one way out. Every request, of whatever protocol, is decided here: rules, further judges, the record, one
  * resolution, every address checked, and only a checked address is dialled.
  */
+import { setImmediate as immediate } from "node:timers/promises";
 import { errorText } from "../../base/host/log.ts";
 import { withTimeout } from "../../base/host/with-timeout.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -84,9 +85,12 @@ export interface DialledHost {
 
 export class Gate {
   readonly #options: GateOptions;
+  /** Addresses of this machine when they were read last. */
+  #own: readonly string[];
 
   constructor(options: GateOptions) {
     this.#options = options;
+    this.#own = this.#ownNow();
   }
 
   /** Whether a request may go out, without a query or a packet; `leave` is what was allowed for the tunnel it came by. */
@@ -98,8 +102,17 @@ export class Gate {
     return ruling.verdict === "deny" ? this.refuse(session, question, ruling) : ruling;
   }
 
-  /** The connection of a request that was permitted, to a checked address; or why there is none. */
-  async connect(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<DialledHost | Denied> {
+  /**
+   * The connection of a request that was permitted, to a checked address; or why there is none. What needs no permission is done while
+   * the disk writes the record, also what the caller has to do by then (`meanwhile`).
+   */
+  async connect(
+    session: Session,
+    question: Question,
+    permitted: Allowed,
+    signal?: AbortSignal,
+    meanwhile?: () => void,
+  ): Promise<DialledHost | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);
     let ruling = permitted;
@@ -114,11 +127,19 @@ export class Gate {
     const { rule, approval } = ruling;
     const asked = approval === undefined ? {} : { approval };
     const allowed = { ...question, verdict: "allow", rule, address: addresses[0] ?? "", ...asked } as const;
-    const failure = await this.#recorded(session, allowed);
+    const recording = this.#recorded(session, allowed);
+    // By then the record is on its way to the disk.
+    await immediate();
+    const unfit = this.#unfit(question, addresses, ruling, () => this.#ownNow());
+    const first = unfit === undefined ? new OutsideConnection() : undefined;
+    meanwhile?.();
+    const failure = await recording;
     if (failure !== undefined) return failure;
     this.#options.reach?.("network.recorded");
+    // The machine got the address a moment ago.
+    if (unfit !== undefined) return this.refuse(session, question, unfit);
     session.allowed += 1;
-    const outside = await dialFirst(addresses, question.port, signal);
+    const outside = await dialFirst(addresses, question.port, signal, first);
     if (outside === undefined)
       return deny("unreachable", `${question.host}:${question.port} does not answer.`, "Check the host and port, and try again.");
     this.#options.reach?.("network.dialled");
@@ -213,15 +234,30 @@ export class Gate {
   async #addresses(session: Session, { host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
     const found = isAddress(host) ? [host] : await this.#resolved(session, host);
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
-    const own = this.#options.ownAddresses?.() ?? [];
-    for (const address of found) {
+    // Reading the machine's own addresses takes longer than all else here: they are read anew while the record is written.
+    return this.#unfit({ host, port }, found, ruling, () => this.#own) ?? found;
+  }
+
+  /** Why one of these addresses may not be dialled. */
+  #unfit(
+    { host, port }: { host: string; port: number },
+    addresses: readonly string[],
+    ruling: Allowed,
+    own: () => readonly string[],
+  ): Denied | undefined {
+    for (const address of addresses) {
       const kind = kindHere(address, own);
       if (kind === "metadata") return deny("metadata", `${host} leads to the metadata service ${address}.`, "No sandbox reaches it.");
       if (kind === "public") continue;
       if (!ruling.private) return this.#explained(privateAddress(host, port, address), { host, port });
       if (this.#options.ownPorts().includes(port)) return deny("own_port", `Port ${port} is the server's own.`, "Use `viv` outside.");
     }
-    return found;
+    return undefined;
+  }
+
+  #ownNow(): readonly string[] {
+    this.#own = this.#options.ownAddresses?.() ?? [];
+    return this.#own;
   }
 
   async #resolved(session: Session, host: string): Promise<string[]> {
@@ -247,25 +283,31 @@ export class Gate {
   }
 }
 
-/** One after the other, each for a share of the time. */
+/** One after the other, each for a share of the time; the first with a connection that was made ready. */
 async function dialFirst(
   addresses: readonly string[],
   port: number,
   signal: AbortSignal | undefined,
+  ready: OutsideConnection | undefined,
 ): Promise<OutsideConnection | undefined> {
   const tried = addresses.slice(0, LIMITS.egressAddresses);
   const each = LIMITS.egressDialMs / tried.length;
-  for (const address of tried) {
+  for (const [index, address] of tried.entries()) {
     if (signal?.aborted === true) return undefined;
-    const outside = await dial(address, port, each, signal);
+    const made = (index === 0 ? ready : undefined) ?? new OutsideConnection();
+    const outside = await dial(made, { address, port }, each, signal);
     if (outside !== undefined) return outside;
   }
   return undefined;
 }
 
-function dial(address: string, port: number, withinMs: number, signal: AbortSignal | undefined): Promise<OutsideConnection | undefined> {
+function dial(
+  outside: OutsideConnection,
+  { address, port }: { address: string; port: number },
+  withinMs: number,
+  signal: AbortSignal | undefined,
+): Promise<OutsideConnection | undefined> {
   return new Promise((resolve) => {
-    const outside = new OutsideConnection(address, port);
     const { socket } = outside;
     const stop = (): void => void socket.destroy();
     const timer = setTimeout(stop, withinMs);
@@ -279,5 +321,6 @@ function dial(address: string, port: number, withinMs: number, signal: AbortSign
     socket.once("connect", () => done(outside));
     // After a connection it says nothing new.
     socket.once("close", () => done(undefined));
+    outside.dial(address, port);
   });
 }

@@ -137,7 +137,11 @@ export class HttpProxy implements HttpTaker {
     if (unasked !== undefined) return answer(response, await this.#gate.refuse(session, question, unasked));
     const body = await this.#effect(session, question, { request, response, signal: gone.signal });
     if ("verdict" in body) return answer(response, body);
-    const opened = await this.#gate.connect(session, question, ruling, gone.signal);
+    let ready: HeadersWithSecrets | Denied | undefined;
+    const opened = await this.#gate.connect(session, question, ruling, gone.signal, () => {
+      // Secrets are put in at the last moment: they may be changed until then.
+      if (interceptor === undefined) ready = filled(undefined, request, question);
+    });
     if ("verdict" in opened) return answer(response, opened);
     const { outside } = opened;
     const cut = (): void => {
@@ -151,7 +155,7 @@ export class HttpProxy implements HttpTaker {
     if ("verdict" in way) return response.destroyed ? undefined : answer(response, await this.#gate.refuse(session, question, way));
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
     if (response.destroyed) return cut();
-    const put = filled(interceptor, request, question);
+    const put = ready ?? filled(interceptor, request, question);
     if ("verdict" in put) return answer(response, await this.#gate.refuse(session, question, put));
     const { headers, hidden, used } = put;
     const unrecorded = used.length === 0 ? undefined : await this.#use(session, question, interceptor, used);

@@ -2,7 +2,7 @@
  * A connection to the outside. Node gives every 64 KiB memory of their own, and collecting that costs more than moving the bytes:
  * here two pieces of memory take turns, and a piece is read into again once its receiver has called `done`.
  */
-import { connect, type Socket } from "node:net";
+import { Socket } from "node:net";
 import type { Move, MovedBytes } from "../../base/host/moved-connection.ts";
 
 const FIRST_BYTES = 16 * 1024;
@@ -24,20 +24,22 @@ export class OutsideConnection {
   #isStopped = false;
   #move: Move | undefined;
 
-  constructor(address: string, port: number) {
+  constructor() {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
-    this.socket = connect({
-      host: address,
-      port,
+    this.socket = new Socket({
       allowHalfOpen: true,
       noDelay: true,
-      autoSelectFamily: false,
       onread: { buffer: () => this.#pieces[this.#turn], callback: (length: number) => this.#read(length) },
     });
     // Told by close; an error without a listener would end the server.
     this.socket.on("error", () => undefined);
     this.socket.once("close", () => void (this.#move?.ended ?? Promise.resolve()).then(() => resolve()));
+  }
+
+  /** Sends the first packet. */
+  dial(address: string, port: number): void {
+    this.socket.connect({ host: address, port, autoSelectFamily: false });
   }
 
   /** Bytes either way so far. */

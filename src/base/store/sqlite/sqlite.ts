@@ -4,6 +4,7 @@ import { Kysely } from "kysely";
 import type { VivEvent } from "../../schema/event.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { MIGRATIONS, type Migration } from "../migrations.ts";
+import { KeptAnswers } from "../kept-answers.ts";
 import { KeptRows } from "../kept-rows.ts";
 import { changesOf, dropOld, readsOf } from "../sql.ts";
 import { Statements, type BuiltQueries } from "../statements.ts";
@@ -32,6 +33,7 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
   readonly #listeners = new Set<EventsListener>();
   readonly #log: WriteAheadLog;
   readonly #kept: KeptRows;
+  readonly #answers: KeptAnswers;
   readonly #busyMs: number;
   /** One for all: a transaction has the connection to itself. */
   readonly #change: Change;
@@ -39,17 +41,19 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
   #written: VivEvent[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(database: DatabaseSync, built: BuiltQueries, kept: KeptRows, path: string, busyMs: number) {
+  constructor(database: DatabaseSync, built: BuiltQueries, kept: KeptRows, answers: KeptAnswers, path: string, busyMs: number) {
     const { db, statements } = connectionOf(database, built);
     const change = changesOf(db, statements, new SqliteWords(db, statements), (event) => this.#written.push(event));
     this.#database = database;
     this.#db = db;
     this.#statements = statements;
     this.#kept = kept;
+    this.#answers = answers;
     this.#change = {
       ...change,
       sandboxes: kept.change("sandboxes", "id", change.sandboxes),
-      projects: kept.change("projects", "id", change.projects),
+      projects: kept.change("projects", "id", answers.change("projects", change.projects)),
+      approvals: answers.change("approvals", change.approvals),
       bases: kept.change("bases", "id", change.bases),
     };
     this.#log = new WriteAheadLog(path);
@@ -102,9 +106,11 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
       const result = await work();
       this.#database.exec("commit");
       this.#kept.committed();
+      this.#answers.committed();
       return result;
     } catch (error) {
       this.#kept.over();
+      this.#answers.over();
       if (this.#database.isTransaction) this.#database.exec("rollback");
       throw storeError(error);
     }
@@ -120,13 +126,15 @@ export async function openSqliteStore(
   const { writer, reader } = await openDatabase(path, migrations);
   const built: BuiltQueries = new Map();
   const kept = new KeptRows();
-  const transactions = new Transactions(writer, built, kept, path, busyMs);
+  const answers = new KeptAnswers();
+  const transactions = new Transactions(writer, built, kept, answers, path, busyMs);
   const { db: reading, statements } = connectionOf(reader, built);
   const reads = readsOf(reading, statements, new SqliteWords(reading, statements));
   return {
     ...reads,
     sandboxes: kept.read("sandboxes", "id", reads.sandboxes),
-    projects: kept.read("projects", "id", reads.projects),
+    projects: kept.read("projects", "id", answers.read("projects", reads.projects)),
+    approvals: answers.read("approvals", reads.approvals),
     bases: kept.read("bases", "id", reads.bases),
     change: (work) => transactions.change(work),
     onEvents: (listener) => transactions.onEvents(listener),
