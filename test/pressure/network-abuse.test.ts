@@ -154,7 +154,7 @@ describe("a sandbox against the server", () => {
     }
     expect(lab.records.filter(({ verdict }) => verdict === "allow")).toEqual([]);
     // The same address is fine where it belongs to another sandbox.
-    lab.ownAddresses.length = 0;
+    lab.ownAddresses = [];
     const client = lab.dial();
     client.write(get("mine.example"));
     await eventually(
