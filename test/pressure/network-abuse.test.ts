@@ -133,6 +133,17 @@ describe("a sandbox against the server", () => {
     expect(text).toMatch(/transfer-encoding: chunked/i);
   });
 
+  test("NW-03: a public address that this machine gets while the request is recorded is not dialled", async () => {
+    await lab.set({ mode: "public" });
+    lab.recorded = ({ verdict }) => verdict === "allow" && (lab.ownAddresses = ["93.184.215.14"]);
+    const host = "93.184.215.14";
+    const said = await lab.say(`GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    lab.recorded = () => undefined;
+    lab.ownAddresses = [];
+    expect(said).toMatch(/^HTTP\/1.1 403 .*private_address/s);
+    expect(lab.records.map(({ verdict }) => verdict)).toEqual(["allow", "deny"]);
+  });
+
   test("NW-03: a public address of this machine is no way to what listens on it", async () => {
     await lab.set({ mode: "public" });
     lab.names.set("mine.example", ["93.184.215.14"]);
@@ -143,7 +154,7 @@ describe("a sandbox against the server", () => {
     }
     expect(lab.records.filter(({ verdict }) => verdict === "allow")).toEqual([]);
     // The same address is fine where it belongs to another sandbox.
-    lab.ownAddresses.length = 0;
+    lab.ownAddresses = [];
     const client = lab.dial();
     client.write(get("mine.example"));
     await eventually(

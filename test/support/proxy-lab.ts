@@ -30,7 +30,9 @@ export class ProxyLab {
   /** Names and ports that the user's own config opens. */
   readonly opened: { host: string; ports: number[]; tcp: boolean }[] = [];
   readonly ownPorts: number[] = [];
-  readonly ownAddresses: string[] = [];
+  ownAddresses: string[] = [];
+  /** Hears of each record. */
+  recorded: (record: NetworkRecord) => unknown = () => undefined;
   failing = false;
   /** Has a say where it is set. */
   judge: Judge["judge"] | undefined;
@@ -71,6 +73,7 @@ export class ProxyLab {
       record: (record) => {
         if (this.failing) throw new Error("the disk is full");
         this.records.push(record);
+        this.recorded(record);
       },
     });
   }

@@ -235,7 +235,9 @@ export class Gate {
     const found = isAddress(host) ? [host] : await this.#resolved(session, host);
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
     // Reading the machine's own addresses takes longer than all else here: they are read anew while the record is written.
-    return this.#unfit({ host, port }, found, ruling, () => this.#own) ?? found;
+    if (this.#unfit({ host, port }, found, ruling, () => this.#own) === undefined) return found;
+    // The machine may have lost an address since.
+    return this.#unfit({ host, port }, found, ruling, () => this.#ownNow()) ?? found;
   }
 
   /** Why one of these addresses may not be dialled. */
