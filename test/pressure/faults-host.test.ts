@@ -120,8 +120,10 @@ describe("storage that was stopped", needs("root", "btrfs"), () => {
     expect((await server.sh(after?.id ?? "", "cat hello.txt; echo new > file; cat file")).stdout).toBe("hello\nnew\n");
     const { sandboxes } = await server.client.call("forkSandbox", { sandbox: box.id });
     expect((await server.sh(sandboxes[0]?.id ?? "", "cat kept")).stdout).toBe("precious\n");
-    const { events } = await server.client.call("listEvents", { limit: 1000 });
-    expect(events.some(({ type }) => type === "storage.mended")).toBe(true);
+    await eventually(
+      async () => (await server.client.call("listEvents", { limit: 1000 })).events.some(({ type }) => type === "storage.mended"),
+      (isTold) => isTold,
+    );
   }, 60_000);
 
   test("F-18: that can't be opened at all keeps the server from starting, in clear words, and is left as it is", async () => {

@@ -54,8 +54,15 @@ describe("a reviewer", needs("root", "curl"), () => {
     expect(review?.task).toContain("> added auth/login.ts");
     expect(review?.task).toContain("> +export const login = 1;");
     expect(review?.task.split("What the agent asks:")[1]).not.toMatch(/forged|ignored/);
-    // What it was made for is gone with it.
-    await expect(lab.server.client.call("inspectSandbox", { sandbox: review?.sandbox ?? "" })).rejects.toMatchObject({ code: "not_found" });
+    // What it was made for goes with it.
+    await eventually(
+      () =>
+        lab.server.client.call("inspectSandbox", { sandbox: review?.sandbox ?? "" }).then(
+          () => "there",
+          (error: unknown) => (error as { code?: string }).code,
+        ),
+      (found) => found === "not_found",
+    );
   });
 
   test("POL-7: is read only by its role, by its walls, and reaches no network", async () => {
