@@ -51,16 +51,16 @@ describe("a server killed at a named point", needs("root"), () => {
     let caught = 0;
     // Later each time, until the create has been answered before the server dies; anew where that was too late every time.
     for (let kills = 0, delayMs = 0, answered = false; kills < MOST_KILLS && !(answered && caught > 0); kills += 1) {
-      let isOver = false;
+      const create = { isOver: false };
       const creating = server
         .create()
         .then(
           () => true,
           () => false,
         )
-        .finally(() => (isOver = true));
+        .finally(() => (create.isOver = true));
       // Looked at as often as can be: the moment is short.
-      while (traces(server).runs.length === 0 && !isOver) await immediate();
+      while (traces(server).runs.length === 0 && !create.isOver) await immediate();
       await delay(delayMs);
       await server.kill();
       answered = await creating;
