@@ -67,9 +67,7 @@ export class SandboxStart {
   /** Whatever fails, processes that were launched are in the live entry: the caller ends them, and closes their ways out. */
   async start({ row, on, before, record }: StartInput): Promise<StartedSandbox> {
     const { driver } = this.#parts.backends.of(row);
-    const isSpare = "launched" in on;
-    const opening = isSpare ? this.#networks.open(row) : undefined;
-    const { walls, opened } = isSpare ? { walls: on, opened: opening } : await this.#launchAndOpen(row, on);
+    const { walls, opened } = "launched" in on ? { walls: on, opened: this.#networks.open(row) } : await this.#launchAndOpen(row, on);
     this.#parts.live.add(row.id, walls, driver, before);
     const processes = { launched: walls.launched, serviceCommands: this.#services.commandsOf(row) };
     const running = await this.#recorded(opened, () => record(processes), row.restoring !== null);
