@@ -30,6 +30,7 @@ static const struct {
   int how;
 } operations[] = {
     {"launch", NULL, FORKED},
+    {"launch.disk", launch_disk, INLINE},
     {"adopt", process_adopt, INLINE},
     {"kill", process_kill, INLINE},
     {"cpus", change_cpus, FORKED},

@@ -26,6 +26,7 @@ enum { INLINE = 0, FORKED = 1, DIES_WITH_HOST = 2 }; /* how a request is carried
 /* jobs.c: requests that run in a child each */
 void job_start(const struct fields *request, const char *id, handler handle, int how);
 void jobs_reap(void);
+void launch_disk(const struct fields *request, struct answer *answer);
 bool launch_is_running(pid_t child);
 
 /* processes.c: process 1 of every sandbox */
@@ -33,6 +34,10 @@ void process_watch_launched(const struct fields *reply, const char *sandbox, pid
 void process_reaped(pid_t pid, int status);
 void process_adopt(const struct fields *request, struct answer *answer);
 void process_kill(const struct fields *request, struct answer *answer);
+
+/* mounts_end.c: who takes the mounts of an ended sandbox apart */
+int hold_mounts(pid_t pid); /* a descriptor, or -1 where that is not allowed: then the process itself does, as it ends */
+void let_mounts_go_after(int mounts, int pidfd); /* takes both descriptors */
 
 /* oom.c: whom the kernel ends when the machine runs out of memory */
 void protect_from_oom(void);  /* the caller, where that is allowed; a child undoes it first */

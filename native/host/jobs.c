@@ -1,4 +1,5 @@
-/* Requests that take long run in a forked child each; its one frame is forwarded with the request's id. */
+/* Requests that take long run in a forked child each; its one frame is forwarded with the request's id. A launch is told of its disk by
+   a second request, which goes to the child as it came. */
 #include "host.h"
 #include "../launch/launch.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +23,8 @@ struct job {
   pid_t child;
   char id[24];
   char *sandbox; /* of a launch */
-  struct output received;
+  bool waits;    /* for its disk */
+  struct output received, unsent;
   bool answered;
 };
 
@@ -78,9 +81,52 @@ static void job_pump(struct job *job) {
   loop_remove(&job->source);
 }
 
+/* A child that ended meanwhile has answered, or is found to have ended. */
+static void job_send(struct job *job) {
+  size_t sent = 0;
+  while (sent < job->unsent.length) {
+    ssize_t count = send(job->source.fd, job->unsent.data + sent, job->unsent.length - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      if (errno != EAGAIN) sent = job->unsent.length;
+      break;
+    }
+    sent += (size_t)count;
+  }
+  if (sent > 0) memmove(job->unsent.data, job->unsent.data + sent, job->unsent.length - sent);
+  job->unsent.length -= sent;
+  loop_change(&job->source, EPOLLIN | (job->unsent.length > 0 ? EPOLLOUT : 0u));
+}
+
 static void job_ready(struct source *source, uint32_t events) {
-  (void)events;
-  job_pump((struct job *)source);
+  struct job *job = (struct job *)source;
+  if (events & EPOLLOUT) job_send(job);
+  if (events & ~(uint32_t)EPOLLOUT) job_pump(job);
+}
+
+static struct job *waiting_launch(const char *sandbox) {
+  for (struct job *job = jobs; job != NULL; job = job->next)
+    if (job->waits && !job->answered && strcmp(job->sandbox, sandbox) == 0) return job;
+  return NULL;
+}
+
+void launch_disk(const struct fields *request, struct answer *answer) {
+  const char *sandbox = required(request, "sandbox", answer);
+  struct job *job = sandbox == NULL ? NULL : waiting_launch(sandbox);
+  if (sandbox == NULL) return;
+  if (job == NULL) {
+    refuse(answer, "not-found", ESRCH, "launch", "no launch of %s waits for its disk", sandbox);
+    return;
+  }
+  job->waits = false;
+  if (field_flag(request, "cancel")) {
+    shutdown(job->source.fd, SHUT_WR);
+    return;
+  }
+  struct header header = {.length = (uint32_t)request->length, .kind = REQUEST};
+  put_bytes(&job->unsent, &header, sizeof header);
+  put_bytes(&job->unsent, request->data, request->length);
+  job_send(job);
 }
 
 static int run_child(const struct fields *request, handler handle, int how, int result, pid_t host) {
@@ -108,11 +154,13 @@ static struct job *job_new(const struct fields *request, const char *id, bool la
   strncpy(job->id, id, sizeof job->id - 1);
   const char *sandbox = field(request, "sandbox");
   if (launch) job->sandbox = strdup(sandbox == NULL ? "" : sandbox);
+  job->waits = launch && field_flag(request, "disk_later");
   return job;
 }
 
 static void job_free(struct job *job) {
   output_free(&job->received);
+  output_free(&job->unsent);
   free(job->sandbox);
   free(job);
 }
@@ -123,7 +171,8 @@ void job_start(const struct fields *request, const char *id, handler handle, int
   struct job *job = NULL;
   pid_t host = getpid(), child = -1;
   if (job_count >= JOBS_MAX) refuse(&answer, "too-many", EAGAIN, "fork", "%d requests are under way", JOBS_MAX);
-  else if ((job = job_new(request, id, handle == NULL)) == NULL || pipe2(ends, O_CLOEXEC) != 0) refuse_errno(&answer, "fork", "pipe");
+  else if ((job = job_new(request, id, handle == NULL)) == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    refuse_errno(&answer, "fork", "channel");
   else if ((child = fork()) == 0) _exit(run_child(request, handle, how, ends[1], host));
   else if (child < 0) refuse_errno(&answer, "fork", "fork");
   if (ends[1] >= 0) close(ends[1]);

@@ -169,8 +169,14 @@ void process_kill(const struct fields *request, struct answer *answer) {
     refuse_errno(answer, "kill", "pidfd_open");
     return;
   }
+  int mounts = pidfd >= 0 && number == SIGKILL ? hold_mounts(pid) : -1;
   int result = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_send_signal, pidfd, (int)number, NULL, 0);
   if (result != 0 && errno == ESRCH) put(&answer->fields, "gone", "1");
   else if (result != 0) refuse_errno(answer, "kill", "pidfd_send_signal");
+  if (mounts >= 0 && result == 0) {
+    let_mounts_go_after(mounts, pidfd);
+    return;
+  }
+  if (mounts >= 0) close(mounts);
   if (pidfd >= 0) close(pidfd);
 }

@@ -126,13 +126,22 @@ static int put_walls_up(struct launch *launch) {
   return 0;
 }
 
+/* What the launcher was told of the disk. Without it the launcher failed or died. */
+static int take_disk(struct launch *launch) {
+  struct header header;
+  char *payload, *copy;
+  if (receive_frame(launch->channel, &header, &payload) != 0) _exit(1);
+  struct fields disk = {.data = payload, .length = header.length};
+  if ((copy = malloc(disk.length + 1)) == NULL) return failed(launch, "disk");
+  return parse_disk(launch, &disk, copy);
+}
+
 void become_init(struct launch *launch) {
-  char go;
   signal(SIGPIPE, SIG_IGN);
   if (leave_host(launch) != 0 || raise_loopback(launch) != 0 || set_host_name(launch) != 0) give_up(launch);
   send_unpaced();
   if (launch->plan.direct[0] != '\0') route_names();
-  if (read_all(launch->channel, &go, 1) != 0) _exit(1); /* the launcher failed or died */
+  if (take_disk(launch) != 0) give_up(launch);
   if (become_root_inside(launch) != 0 || mount_as_user(launch) != 0 || take_root(launch) != 0) give_up(launch);
   if (make_interior(launch) != 0 || enter_root(launch) != 0 || close_system(launch) != 0) give_up(launch);
   if (settle(launch) != 0 || put_walls_up(launch) != 0) give_up(launch);

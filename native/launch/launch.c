@@ -1,4 +1,5 @@
-/* Carries out one `launch` request in a process of its own: walls first, then process 1. */
+/* Carries out one `launch` request in a process of its own. Namespaces and process 1 need no disk: where the request says so, they are
+   made before the disk is, and the launcher waits for a second frame. Process 1 gets the same bytes, which let it go on. */
 #include "launch.h"
 #include "steps.h"
 
@@ -52,13 +53,28 @@ static int prepare(struct launch *launch) {
   if (leave_cgroups(launch) != 0) return -1;
   if (unshare(CLONE_NEWNS) != 0) return failed(launch, "mount namespace");
   if (call_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return failed(launch, "private mounts");
-  if (become_base(launch) != 0) return -1;
-  return open_sources(launch);
+  return become_base(launch);
 }
 
-static int await_ready(struct launch *launch) {
+/* The frame comes from the helper, which ends or closes its side where there will be no disk. */
+static int await_disk(struct launch *launch, int from, struct fields *disk) {
+  struct header header;
+  char *payload;
+  errno = 0;
+  if (receive_frame(from, &header, &payload) != 0) {
+    launch->message = "there is no disk for it";
+    if (errno == 0) errno = ECANCELED;
+    return failed(launch, "disk");
+  }
+  *disk = (struct fields){.data = payload, .length = header.length};
+  if (header.kind == REQUEST && fields_valid(disk)) return 0;
+  errno = EPROTO;
+  return failed(launch, "disk");
+}
+
+static int await_ready(struct launch *launch, const struct fields *disk) {
   struct report report;
-  if (write_all(launch->channel, "g", 1) != 0) return failed(launch, "process 1");
+  if (send_frame(launch->channel, REQUEST, disk->data, disk->length) != 0) return failed(launch, "process 1");
   if (read_all(launch->channel, &report, sizeof report) != 0) {
     launch->message = "process 1 ended before it was ready";
     return failed(launch, "process 1");
@@ -71,10 +87,15 @@ static int await_ready(struct launch *launch) {
   return -1;
 }
 
-static int stand_up(struct launch *launch, pid_t child) {
+static int stand_up(struct launch *launch, const struct fields *request, int result_fd, pid_t child) {
+  struct fields disk = *request;
   if (write_maps(launch, child) != 0) return -1;
-  if (launch->root_mode && (map_trees(launch, child) != 0 || make_mounts(launch) != 0)) return -1;
-  return await_ready(launch);
+  if (field_flag(request, "disk_later") && await_disk(launch, result_fd, &disk) != 0) return -1;
+  char *copy = malloc(disk.length + 1);
+  if (copy == NULL) return failed(launch, "disk");
+  if (parse_disk(launch, &disk, copy) != 0) return -1;
+  if (launch->root_mode && (open_sources(launch) != 0 || map_trees(launch, child) != 0 || make_mounts(launch) != 0)) return -1;
+  return await_ready(launch, &disk);
 }
 
 static int reply(struct launch *launch, int result_fd, pid_t child) {
@@ -96,7 +117,7 @@ int launch_main(const struct fields *request, int result_fd) {
   if (result_fd > 3) syscall(SYS_close_range, 3, result_fd - 1, 0);
   syscall(SYS_close_range, result_fd + 1, ~0u, 0);
   if (parse_launch(&launch, request, copy) == 0 && prepare(&launch) == 0) child = start_child(&launch);
-  if (child > 0 && stand_up(&launch, child) == 0 && reply(&launch, result_fd, child) == 0) return 0;
+  if (child > 0 && stand_up(&launch, request, result_fd, child) == 0 && reply(&launch, result_fd, child) == 0) return 0;
   if (child > 0) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);

@@ -1,4 +1,4 @@
-/* Reads a `launch` request into a struct launch. */
+/* Reads a `launch` request and what it says of the disk into a struct launch. */
 #include "steps.h"
 
 #include <errno.h>
@@ -196,6 +196,14 @@ static int parse_root(struct launch *launch, const struct fields *request) {
   return 0;
 }
 
+int parse_disk(struct launch *launch, const struct fields *disk, char *copy) {
+  memcpy(copy, disk->data, disk->length);
+  if (parse_each(launch, disk, copy, "tree", parse_tree) != 0) return -1;
+  if (parse_each(launch, disk, copy, "mount", parse_mount) != 0) return -1;
+  if (parse_each(launch, disk, copy, "read_only", parse_read_only) != 0) return -1;
+  return parse_root(launch, disk);
+}
+
 int parse_launch(struct launch *launch, const struct fields *request, char *copy) {
   if (parse_identity(launch, request) != 0) return -1;
   launch->hostname = field(request, "hostname");
@@ -215,9 +223,6 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
   if (parse_each(launch, request, copy, "forward", parse_forward) != 0) return -1;
   if (parse_direct(launch, request) != 0 || parse_limits(launch, request) != 0) return -1;
   if (parse_each(launch, request, copy, "cgroup_view", parse_view) != 0) return -1;
-  if (parse_each(launch, request, copy, "more_uid", parse_more_uid) != 0 || parse_each(launch, request, copy, "more_gid", parse_more_gid) != 0) return -1;
-  if (parse_each(launch, request, copy, "tree", parse_tree) != 0) return -1;
-  if (parse_each(launch, request, copy, "mount", parse_mount) != 0) return -1;
-  if (parse_each(launch, request, copy, "read_only", parse_read_only) != 0) return -1;
-  return parse_root(launch, request);
+  if (parse_each(launch, request, copy, "more_uid", parse_more_uid) != 0) return -1;
+  return parse_each(launch, request, copy, "more_gid", parse_more_gid);
 }

@@ -78,6 +78,7 @@ int failed(struct launch *launch, const char *format, ...) __attribute__((format
 
 /* request.c */
 int parse_launch(struct launch *launch, const struct fields *request, char *copy);
+int parse_disk(struct launch *launch, const struct fields *disk, char *copy); /* `copy` has room for the payload, and stays */
 
 /* outside.c: what the launcher does in the host's namespaces */
 int make_socket(struct launch *launch);

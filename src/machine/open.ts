@@ -13,6 +13,7 @@ import { MaskLayers, type MaskOptions } from "./capture/masks.ts";
 import { ProjectCapture } from "./capture/projects.ts";
 import { FolderDriver } from "./drivers/folder/folder.ts";
 import { NativeDriver } from "./drivers/native/native.ts";
+import { RunFolder } from "./drivers/native/run-folder.ts";
 import { gatherCopies } from "./volumes/folder/gather.ts";
 import { takeOutOfCopy } from "./volumes/folder/copy-files-out.ts";
 import { openFolder } from "./volumes/folder/storage.ts";
@@ -76,7 +77,9 @@ async function openNative(
   const { standIns } = options;
   const masks = await MaskLayers.open({ host, folder, mounts: machine.mounts, mountName: groupName(owner), own, ownShown, mode, standIns });
   closers.add(() => masks.close(options.isIdle()));
-  driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, owner, cgroups, masks });
+  const run = await RunFolder.open({ home: paths.home, mounts: machine.mounts, name: groupName(owner) });
+  closers.add(() => run.close(options.isIdle()));
+  driver = new NativeDriver({ host, mode, uid: machine.uid, gid: machine.gid, home: paths.home, run: run.path, owner, cgroups, masks });
   const native = { driver, storage, capture, gather: gatherWith(host), takeOut: takeOutWith(host), tool: toolWith(host) };
   return { native, host };
 }

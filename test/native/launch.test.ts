@@ -245,6 +245,57 @@ describe("a launched sandbox", needs("linux", "root", "compiler", "btrfs"), () =
     },
   );
 
+  describe("whose disk comes later", () => {
+    function split() {
+      const { tree, root, mount, ...first } = fieldsFor(`s${++serial}`, "drop");
+      return { first: { ...first, disk_later: "1" }, disk: { sandbox: first.sandbox, tree, root, mount } };
+    }
+
+    /** The launcher makes the socket before it waits. */
+    const isMade = (socket: string) => vi.waitFor(() => expect(existsSync(socket)).toBe(true));
+
+    test("is made as soon as it is told of the disk", async () => {
+      const { first, disk } = split();
+      const launching = cell.ask("launch", first);
+      await isMade(first.socket);
+      await cell.ask("launch.disk", disk);
+      const reply = await launching;
+      expect(Number(reply.get("pid"))).toBeGreaterThan(1);
+      await expect(cell.ask("launch.disk", disk)).rejects.toThrow(/waits/);
+      await new CellClient(first.socket).stop(0);
+    });
+
+    test("leaves nothing when there will be none", async () => {
+      const { first, disk } = split();
+      const launching = cell.ask("launch", first);
+      launching.catch(() => undefined);
+      await isMade(first.socket);
+      await cell.ask("launch.disk", { sandbox: disk.sandbox, cancel: "1" });
+      await expect(launching).rejects.toThrow(/no disk/);
+      expect(existsSync(first.socket)).toBe(false);
+    });
+
+    test("tells which of its mounts failed", async () => {
+      const { first, disk } = split();
+      const launching = cell.ask("launch", first);
+      launching.catch(() => undefined);
+      await isMade(first.socket);
+      await cell.ask("launch.disk", { ...disk, mount: [...disk.mount, parts("bind", "/there", "@nobody", "ro")] });
+      await expect(launching).rejects.toThrow(/tree/);
+      expect(existsSync(first.socket)).toBe(false);
+    });
+
+    test("ends when the helper does", async () => {
+      const other = startCell();
+      const { first } = split();
+      const launching = other.ask("launch", first);
+      launching.catch(() => undefined);
+      await isMade(first.socket);
+      await other.remove();
+      await vi.waitFor(() => expect(existsSync(first.socket)).toBe(false), { timeout: 5_000 });
+    });
+  });
+
   test("says which step failed", async () => {
     const fields = fieldsFor(`s${++serial}`, "drop", parts("bind", "/there", join(cell.folder, "missing"), "ro"));
     await expect(cell.ask("launch", fields)).rejects.toThrow(/missing|not.found|No such/i);

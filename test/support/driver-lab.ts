@@ -115,7 +115,7 @@ export class DriverLab {
     const walls = await this.driver.launch({
       sandbox: id,
       name: "box",
-      volume,
+      volume: () => volume,
       base,
       limits: LIMITS_OF_ONE,
       range: this.#range(),

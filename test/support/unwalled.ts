@@ -60,7 +60,7 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
     const walls = await driver.launch({
       sandbox: id,
       name: "box",
-      volume: Promise.resolve(volume),
+      volume: () => Promise.resolve(volume),
       base,
       project,
       limits,

@@ -9,6 +9,7 @@
 #include "../files/files.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 #define DESCRIPTORS 4
 #define COMMAND_STACK (128u << 10)
 #define COMMAND_STACK_READY (16u << 10)
+#define IDLE_MS 5
 #define RETRY_MS 100      /* after a waiting child was killed from inside */
 #define COMMANDS_EACH 200 /* what a command allocated before its program ran stays with the child that forked it */
 #define ORDERS_MAX 16     /* given to it and not carried out yet; more take the long way */
@@ -118,6 +120,9 @@ static void carry_out(const struct order *order, char *body, const int descripto
   fork_command(&work, stack_end);
 }
 
+/* The first order may come at once, and should not wait for what it may not need. */
+static bool is_idle(int socket) { return poll(&(struct pollfd){.fd = socket, .events = POLLIN}, 1, IDLE_MS) == 0; }
+
 static void wait_for_orders(int socket) __attribute__((noreturn));
 static void wait_for_orders(int socket) {
   static char body[HANDOVER_MAX];
@@ -127,7 +132,7 @@ static void wait_for_orders(int socket) {
   keep_descriptors(socket);
   enter_cgroups(&failure); /* the command or file operation tries again, and tells the failure */
   take_cpus(&failure);
-  log_prepare(plan->logs);
+  if (is_idle(socket)) log_prepare(plan->logs);
   memset(stack + sizeof stack - COMMAND_STACK_READY, 0, COMMAND_STACK_READY);
   for (unsigned made = 0; made < COMMANDS_EACH; made++) {
     int received[DESCRIPTORS], descriptors[DESCRIPTORS];

@@ -4,6 +4,7 @@ import { createConnection } from "node:net";
 import { pipeline, Readable, type Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { SOCKET_PROTOCOL } from "../../base/schema/routes.ts";
+import { isPlain, LocalCalls } from "./local-calls.ts";
 import { Intake, sendInFlow, SocketStream, toBuffer } from "../../base/wire/wire.ts";
 import {
   errorOf,
@@ -43,10 +44,12 @@ function answerOf(body: IncomingMessage): Answer<IncomingMessage> {
 export class NodeTransport implements Transport<IncomingMessage> {
   readonly #address: Address;
   readonly #url: URL | undefined;
+  readonly #local: LocalCalls | undefined;
   #agent: Agent | undefined;
 
   constructor(address: Address) {
     this.#address = address;
+    this.#local = "socket" in address ? new LocalCalls(address.socket) : undefined;
     this.#url = "url" in address ? new URL(address.url) : undefined;
   }
 
@@ -62,6 +65,11 @@ export class NodeTransport implements Transport<IncomingMessage> {
   }
 
   async json<Value>(request: HttpRequest): Promise<Value> {
+    if (this.#local !== undefined && isPlain(request)) {
+      const { status, text } = await this.#local.ask(request);
+      if (status >= 300) throw errorOf(text, status);
+      return JSON.parse(text) as Value;
+    }
     return JSON.parse(await readText((await this.request(request)).body)) as Value;
   }
 
@@ -144,6 +152,7 @@ export class NodeTransport implements Transport<IncomingMessage> {
 
   close(): void {
     this.#agent?.destroy();
+    this.#local?.close();
   }
 }
 

@@ -35,8 +35,8 @@ export interface DriverCapabilities {
 export interface LaunchRequest {
   readonly sandbox: string;
   readonly name: string;
-  /** May still be in the making: a driver awaits it as late as it can. */
-  readonly volume: Promise<VolumePaths>;
+  /** Makes the volume, or gives the one that is there. A driver calls it once, when all that is done without it is on its way. */
+  readonly volume: () => Promise<VolumePaths>;
   readonly base: Base;
   readonly project: string;
   readonly limits: Limits;

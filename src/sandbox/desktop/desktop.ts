@@ -47,11 +47,11 @@ interface Held {
 }
 
 export class Desktops {
-  readonly #parts: Pick<Parts, "store" | "live" | "locks" | "log">;
+  readonly #parts: Pick<Parts, "live" | "locks" | "log">;
   readonly #commands: Commands;
   readonly #held = new Map<string, Held>();
 
-  constructor(parts: Pick<Parts, "store" | "live" | "locks" | "log">, commands: Commands) {
+  constructor(parts: Pick<Parts, "live" | "locks" | "log">, commands: Commands) {
     this.#parts = parts;
     this.#commands = commands;
   }
@@ -149,7 +149,7 @@ export class Desktops {
   }
 
   async #find(row: SandboxRow): Promise<Command | undefined> {
-    const running = await this.#parts.store.commands.list({ sandbox: row.id, running: true });
+    const running = await this.#commands.list(row, true);
     return running.find(({ service }) => service === DESKTOP_SERVICE);
   }
 

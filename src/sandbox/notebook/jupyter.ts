@@ -76,11 +76,11 @@ function programLine(row: SandboxRow, lab: string | undefined): string[] {
 }
 
 export class Jupyter {
-  readonly #parts: Pick<Parts, "store" | "live" | "locks">;
+  readonly #parts: Pick<Parts, "live" | "locks">;
   readonly #commands: Commands;
   readonly #lab: LabFiles;
 
-  constructor(parts: Pick<Parts, "store" | "live" | "locks">, commands: Commands, lab: LabFiles) {
+  constructor(parts: Pick<Parts, "live" | "locks">, commands: Commands, lab: LabFiles) {
     this.#parts = parts;
     this.#commands = commands;
     this.#lab = lab;
@@ -146,7 +146,7 @@ export class Jupyter {
   }
 
   async #find(row: SandboxRow): Promise<Command | undefined> {
-    const running = await this.#parts.store.commands.list({ sandbox: row.id, running: true });
+    const running = await this.#commands.list(row, true);
     return running.find(({ service }) => service === NOTEBOOK_SERVICE);
   }
 

@@ -5,6 +5,7 @@ import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { Snapshot } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
+import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import { basesOf, dropUnused, openBase } from "../projects/bases.ts";
 import type { Creation, StandingStill } from "../start/creation.ts";
 import type { Processes, StartedSandbox, SandboxStart } from "../start/sandbox-start.ts";
@@ -158,16 +159,21 @@ export class Snapshots {
     const running = live.get(row.id);
     const ended = this.#sandboxEnd.endProcesses(row, 0, "cancelled").then(() => reach("rollback.stopped"));
     ended.catch(() => undefined);
+    const restored = storage.snapshots.restore(row.id, snapshot, ended).then(() => reach("rollback.volume"));
+    restored.catch(() => undefined);
     try {
-      await storage.snapshots.restore(row.id, snapshot, ended);
+      await ended;
+      const base = await openBase(store, row, row.base);
+      const volume = async (): Promise<VolumePaths> => {
+        await restored;
+        return storage.disks.paths(row.id);
+      };
+      const record = (processes: Processes): Promise<SandboxRow> => this.#recordRestored({ ...row, ...processes }, snapshot);
+      return await this.#sandboxStart.start({ row, on: { base, volume }, before: running, record });
     } finally {
       // A rollback that can't be is told when nothing of it is under way.
-      await ended;
+      await restored.catch(() => undefined);
     }
-    reach("rollback.volume");
-    const base = await openBase(store, row, row.base);
-    const record = (processes: Processes): Promise<SandboxRow> => this.#recordRestored({ ...row, ...processes }, snapshot);
-    return this.#sandboxStart.start({ row, on: { base, volume: storage.disks.paths(row.id) }, before: running, record });
   }
 
   async #recordRestored(row: SandboxRow, snapshot: string): Promise<SandboxRow> {

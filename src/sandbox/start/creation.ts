@@ -12,7 +12,7 @@ import { networkRules, type HostRule } from "../../base/schema/network.ts";
 import type { StartingPoint } from "../../base/schema/start.ts";
 import { projectInside, WORKSPACE_USER } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
-import type { VolumeSource } from "../../machine/volumes/disks.ts";
+import type { VolumePaths, VolumeSource } from "../../machine/volumes/disks.ts";
 import { Admission, effectiveLimits } from "./admission.ts";
 import { chosenLimits } from "../permissions/limit-changes.ts";
 import { changedAutonomy } from "../permissions/autonomy.ts";
@@ -326,10 +326,12 @@ export class Creation {
     const { store, reach, backends } = this.#parts;
     const { storage } = backends.of(row);
     // Volume and processes are made while the row is written: the reconciler ends and removes those that have no row.
-    const volume = still(() => storage.disks.create(row.id, source, row.limits.diskBytes)).finally(() => reach("create.volume"));
+    let making: Promise<VolumePaths> | undefined;
+    const volume = (): Promise<VolumePaths> =>
+      (making = still(() => storage.disks.create(row.id, source, row.limits.diskBytes)).finally(() => reach("create.volume")));
     const written = store.change((change) => recordCreating(change, row, base)).then(() => reach("create.row"));
-    // They are looked at late or never; a rejection without a handler would end the server.
-    for (const one of [volume, written]) one.catch(() => undefined);
+    // It is looked at late or never; a rejection without a handler would end the server.
+    written.catch(() => undefined);
     try {
       const record = async (processes: Processes): Promise<SandboxRow> => {
         await written;
@@ -341,7 +343,7 @@ export class Creation {
       if ("base" in source && isAlike(row) && this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
     } catch (error) {
-      await Promise.allSettled([volume, written]);
+      await Promise.allSettled([making, written]);
       await this.#undo(row, error);
       throw error;
     }

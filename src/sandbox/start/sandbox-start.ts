@@ -27,8 +27,8 @@ export type Processes = Pick<SandboxRow, "launched" | "serviceCommands">;
 /** What processes are launched from. */
 export interface Disk {
   readonly base: Base;
-  /** May still be in the making: the launch needs it last. */
-  readonly volume: Promise<VolumePaths>;
+  /** As in a LaunchRequest. */
+  readonly volume: () => Promise<VolumePaths>;
 }
 
 export interface StartInput {
@@ -127,8 +127,6 @@ export class SandboxStart {
     row: Reservation & LaunchSettings,
     { base, volume }: Disk,
   ): Promise<{ readonly walls: Walls; readonly opened: Promise<void> | undefined }> {
-    // The driver may look at it late or never; a rejection without a handler would end the server.
-    volume.catch(() => undefined);
     let opened: Promise<void> | undefined;
     const open = (): void => {
       opened = this.#networks.open(row);

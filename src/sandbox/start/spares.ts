@@ -7,6 +7,7 @@
 import type { Base } from "../../base/store/rows.ts";
 import { idsOfUser } from "../../machine/capture/large-ids.ts";
 import type { Driver, MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
+import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import { errorText } from "../../base/host/log.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -152,12 +153,13 @@ export class Spares {
 
   async #start(spare: Reservation & LaunchSettings, base: Base): Promise<Walls> {
     const { disks } = this.#parts.backends.of(spare).storage;
-    const volume = disks.create(spare.id, { base: base.id, project: base.project }, spare.limits.diskBytes);
-    volume.catch(() => undefined);
+    let making: Promise<VolumePaths> | undefined;
+    const volume = (): Promise<VolumePaths> =>
+      (making = disks.create(spare.id, { base: base.id, project: base.project }, spare.limits.diskBytes));
     try {
       return await this.#sandboxStart.startAhead(spare, { base, volume });
     } catch (error) {
-      await volume.catch(() => undefined);
+      await making?.catch(() => undefined);
       await disks.remove(spare.id);
       throw error;
     }

@@ -33,7 +33,7 @@ export class FolderDriver implements Driver {
 
   async launch(request: LaunchRequest): Promise<Walls> {
     const records = this.#records(request.sandbox);
-    const { folder } = await request.volume;
+    const { folder } = await request.volume();
     await mkdir(records, { recursive: true, mode: 0o700 });
     const place = { root: realpathSync(projectIn(folder)), project: request.project };
     await writeFile(placeFile(records), JSON.stringify(place), { mode: 0o600 });

@@ -1,31 +1,29 @@
 /** The native driver: namespaces, an overlay of the whole machine, cgroups, and the cell as process 1. */
-import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CellHost } from "../../../base/host/cell-host.ts";
 import { CellError } from "../../../base/host/helper.ts";
 import type { Cgroups } from "../../../base/host/cgroups.ts";
+import type { Fields } from "../../../base/host/frames.ts";
 import { namesIn } from "../../../base/host/names-in.ts";
 import { firstProcessesHolding } from "../../../base/host/processes.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { hasIdPrefix } from "../../../base/schema/ids.ts";
 import { LIMITS } from "../../../base/schema/limits.ts";
-import { GATEWAY_PORT, GATEWAY_SOCKET } from "../../../base/schema/gateway.ts";
-import { PROXY_PORT, PROXY_SOCKET } from "../../../base/schema/network.ts";
 import type { Limits } from "../../../base/schema/sandbox.ts";
 import type { CommandLogs, Driver, DriverCapabilities, MaskRequest, LaunchRequest, Walls } from "../drivers.ts";
 import type { Launched } from "../../../base/store/rows.ts";
 import { withTimeout } from "../../../base/host/with-timeout.ts";
 import { CellClient } from "./cell-client.ts";
+import { launchFields } from "./launch-fields.ts";
 import { LogFolders } from "../log-folders.ts";
 import { readProcess1, type Process1 } from "./process1.ts";
-import { rootPlan, userModeFolders, userPlan, type Field, type SharedFoldersLayer } from "./plan.ts";
+import { rootPlan, userModeFolders, userPlan, type Field, type PlanRequest, type SharedFoldersLayer } from "./plan.ts";
 import { userFolders } from "./user-folders.ts";
 import type { Layer } from "../../capture/masks.ts";
 import { readShared, type SharedList } from "../../volumes/shared.ts";
 import { PROJECT_SLOT } from "../../volumes/volumes.ts";
-import type { VolumePaths } from "../../volumes/disks.ts";
-import { visibleLimits } from "./visible-limits.ts";
 import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
@@ -44,6 +42,8 @@ export interface NativeOptions {
   readonly gid: number;
   /** State folder of the server. */
   readonly home: string;
+  /** The folder for the sockets of sandboxes. */
+  readonly run: string;
   /** Id of that folder. */
   readonly owner: string;
   /** Absent where this process may not make groups. */
@@ -79,7 +79,7 @@ export class NativeDriver implements Driver {
   }
 
   async launch(request: LaunchRequest): Promise<Walls> {
-    const { host, mode, cgroups } = this.#options;
+    const { cgroups } = this.#options;
     // What goes wrong below clears what this launch made, and must not clear what another launch made.
     if (existsSync(this.#socket(request.sandbox))) throw new VivError("internal", `Sandbox ${request.sandbox} is launched already.`);
     try {
@@ -87,18 +87,7 @@ export class NativeDriver implements Driver {
       masking.catch(() => undefined);
       this.#makeFolders(request.sandbox);
       const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
-      const mask = await masking;
-      writeFileSync(this.#maskFile(request.sandbox), basename(mask.path), { mode: 0o600 });
-      const volume = await request.volume;
-      const plan = mode === "root" ? await this.#rootPlan({ ...request, volume }, mask) : this.#userPlan({ ...request, volume }, mask);
-      const launching = host.request("launch", [
-        ...this.#identity(request),
-        ...this.#groups(request.sandbox, groups),
-        ...this.#limits(request),
-        ...plan,
-      ]);
-      request.meanwhile?.();
-      const reply = await withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
+      const reply = await this.#launchWith(groups, masking, request);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
       const process1 = { pid, start, boot: this.#boot, owner: this.#options.owner };
       return this.#walls(request.sandbox, process1, request.limits);
@@ -113,18 +102,48 @@ export class NativeDriver implements Driver {
     }
   }
 
+  /** The kernel makes namespaces while the volume is made; the helper is told of the disk when both are there. */
+  async #launchWith(groups: readonly string[], masking: Promise<Layer>, request: LaunchRequest): Promise<Fields> {
+    const { host } = this.#options;
+    const { sandbox } = request;
+    const places = { socket: this.#socket(sandbox), run: this.#runFolder(sandbox), logs: this.#logFolder(sandbox) };
+    const launching = host.request("launch", [...launchFields(request, this.#options, places, groups), ["disk_later", "1"]]);
+    launching.catch(() => undefined);
+    const tell = (fields: readonly Field[]): void => {
+      // A launch that has failed by now tells why itself.
+      host.request("launch.disk", [["sandbox", sandbox], ...fields]).catch(() => undefined);
+    };
+    try {
+      const making = request.volume();
+      making.catch(() => undefined);
+      request.meanwhile?.();
+      const mask = await masking;
+      writeFileSync(this.#maskFile(sandbox), basename(mask.path), { mode: 0o600 });
+      tell(await this.#plan({ ...request, volume: await making }, mask));
+    } catch (error) {
+      tell([["cancel", "1"]]);
+      await launching.catch(() => undefined);
+      throw error;
+    }
+    return withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
+  }
+
+  async #plan(request: PlanRequest, mask: Layer): Promise<Field[]> {
+    return this.#options.mode === "root" ? await this.#rootPlan(request, mask) : this.#userPlan(request, mask);
+  }
+
   #mask({ home, project, mask, expose }: MaskRequest): Promise<Layer> {
     return this.#options.masks.layer({ home, project, mask, expose });
   }
 
-  async #rootPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Promise<Field[]> {
+  async #rootPlan(request: PlanRequest, mask: Layer): Promise<Field[]> {
     const shared = readShared(request.volume.folder);
     const joined: SharedFoldersLayer | undefined =
       shared === undefined ? undefined : { ...shared, layer: await this.#options.masks.shared(mask, `/${PROJECT_SLOT}`, shared) };
     return rootPlan(request, mask, mask.mounts, joined);
   }
 
-  #userPlan(request: Omit<LaunchRequest, "volume"> & { volume: VolumePaths }, mask: Layer): Field[] {
+  #userPlan(request: PlanRequest, mask: Layer): Field[] {
     const folders = userFolders({ state: this.#options.home, mounts: mask.mounts, masked: mask.masked });
     makeFolders(request.volume.folder, userModeFolders(folders, request.home));
     return userPlan(request, mask, mask.mounts, folders);
@@ -134,57 +153,6 @@ export class NativeDriver implements Driver {
     // Process 1 is another user and finds the sockets by name; the state folder above is closed to all other users.
     mkdirSync(this.#runFolder(sandbox), { recursive: true, mode: 0o711 });
     mkdirSync(this.#logFolder(sandbox), { recursive: true, mode: 0o700 });
-  }
-
-  #identity(request: LaunchRequest): Field[] {
-    const { mode, uid, gid } = this.#options;
-    const ids: Field[] =
-      mode === "root"
-        ? [
-            ["uid_base", String(LIMITS.uidRangeStart + request.range * LIMITS.uidRangeSize)],
-            ["uid_count", String(LIMITS.uidRangeSize)],
-            ...largeIdFields(request),
-          ]
-        : [
-            ["map_uid", String(uid)],
-            ["map_gid", String(gid)],
-          ];
-    return [
-      ["sandbox", request.sandbox],
-      ["mode", mode],
-      ...ids,
-      ["hostname", request.name],
-      ["socket", this.#socket(request.sandbox)],
-      ["logs", this.#logFolder(request.sandbox)],
-      ["run", this.#runFolder(request.sandbox)],
-      // Where there is no network, there is no socket, and a program that dials the port is refused.
-      ["forward", `${PROXY_PORT}\x1f${PROXY_SOCKET}`],
-      ["forward", `${GATEWAY_PORT}\x1f${GATEWAY_SOCKET}`],
-      ["direct", PROXY_SOCKET],
-      ["privileges", request.sudo ? "keep" : "drop"],
-    ];
-  }
-
-  #groups(sandbox: string, work: readonly string[]): Field[] {
-    const { cgroups } = this.#options;
-    if (cgroups === undefined) return [];
-    return [
-      ...work.map((folder): Field => ["work_cgroup", folder]),
-      ["memory_cgroup", cgroups.memoryFolder(sandbox)],
-      ...cgroups.cellFolders().map((folder): Field => ["init_cgroup", folder]),
-      ...cgroups.views(sandbox).map(([name, folder]): Field => ["cgroup_view", `${name}\x1f${folder}`]),
-    ];
-  }
-
-  /** What is told inside, and where no cgroup holds the limits, what the kernel offers per process. */
-  #limits({ limits, range }: LaunchRequest): Field[] {
-    const held = this.#options.cgroups !== undefined;
-    return [
-      ["rlimit", "core\x1f0\x1f0"],
-      ...(held ? [] : [["rlimit", `nproc\x1f${limits.processes}\x1f${limits.processes}`] as const]),
-      ["range", String(range)],
-      ...visibleLimits(limits, held),
-    ];
   }
 
   async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {
@@ -247,7 +215,8 @@ export class NativeDriver implements Driver {
   async clear(sandbox: string, logs: "keep" | "remove"): Promise<void> {
     if (!this.#ending.has(sandbox) && existsSync(this.#socket(sandbox))) await this.#endUnknown(sandbox);
     await this.#options.cgroups?.remove(sandbox);
-    await rm(this.#runFolder(sandbox), { recursive: true, force: true });
+    // A few names in memory: that is done sooner than handed to another thread.
+    rmSync(this.#runFolder(sandbox), { recursive: true, force: true });
     if (logs === "remove") await rm(this.#logFolder(sandbox), { recursive: true, force: true });
     this.#ending.delete(sandbox);
     this.#launched.delete(sandbox);
@@ -269,7 +238,7 @@ export class NativeDriver implements Driver {
   async reconcile(keep: () => Promise<ReadonlySet<string>>): Promise<string[]> {
     const seen = new Set([
       ...(this.#options.cgroups?.names() ?? []),
-      ...namesIn(join(this.#options.home, "run")),
+      ...namesIn(this.#options.run),
       ...namesIn(join(this.#options.home, "logs")),
     ]);
     const kept = await keep();
@@ -293,7 +262,7 @@ export class NativeDriver implements Driver {
 
   /** Every sandbox says which layer it has mounted; if one does not, none is removed. */
   async #sweepMasks(): Promise<void> {
-    const sandboxes = namesIn(join(this.#options.home, "run")).filter((name) => hasIdPrefix("sandbox", name));
+    const sandboxes = namesIn(this.#options.run).filter((name) => hasIdPrefix("sandbox", name));
     if (!sandboxes.every((sandbox) => existsSync(this.#maskFile(sandbox)))) return;
     await this.#options.masks.sweep(new Set(sandboxes.map((sandbox) => readFileSync(this.#maskFile(sandbox), "utf8"))));
   }
@@ -330,7 +299,7 @@ export class NativeDriver implements Driver {
   }
 
   #runFolder(sandbox: string): string {
-    return join(this.#options.home, "run", sandbox);
+    return join(this.#options.run, sandbox);
   }
 
   #logFolder(sandbox: string): string {
@@ -344,13 +313,6 @@ export class NativeDriver implements Driver {
   #socket(sandbox: string): string {
     return join(this.#runFolder(sandbox), "cell.sock");
   }
-}
-
-/** Each of these gets an id outside that belongs to no one, as the whole range does. */
-function largeIdFields({ range, largeIds }: LaunchRequest): Field[] {
-  const first = LIMITS.largeIdsStart + range * LIMITS.largeIds;
-  const pairs = (key: string, ids: readonly number[]): Field[] => ids.map((id, index): Field => [key, `${id}\x1f${first + index}`]);
-  return [...pairs("more_uid", largeIds.uids), ...pairs("more_gid", largeIds.gids)];
 }
 
 /** Also what only others may look at. */

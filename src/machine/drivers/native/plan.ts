@@ -7,12 +7,12 @@ import type { Layer } from "../../capture/masks.ts";
 import type { SharedList } from "../../volumes/shared.ts";
 import { PROJECT_SLOT } from "../../volumes/volumes.ts";
 import type { VolumePaths } from "../../volumes/disks.ts";
-import type { LaunchRequest as Asked } from "../drivers.ts";
+import type { LaunchRequest } from "../drivers.ts";
 import { Slots } from "./slots.ts";
 import type { UserFolder } from "./user-folders.ts";
 
 /** A launch whose volume is there. */
-type LaunchRequest = Omit<Asked, "volume"> & { readonly volume: VolumePaths };
+export type PlanRequest = Omit<LaunchRequest, "volume"> & { readonly volume: VolumePaths };
 
 export type Field = readonly [key: string, value: string];
 
@@ -35,7 +35,7 @@ const PART = "\x1f";
 const parts = (...values: string[]): string => values.join(PART);
 
 /** Root mode: one overlay over /, one per further disk file system, then the project and what is shared live. */
-export function rootPlan(request: LaunchRequest, mask: Layer, mounts: readonly Mount[], joined?: SharedFoldersLayer): Field[] {
+export function rootPlan(request: PlanRequest, mask: Layer, mounts: readonly Mount[], joined?: SharedFoldersLayer): Field[] {
   const trees = new Trees(mounts, [
     ["mask", mask.path],
     ["vol", request.volume.folder],
@@ -53,7 +53,7 @@ export function rootPlan(request: LaunchRequest, mask: Layer, mounts: readonly M
 }
 
 /** User mode: an empty root and an overlay for each folder of the system, or for those in it where it holds a mount. */
-export function userPlan(request: LaunchRequest, mask: Layer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
+export function userPlan(request: PlanRequest, mask: Layer, mounts: readonly Mount[], folders: readonly UserFolder[]): Field[] {
   const given = [["mask", mask.path] as const, ["vol", request.volume.folder] as const];
   const trees = new Trees(mounts, given, STACK);
   const slots = slotsOf(request);
@@ -90,7 +90,7 @@ export function userPlan(request: LaunchRequest, mask: Layer, mounts: readonly M
 }
 
 /** Where the system can be read alone: its mounts, and those of the project where it is sealed. What is no mount of its own is closed with the one it lies in. */
-function closed({ readOnly, sealed, home }: LaunchRequest, steps: readonly string[], project: readonly string[]): Field[] {
+function closed({ readOnly, sealed, home }: PlanRequest, steps: readonly string[], project: readonly string[]): Field[] {
   if (!readOnly) return [];
   const own = realPlace(home);
   const split = (all: readonly string[]): string[][] => all.map((step) => step.split(PART));
@@ -179,7 +179,7 @@ class Trees {
   }
 }
 
-function slotsOf({ volume, base }: LaunchRequest): Slots {
+function slotsOf({ volume, base }: PlanRequest): Slots {
   return new Slots(
     volume.folder,
     base.live.map(({ slot }) => slot),
@@ -190,7 +190,7 @@ function slotsOf({ volume, base }: LaunchRequest): Slots {
 const ID_MAPPED = new Set(["ext4", "xfs", "btrfs", "f2fs"]);
 
 /** Disk file systems that are part of the machine the sandbox sees. What lies below a masked folder is masked with it. */
-function foreignDisks(request: LaunchRequest, mask: Layer, mounts: readonly Mount[]): Mount[] {
+function foreignDisks(request: PlanRequest, mask: Layer, mounts: readonly Mount[]): Mount[] {
   const hidden = ["/mnt", "/media", "/run", "/boot", "/proc", "/sys", "/dev", "/tmp"];
   const inside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
   const system = mountOf("/", mounts)?.type;
@@ -216,7 +216,7 @@ function slotMount(path: string, mask: Layer, slots: Slots, trees: Trees): strin
   return slot === undefined ? [] : [parts("overlay", path, `${slot}/upper`, `${slot}/work`, ...lowers)];
 }
 
-function projectMounts(request: LaunchRequest, mask: Layer, trees: Trees, joined?: SharedFoldersLayer): string[] {
+function projectMounts(request: PlanRequest, mask: Layer, trees: Trees, joined?: SharedFoldersLayer): string[] {
   const { base, volume } = request;
   const layers = volume.layers.map((layer, index) => trees.own(`layer${index}`, layer));
   const roots = base.roots.flatMap(({ path, slot }) => {
@@ -237,7 +237,7 @@ function projectMounts(request: LaunchRequest, mask: Layer, trees: Trees, joined
  * be removed, replaced and renamed, which the kernel refuses for a folder that something is mounted on. The root of an
  * overlay shows the roots of all its layers, so the project lies one folder deeper.
  */
-function joinedMounts(path: string, { base }: LaunchRequest, joined: SharedFoldersLayer, trees: Trees): string[] {
+function joinedMounts(path: string, { base }: PlanRequest, joined: SharedFoldersLayer, trees: Trees): string[] {
   const slot = base.live.find((folder) => !apartFrom(joined, [folder]).includes(folder))?.slot ?? 0;
   const reality = existsSync(path) ? [trees.at(path)] : [];
   return [
