@@ -35,7 +35,7 @@ static const struct {
     {"kill", process_kill, INLINE},
     {"cpus", change_cpus, FORKED},
     {"btrfs.create", btrfs_create, INLINE},
-    {"btrfs.snapshot", btrfs_snapshot, INLINE},
+    {"btrfs.snapshot", btrfs_snapshot, THREADED},
     {"btrfs.readonly", btrfs_readonly, INLINE},
     {"btrfs.identity", btrfs_identity, INLINE},
     {"btrfs.delete", btrfs_delete, FORKED},
@@ -139,13 +139,12 @@ static void carry_out(const struct fields *request) {
   const char *name = required(request, "op", &answer);
   for (size_t index = 0; name != NULL && index < sizeof operations / sizeof *operations; index++) {
     if (strcmp(operations[index].name, name) != 0) continue;
-    int how = operations[index].how == INLINE && field_flag(request, "apart") ? FORKED : operations[index].how;
-    if (how != INLINE) {
-      job_start(request, id, operations[index].handle, how);
-      return;
+    if (operations[index].how == THREADED) thread_start(request, id, operations[index].handle);
+    else if (operations[index].how != INLINE) job_start(request, id, operations[index].handle, operations[index].how);
+    else {
+      operations[index].handle(request, &answer);
+      channel_reply(id, &answer);
     }
-    operations[index].handle(request, &answer);
-    channel_reply(id, &answer);
     return;
   }
   refuse(&answer, "unsupported", ENOSYS, "request", "no operation is called %s", name);

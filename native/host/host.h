@@ -1,4 +1,4 @@
-/* The resident helper beside the server: what its parts share. One loop, and a forked child for what takes long. */
+/* The resident helper beside the server: what its parts share. One loop, and a thread or a forked child for what takes long. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -21,7 +21,7 @@ void channel_reply(const char *id, struct answer *answer);
 void channel_frame(uint8_t kind, const void *payload, size_t length);
 void channel_event(struct output *event);
 
-enum { INLINE = 0, FORKED = 1, DIES_WITH_HOST = 2 }; /* how a request is carried out */
+enum { INLINE = 0, FORKED = 1, DIES_WITH_HOST = 2, THREADED = 4 }; /* how a request is carried out */
 
 /* jobs.c: requests that run in a child each */
 void job_start(const struct fields *request, const char *id, handler handle, int how);
@@ -35,9 +35,9 @@ void process_reaped(pid_t pid, int status);
 void process_adopt(const struct fields *request, struct answer *answer);
 void process_kill(const struct fields *request, struct answer *answer);
 
-/* mounts_end.c: who takes the mounts of an ended sandbox apart */
-int hold_mounts(pid_t pid); /* a descriptor, or -1 where that is not allowed: then the process itself does, as it ends */
-void let_mounts_go_after(int mounts, int pidfd); /* takes both descriptors */
+/* threads.c: requests of which a kernel call is all that takes long */
+void thread_start(const struct fields *request, const char *id, handler handle);
+void thread_close(int fd); /* takes the descriptor: to close it takes long */
 
 /* oom.c: whom the kernel ends when the machine runs out of memory */
 void protect_from_oom(void);  /* the caller, where that is allowed; a child undoes it first */

@@ -16,6 +16,7 @@ struct process {
   struct source source; /* the pidfd */
   struct process *next;
   pid_t pid, launcher;
+  int mounts; /* held since it is being killed; -1 before */
   char *sandbox;
 };
 
@@ -65,6 +66,7 @@ static void report_exit(struct process *process, const int *status) {
     break;
   }
   loop_remove(&process->source);
+  if (process->mounts >= 0) thread_close(process->mounts);
   free(process->sandbox);
   free(process);
   channel_event(&event);
@@ -86,12 +88,15 @@ static void process_ready(struct source *source, uint32_t events) {
   report_exit(process, NULL);
 }
 
+static struct process *known_process(pid_t pid) {
+  struct process *process = processes;
+  while (process != NULL && process->pid != pid) process = process->next;
+  return process;
+}
+
 void process_reaped(pid_t pid, int status) {
-  for (struct process *process = processes; process != NULL; process = process->next) {
-    if (process->pid != pid) continue;
-    report_exit(process, &status);
-    return;
-  }
+  struct process *process = known_process(pid);
+  if (process != NULL) report_exit(process, &status);
 }
 
 static bool watch_process(int pidfd, pid_t pid, const char *sandbox, pid_t launcher) {
@@ -103,6 +108,7 @@ static bool watch_process(int pidfd, pid_t pid, const char *sandbox, pid_t launc
   }
   process->source = (struct source){.fd = pidfd, .ready = process_ready};
   process->pid = pid;
+  process->mounts = -1;
   process->launcher = launcher;
   process->next = processes;
   processes = process;
@@ -123,6 +129,7 @@ void process_watch_launched(const struct fields *reply, const char *sandbox, pid
   if (gone == NULL || (gone->sandbox = strdup(sandbox)) == NULL) abort();
   gone->source.fd = -1;
   gone->pid = (pid_t)pid;
+  gone->mounts = -1;
   report_exit(gone, NULL);
 }
 
@@ -147,12 +154,16 @@ void process_adopt(const struct fields *request, struct answer *answer) {
     refuse(answer, "not-found", ESRCH, "adopt", "no process %d that started at %llu", (int)pid, (unsigned long long)start);
     return;
   }
-  for (struct process *process = processes; process != NULL; process = process->next) {
-    if (process->pid != pid) continue;
-    close(pidfd); /* watched already */
-    return;
-  }
-  if (!watch_process(pidfd, pid, sandbox, 0)) refuse_errno(answer, "adopt", sandbox);
+  if (known_process(pid) != NULL) close(pidfd); /* watched already */
+  else if (!watch_process(pidfd, pid, sandbox, 0)) refuse_errno(answer, "adopt", sandbox);
+}
+
+/* The kernel takes the mounts of a sandbox apart within the exit of the last process that has them, and that takes longer than all the rest
+   of its end. Held here until the process is gone, they are let go by a thread, and the end is told at once. */
+static void hold_mounts(struct process *process) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)process->pid);
+  if (process->mounts < 0) process->mounts = open(path, O_RDONLY | O_CLOEXEC);
 }
 
 void process_kill(const struct fields *request, struct answer *answer) {
@@ -169,14 +180,10 @@ void process_kill(const struct fields *request, struct answer *answer) {
     refuse_errno(answer, "kill", "pidfd_open");
     return;
   }
-  int mounts = pidfd >= 0 && number == SIGKILL ? hold_mounts(pid) : -1;
+  struct process *process = number == SIGKILL ? known_process(pid) : NULL;
+  if (pidfd >= 0 && process != NULL) hold_mounts(process);
   int result = pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_send_signal, pidfd, (int)number, NULL, 0);
   if (result != 0 && errno == ESRCH) put(&answer->fields, "gone", "1");
   else if (result != 0) refuse_errno(answer, "kill", "pidfd_send_signal");
-  if (mounts >= 0 && result == 0) {
-    let_mounts_go_after(mounts, pidfd);
-    return;
-  }
-  if (mounts >= 0) close(mounts);
   if (pidfd >= 0) close(pidfd);
 }

@@ -41,12 +41,21 @@ export class RunFolder {
   }
 }
 
+/** The kernel numbers namespaces that are made later from here on. */
+const FIRST_MADE = 0xf0000000;
+
 /** A server with mounts of its own takes them along when it ends: the next server would not see the sockets of the sandboxes that go on. */
 function seesMachinesMounts(): boolean {
+  const own = mountsOf("self");
+  if (own === undefined) return false;
+  // Since Linux 6.18 the machine's first mount namespace has a fixed number, which tells it where process 1 is out of reach.
+  return own === mountsOf("1") || Number(/\d+/.exec(own)?.[0]) < FIRST_MADE;
+}
+
+function mountsOf(process: string): string | undefined {
   try {
-    return readlinkSync("/proc/self/ns/mnt") === readlinkSync("/proc/1/ns/mnt");
+    return readlinkSync(`/proc/${process}/ns/mnt`);
   } catch {
-    // Process 1 is out of reach, or there is no /proc of ours: then a disk is the safe place.
-    return false;
+    return undefined;
   }
 }

@@ -21,7 +21,7 @@ export class BtrfsDisks implements Disks {
     // Sent together and carried out in order: one round trip.
     const steps = await Promise.allSettled([
       quotas.create(volume, diskBytes),
-      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume, besideOthers, apart: "volume" in source }),
+      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume, besideOthers }),
     ]);
     creating.delete(volume);
     const failed = steps.find((step) => step.status === "rejected");

@@ -14,7 +14,7 @@ export class BtrfsSnapshots implements Snapshots {
     const { pool, folders } = this.#subvolumes;
     await pool.requireSpace();
     const [from, to] = [folders.path("volume", volume), folders.snapshotPath(snapshot, volume)];
-    await this.#subvolumes.copy(from, to, { readOnly: true, charged: volume, apart: true });
+    await this.#subvolumes.copy(from, to, { readOnly: true, charged: volume });
     folders.add(snapshot, volume);
   }
 
@@ -47,7 +47,7 @@ export class BtrfsSnapshots implements Snapshots {
     const source = folders.path("snapshot", snapshot);
     await folders.replaceVolume(volume, async (aside) => {
       // The processes of the sandbox are ended meanwhile.
-      await this.#subvolumes.copy(source, aside, { readOnly: false, charged: volume, apart: true });
+      await this.#subvolumes.copy(source, aside, { readOnly: false, charged: volume });
       await ended;
     });
   }

@@ -12,8 +12,6 @@ interface CopyOptions {
   readonly readOnly: boolean;
   /** The volume that the copy's space is charged to. */
   readonly charged?: string;
-  /** Other requests go on meanwhile. What has nothing to write back takes a moment, and is mostly done sooner without. */
-  readonly apart?: boolean;
   /** Others are made at the same time, in their own folders. */
   readonly besideOthers?: boolean;
 }
@@ -49,12 +47,11 @@ export class Subvolumes {
   }
 
   /** A subvolume as a copy of another; complete or absent. */
-  async copy(source: string, path: string, { readOnly, charged, apart = false, besideOthers = false }: CopyOptions): Promise<void> {
+  async copy(source: string, path: string, { readOnly, charged, besideOthers = false }: CopyOptions): Promise<void> {
     const fields = [
       ["source", source],
       ["path", path],
       ["readonly", readOnly ? "1" : "0"],
-      ["apart", apart || besideOthers ? "1" : "0"],
       ...(besideOthers ? [["nursery", this.nursery.place()] as const] : []),
       ...(charged === undefined ? [] : [["qgroup", this.quotas.group(charged)] as const]),
     ] as const;
