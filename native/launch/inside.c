@@ -62,19 +62,27 @@ static int become_root_inside(struct launch *launch) {
   return 0;
 }
 
-/* The mounts so far belong to the host's user namespace, or cover what must stay covered: copied into a namespace of our
-   own they are locked together. A recursive bind of the new root is a mount that is not, so pivot_root takes it. */
-static int take_root(struct launch *launch) {
-  if (chdir(STACK) != 0) return failed(launch, "enter root");
+/* The mounts of user mode cover what must stay covered, and are locked together. A recursive bind of the new root is a mount that is not,
+   so pivot_root takes it. The launcher's mounts come as a tree of their own. */
+static int take_root(struct launch *launch, int mounts) {
+  if (launch->root_mode) {
+    if (call_move_mount(mounts, AT_FDCWD, STACK, 0) != 0) return failed(launch, "take root");
+    close(mounts);
+  } else {
+    if (chdir(STACK) != 0 || call_mount(".", STACK, NULL, MS_BIND | MS_REC, NULL) != 0) return failed(launch, "bind root");
+  }
+  return chdir(STACK) == 0 ? 0 : failed(launch, "enter root");
+}
+
+/* Both leave the launcher's mounts before there is a root: here nothing covers what lies on the way to a source. */
+static int own_mounts(struct launch *launch) {
   if (launch->root_mode && unshare(CLONE_NEWNS) != 0) return failed(launch, "mount namespace");
-  if (call_mount(".", STACK, NULL, MS_BIND | MS_REC, NULL) != 0) return failed(launch, "bind root");
-  if (chdir(STACK) != 0) return failed(launch, "enter root");
+  if (call_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return failed(launch, "private mounts");
   return 0;
 }
 
 static int mount_as_user(struct launch *launch) {
   if (launch->root_mode) return 0;
-  if (call_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return failed(launch, "private mounts");
   if (open_sources(launch) != 0) return -1;
   return make_mounts(launch);
 }
@@ -126,14 +134,13 @@ static int put_walls_up(struct launch *launch) {
   return 0;
 }
 
-/* What the launcher was told of the disk. Without it the launcher failed or died. */
-static int take_disk(struct launch *launch) {
-  struct header header;
-  char *payload, *copy;
-  if (receive_frame(launch->channel, &header, &payload) != 0) _exit(1);
-  struct fields disk = {.data = payload, .length = header.length};
-  if ((copy = malloc(disk.length + 1)) == NULL) return failed(launch, "disk");
-  return parse_disk(launch, &disk, copy);
+/* As root the mounts without a disk are made while the disk is. An ordinary user makes the others, too, and their sources may lie where
+   these would wait. */
+static int make_root(struct launch *launch) {
+  int mounts;
+  if (launch->root_mode && make_interior_ahead(launch) != 0) return -1;
+  if (take_disk(launch, &mounts) != 0 || mount_as_user(launch) != 0 || take_root(launch, mounts) != 0) return -1;
+  return launch->root_mode ? place_interior(launch) : make_interior(launch, ".");
 }
 
 void become_init(struct launch *launch) {
@@ -141,9 +148,8 @@ void become_init(struct launch *launch) {
   if (leave_host(launch) != 0 || raise_loopback(launch) != 0 || set_host_name(launch) != 0) give_up(launch);
   send_unpaced();
   if (launch->plan.direct[0] != '\0') route_names();
-  if (take_disk(launch) != 0) give_up(launch);
-  if (become_root_inside(launch) != 0 || mount_as_user(launch) != 0 || take_root(launch) != 0) give_up(launch);
-  if (make_interior(launch) != 0 || enter_root(launch) != 0 || close_system(launch) != 0) give_up(launch);
+  if (await_mapped(launch) != 0 || become_root_inside(launch) != 0 || own_mounts(launch) != 0) give_up(launch);
+  if (make_root(launch) != 0 || enter_root(launch) != 0 || close_system(launch) != 0) give_up(launch);
   if (settle(launch) != 0 || put_walls_up(launch) != 0) give_up(launch);
   struct report ready = {0};
   signal(SIGPIPE, SIG_IGN);

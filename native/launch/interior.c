@@ -124,10 +124,30 @@ static int make_run(struct launch *launch, int root) {
   return 0;
 }
 
-int make_interior(struct launch *launch) {
-  int root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+int make_interior(struct launch *launch, const char *where) {
+  int root = open(where, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) return failed(launch, "open root");
   if (make_sys(launch, root) != 0 || make_proc(launch, root) != 0 || make_dev(launch, root) != 0 || make_run(launch, root) != 0) return -1;
+  close(root);
+  return 0;
+}
+
+/* Its own mounts can be moved only within one namespace, so they wait on a file system that the new root covers. */
+int make_interior_ahead(struct launch *launch) {
+  if (call_mount("tmpfs", STACK, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64k,mode=755") != 0) return failed(launch, "place for mounts");
+  if ((launch->ahead = open(STACK, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0) return failed(launch, "place for mounts");
+  return make_interior(launch, STACK);
+}
+
+int place_interior(struct launch *launch) {
+  static const char *const folders[] = {"/sys", "/proc", "/dev", "/run"};
+  int root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) return failed(launch, "open root");
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    int mount = openat(launch->ahead, folders[i] + 1, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (attach(mount, root, folders[i]) != 0) return failed(launch, "mount %s", folders[i]);
+    close(mount);
+  }
   close(root);
   return 0;
 }

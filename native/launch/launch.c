@@ -1,5 +1,6 @@
 /* Carries out one `launch` request in a process of its own. Namespaces and process 1 need no disk: where the request says so, they are
-   made before the disk is, and the launcher waits for a second frame. Process 1 gets the same bytes, which let it go on. */
+   made before the disk is, and the launcher waits for a second frame. Process 1 gets the same bytes, which let it go on. Meanwhile it makes
+   the mounts that lie on no disk. */
 #include "launch.h"
 #include "steps.h"
 
@@ -74,7 +75,7 @@ static int await_disk(struct launch *launch, int from, struct fields *disk) {
 
 static int await_ready(struct launch *launch, const struct fields *disk) {
   struct report report;
-  if (send_frame(launch->channel, REQUEST, disk->data, disk->length) != 0) return failed(launch, "process 1");
+  if (give_disk(launch, disk) != 0) return -1;
   if (read_all(launch->channel, &report, sizeof report) != 0) {
     launch->message = "process 1 ended before it was ready";
     return failed(launch, "process 1");
@@ -89,7 +90,7 @@ static int await_ready(struct launch *launch, const struct fields *disk) {
 
 static int stand_up(struct launch *launch, const struct fields *request, int result_fd, pid_t child) {
   struct fields disk = *request;
-  if (write_maps(launch, child) != 0) return -1;
+  if (write_maps(launch, child) != 0 || tell_mapped(launch) != 0) return -1;
   if (field_flag(request, "disk_later") && await_disk(launch, result_fd, &disk) != 0) return -1;
   char *copy = malloc(disk.length + 1);
   if (copy == NULL) return failed(launch, "disk");

@@ -57,6 +57,7 @@ struct launch {
   int work_fds[CGROUPS_MOST], init_fds[CGROUPS_MOST];
   int channel;                  /* between launcher and process 1 until it is ready */
   int null;                     /* /dev/null */
+  int ahead;                    /* where mounts wait for their root */
   bool socket_made;
   int socket_folder;
   /* The failure, as the reply tells it. */
@@ -80,6 +81,12 @@ int failed(struct launch *launch, const char *format, ...) __attribute__((format
 int parse_launch(struct launch *launch, const struct fields *request, char *copy);
 int parse_disk(struct launch *launch, const struct fields *disk, char *copy); /* `copy` has room for the payload, and stays */
 
+/* handover.c: what the launcher gives process 1 on their channel, in this order */
+int tell_mapped(struct launch *launch); /* the ids of its user namespace are there */
+int await_mapped(struct launch *launch);
+int give_disk(struct launch *launch, const struct fields *disk); /* what the request says of it, and as root all its mounts */
+int take_disk(struct launch *launch, int *mounts);               /* a descriptor of those mounts; -1 in user mode */
+
 /* outside.c: what the launcher does in the host's namespaces */
 int make_socket(struct launch *launch);
 void remove_socket(struct launch *launch);
@@ -102,7 +109,9 @@ int open_target(int root, const char *target, bool folder, mode_t mode);
 int make_link(int root, const char *target, const char *content);
 
 /* interior.c: what every sandbox has, made by process 1 in its own mount namespace */
-int make_interior(struct launch *launch);
+int make_interior(struct launch *launch, const char *where);
+int make_interior_ahead(struct launch *launch); /* before there is a root */
+int place_interior(struct launch *launch);      /* in the root, which is the working directory */
 int enter_root(struct launch *launch);
 int close_system(struct launch *launch); /* what the request names can be read only, from here on */
 int attach(int mount, int root, const char *target);
