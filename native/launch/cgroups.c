@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
@@ -19,6 +20,28 @@ static int open_member(const char *cgroup, const char *name, int flags) {
     return -1;
   }
   return open(path, flags | O_CLOEXEC);
+}
+
+static int set_value(const char *file, const char *value) {
+  int fd = open(file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  ssize_t written = write(fd, value, strlen(value));
+  int error = errno;
+  close(fd);
+  errno = error;
+  return written < 0 ? -1 : 0;
+}
+
+/* A group that is there already is one of another sandbox, or was left over with its limits. */
+int make_cgroups(struct launch *launch) {
+  for (size_t i = 0; i < launch->new_cgroup_count; i++)
+    if (mkdir(launch->new_cgroups[i], 0755) != 0) return failed(launch, "make cgroup %.120s", launch->new_cgroups[i]);
+  for (size_t i = 0; i < launch->group_value_count; i++) {
+    const char *file = launch->group_values[i].file;
+    if (set_value(file, launch->group_values[i].value) == 0 || (errno == ENOENT && launch->group_values[i].optional)) continue;
+    return failed(launch, "limit %.120s", file);
+  }
+  return 0;
 }
 
 /* A process that moves itself through `tasks` of a v1 hierarchy takes no lock but the hierarchy's own; through

@@ -48,7 +48,7 @@ static pid_t start_child(struct launch *launch) {
 
 static int prepare(struct launch *launch) {
   if (make_socket(launch) != 0 || open_folders(launch) != 0) return -1;
-  if (open_cgroups(launch) != 0) return -1;
+  if (make_cgroups(launch) != 0 || open_cgroups(launch) != 0) return -1;
   limits_begin(&launch->limits, launch->range);
   if (!launch->root_mode) return 0;
   if (leave_cgroups(launch) != 0) return -1;

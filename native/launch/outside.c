@@ -76,6 +76,7 @@ int open_folders(struct launch *launch) {
   launch->null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (launch->null < 0) return failed(launch, "open /dev/null");
   if (launch->logs != NULL) {
+    if (mkdir(launch->logs, 0700) != 0 && errno != EEXIST) return failed(launch, "logs");
     launch->plan.logs = open_folder(launch->logs);
     if (launch->plan.logs < 0) return failed(launch, "logs");
     if (launch->root_mode && fchownat(launch->plan.logs, "", launch->uid_base, launch->uid_base, AT_EMPTY_PATH) != 0)

@@ -89,6 +89,17 @@ static int parse_rlimit(struct launch *launch, char *value) {
   return refuse(launch, "rlimit", "unknown limit");
 }
 
+static int parse_group_value(struct launch *launch, char *value) {
+  char *parts[3];
+  if (launch->group_value_count == CGROUPS_MOST || split_parts(value, parts, 3) != 3)
+    return refuse(launch, "group_value", "too many values, or not file, value and whether it may be missing");
+  size_t at = launch->group_value_count++;
+  launch->group_values[at].file = parts[0];
+  launch->group_values[at].value = parts[1];
+  launch->group_values[at].optional = strcmp(parts[2], "1") == 0;
+  return 0;
+}
+
 static int parse_forward(struct launch *launch, char *value) {
   struct init_plan *plan = &launch->plan;
   char *parts[2], *end;
@@ -219,6 +230,8 @@ int parse_launch(struct launch *launch, const struct fields *request, char *copy
   if (parse_list(launch, request, "init_cgroup", launch->init_cgroups, &launch->init_cgroup_count) != 0) return -1;
   if (parse_list(launch, request, "work_cgroup", launch->work_cgroups, &launch->work_cgroup_count) != 0) return -1;
   memcpy(copy, request->data, request->length);
+  if (parse_list(launch, request, "new_cgroup", launch->new_cgroups, &launch->new_cgroup_count) != 0) return -1;
+  if (parse_each(launch, request, copy, "group_value", parse_group_value) != 0) return -1;
   if (parse_each(launch, request, copy, "rlimit", parse_rlimit) != 0) return -1;
   if (parse_each(launch, request, copy, "forward", parse_forward) != 0) return -1;
   if (parse_direct(launch, request) != 0 || parse_limits(launch, request) != 0) return -1;

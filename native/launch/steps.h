@@ -41,8 +41,10 @@ struct launch {
   uid_t uid_base, uid_count, map_uid, map_gid;
   struct id_pairs more_uids, more_gids;
   const char *hostname, *socket, *logs, *run, *memory_cgroup;
-  const char *init_cgroups[CGROUPS_MOST], *work_cgroups[CGROUPS_MOST];
-  size_t init_cgroup_count, work_cgroup_count;
+  const char *init_cgroups[CGROUPS_MOST], *work_cgroups[CGROUPS_MOST], *new_cgroups[CGROUPS_MOST];
+  size_t init_cgroup_count, work_cgroup_count, new_cgroup_count;
+  struct { const char *file, *value; bool optional; } group_values[CGROUPS_MOST];
+  size_t group_value_count;
   struct { const char *name, *path; } views[CGROUPS_MOST];
   size_t view_count;
   struct shown_limits limits;
@@ -96,6 +98,7 @@ int write_maps(struct launch *launch, pid_t child);
 int64_t start_time(pid_t pid);
 
 /* cgroups.c */
+int make_cgroups(struct launch *launch); /* those the request calls new, with their limits */
 int open_cgroups(struct launch *launch);
 int leave_cgroups(struct launch *launch); /* into a cgroup namespace: by the launcher as root, by process 1 otherwise */
 

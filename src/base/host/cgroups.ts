@@ -29,6 +29,18 @@ export interface GroupUse {
   readonly tooManyProcesses: number;
 }
 
+export interface GroupValue {
+  readonly path: string;
+  readonly value: string;
+  /** Whether kernels without this file do without. */
+  readonly optional: boolean;
+}
+
+export interface NewGroups {
+  readonly folders: readonly string[];
+  readonly values: readonly GroupValue[];
+}
+
 const NEEDED: readonly Controller[] = ["cpu", "memory", "pids", "freezer"];
 const MOUNTINFO = "/proc/self/mountinfo";
 const CPU_PERIOD_US = 100_000;
@@ -162,28 +174,33 @@ export class Cgroups {
     return this.#folders().map((mount) => join(mount, this.#prefix, name));
   }
 
-  create(name: string, limits: Limits): string[] {
-    const folders = this.workFolders(name);
-    for (const folder of folders) mkdirSync(folder);
-    this.limit(name, limits);
-    return folders;
+  /** What makes the groups of a sandbox: the folders, then the values of their files in this order. */
+  newGroups(name: string, limits: Limits): NewGroups {
+    const values = this.#values(limits, false).flatMap(({ controller, file, value, optional }): GroupValue[] => {
+      const folder = this.#group(controller, name);
+      return folder === undefined ? [] : [{ path: join(folder, file), value, optional }];
+    });
+    return { folders: this.workFolders(name), values };
   }
 
   limit(name: string, limits: Limits): void {
+    const rises = this.version === 1 && Number(this.#read("memory", name, "memory.limit_in_bytes") ?? 0) < limits.memoryBytes;
+    for (const { controller, file, value, optional } of this.#values(limits, rises)) this.#write(controller, name, file, value, optional);
+  }
+
+  /** `rises` tells that the memory limit of before is lower. */
+  #values(limits: Limits, rises: boolean): { controller: Controller; file: string; value: string; optional: boolean }[] {
+    const set = (controller: Controller, file: string, value: string, optional = false) => ({ controller, file, value, optional });
     const quota = Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US));
+    const memory = String(limits.memoryBytes);
+    const processes = set("pids", "pids.max", String(limits.processes));
     if (this.version === 2) {
-      this.#write("cpu", name, "cpu.max", `${quota} ${CPU_PERIOD_US}`);
-      this.#write("memory", name, "memory.max", String(limits.memoryBytes));
-      this.#write("memory", name, "memory.swap.max", "0", true);
-    } else {
-      this.#write("cpu", name, "cpu.cfs_quota_us", String(quota));
-      // The kernel keeps the limit with swap at least as high as the one without: whichever is in the way goes first.
-      const rises = Number(this.#read("memory", name, "memory.limit_in_bytes") ?? 0) < limits.memoryBytes;
-      const order = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
-      for (const file of rises ? order.toReversed() : order)
-        this.#write("memory", name, file, String(limits.memoryBytes), file !== order[0]);
+      const swap = set("memory", "memory.swap.max", "0", true);
+      return [set("cpu", "cpu.max", `${quota} ${CPU_PERIOD_US}`), set("memory", "memory.max", memory), swap, processes];
     }
-    this.#write("pids", name, "pids.max", String(limits.processes));
+    // The kernel keeps the limit with swap at least as high as the one without: whichever is in the way goes first.
+    const both = [set("memory", "memory.limit_in_bytes", memory), set("memory", "memory.memsw.limit_in_bytes", memory, true)];
+    return [set("cpu", "cpu.cfs_quota_us", String(quota)), ...(rises ? both.toReversed() : both), processes];
   }
 
   #write(controller: Controller, name: string, file: string, value: string, optional = false): void {

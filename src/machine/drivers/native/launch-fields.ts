@@ -20,8 +20,7 @@ interface Places {
   readonly logs: string;
 }
 
-/** `work` are the groups that the sandbox's commands go into. */
-export function launchFields(request: LaunchRequest, launcher: Launcher, places: Places, work: readonly string[]): Field[] {
+export function launchFields(request: LaunchRequest, launcher: Launcher, places: Places): Field[] {
   return [
     ["sandbox", request.sandbox],
     ["mode", launcher.mode],
@@ -35,7 +34,7 @@ export function launchFields(request: LaunchRequest, launcher: Launcher, places:
     ["forward", `${GATEWAY_PORT}\x1f${GATEWAY_SOCKET}`],
     ["direct", PROXY_SOCKET],
     ["privileges", request.sudo ? "keep" : "drop"],
-    ...groupFields(request.sandbox, launcher.cgroups, work),
+    ...groupFields(request, launcher.cgroups),
     ...limitFields(request, launcher.cgroups !== undefined),
   ];
 }
@@ -61,10 +60,14 @@ function largeIdFields({ range, largeIds }: LaunchRequest): Field[] {
   return [...pairs("more_uid", largeIds.uids), ...pairs("more_gid", largeIds.gids)];
 }
 
-function groupFields(sandbox: string, cgroups: Cgroups | undefined, work: readonly string[]): Field[] {
+/** The launcher makes the groups, so that the server goes on meanwhile. */
+function groupFields({ sandbox, limits }: LaunchRequest, cgroups: Cgroups | undefined): Field[] {
   if (cgroups === undefined) return [];
+  const { folders, values } = cgroups.newGroups(sandbox, limits);
   return [
-    ...work.map((folder): Field => ["work_cgroup", folder]),
+    ...folders.map((folder): Field => ["new_cgroup", folder]),
+    ...values.map(({ path, value, optional }): Field => ["group_value", `${path}\x1f${value}\x1f${optional ? 1 : 0}`]),
+    ...folders.map((folder): Field => ["work_cgroup", folder]),
     ["memory_cgroup", cgroups.memoryFolder(sandbox)],
     ...cgroups.cellFolders().map((folder): Field => ["init_cgroup", folder]),
     ...cgroups.views(sandbox).map(([name, folder]): Field => ["cgroup_view", `${name}\x1f${folder}`]),

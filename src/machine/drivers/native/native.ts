@@ -75,6 +75,7 @@ export class NativeDriver implements Driver {
   constructor(options: NativeOptions) {
     this.#options = options;
     const hard = options.cgroups !== undefined;
+    mkdirSync(join(options.home, "logs"), { recursive: true, mode: 0o700 });
     this.capabilities = {
       walled: true,
       pause: hard,
@@ -86,16 +87,15 @@ export class NativeDriver implements Driver {
   }
 
   async launch(request: LaunchRequest): Promise<Walls> {
-    const { cgroups } = this.#options;
     // What goes wrong below clears what this launch made, and must not clear what another launch made.
     if (existsSync(this.#socket(request.sandbox))) throw new VivError("internal", `Sandbox ${request.sandbox} is launched already.`);
     try {
       // What takes the kernel longest is asked for first.
       const making = { volume: request.volume(), mask: this.#mask(request) };
       for (const one of Object.values(making)) one.catch(() => undefined);
-      this.#makeFolders(request.sandbox);
-      const groups = cgroups?.create(request.sandbox, request.limits) ?? [];
-      const reply = await this.#launchWith(groups, making, request);
+      // Process 1 is another user and finds the sockets by name; the state folder above is closed to all other users.
+      mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
+      const reply = await this.#launchWith(making, request);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
       const process1 = { pid, start, boot: this.#boot, owner: this.#options.owner };
       return this.#walls(request.sandbox, process1, request.limits);
@@ -111,11 +111,11 @@ export class NativeDriver implements Driver {
   }
 
   /** The kernel makes namespaces while the volume is made; the helper is told of the disk when both are there. */
-  async #launchWith(groups: readonly string[], making: Making, request: LaunchRequest): Promise<Fields> {
+  async #launchWith(making: Making, request: LaunchRequest): Promise<Fields> {
     const { host } = this.#options;
     const { sandbox } = request;
     const places = { socket: this.#socket(sandbox), run: this.#runFolder(sandbox), logs: this.#logFolder(sandbox) };
-    const launching = host.request("launch", [...launchFields(request, this.#options, places, groups), ["disk_later", "1"]]);
+    const launching = host.request("launch", [...launchFields(request, this.#options, places), ["disk_later", "1"]]);
     launching.catch(() => undefined);
     const tell = (fields: readonly Field[]): void => {
       // A launch that has failed by now tells why itself.
@@ -153,12 +153,6 @@ export class NativeDriver implements Driver {
     const folders = userFolders({ state: this.#options.home, mounts: mask.mounts, masked: mask.masked });
     makeFolders(request.volume.folder, userModeFolders(folders, request.home));
     return userPlan(request, mask, mask.mounts, folders);
-  }
-
-  #makeFolders(sandbox: string): void {
-    // Process 1 is another user and finds the sockets by name; the state folder above is closed to all other users.
-    mkdirSync(this.#runFolder(sandbox), { recursive: true, mode: 0o711 });
-    mkdirSync(this.#logFolder(sandbox), { recursive: true, mode: 0o700 });
   }
 
   async adopt(sandbox: string, launched: Launched, limits: Limits): Promise<Walls | undefined> {
