@@ -62,3 +62,13 @@ function ownerOf(user: string): { readonly uid: number; readonly gid: number } {
   if (/^\d{1,10}$/.test(user)) return { uid: Number(user), gid: Number(user) };
   throw new VivError("invalid_input", `There is no user ${user} on this machine.`);
 }
+
+/** An empty workspace belongs to no person of this machine: what names the caller stays outside, and homes are read-only. */
+export function withoutPerson({
+  USER: _user,
+  LOGNAME: _logname,
+  SHELL: _shell,
+  ...env
+}: Readonly<Record<string, string>>): Record<string, string> {
+  return { ...env, HOME: "/tmp" };
+}

@@ -26,7 +26,7 @@ import type { Backend } from "../../machine/backends.ts";
 import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { captureBase } from "../projects/service-data.ts";
-import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
+import { emptyBase, openWorkspace, withoutPerson } from "../projects/workspaces.ts";
 import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
 import { Spares, type Spare } from "./spares.ts";
 import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
@@ -329,16 +329,18 @@ export class Creation {
     let making: Promise<VolumePaths> | undefined;
     const volume = (): Promise<VolumePaths> =>
       (making = still(() => storage.disks.create(row.id, source, row.limits.diskBytes)).finally(() => reach("create.volume")));
-    const written = store.change((change) => recordCreating(change, row, base)).then(() => reach("create.row"));
-    // It is looked at late or never; a rejection without a handler would end the server.
-    written.catch(() => undefined);
+    let written: Promise<void> | undefined;
     try {
       const record = async (processes: Processes): Promise<SandboxRow> => {
         await written;
         reach("create.launch");
         return store.change((change) => recordRunning(change, row, processes));
       };
-      const started = await this.#sandboxStart.start({ row, on: { base, volume }, record });
+      const starting = this.#sandboxStart.start({ row, on: { base, volume }, record });
+      written = store.change((change) => recordCreating(change, row, base)).then(() => reach("create.row"));
+      // It is looked at late or never; a rejection without a handler would end the server.
+      written.catch(() => undefined);
+      const started = await starting;
       reach("create.running");
       if ("base" in source && isAlike(row) && this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
@@ -387,14 +389,4 @@ export class Creation {
 /** Whether the next sandbox of its project may be one that was made ahead. Each clone of a repository is fetched anew. */
 function isAlike({ start }: { readonly start?: StartingPoint | undefined }): boolean {
   return start?.from !== "git";
-}
-
-/** An empty workspace belongs to no person of this machine: what names the caller stays outside, and homes are read-only. */
-function withoutPerson({
-  USER: _user,
-  LOGNAME: _logname,
-  SHELL: _shell,
-  ...env
-}: Readonly<Record<string, string>>): Record<string, string> {
-  return { ...env, HOME: "/tmp" };
 }

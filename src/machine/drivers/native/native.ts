@@ -24,7 +24,6 @@ import { userFolders } from "./user-folders.ts";
 import type { Layer } from "../../capture/masks.ts";
 import { readShared, type SharedList } from "../../volumes/shared.ts";
 import { PROJECT_SLOT } from "../../volumes/volumes.ts";
-import type { VolumePaths } from "../../volumes/disks.ts";
 import { NativeWalls } from "./walls.ts";
 
 /** Gives the mask layer for a launch; capture knows what is secret on this machine. */
@@ -50,12 +49,6 @@ export interface NativeOptions {
   /** Absent where this process may not make groups. */
   readonly cgroups: Cgroups | undefined;
   readonly masks: Masks;
-}
-
-/** What a launch needs last, and is made meanwhile. */
-interface Making {
-  readonly volume: Promise<VolumePaths>;
-  readonly mask: Promise<Layer>;
 }
 
 const UNKNOWN_END_MS = 3_000;
@@ -90,12 +83,9 @@ export class NativeDriver implements Driver {
     // What goes wrong below clears what this launch made, and must not clear what another launch made.
     if (existsSync(this.#socket(request.sandbox))) throw new VivError("internal", `Sandbox ${request.sandbox} is launched already.`);
     try {
-      // What takes the kernel longest is asked for first.
-      const making = { volume: request.volume(), mask: this.#mask(request) };
-      for (const one of Object.values(making)) one.catch(() => undefined);
       // Process 1 is another user and finds the sockets by name; the state folder above is closed to all other users.
       mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
-      const reply = await this.#launchWith(making, request);
+      const reply = await this.#launchWith(request);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
       const process1 = { pid, start, boot: this.#boot, owner: this.#options.owner };
       return this.#walls(request.sandbox, process1, request.limits);
@@ -110,8 +100,8 @@ export class NativeDriver implements Driver {
     }
   }
 
-  /** The kernel makes namespaces while the volume is made; the helper is told of the disk when both are there. */
-  async #launchWith(making: Making, request: LaunchRequest): Promise<Fields> {
+  /** The kernel makes namespaces while the volume is made and all else is done; the helper is told of the disk when both are there. */
+  async #launchWith(request: LaunchRequest): Promise<Fields> {
     const { host } = this.#options;
     const { sandbox } = request;
     const places = { socket: this.#socket(sandbox), run: this.#runFolder(sandbox), logs: this.#logFolder(sandbox) };
@@ -122,10 +112,14 @@ export class NativeDriver implements Driver {
       host.request("launch.disk", [["sandbox", sandbox], ...fields]).catch(() => undefined);
     };
     try {
+      const making = request.volume();
+      making.catch(() => undefined);
+      const masking = this.#mask(request);
+      masking.catch(() => undefined);
       request.meanwhile?.();
-      const mask = await making.mask;
+      const mask = await masking;
       writeFileSync(this.#maskFile(sandbox), basename(mask.path), { mode: 0o600 });
-      tell(await this.#plan({ ...request, volume: await making.volume }, mask));
+      tell(await this.#plan({ ...request, volume: await making }, mask));
     } catch (error) {
       tell([["cancel", "1"]]);
       await launching.catch(() => undefined);
