@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findHierarchies } from "../../src/base/host/cgroups.ts";
+import { findHierarchies } from "../../src/base/host/cgroup-hierarchies.ts";
 import { GATEWAY_CONTRACTS } from "../../src/base/schema/gateway-contracts.ts";
 import { TestServer, eventually } from "../support/server.ts";
 import { needs } from "../support/skip.ts";

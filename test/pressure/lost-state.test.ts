@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readFileSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findHierarchies } from "../../src/base/host/cgroups.ts";
+import { findHierarchies } from "../../src/base/host/cgroup-hierarchies.ts";
 import { isRunning } from "../../src/base/host/processes.ts";
 import { LIMITS } from "../../src/base/schema/limits.ts";
 import { groupsOf } from "../support/machine.ts";

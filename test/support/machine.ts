@@ -1,7 +1,7 @@
 /** What a server has on the machine, for tests that nothing is left or lost. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { findHierarchies } from "../../src/base/host/cgroups.ts";
+import { findHierarchies } from "../../src/base/host/cgroup-hierarchies.ts";
 import { readMounts } from "../../src/base/host/mounts.ts";
 import type { TestServer } from "./server.ts";
 

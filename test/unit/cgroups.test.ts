@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { Cgroups, findHierarchies, layoutOf } from "../../src/base/host/cgroups.ts";
+import { findHierarchies, layoutOf } from "../../src/base/host/cgroup-hierarchies.ts";
+import { Cgroups } from "../../src/base/host/cgroups.ts";
 
 const mount = (target: string, type: "cgroup" | "cgroup2", options: string): string =>
   `33 24 0:28 / ${target} rw,nosuid,nodev,noexec,relatime shared:9 - ${type} ${type} rw,${options}`;

@@ -1,5 +1,5 @@
 /** Findings for people: what works on this machine, what is lost, and what would help. */
-import type { CgroupLayout } from "./cgroups.ts";
+import type { CgroupLayout } from "./cgroup-hierarchies.ts";
 import type { Machine } from "./machine.ts";
 import type { Doctor, Finding } from "../schema/server.ts";
 

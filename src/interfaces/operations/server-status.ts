@@ -1,7 +1,8 @@
 /** What the server says of itself and of its machine. */
 import { availableParallelism, loadavg } from "node:os";
 import { readVersion } from "../../base/config/machine.ts";
-import { Cgroups, groupName, layoutOf } from "../../base/host/cgroups.ts";
+import { layoutOf } from "../../base/host/cgroup-hierarchies.ts";
+import { Cgroups, groupName } from "../../base/host/cgroups.ts";
 import { diagnose } from "../../base/host/doctor.ts";
 import { examineMachine } from "../../base/host/machine.ts";
 import type { State } from "../../base/open.ts";
