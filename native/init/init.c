@@ -245,6 +245,9 @@ static void begin(void) {
   int flags = fcntl(plan->listener, F_GETFL);
   if (loop < 0 || signals.fd < 0 || flags < 0 || fcntl(plan->listener, F_SETFL, flags | O_NONBLOCK) != 0) _exit(70);
   if (source_watch(&signals, EPOLLIN) != 0 || source_watch(&listener, EPOLLIN) != 0) _exit(70);
+}
+
+static void listen_inside(void) {
   forwards_listen();
   names_listen();
   aio_listen();
@@ -253,7 +256,8 @@ static void begin(void) {
 void init_main(const struct init_plan *the_plan) {
   plan = the_plan;
   begin();
-  ready_child_make();
+  ready_child_make(); /* it goes into its groups meanwhile */
+  listen_inside();
   if (plan->limits != NULL && plan->limits->meminfo >= 0) limits_tell_memory(plan->limits);
   for (;;) {
     struct epoll_event events[64];

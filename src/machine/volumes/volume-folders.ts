@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { VivError } from "../../base/schema/errors.ts";
 import { hasIdPrefix } from "../../base/schema/ids.ts";
 import { asideName, checkedId, MAKING, parseSnapshotName, REPLACING, snapshotName, TRASH } from "./names.ts";
@@ -13,6 +14,7 @@ export type Kind = keyof typeof FOLDERS;
 const KINDS = Object.keys(FOLDERS) as Kind[];
 /** Whose id each kind has: anything else in these folders was put there by a person. */
 const ID_KINDS = { volume: "sandbox", snapshot: "snapshot", base: "base", tip: "project" } as const satisfies Record<Kind, string>;
+const QUIET_MS = 15;
 const ASIDE = [MAKING, TRASH, REPLACING];
 
 export class VolumeFolders {
@@ -157,7 +159,10 @@ export class VolumeFolders {
     if (kind === "snapshot") this.#owners.delete(id);
   }
 
-  /** Gone at once by a rename within its folder (a read-only subvolume can't change folders), deleted in the background. */
+  /**
+   * Gone at once by a rename within its folder (a read-only subvolume can't change folders), deleted in the background, a moment later: a
+   * caller that waits for what takes its place has the machine first.
+   */
   async discard(kind: Kind, name: string): Promise<void> {
     const folder = join(this.folder, FOLDERS[kind]);
     const trash = asideName(TRASH);
@@ -171,7 +176,9 @@ export class VolumeFolders {
     }
     const done = (): void => void (this.#busy.delete(trash), this.#removals.delete(removal));
     // What could not be deleted stays in the trash, where the next reconcile finds it.
-    const removal: Promise<void> = this.#destroy(join(folder, trash)).then(done, done);
+    const removal: Promise<void> = delay(QUIET_MS)
+      .then(() => this.#destroy(join(folder, trash)))
+      .then(done, done);
     this.#removals.add(removal);
   }
 
