@@ -26,6 +26,7 @@ import { portsGroup } from "./ports.ts";
 import { proxyGroup } from "./proxy.ts";
 import { sdkGroup } from "./sdk.ts";
 import { snapshotGroup } from "./snapshots.ts";
+import { stateGroup } from "./states.ts";
 import { thousandGroup } from "./thousand.ts";
 import { tryGroup } from "./try.ts";
 
@@ -34,6 +35,7 @@ const GROUPS: readonly Group[] = [
   commandLineGroup,
   cloneGroup,
   snapshotGroup,
+  stateGroup,
   ioGroup,
   manyGroup,
   thousandGroup,

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { compare, pairCount, rested, round, series, timed } from "./measure.ts";
-import { find, INSTALL } from "./peers.ts";
+import { bwrapCommand, find, INSTALL } from "./peers.ts";
 import type { Absent, Group, Measured, Series, Settings } from "./rows.ts";
 import { BenchServer } from "./server.ts";
 import { Spawner } from "./spawner.ts";
@@ -40,9 +40,8 @@ async function withSpawner(spawner: Spawner, work: () => Promise<Measured>): Pro
 }
 
 async function againstBwrap(server: BenchServer, { quick }: Settings): Promise<Measured | Absent> {
-  const bwrap = find("bwrap");
-  if (bwrap === undefined) return { reason: `bwrap is not installed; ${INSTALL}` };
-  const command = [bwrap, "--bind", "/", "/", "--unshare-all", "--dev", "/dev", "--proc", "/proc", TRUE];
+  const command = bwrapCommand();
+  if (command === undefined) return { reason: `bwrap is not installed; ${INSTALL}` };
   const spawner = new Spawner();
   const measured = await withSpawner(spawner, () =>
     compare({

@@ -10,6 +10,12 @@ export function find(program: string): string | undefined {
   return folders.map((folder) => join(folder, program)).find(isExecutable);
 }
 
+/** All of bwrap's walls around a program that ends at once; undefined where it is not installed. */
+export function bwrapCommand(): [string, ...string[]] | undefined {
+  const bwrap = find("bwrap");
+  return bwrap === undefined ? undefined : [bwrap, "--bind", "/", "/", "--unshare-all", "--dev", "/dev", "--proc", "/proc", "/bin/true"];
+}
+
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);

@@ -33,7 +33,7 @@ export const snapshotGroup: Group = {
           settings,
           ({ id }) =>
             () =>
-              fork(server, id),
+              server.forkAndRemove(id),
         );
       }
       return outcomes;
@@ -110,14 +110,5 @@ async function snapshots(server: BenchServer, both: Both, settings: Settings): P
 async function rollBack(server: BenchServer, { id: sandbox, before, after }: Changed): Promise<number> {
   const ms = await timed(() => server.call("rollback", { sandbox, snapshot: before }));
   await server.call("rollback", { sandbox, snapshot: after });
-  return ms;
-}
-
-async function fork(server: BenchServer, sandbox: string): Promise<number> {
-  let made: readonly { id: string }[] = [];
-  const ms = await timed(async () => {
-    made = (await server.call("forkSandbox", { sandbox })).sandboxes;
-  });
-  for (const { id } of made) await server.remove(id);
   return ms;
 }
