@@ -38,7 +38,7 @@ class Heard {
 describe("a command whose caller waits for its end", needs("linux", "root", "compiler"), () => {
   let cell: CellProcess;
   beforeAll(async () => {
-    cell = await new CellProcess().start();
+    cell = await new CellProcess().start("cgroup:/dev/null"); // with a group, commands are made by a child that waits for them
   }, 60_000);
   afterAll(async () => {
     await cell?.remove();
