@@ -42,21 +42,31 @@ struct session {
   int exit_code; /* -1 until the end */
   bool accepted;
   bool for_node; /* the server does not take this command line */
-  uint8_t kind;  /* of output that has not come whole yet */
-  uint32_t left;
-  struct reader {
-    int fd;        /* -1: output comes from the server */
-    uint8_t kind;  /* of output that has not come whole yet */
+  struct part {
+    uint8_t kind; /* of output that has not come whole yet */
     uint32_t left;
+  } part;
+  struct reader {
+    int fd; /* -1: output comes from the server */
+    struct part part;
     bool accepted, whole; /* process 1 gives it; has given all */
   } reader;
 };
 /* Takes what it can of some bytes and says how many; SIZE_MAX: they break the protocol. */
-size_t take_frames(struct session *session, char *data, size_t length);
+size_t take_frames(struct session *session, const char *data, size_t length);
 void session_free(struct session *session);
 
+/* What the two streams of frames have in common, and in what they differ. */
+struct stream {
+  bool (*is_accepted)(const struct session *session); /* output may come */
+  bool (*is_over)(const struct session *session);
+  bool (*take)(struct session *session, uint8_t kind, const char *payload, size_t length); /* a whole frame that is no output; false: it is wrong */
+  size_t longest;                                                                          /* of such a frame */
+};
+size_t take_stream(struct session *session, struct part *part, const struct stream *stream, const char *data, size_t length);
+
 /* Output that process 1 of the sandbox gives without the server in between: take_output() is what it does with bytes from there. */
-size_t take_output(struct session *session, char *data, size_t length); /* SIZE_MAX: they break the protocol */
+size_t take_output(struct session *session, const char *data, size_t length); /* SIZE_MAX: they break the protocol */
 void read_output(struct session *session);                              /* what is there now, or waits for it */
 
 /* Acts of a session. */

@@ -58,25 +58,25 @@ static void end(struct session *session) {
 /* Into a pipe, output goes without a copy, page by page. False: it has to be read. */
 static bool pass_pages(struct session *session) {
   struct reader *reader = &session->reader;
-  int fd = reader->kind == STDERR ? STDERR_FILENO : STDOUT_FILENO;
-  if (reader->left < PASSED_BYTES || kept > 0 || !is_pipe[fd]) return false;
-  ssize_t count = splice(reader->fd, NULL, fd, NULL, reader->left, SPLICE_F_MOVE);
-  if (count > 0) reader->left -= (uint32_t)count;
+  int fd = reader->part.kind == STDERR ? STDERR_FILENO : STDOUT_FILENO;
+  if (reader->part.left < PASSED_BYTES || kept > 0 || !is_pipe[fd]) return false;
+  ssize_t count = splice(reader->fd, NULL, fd, NULL, reader->part.left, SPLICE_F_MOVE);
+  if (count > 0) reader->part.left -= (uint32_t)count;
   else if (count < 0 && errno != EINTR) is_pipe[fd] = false; /* what is wrong with it shows when it is written to */
-  if (reader->left == 0) reader->kind = 0;
   return count > 0 || (count < 0 && errno == EINTR);
 }
 
 /* Where pages can be passed, a read ends before the output of a frame begins. */
 static size_t wanted(const struct session *session) {
-  if (!is_pipe[STDOUT_FILENO] || session->reader.kind != 0) return BUFFER_BYTES - kept;
+  if (!is_pipe[STDOUT_FILENO] || session->reader.part.left > 0) return BUFFER_BYTES - kept;
   return kept < sizeof(struct header) ? sizeof(struct header) - kept : 1;
 }
 
 void read_output(struct session *session) {
-  if (session->reader.kind != 0 && pass_pages(session)) return;
+  size_t left = session->reader.part.left;
+  if (left > 0 && pass_pages(session)) return;
   size_t most = wanted(session);
-  if (session->reader.kind != 0 && most > session->reader.left) most = session->reader.left;
+  if (left > 0 && most > left) most = left;
   ssize_t count = read(session->reader.fd, buffer + kept, most);
   if (count < 0 && errno == EINTR) return;
   if (count <= 0) return end(session);

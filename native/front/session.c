@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE 0
-
 static bool keep_lost(struct session *session, const struct fields *fields) {
   const char *out = field(fields, "lost_stdout"), *error = field(fields, "lost_stderr");
   int64_t code;
@@ -71,39 +69,12 @@ static bool take_fields(struct session *session, uint8_t kind, const char *data,
   }
 }
 
+static bool is_accepted(const struct session *session) { return session->accepted; }
 static bool is_over(const struct session *session) { return session->for_node || session->exit_code >= 0; }
 
-/* Output is shown as it comes, all else when it has come whole. */
-size_t take_frames(struct session *session, char *data, size_t length) {
-  size_t at = 0;
-  while (!is_over(session)) {
-    if (session->kind != NONE) {
-      size_t part = length - at < session->left ? length - at : session->left;
-      if (part > 0) show(session, session->kind, data + at, part);
-      at += part;
-      session->left -= (uint32_t)part;
-      if (session->left > 0) break;
-      session->kind = NONE;
-      continue;
-    }
-    struct header header;
-    if (length - at < sizeof header) break;
-    memcpy(&header, data + at, sizeof header);
-    if (header.reserved[0] || header.reserved[1] || header.reserved[2] || header.length > FRAME_MAX) return SIZE_MAX;
-    bool is_output = header.kind == STDOUT || header.kind == STDERR;
-    if (is_output && !session->accepted) return SIZE_MAX;
-    if (!is_output && header.length > CHUNK_MAX) return SIZE_MAX;
-    if (!is_output && length - at - sizeof header < header.length) break;
-    at += sizeof header;
-    if (is_output) {
-      session->kind = header.kind;
-      session->left = header.length;
-      continue;
-    }
-    if (!take_fields(session, header.kind, data + at, header.length)) return SIZE_MAX;
-    at += header.length;
-  }
-  return at;
+size_t take_frames(struct session *session, const char *data, size_t length) {
+  static const struct stream stream = {.is_accepted = is_accepted, .is_over = is_over, .take = take_fields, .longest = CHUNK_MAX};
+  return take_stream(session, &session->part, &stream, data, length);
 }
 
 void session_free(struct session *session) {

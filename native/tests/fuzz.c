@@ -45,6 +45,7 @@ void command_start(struct connection *connection, const struct fields *request, 
   for (const char *value = field(request, "arg"); value != NULL; value = field_next(request, "arg", value)) touch(value);
   for (const char *value = field(request, "env"); value != NULL; value = field_next(request, "env", value)) touch(strchr(value, '=') + 1);
   touch(exec->cwd);
+  if (exec->brief && acts % 2 == 0) return connection_renew(connection); /* it ended at once, and its connection takes another request */
   connection->command = &the_command;
   connection->input = exec->input;
   connection->foreground = true;
@@ -144,7 +145,7 @@ static size_t fields_frame(uint8_t *at, uint8_t kind) {
 
 /* Well-formed at first, then a few bytes are not. */
 static size_t invent(uint8_t *data) {
-  static const uint8_t kinds[] = {STDIN, STDIN_END, RESIZE, SIGNAL, HAND, EXIT, 0, 255};
+  static const uint8_t kinds[] = {STDIN, STDIN_END, RESIZE, SIGNAL, HAND, REQUEST, EXIT, 0, 255};
   size_t size = fields_frame(data, REQUEST);
   for (int count = rand() % 5; count > 0; count--) {
     uint8_t kind = kinds[(size_t)rand() % sizeof kinds];

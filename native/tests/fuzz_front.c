@@ -77,7 +77,7 @@ static size_t invent(uint8_t *data) {
 }
 
 /* As converse() does, in pieces of every size; the copy ends where the sanitizer looks. */
-static void feed(const uint8_t *data, size_t size, size_t (*take)(struct session *session, char *data, size_t length)) {
+static void feed(const uint8_t *data, size_t size, size_t (*take)(struct session *session, const char *data, size_t length)) {
   struct session session = {.exit_code = -1, .reader.fd = -1};
   char *kept = NULL;
   size_t length = 0;

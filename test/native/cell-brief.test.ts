@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Fields, FrameDecoder, KIND } from "../../src/base/host/frames.ts";
+import { CellClient } from "../../src/machine/drivers/native/cell-client.ts";
 import { request } from "../../src/machine/drivers/native/cell-connection.ts";
 import { readLog } from "../../src/machine/drivers/log-reader.ts";
 import { CellProcess } from "../support/cell-process.ts";
@@ -37,7 +38,7 @@ class Heard {
 describe("a command whose caller waits for its end", needs("linux", "root", "compiler"), () => {
   let cell: CellProcess;
   beforeAll(async () => {
-    cell = await new CellProcess().start();
+    cell = await new CellProcess().start("cgroup:/dev/null"); // with a group, commands are made by a child that waits for them
   }, 60_000);
   afterAll(async () => {
     await cell?.remove();
@@ -89,6 +90,20 @@ describe("a command whose caller waits for its end", needs("linux", "root", "com
   test("is refused like any other where it can't be run, and the next one runs", async () => {
     await expect(cell.client.exec(cell.request(["no-such-program"], { brief: true }))).rejects.toMatchObject({ code: "command_not_found" });
     expect((await cell.collect(["echo", "after"], { brief: true })).stdout).toBe("after\n");
+  });
+
+  test("reaches no other command after its end, over the connection that it left", async () => {
+    const client = new CellClient(cell.socket);
+    const first = await client.exec(cell.request(["false"], { brief: true }));
+    expect((await first.exit).code).toBe(1);
+    const second = await client.exec(cell.request(["sh", "-c", "echo begun; sleep 0.3; echo done"], { brief: true }));
+    first.signal(9);
+    first.resize(10, 10);
+    first.endInput();
+    first.detach();
+    const heard: Buffer[] = [];
+    for await (const chunk of second.output) if (chunk.stream === "stdout") heard.push(chunk.data);
+    expect([Buffer.concat(heard).toString(), (await second.exit).code]).toEqual(["begun\ndone\n", 0]);
   });
 
   test("is made anew after many, also several at once", async () => {

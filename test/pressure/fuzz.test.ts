@@ -1,33 +1,86 @@
 import { execFileSync } from "node:child_process";
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { memoryFolder } from "../support/folders.ts";
 import { sanitizedProgram } from "../support/native-programs.ts";
 import { needs } from "../support/skip.ts";
+import { rounds } from "../support/soak.ts";
 
-const seconds = 4;
+const seconds = rounds(3, 120);
 
-test("the frame decoder and the request handling stand hundreds of thousands of broken requests", needs("linux", "compiler"), () => {
-  const { seed, runs, acts } = fuzz(sanitizedProgram("fuzz", "tests/fuzz.c shared/frames.c init/channel/*.c", "-DFUZZ_MAIN"));
-  expect(runs, `seed ${seed}`).toBeGreaterThan(10_000);
-  expect(acts, "some of the requests are good, so the handling behind them is reached").toBeGreaterThan(100);
-});
-
-test("the channel of the mover stands hundreds of thousands of broken messages", needs("linux", "compiler"), () => {
-  const { seed, runs, acts } = fuzz(
-    sanitizedProgram("fuzz-mover", "tests/fuzz_mover.c mover/channel.c mover/request.c", "-Dexit=fuzz_exit"),
-  );
-  expect(runs, `seed ${seed}`).toBeGreaterThan(10_000);
-  expect(acts, "some of the messages are good").toBeGreaterThan(100);
-});
-
-test("the front stands hundreds of thousands of broken answers of a server", needs("linux", "compiler"), () => {
-  const { seed, runs, acts } = fuzz(sanitizedProgram("fuzz-front", "tests/fuzz_front.c front/session.c front/output.c shared/frames.c"));
-  expect(runs, `seed ${seed}`).toBeGreaterThan(10_000);
-  expect(acts, "some of the answers are good, so what they ask for is done").toBeGreaterThan(100);
-});
-
-function fuzz(program: string): { seed: number; runs: number; acts: number } {
-  const seed = Date.now() % 1_000_000;
-  const report = execFileSync(program, [String(seconds), String(seed)], { encoding: "utf8" });
-  const [, runs, acts] = /runs=(\d+) acts=(\d+)/.exec(report) ?? [];
-  return { seed, runs: Number(runs), acts: Number(acts) };
+interface Fuzzer {
+  readonly name: string;
+  /** What it is made of, beside its own file in native/tests. */
+  readonly files: string;
+  readonly defines?: string;
+  /** How often it tries at least. */
+  readonly least: number;
 }
+
+/** By what each of them shows. Its report says how often it came to what lies behind a good beginning. */
+const FUZZERS: Readonly<Record<string, Fuzzer>> = {
+  "the frame decoder and the request handling stand broken requests": {
+    name: "fuzz",
+    files: "shared/frames.c init/channel/*.c",
+    defines: "-DFUZZ_MAIN",
+    least: 10_000,
+  },
+  "the channel of the mover stands broken messages": {
+    name: "fuzz_mover",
+    files: "mover/channel.c mover/request.c",
+    defines: "-Dexit=fuzz_exit",
+    least: 10_000,
+  },
+  "the front stands broken answers of a server": {
+    name: "fuzz_front",
+    files: "front/session.c front/output.c front/stream.c shared/frames.c",
+    least: 10_000,
+  },
+  "the front shows the output of process 1 to the byte, in whatever pieces it comes": {
+    name: "fuzz_reader",
+    files: "front/reader.c front/output.c front/stream.c shared/frames.c",
+    least: 1_000,
+  },
+  "the front moves a file as it is, and uses no descriptor that is not of one": {
+    name: "fuzz_carry",
+    files: "front/carry.c front/handed.c front/bytes.c shared/frames.c",
+    defines: `-Dexit=fuzz_exit -DVIV_VERSION='"0"'`,
+    least: 1_000,
+  },
+  "the helper answers every request once, whatever its children say and when they end": {
+    name: "fuzz_jobs",
+    files: "host/jobs.c shared/answer.c shared/frames.c",
+    defines: "-Dsocketpair=fuzz_socketpair -Dfork=fuzz_fork -Dwaitid=fuzz_waitid -Dwaitpid=fuzz_waitpid",
+    least: 100,
+  },
+  "a launcher stands broken requests and disks": {
+    name: "fuzz_launch",
+    files: "launch/request.c shared/frames.c",
+    least: 1_000,
+  },
+  "a log that waits in memory has every byte at its place, and the newest always": {
+    name: "fuzz_stage",
+    files: "init/commands/stage.c init/commands/log.c shared/frames.c",
+    least: 50,
+  },
+  "what a file system says of its changes is not trusted to be well-formed": {
+    name: "fuzz_touched",
+    files: "trees/diff/touched.c",
+    defines: "-Dioctl=fuzz_ioctl",
+    least: 1_000,
+  },
+};
+
+describe("native code with the sanitizers", needs("linux", "compiler"), () => {
+  test.for(Object.entries(FUZZERS))("%s", { timeout: (seconds + 60) * 1000 }, ([, { name, files, defines, least }]) => {
+    const program = sanitizedProgram(name.replace("_", "-"), `tests/${name}.c ${files}`, defines);
+    const seed = Date.now() % 1_000_000;
+    const folder = mkdtempSync(join(memoryFolder(), "viv-fuzz-"));
+    const report = execFileSync(program, [String(seconds), String(seed), folder], { encoding: "utf8" });
+    rmSync(folder, { recursive: true });
+    const [, runs, acts] = /runs=(\d+) acts=(\d+)/.exec(report) ?? [];
+    expect(Number(runs), `seed ${seed}`).toBeGreaterThan(least);
+    expect(Number(acts), "some of what was invented is good").toBeGreaterThan(least / 100);
+  });
+});

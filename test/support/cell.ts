@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { CellHost } from "../../src/base/host/cell-host.ts";
 import { type Fields, joinParts } from "../../src/base/host/frames.ts";
 import { memoryFolder } from "./folders.ts";
-import { CELL } from "./storage.ts";
+import { sanitizedCell } from "./sanitized-cell.ts";
 
 type Value = string | Buffer | number;
 export type Ask = (operation: string, fields?: Record<string, Value | readonly Value[]>) => Promise<Fields>;
@@ -24,7 +24,7 @@ export interface CellForTests {
 export function startCell(): CellForTests {
   const folder = realpathSync(mkdtempSync(join(memoryFolder(), "viv-cell-")));
   const events: CellForTests["events"] = [];
-  const host = new CellHost({ program: CELL, onEvent: (name, fields) => events.push({ name, fields }) });
+  const host = new CellHost({ program: sanitizedCell(), onEvent: (name, fields) => events.push({ name, fields }) });
   const mounts: string[] = [];
   return {
     folder,

@@ -26,7 +26,7 @@ import { type ApplyRequest, type LateEdit, Transactions } from "../../src/work/p
 import { expect } from "vitest";
 import { keepContent } from "./contents.ts";
 import { memoryFolder } from "./folders.ts";
-import { CELL } from "./storage.ts";
+import { sanitizedCell } from "./sanitized-cell.ts";
 
 /** What a path holds: text of a file, `*` before that of an executable one, `->` before the target of a link. */
 type Held = string | null;
@@ -50,7 +50,7 @@ export class TransactionLab {
     mkdirSync(join(this.project, ".git"), { recursive: true });
     mkdirSync(this.contents);
     chmodSync(this.project, 0o755);
-    this.host = new CellHost({ program: CELL });
+    this.host = new CellHost({ program: sanitizedCell() });
     this.transactions = this.#open();
   }
 
@@ -62,7 +62,7 @@ export class TransactionLab {
   }
 
   /** Another server on the same folder. */
-  async restart(host = new CellHost({ program: CELL })): Promise<Transactions> {
+  async restart(host = new CellHost({ program: sanitizedCell() })): Promise<Transactions> {
     await this.host.close();
     this.at.clear();
     this.host = host;
@@ -131,7 +131,7 @@ export class TransactionLab {
   applyInChild(crashAt: string, request = this.request()): NodeJS.Signals | null {
     const changes = request.changes.map((change) => ({ ...change, path: change.path.toString("base64") }));
     const file = join(this.folder, "child.json");
-    writeFileSync(file, JSON.stringify({ ...request, changes, state: this.state, cell: CELL, crashAt }));
+    writeFileSync(file, JSON.stringify({ ...request, changes, state: this.state, cell: sanitizedCell(), crashAt }));
     return spawnSync(process.execPath, [join(import.meta.dirname, "transaction-child.ts"), file], { stdio: "inherit" }).signal;
   }
 
@@ -221,7 +221,7 @@ export class FaultyHost extends CellHost {
   readonly #dieAfter: string | undefined;
 
   constructor(more: Readonly<Record<string, FieldList>>, die: { before?: string; after?: string } = {}) {
-    super({ program: CELL });
+    super({ program: sanitizedCell() });
     this.#more = more;
     this.#dieBefore = die.before;
     this.#dieAfter = die.after;

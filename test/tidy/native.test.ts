@@ -11,7 +11,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   host: ["launch", "shared", "trees"],
   front: ["shared"],
   mover: [],
-  tests: ["front", "init", "mover"],
+  tests: ["front", "host", "init", "launch", "mover", "shared", "trees"],
 };
 
 /** Folders inside a folder, and which of those beside it each may include. Files of the outer folder include all of them. */

@@ -39,6 +39,8 @@ export class CellCommand implements RunningCommand {
   #hasInput = false;
   /** Whether process 1 may still have to read more than the request: then the next request must not follow on this connection. */
   #hasSteered = false;
+  /** The connection is another command's by now. */
+  #hasLeft = false;
   #pid = 0;
   #offset = 0;
   readonly #onData = (chunk: Buffer): void => this.#receive(chunk);
@@ -105,7 +107,7 @@ export class CellCommand implements RunningCommand {
 
   endInput(): void {
     this.#hasInput = true;
-    if (this.#socket.writable) this.#socket.write(encodeFrame(KIND.stdinEnd));
+    if (this.#isWritable) this.#socket.write(encodeFrame(KIND.stdinEnd));
   }
 
   resize(rows: number, cols: number): void {
@@ -123,13 +125,13 @@ export class CellCommand implements RunningCommand {
 
   detach(): void {
     this.#detached = true;
-    this.#socket.destroy();
+    if (!this.#hasLeft) this.#socket.destroy();
   }
 
   /** A process 1 of an earlier version does not know of it. */
   handOver(take: Take): boolean {
     const place = this.#place;
-    if (place === undefined || !this.#hands || this.#handed !== undefined || !this.#socket.writable) return false;
+    if (place === undefined || !this.#hands || this.#handed !== undefined || !this.#isWritable) return false;
     if (Buffer.byteLength(place.socket) > socketPathMaxBytes) return false;
     const token = randomBytes(tokenBytes).toString("hex");
     this.#hasSteered = true;
@@ -139,24 +141,28 @@ export class CellCommand implements RunningCommand {
   }
 
   handBack(): void {
-    if (this.#handed !== undefined && this.#socket.writable) this.#socket.write(encodeFrame(KIND.hand, encodeFields([["back", "1"]])));
+    if (this.#handed !== undefined && this.#isWritable) this.#socket.write(encodeFrame(KIND.hand, encodeFields([["back", "1"]])));
   }
 
   /** Ends the command, whatever has become of it, and stops listening. */
   abandon(): void {
     this.signal(9);
     this.#detached = true;
-    this.#socket.destroySoon();
+    if (!this.#hasLeft) this.#socket.destroySoon();
+  }
+
+  get #isWritable(): boolean {
+    return !this.#hasLeft && this.#socket.writable;
   }
 
   #steer(kind: typeof KIND.resize | typeof KIND.signal, fields: [string, string][]): void {
     this.#hasSteered = true;
-    if (this.#socket.writable) this.#socket.write(encodeFrame(kind, encodeFields(fields)));
+    if (this.#isWritable) this.#socket.write(encodeFrame(kind, encodeFields(fields)));
   }
 
   /** Resolves when there is room for more; a command that has ended does not read the rest of its input. */
   #send(frame: Buffer): Promise<void> {
-    if (!this.#socket.writable || this.#socket.write(frame)) return Promise.resolve();
+    if (!this.#isWritable || this.#socket.write(frame)) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
         this.#socket.off("drain", done).off("close", done);
@@ -173,7 +179,7 @@ export class CellCommand implements RunningCommand {
       this.#socket.destroy(error instanceof Error ? error : new Error(String(error)));
     }
     this.#wake?.();
-    if (this.#waitingBytes > waitingMaxBytes) this.#socket.pause();
+    if (!this.#hasLeft && this.#waitingBytes > waitingMaxBytes) this.#socket.pause();
   }
 
   #take(frame: Frame): void {
@@ -200,6 +206,7 @@ export class CellCommand implements RunningCommand {
     const socket = this.#socket;
     if (!kept || this.#release === undefined || this.#hasInput || this.#hasSteered) return void socket.destroy();
     socket.off("data", this.#onData).off("error", this.#onError).off("end", this.#onEnd).off("close", this.#onClose);
+    this.#hasLeft = true;
     this.#release(socket);
   }
 
@@ -229,7 +236,7 @@ export class CellCommand implements RunningCommand {
       }
       if (chunk !== undefined) {
         this.#waitingBytes -= costOf(chunk);
-        if (this.#waitingBytes <= waitingMaxBytes / 2 && this.#socket.isPaused()) this.#socket.resume();
+        if (!this.#hasLeft && this.#waitingBytes <= waitingMaxBytes / 2 && this.#socket.isPaused()) this.#socket.resume();
         yield chunk;
         continue;
       }

@@ -107,9 +107,13 @@ export class NativeDriver implements Driver {
     const places = { socket: this.#socket(sandbox), run: this.#runFolder(sandbox), logs: this.#logFolder(sandbox) };
     const launching = host.request("launch", [...launchFields(request, this.#options, places), ["disk_later", "1"]]);
     launching.catch(() => undefined);
-    const tell = (fields: readonly Field[]): void => {
-      // A launch that has failed by now tells why itself.
-      host.request("launch.disk", [["sandbox", sandbox], ...fields]).catch(() => undefined);
+    const tell = async (fields: readonly Field[]): Promise<void> => {
+      try {
+        await host.request("launch.disk", [["sandbox", sandbox], ...fields]);
+      } catch (error) {
+        // A launch that has failed by now tells why itself.
+        if (!(error instanceof CellError)) throw error;
+      }
     };
     try {
       const making = request.volume();
@@ -119,13 +123,15 @@ export class NativeDriver implements Driver {
       request.meanwhile?.();
       const mask = await masking;
       writeFileSync(this.#maskFile(sandbox), basename(mask.path), { mode: 0o600 });
-      tell(await this.#plan({ ...request, volume: await making }, mask));
+      const told = tell(await this.#plan({ ...request, volume: await making }, mask));
+      const launched = withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
+      return (await Promise.all([launched, told]))[0];
     } catch (error) {
-      tell([["cancel", "1"]]);
-      await launching.catch(() => undefined);
+      // Else it would wait for a disk as long as the helper lives.
+      tell([["cancel", "1"]]).catch(() => undefined);
+      await withTimeout(launching, UNKNOWN_END_MS, `The end of sandbox ${sandbox}`).catch(() => undefined);
       throw error;
     }
-    return withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
   }
 
   async #plan(request: PlanRequest, mask: Layer): Promise<Field[]> {
