@@ -28,7 +28,7 @@ struct work {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t given = PTHREAD_COND_INITIALIZER;
 static struct work *first, **last = &first;
-static size_t threads, idle;
+static size_t threads, idle, queued;
 static int answers = -1; /* the end of a pipe into which threads write the addresses of what they have done */
 
 static struct work *take_work(void) {
@@ -38,6 +38,7 @@ static struct work *take_work(void) {
   idle--;
   struct work *work = first;
   first = work->next;
+  queued--;
   if (first == NULL) last = &first;
   pthread_mutex_unlock(&lock);
   return work;
@@ -104,13 +105,14 @@ static bool start_thread(void) {
 static bool give(struct work *work) {
   if (!open_answers()) return false;
   pthread_mutex_lock(&lock);
-  bool wanted = idle == 0 && threads < THREADS_MOST;
+  bool wanted = queued >= idle && threads < THREADS_MOST;
   pthread_mutex_unlock(&lock);
   if (wanted && start_thread()) threads++;
   if (threads == 0) return false;
   pthread_mutex_lock(&lock);
   *last = work;
   last = &work->next;
+  queued++;
   pthread_cond_signal(&given);
   pthread_mutex_unlock(&lock);
   return true;
