@@ -233,6 +233,13 @@ export class Cgroups {
     return nanos === null ? null : nanos / 1e6;
   }
 
+  /** What its processes wrote to files and the disk does not have yet; undefined where the kernel does not count it. */
+  unwrittenBytes(name: string): number | undefined {
+    const text = this.#read("memory", name, "memory.stat");
+    const found = new RegExp(`^${this.version === 2 ? "file_dirty" : "total_dirty"} (\\d+)$`, "m").exec(text ?? "")?.[1];
+    return found === undefined ? undefined : Number(found);
+  }
+
   /** How many processes a group holds; undefined where the kernel does not count them. */
   count(name: string): number | undefined {
     const text = this.#read("pids", name, "pids.current");

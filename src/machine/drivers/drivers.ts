@@ -203,8 +203,8 @@ export interface Walls {
   cpuMs(): Promise<number | null>;
   /** What runs inside, but for process 1 and what waits for commands: so many at most. Refused as `unsupported` without walls. */
   processes(most: number): Promise<ListedProcess[]>;
-  /** Whether nothing runs inside but what waits for commands. */
-  isIdle(): boolean;
+  /** Whether programs run inside, and have written so much that the disk does not have yet that they would notice a wait for it. */
+  hasMuchUnwritten(): boolean;
   limit(limits: Limits): Promise<void>;
   freeze(): Promise<void>;
   thaw(): Promise<void>;

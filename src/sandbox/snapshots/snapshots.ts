@@ -231,8 +231,8 @@ export class Snapshots {
   async #freezeAround<T>(row: SandboxRow, work: () => Promise<T>): Promise<{ readonly result: T; readonly frozenMs: number }> {
     const live = this.#parts.live.get(row.id);
     if (live === undefined || row.state !== "running" || !live.driver.capabilities.pause) return { result: await work(), frozenMs: 0 };
-    // Dirty data is written back first: the time of a snapshot follows what is still unwritten, and processes inside would wait for it.
-    if (!live.walls.isIdle()) await this.#parts.backends.of(row).storage.disks.writeBack(row.id);
+    // Much of it is written back first: the time of a snapshot follows what is still unwritten, and processes inside would wait for it.
+    if (live.walls.hasMuchUnwritten()) await this.#parts.backends.of(row).storage.disks.writeBack(row.id);
     const began = performance.now();
     await live.walls.freeze();
     let result: T;

@@ -115,10 +115,6 @@ export class FolderCommands implements CommandOperations {
     return this.#commands.get(command)?.listen(false);
   }
 
-  isIdle(): boolean {
-    return this.#groups.size === 0;
-  }
-
   /** Reaches what stayed in its command's process group: a process that made a session of its own is not found again. */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;

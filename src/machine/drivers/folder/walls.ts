@@ -64,8 +64,9 @@ export class FolderWalls implements Walls {
     throw new VivError("unsupported", "Processes of an unwalled sandbox are the machine's own: they can't be told apart.");
   }
 
-  isIdle(): boolean {
-    return this.commands.isIdle();
+  /** Nothing here stands still for a snapshot. */
+  hasMuchUnwritten(): boolean {
+    return false;
   }
 
   /** Nothing here can hold a limit, and the capabilities say so. */

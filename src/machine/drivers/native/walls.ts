@@ -32,6 +32,9 @@ const NOTHING_KNOWN: Usage = { memoryBytes: null, cpuMs: null, processes: null, 
 /** How much longer than its grace a stop may take before process 1 is killed from outside. */
 const STOP_MARGIN_MS = 2_000;
 
+/** A disk takes well below a millisecond to write this much back, which is less than it takes to ask for it. */
+const UNNOTICED_BYTES = 1024 ** 2;
+
 /** The child made ahead for the next command. */
 const WAITING = 1;
 
@@ -97,9 +100,10 @@ export class NativeWalls implements Walls {
     return listProcesses({ first, members, most, argumentBytes: LIMITS.shownProcessBytes });
   }
 
-  isIdle(): boolean {
+  hasMuchUnwritten(): boolean {
     const { cgroups, sandbox } = this.#options;
-    return (cgroups?.count(sandbox) ?? Number.POSITIVE_INFINITY) <= WAITING;
+    if ((cgroups?.count(sandbox) ?? Number.POSITIVE_INFINITY) <= WAITING) return false;
+    return (cgroups?.unwrittenBytes(sandbox) ?? Number.POSITIVE_INFINITY) > UNNOTICED_BYTES;
   }
 
   async limit(limits: Limits): Promise<void> {
