@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { mountTable } from "../../src/base/host/mounts.ts";
 import { namesIn } from "../../src/base/host/names-in.ts";
 import { attempt, Lab } from "../support/experiments.ts";
 import { traces } from "../support/machine.ts";
@@ -33,18 +34,27 @@ describe("a fork that is launched ahead", needs("root"), () => {
   const happened = async (sandbox: string): Promise<string[]> =>
     (await server.client.call("listEvents", { sandbox, limit: 100 })).events.map(({ type }) => type);
 
+  /** Other tests mount, too. */
+  async function waitingWhileMountsStay(): Promise<string[]> {
+    for (;;) {
+      const before = mountTable();
+      const { id } = await lab.start([`sleep 1; ${FIX}`, "sleep 1"], CHECKS);
+      const waiting = await aheadAre(2);
+      const ended = await lab.end(id);
+      expect(ended).toMatchObject({ state: "done", winner: 1 });
+      expect(attempt(ended, "b")).toMatchObject({ checked: { passed: false } });
+      if (mountTable() === before) return waiting;
+    }
+  }
+
   test("is the one in which its attempt is judged, and goes with it", async () => {
-    const { id } = await lab.start([`sleep 1; ${FIX}`, "sleep 1"], CHECKS);
-    const waiting = await aheadAre(2);
-    const ended = await lab.end(id);
-    expect(ended).toMatchObject({ state: "done", winner: 1 });
-    expect(attempt(ended, "b")).toMatchObject({ checked: { passed: false } });
+    const waiting = await waitingWhileMountsStay();
     for (const sandbox of waiting)
       await eventually(
         () => happened(sandbox),
         (events) => events.join(" ") === "sandbox.creating sandbox.running command.started command.ended sandbox.removed",
       );
-    await aheadAre(0);
+    expect(await aheadAre(0)).toEqual([]);
   });
 
   test("is another one where the mounts of the machine have changed meanwhile", async () => {
@@ -58,7 +68,7 @@ describe("a fork that is launched ahead", needs("root"), () => {
     } finally {
       execFileSync("umount", [place]);
     }
-    expect(await happened(waiting)).toEqual(["sandbox.creating", "sandbox.failed"]);
+    expect(await happened(waiting)).toEqual([]);
     expect(traces(server).volumes).not.toContain(waiting);
     await aheadAre(0);
   });
@@ -68,7 +78,8 @@ describe("a fork that is launched ahead", needs("root"), () => {
     const judged = await lab.start(["sleep 60"], CHECKS);
     await lab.end(unjudged.id);
     await aheadAre(1);
-    await server.client.call("cancelExperiment", { experiment: judged.id, now: true });
+    const cancelled = await server.client.call("cancelExperiment", { experiment: judged.id, now: true });
+    expect(cancelled).toMatchObject({ state: "cancelled" });
     await aheadAre(0);
   });
 

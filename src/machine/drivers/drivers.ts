@@ -58,7 +58,7 @@ export interface LaunchRequest {
   readonly meanwhile?: () => void;
   /**
    * Of a launch ahead: resolves when the sandbox is asked for, of which the volume comes then. What is hidden is what is to be hidden
-   * then, and a machine whose mounts have changed by then refuses it.
+   * then; the mounts of the machine are those of the beginning, so the caller asks only where they are still the same.
    */
   readonly asked?: Promise<void>;
 }

@@ -271,14 +271,7 @@ export class Creation {
   async fork(from: SandboxRow, snapshot: string, { name, labels = from.labels, ahead }: ForkOptions = {}): Promise<StartedSandbox> {
     // A snapshot that only lives as long as the fork takes has no row: it has the state of its sandbox.
     const { refreshedTo } = (await this.#parts.store.snapshots.get(snapshot)) ?? from;
-    const like = { ...from, refreshedTo, labels };
-    try {
-      return await this.#fork(like, name, { snapshot }, { ahead });
-    } catch (error) {
-      // The machine may have become another one since the launch began.
-      if (ahead === undefined || !(error instanceof VivError) || error.code !== "cell_failed") throw error;
-      return this.#fork(like, name, { snapshot });
-    }
+    return this.#fork({ ...from, refreshedTo, labels }, name, { snapshot }, { ahead });
   }
 
   /** The same from the sandbox as it is now. Called with its lock held. */

@@ -3,6 +3,7 @@
  * need no disk, and are made while the attempt still runs. A launch that waits has no row, like a spare: after a crash nothing of it is
  * left, because it ends with the helper. One that is not taken for a while is given up, since it holds the mounts of this machine.
  */
+import { mountTable } from "../../base/host/mounts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Base } from "../../base/store/rows.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
@@ -16,6 +17,8 @@ const UNUSED_MS = 60_000;
 export class LaunchAhead {
   readonly reservation: Reservation;
   readonly #key: string;
+  /** The launcher has its own copy of the mounts from the beginning on: of an old one, no sandbox is made. */
+  readonly #mounts = mountTable();
   readonly #asked = Promise.withResolvers<void>();
   readonly #volume = Promise.withResolvers<VolumePaths>();
   readonly #walls: Promise<Walls>;
@@ -34,7 +37,7 @@ export class LaunchAhead {
 
   /** For a sandbox of its kind, which then has it for itself. */
   take(kind: LaunchSettings): Reservation | undefined {
-    if (this.#state !== "waits" || this.#key !== keyOf(kind)) return undefined;
+    if (this.#state !== "waits" || this.#key !== keyOf(kind) || this.#mounts !== mountTable()) return undefined;
     clearTimeout(this.#expires);
     this.#state = "taken";
     return this.reservation;

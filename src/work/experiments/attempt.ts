@@ -47,9 +47,9 @@ const MOST_RERUNS = 2;
 /** How an attempt's start goes along with that of others. */
 export interface AttemptStart {
   /** To be called when its command runs. */
-  readonly isRunning: () => void;
+  readonly hasBegun: () => void;
   /** Resolves when all that were started together run: what they need later has time until then. */
-  readonly allRun: Promise<void>;
+  readonly allBegun: Promise<void>;
 }
 
 export class AttemptRun {
@@ -142,7 +142,7 @@ export class AttemptRun {
       timeoutMs: commandTimeoutMs(this.#journal.row),
       stop: cancel,
       kill,
-      onRunning: () => this.#isRunning(row),
+      onRunning: () => this.#hasBegun(row),
     });
     await this.#ran(row, ended.end, {
       exitCode: ended.end.exitCode,
@@ -151,14 +151,14 @@ export class AttemptRun {
     });
   }
 
-  #isRunning(row: SandboxRow): void {
-    this.#start.isRunning();
+  #hasBegun(row: SandboxRow): void {
+    this.#start.hasBegun();
     if (this.#isJudged && this.#ahead === undefined) void this.#launchAhead(row, (this.#ahead = {}));
   }
 
   /** Once the others run, too, the fork in which it is judged is launched, as far as that goes without the files. */
   async #launchAhead({ id }: SandboxRow, place: { launch?: LaunchAhead | undefined }): Promise<void> {
-    await this.#start.allRun;
+    await this.#start.allBegun;
     if (this.#ahead !== place) return;
     const launch = await this.#all.clones.ahead(id);
     if (this.#ahead === place) place.launch = launch;
@@ -178,7 +178,7 @@ export class AttemptRun {
   }
 
   async #agent(row: SandboxRow, run: string): Promise<void> {
-    this.#start.isRunning();
+    this.#start.hasBegun();
     const { outcome, reason, command } = await this.#all.runs.work(run, row, this.#journal.row.protect, this.#ends);
     const { text } = await this.#all.runs.lastWords(run);
     await this.#ran(row, command, {

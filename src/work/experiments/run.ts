@@ -153,8 +153,8 @@ export class Run {
     const { priority, maxParallel } = this.journal.row.input;
     try {
       await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => {
-        const start = { isRunning: begun.expect(), allRun: begun.all };
-        return new AttemptRun(this.#all, this.journal, index, this.#ends, shared, start).run().finally(start.isRunning);
+        const start = { hasBegun: begun.expect(), allBegun: begun.all };
+        return new AttemptRun(this.#all, this.journal, index, this.#ends, shared, start).run().finally(start.hasBegun);
       });
       if (!this.#closed) this.#letGo(index);
     } catch (error) {
