@@ -93,7 +93,22 @@ static bool hears_server(struct session *session) {
   return ready[0].revents != 0;
 }
 
-int converse(int server) {
+/* Node goes on with other words. Signals that the server would have got are its own again. */
+static int go_on(struct session *session, struct line *line) {
+  size_t count = 0;
+  while (session->again[count] != NULL) count++;
+  char **words = calloc(count + 3, sizeof *words);
+  if (words == NULL) return leave(session, session->lost_code);
+  words[0] = line->node_words[0];
+  words[1] = line->node_words[1];
+  memcpy(words + 2, session->again, count * sizeof *words);
+  line->node_words = words;
+  set_signals(session, false);
+  session->again = NULL; /* Node has the words now */
+  return leave(session, -1);
+}
+
+int converse(int server, struct line *line) {
   struct session session = {.server = server, .exit_code = -1, .reader.fd = -1};
   char *data = malloc(BUFFER_BYTES);
   size_t length = 0;
@@ -114,6 +129,7 @@ int converse(int server) {
   /* A server that had not said yet that it takes the command line has done nothing. */
   if (!session.accepted) return leave(&session, -1);
   set_raw(false);
+  if (session.again != NULL) return go_on(&session, line);
   for (int fd = 1; fd <= 2; fd++)
     if (session.lost[fd] != NULL) write_patiently(fd, session.lost[fd], strlen(session.lost[fd]));
   return leave(&session, session.lost_code);

@@ -17,7 +17,7 @@
 #endif
 
 /* The server does not carry out any others. */
-static const char *const hot[] = {"exec", "run", "shell", "ls", "ps"};
+static const char *const hot[] = {"exec", "run", "shell", "ls", "ps", "try"};
 
 static const char ask[] = "GET /front HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: vivarium-front\r\n\r\n";
 static const char taken[] = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: vivarium-front\r\n\r\n";
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
   int server = connect_to(places.socket.sun_path);
   if (server < 0 || !hand_over(server, &request)) give_to_node(&line);
   output_free(&request);
-  int code = converse(server);
+  int code = converse(server, &line);
   if (code < 0) give_to_node(&line);
   return code;
 }

@@ -31,14 +31,15 @@ int connect_to(const char *path);
 /* Whether the server at the other end speaks with fronts. It has carried nothing out yet. */
 bool hand_over(int server, const struct output *request);
 
-/* The command line at work in the server: its output, its input and its end. Returns the exit code. */
-int converse(int server);
+/* The command line at work in the server: its output, its input and its end. Returns the exit code; -1: Node has to run it. */
+int converse(int server, struct line *line);
 
 /* What the server does with the frames that come from it; split from reading, so that it can be fuzzed. */
 struct session {
   int server;
   char *lost[3]; /* what is said on each stream if the server goes away, and the exit code then */
   int lost_code;
+  char **again; /* instead: the words that Node runs then; NULL at the end, and where there are none */
   int exit_code; /* -1 until the end */
   bool accepted;
   bool for_node; /* the server does not take this command line */

@@ -14,6 +14,27 @@ static bool keep_lost(struct session *session, const struct fields *fields) {
   return true;
 }
 
+static void free_again(struct session *session) {
+  for (char **word = session->again; word != NULL && *word != NULL; word++) free(*word);
+  free(session->again);
+  session->again = NULL;
+}
+
+/* How Node goes on if the server goes away from now on. */
+static bool keep_again(struct session *session, const struct fields *fields) {
+  size_t count = field_count(fields, "again_arg");
+  free_again(session);
+  if (count == 0) return true;
+  session->again = calloc(count + 1, sizeof *session->again);
+  const char *word = NULL;
+  for (size_t at = 0; session->again != NULL && at < count; at++) {
+    word = field_next(fields, "again_arg", word);
+    session->again[at] = word == NULL ? NULL : strdup(word);
+    if (session->again[at] == NULL) return false;
+  }
+  return session->again != NULL;
+}
+
 static bool is_set(const struct fields *fields, const char *key, bool *on) {
   const char *value = field(fields, key);
   if (value != NULL) *on = strcmp(value, "1") == 0;
@@ -39,6 +60,7 @@ static bool take_reply(struct session *session, const struct fields *fields) {
   if (is_set(fields, "raw", &on)) set_raw(on);
   if (is_set(fields, "signals", &on)) set_signals(session, on);
   if (is_set(fields, "stdin", &on)) set_input(session, on);
+  if (field(fields, "again") != NULL && !keep_again(session, fields)) return false;
   return !is_handed(fields) || take_hand(session, fields);
 }
 
@@ -78,6 +100,7 @@ size_t take_frames(struct session *session, const char *data, size_t length) {
 }
 
 void session_free(struct session *session) {
+  free_again(session);
   for (int fd = 1; fd <= 2; fd++) {
     free(session->lost[fd]);
     session->lost[fd] = NULL;

@@ -27,7 +27,7 @@ void more_input(size_t bytes) { if (bytes > FRAME_MAX) abort(); }
 static const char *const words[] = {
     "ok=1", "node=1", "lost_stdout=", "lost_stderr=viv: lost\n", "lost_code=125", "lost_code=x", "raw=1", "raw=0", "signals=1", "stdin=1", "code=0", "code=-1",
     "code=", "event=taken", "event=", "bytes=5", "bytes=-5", "bytes=99999999999999999999", "=", "",
-    "take=/x", "exec=a", "token=b", "token=",
+    "take=/x", "again=1", "again=0", "again_arg=try", "again_arg=", "exec=a", "token=b", "token=",
 };
 
 static size_t put_frame(uint8_t *at, uint8_t kind, const void *payload, size_t length) {

@@ -17,6 +17,7 @@ import { Damage } from "./commands/damage.ts";
 import { Desktops } from "./desktop/desktop.ts";
 import { Notebooks } from "./notebook/notebook.ts";
 import { Creation } from "./start/creation.ts";
+import type { LaunchAhead } from "./start/launches-ahead.ts";
 import { SandboxEnd } from "./ending/sandbox-end.ts";
 import { CallerSandboxes } from "./ending/caller-sandboxes.ts";
 import { LimitChanges, type LimitChange } from "./permissions/limit-changes.ts";
@@ -36,6 +37,8 @@ export interface BranchOptions {
   readonly sealed?: boolean;
   /** Whether it goes without services; as a sealed one does. */
   readonly idle?: boolean;
+  /** Begun for it by `branchAhead`. */
+  readonly ahead?: LaunchAhead | undefined;
 }
 
 export class Sandboxes {
@@ -301,7 +304,7 @@ export class Sandboxes {
     reference: string,
     snapshot: string,
     labels: Readonly<Record<string, string>>,
-    { name, sealed = false, idle = sealed, ...autonomy }: AutonomyChange & BranchOptions = {},
+    { name, sealed = false, idle = sealed, ahead, ...autonomy }: AutonomyChange & BranchOptions = {},
   ): Promise<SandboxRow> {
     const from = await this.find(reference);
     const like: SandboxRow = {
@@ -310,9 +313,14 @@ export class Sandboxes {
       ...(idle ? { services: {} } : {}),
       ...(sealed ? sealedLike(from) : {}),
     };
-    const { row, services } = await this.creation.fork(like, snapshot, name, labels);
+    const { row, services } = await this.creation.fork(like, snapshot, { name, labels, ahead });
     await services;
     return row;
+  }
+
+  /** A launch for a branch of this sandbox from a snapshot that is still to come; undefined where nothing is launched ahead. */
+  async branchAhead(reference: string): Promise<LaunchAhead | undefined> {
+    return this.creation.launchAhead(await this.find(reference));
   }
 
   /** Process 1 ended by itself or was killed from outside. */

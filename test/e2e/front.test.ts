@@ -23,7 +23,7 @@ interface Case {
 /** Ids, times and what they make of the columns differ from one run to the next. */
 function steady(text: string): string {
   return text
-    .replaceAll(/\b(cmd|sbx)[a-z0-9]{26}\b/g, "$1-ID")
+    .replaceAll(/\b(cmd|sbx|exp)[a-z0-9]{26}\b/g, "$1-ID")
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")
     .replaceAll(/"(pid|wallMs|cpuMs|maxRssBytes|peakMemoryBytes)":\d+(\.\d+)?/g, '"$1":N')
     .replaceAll(/\bnow\b|\b\d+ (s|min|h|ms)( ago)?\b/g, "AGO")
@@ -106,6 +106,12 @@ describe("the front", needs("root", "compiler"), () => {
     ["an environment in a clone", () => ({ words: ["run", "--", "sh", "-c", "echo $LANG"], env: { LANG: "xx" } })],
     ["options that exclude each other", () => ({ words: ["run", "--rm", "--keep", "--", "true"] })],
     ["an image", () => ({ words: ["run", "debian:12", "true"] })],
+    ["an experiment in the background", () => ({ words: ["try", "true", "--detach"] })],
+    ["nothing to try", () => ({ words: ["try"] })],
+    ["help for experiments", () => ({ words: ["try", "--help"] })],
+    ["a question without a terminal", () => ({ words: ["try", "true", "--pick", "ask"] })],
+    ["an experiment that is not there", () => ({ words: ["try", "--resume", "exp00000000000000000000000000"] })],
+    ["approaches for an experiment that has its own", () => ({ words: ["try", "--resume", "exp1", "true"] })],
   ])("does with %s what Node's does", (_, make) => {
     const one = make();
     expect(byFront(one)).toEqual(byNode(one));
@@ -129,6 +135,7 @@ describe("the front", needs("root", "compiler"), () => {
 
     test.each<[string, () => Case]>([
       ["other commands", () => ({ words: ["status", "a b", ""] })],
+      ["a file that is the caller's to read", () => ({ words: ["try", "-f", "attempts.json"] })],
       ["no command", () => ({ words: [] })],
       ["the version with more words", () => ({ words: ["version", "--json"] })],
       ["words when no server runs", () => ({ words: ["ls"], env: { VIV_HOME: join(server.place, "elsewhere") } })],

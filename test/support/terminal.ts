@@ -12,8 +12,8 @@ export class Terminal {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<unknown>;
 
-  constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[], cwd: string = server.place) {
-    this.#child = spawn("script", ["-qfec", shellLine([PROGRAM, ...words]), "/dev/null"], {
+  constructor(server: Pick<TestServer, "place" | "paths">, words: readonly string[], cwd: string = server.place, program = [PROGRAM]) {
+    this.#child = spawn("script", ["-qfec", shellLine([...program, ...words]), "/dev/null"], {
       cwd,
       env: vivEnvironment(server, { TERM: "xterm", NO_COLOR: "1" }),
     });

@@ -40,7 +40,12 @@ export function parseMounts(mountinfo: string): Mount[] {
 }
 
 export function readMounts(): Mount[] {
-  return parseMounts(readFileSync("/proc/self/mountinfo", "utf8"));
+  return parseMounts(mountTable());
+}
+
+/** As the kernel writes it: another text is another table. */
+export function mountTable(): string {
+  return readFileSync("/proc/self/mountinfo", "utf8");
 }
 
 /** Whether the file system of a folder takes no changes, as after an error it met. */

@@ -23,6 +23,10 @@ export interface Caller {
   readonly stderr: CallerOutput;
   on(event: CallerEvent, listener: (name: NodeJS.Signals) => void): unknown;
   off(event: CallerEvent, listener: (name: NodeJS.Signals) => void): unknown;
+  /** Aborts when it has gone: what it watches goes on without it. */
+  readonly gone?: AbortSignal;
+  /** Words with which its own Node goes on if the server goes away that does this for it; without any, it says that and ends. */
+  goesOnWith?(words: readonly string[]): void;
   /** Proof that its person may answer questions, where it has been shown already. */
   readonly approver?: string | undefined;
   /** It can read a command's output by itself, behind what has been written to its streams; `giveBack` is called if it does not. */

@@ -1,10 +1,12 @@
 /** Follows an experiment or the like on the server: reads it again whenever an event says that it changed, also over a restart. */
+import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
 import { isListening } from "../client/listening.ts";
 import { findPaths, type Environment } from "../../base/config/paths.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
+import { OWN_PROCESS, type Caller } from "./caller.ts";
 import { connect } from "./connect.ts";
 import type { Screen } from "./screen.ts";
 
@@ -34,6 +36,8 @@ export interface FollowParts {
   readonly client: Client;
   readonly screen: Screen;
   readonly env: Environment;
+  /** This process if left out. */
+  readonly caller?: Caller;
   /** A remark that does not disturb what is drawn meanwhile. */
   readonly say: (line: string) => void;
 }
@@ -41,7 +45,7 @@ export interface FollowParts {
 /** Its states, until it is over or the signal comes. */
 export async function* follow<State>(around: FollowParts, followed: FollowedOperation<State>): AsyncGenerator<State, void, void> {
   const { isOver, look, signal } = followed;
-  const changes = new Changes(around.client, followed);
+  const changes = new Changes(around, followed);
   const abort = (): void => changes.end();
   signal?.addEventListener("abort", abort, { once: true });
   try {
@@ -70,8 +74,14 @@ function isAway(error: unknown): boolean {
   return error instanceof VivError && error.code === "server_unreachable";
 }
 
+/** For a command that goes on with what a server did before it went away: one that was stopped has removed its socket, one that died has not. */
+export async function serverIsBack(around: Pick<FollowParts, "screen" | "env" | "say">): Promise<void> {
+  const { socket } = findPaths(around.env);
+  if (!(await isListening(socket))) await bringBack(around, !existsSync(socket));
+}
+
 /** A server that died is started again, as by any command that needs one; one that was stopped on purpose is waited for. */
-async function bringBack({ screen, env, say }: FollowParts, stopped: boolean): Promise<void> {
+async function bringBack({ screen, env, say }: Pick<FollowParts, "screen" | "env" | "say">, stopped: boolean): Promise<void> {
   const { socket } = findPaths(env);
   const waiting = stopped || Boolean(env["VIV_NO_START"]);
   say(waiting ? "viv: the server is away; waiting for it to come back." : "viv: the server is away; starting it again.");
@@ -94,6 +104,8 @@ class Changes {
   /** Whether the server said that it stops. */
   stopped = false;
   readonly #client: Client;
+  /** Whether the server may go away without this. */
+  readonly #outlives: boolean;
   readonly #followed: Pick<FollowedOperation<unknown>, "concerns" | "isStep" | "uses">;
   readonly #end = new AbortController();
   #begun = false;
@@ -101,8 +113,9 @@ class Changes {
   #lookedAt = 0;
   #wake: (() => void) | undefined;
 
-  constructor(client: Client, followed: Pick<FollowedOperation<unknown>, "concerns" | "isStep" | "uses">) {
+  constructor({ client, caller = OWN_PROCESS }: FollowParts, followed: Pick<FollowedOperation<unknown>, "concerns" | "isStep" | "uses">) {
     this.#client = client;
+    this.#outlives = caller === OWN_PROCESS;
     this.#followed = followed;
   }
 
@@ -113,7 +126,7 @@ class Changes {
     this.#begun = true;
     void this.#listen(newest);
     // While it is surely there: by the time that a server has to be started, the program may have been replaced.
-    setTimeout(() => void import("./start.ts").catch(() => undefined), PREPARE_MS).unref();
+    if (this.#outlives) setTimeout(() => void import("./start.ts").catch(() => undefined), PREPARE_MS).unref();
   }
 
   async next(): Promise<void> {

@@ -46,6 +46,12 @@ export const TRY_OPTIONS = {
     summary: "Read JSON with the keys of the API from a file, - for stdin; options win",
   },
   detach: { type: "flag", short: "d", summary: "Print the id and leave it running" },
+  resume: {
+    type: "text",
+    value: "ID",
+    completes: "experiment",
+    summary: "Start nothing, and watch this experiment as the command did that started it: ctrl-C stops it",
+  },
   "max-parallel": { type: "integer", value: "N", summary: "Attempts at once; by the machine if left out" },
   timeout: { type: "duration", value: "TIME", summary: "Time for one attempt's command, such as 90s; 10m if left out" },
   "check-timeout": { type: "duration", value: "TIME", summary: "Time for one check; as for the command if left out" },

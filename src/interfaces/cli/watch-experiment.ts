@@ -3,6 +3,7 @@ import type { Client } from "../client/client.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Attempt, Experiment } from "../../base/schema/experiment.ts";
 import type { VivEvent } from "../../base/schema/event.ts";
+import { OWN_PROCESS, type Caller } from "./caller.ts";
 import type { Invocation } from "./command.ts";
 import { attemptLabel, byRank, nextSteps, printChoice, printTable } from "./experiment-table.ts";
 import { follow } from "./follow.ts";
@@ -14,6 +15,7 @@ import { clean } from "./text.ts";
 
 export const CANCELLED = 130;
 const NO_WINNER = 1;
+const MOST_INTERRUPTS = 2;
 const INTERRUPT = 0x03;
 /** For a program, an experiment that waits for a person is over: nothing more happens by itself. */
 const OVER: ReadonlySet<Experiment["state"]> = new Set(["choosing", "done", "failed", "cancelled"]);
@@ -22,23 +24,32 @@ export interface WatchContext {
   readonly client: Client;
   readonly screen: Screen;
   readonly env: Invocation["env"];
+  /** This process if left out. */
+  readonly caller?: Caller;
 }
 
-/** Counts interrupts: one asks to stop cleanly, the next to kill. Before there is something to stop, they are kept. */
+/** Counts interrupts: one asks to stop cleanly, the next to kill, one more to leave. Before there is something to stop, they are kept. */
 export class Interrupts {
+  readonly #caller: Caller;
   #count = 0;
   #act: ((count: number) => void) | undefined;
-  readonly #listener = (): void => {
+  readonly interrupt = (): void => {
     this.#count += 1;
     this.#act?.(this.#count);
   };
 
-  constructor() {
-    for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, this.#listener);
+  constructor(caller = OWN_PROCESS) {
+    this.#caller = caller;
+    for (const name of ["SIGINT", "SIGTERM"] as const) caller.on(name, this.interrupt);
   }
 
   get happened(): boolean {
     return this.#count > 0;
+  }
+
+  /** Whether nothing more is to be waited for. */
+  get leaves(): boolean {
+    return this.#count > MOST_INTERRUPTS;
   }
 
   act(action: (count: number) => void): void {
@@ -47,7 +58,7 @@ export class Interrupts {
   }
 
   end(): void {
-    for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, this.#listener);
+    for (const name of ["SIGINT", "SIGTERM"] as const) this.#caller.off(name, this.interrupt);
   }
 }
 
@@ -85,14 +96,14 @@ export async function watchExperiment(
   return last;
 }
 
-/** Follows to the end; interrupts cancel the experiment, and what was done is kept. */
+/** Follows to the end, or until its caller leaves or has gone; interrupts cancel the experiment, and what was done is kept. */
 export async function runToEnd(around: WatchContext, interrupts: Interrupts, first: Experiment): Promise<Experiment> {
   const progress = new Progress(around.screen);
+  const listening = new AbortController();
+  const leave = (): void => listening.abort();
+  around.caller?.gone?.addEventListener("abort", leave, { once: true });
   interrupts.act((count) => {
-    if (count > 2) {
-      progress.end();
-      process.exit(CANCELLED);
-    }
+    if (interrupts.leaves) return leave();
     progress.say(count === 1 ? "viv: stopping; what was done is kept. Ctrl-C again kills." : "viv: killing what still runs.");
     around.client
       .call("cancelExperiment", { experiment: first.id, now: count > 1 })
@@ -100,13 +111,13 @@ export async function runToEnd(around: WatchContext, interrupts: Interrupts, fir
       .catch((error: unknown) => progress.say(`viv: ${clean(VivError.from(error).message)}`));
   });
   let endAnswering: (() => void) | undefined;
-  const listening = new AbortController();
   const heard = tellRuns(around, first, progress, listening.signal);
   try {
-    endAnswering = await answerMeanwhile(around, first.id, progress);
-    return await watchExperiment(around, first, progress);
+    endAnswering = await answerMeanwhile(around, first.id, progress, interrupts);
+    return await watchExperiment(around, first, progress, listening.signal);
   } finally {
     listening.abort();
+    around.caller?.gone?.removeEventListener("abort", leave);
     await heard;
     progress.end();
     endAnswering?.();
@@ -133,24 +144,25 @@ async function tellRuns(
 }
 
 /** Questions of its attempts are answered where it is watched. Keys go to the questions alone; an interrupt stays one. */
-async function answerMeanwhile(around: WatchContext, experiment: string, progress: Progress): Promise<() => void> {
-  const { client } = around;
+async function answerMeanwhile(around: WatchContext, experiment: string, progress: Progress, interrupts: Interrupts): Promise<() => void> {
+  const { client, caller: { stdin } = OWN_PROCESS } = around;
   const attempts = async (): Promise<ReadonlySet<string>> => {
     const { sandboxes } = await client.call("listSandboxes", {});
     return new Set(sandboxes.filter(({ labels }) => labels["experiment"] === experiment).map(({ id }) => id));
   };
-  if (!process.stdin.isTTY) return () => undefined;
+  if (stdin.isTTY !== true) return () => undefined;
   const { askInline } = await import("./run-inside.ts");
   const questions = await askInline({ ...around, say: (line) => progress.say(line), stage: progress }, attempts);
   if (questions === undefined) return () => undefined;
-  const { stdin } = process;
   const hear = (typed: Buffer): void => {
-    if (questions.pass(typed).includes(INTERRUPT)) process.kill(process.pid, "SIGINT");
+    if (questions.pass(typed).includes(INTERRUPT)) interrupts.interrupt();
   };
-  stdin.setRawMode(true).on("data", hear);
+  stdin.setRawMode?.(true);
+  stdin.on("data", hear);
   return () => {
     questions.end();
-    stdin.off("data", hear).setRawMode(false).pause();
+    stdin.off("data", hear).pause();
+    stdin.setRawMode?.(false);
   };
 }
 
@@ -162,9 +174,9 @@ export function exitCode(experiment: Experiment): number {
 }
 
 /** Asks until the answer is an attempt; an empty one chooses none. */
-export async function askWinner(experiment: Experiment): Promise<number | undefined> {
+export async function askWinner(experiment: Experiment, { stdin, stderr }: Caller): Promise<number | undefined> {
   const { createInterface } = await import("node:readline/promises");
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const prompt = createInterface({ input: stdin, output: stderr });
   // Interrupts at the prompt are the prompt's: they choose none.
   const stop = new AbortController();
   prompt.once("SIGINT", () => stop.abort());
@@ -177,7 +189,7 @@ export async function askWinner(experiment: Experiment): Promise<number | undefi
       if (answer === "") return undefined;
       const named = experiment.attempts.find(({ name, index }) => name === answer || String(index) === answer);
       if (named !== undefined) return named.index;
-      process.stderr.write(`There is no attempt ${JSON.stringify(answer)}.\n`);
+      stderr.write(`There is no attempt ${JSON.stringify(answer)}.\n`);
     }
   } catch (error) {
     if (stop.signal.aborted) return undefined;

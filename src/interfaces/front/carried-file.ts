@@ -41,7 +41,7 @@ export class CarriedFile {
     this.#moved.resolve(frame);
   }
 
-  gone(): void {
+  leave(): void {
     this.#moved.reject(new VivError("cancelled", "The program that moved the file has ended."));
   }
 

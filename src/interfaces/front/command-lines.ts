@@ -11,13 +11,16 @@ import ls from "../cli/commands/ls.ts";
 import ps from "../cli/commands/ps.ts";
 import run from "../cli/commands/run.ts";
 import shell from "../cli/commands/shell.ts";
+import attempts from "../cli/commands/try.ts";
 import { brokenOff, invoke, quietPipes, type FindCommand } from "../cli/invoke.ts";
 import type { Engine } from "../operations/operations.ts";
 import { CarriedFile } from "./carried-file.ts";
 import { EngineClient } from "./engine-client.ts";
 import { FrontCaller } from "./front-caller.ts";
 
-const HOT: ReadonlyMap<string, CommandDeclaration> = new Map([exec, ls, ps, run, shell].map((command) => [command.name, command]));
+const HOT: ReadonlyMap<string, CommandDeclaration> = new Map(
+  [exec, ls, ps, run, shell, attempts].map((command) => [command.name, command]),
+);
 const REQUEST_MS = 10_000;
 
 export interface FrontOptions {
@@ -53,7 +56,7 @@ export function serveFront(socket: Duplex, head: Buffer, options: FrontOptions):
   socket.on("end", () => socket.destroy());
   socket.once("close", () => {
     gone.abort();
-    if (!options.closing.aborted) caller?.gone();
+    if (!options.closing.aborted) caller?.leave();
   });
   options.closing.addEventListener("abort", () => socket.destroy(), { once: true, signal: gone.signal });
   void patience;
@@ -66,9 +69,14 @@ function reply(socket: Duplex, fields: FieldList): void {
 
 /** Whether this server runs the line as the caller's own Node would. */
 function isTaken(request: Fields, { version }: FrontOptions): boolean {
-  const [verb = ""] = request.all("arg");
+  const [verb = "", ...words] = request.all("arg");
   const isOurs = request.number("v") === PROTOCOL_VERSION && request.get("version") === version;
-  return isOurs && request.number("uid") === process.getuid?.() && (HOT.has(verb) || request.get("carry") !== undefined);
+  return isOurs && request.number("uid") === process.getuid?.() && (isHot(verb, words) || request.get("carry") !== undefined);
+}
+
+/** A file that the caller names is the caller's to read: it may see other files at that path. */
+function isHot(verb: string, words: readonly string[]): boolean {
+  return HOT.has(verb) && !(verb === attempts.name && words.some((word) => /^(--file|-f)/.test(word)));
 }
 
 function begin(socket: Duplex, request: Fields, options: FrontOptions, gone: AbortSignal): FrontCaller | CarriedFile | undefined {
@@ -81,7 +89,7 @@ function begin(socket: Duplex, request: Fields, options: FrontOptions, gone: Abo
     void file.serve(request, options.engine);
     return file;
   }
-  const caller = new FrontCaller(socket, request);
+  const caller = new FrontCaller(socket, request, gone);
   const argv = request.all("arg");
   const env = environment(request.all("env"));
   const lost = { stdout: new Text(caller.stdout.isTTY), stderr: new Text(caller.stderr.isTTY) };

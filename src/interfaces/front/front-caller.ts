@@ -44,6 +44,12 @@ class FrontInput extends Readable {
     this.#asked = true;
   }
 
+  /** The front stops reading when signals are its own again: a reader that comes after that asks anew. */
+  override resume(): this {
+    if (this.#asked) this.#say([["stdin", "1"]]);
+    return super.resume();
+  }
+
   // Whichever way a stream hands its data on, it is by this event.
   override emit(event: string | symbol, ...values: unknown[]): boolean {
     const [data] = values;
@@ -107,14 +113,16 @@ export class FrontCaller extends EventEmitter implements Caller {
   readonly stdout: FrontOutput;
   readonly stderr: FrontOutput;
   readonly approver: string | undefined;
+  readonly gone: AbortSignal;
   readonly #socket: Duplex;
   #listening = 0;
   #inputOver = false;
   #giveBack: (() => void) | undefined;
 
-  constructor(socket: Duplex, request: Fields) {
+  constructor(socket: Duplex, request: Fields, gone: AbortSignal) {
     super();
     this.#socket = socket;
+    this.gone = gone;
     this.approver = request.get("approver");
     this.stdin = new FrontInput(
       request.flag("stdin_tty"),
@@ -123,6 +131,10 @@ export class FrontCaller extends EventEmitter implements Caller {
     );
     this.stdout = new FrontOutput(socket, KIND.stdout, request.flag("stdout_tty"), sizeOf(request, ""));
     this.stderr = new FrontOutput(socket, KIND.stderr, request.flag("stderr_tty"), sizeOf(request, "stderr_"));
+  }
+
+  goesOnWith(words: readonly string[]): void {
+    this.say([["again", String(words.length)], ...words.map((word) => ["again_arg", word] as const)]);
   }
 
   say(fields: FieldList): void {
@@ -151,7 +163,7 @@ export class FrontCaller extends EventEmitter implements Caller {
   }
 
   /** It has gone: whatever still works for it finds its streams closed. */
-  gone(): void {
+  leave(): void {
     this.#giveBack?.();
     this.#input(null);
     this.#closed(new Fields(encodeFields([["step", "stdout"]])));

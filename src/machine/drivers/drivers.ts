@@ -56,6 +56,11 @@ export interface LaunchRequest {
   readonly home: string;
   /** Called once `sockets()` is there, before the processes are. */
   readonly meanwhile?: () => void;
+  /**
+   * Of a launch ahead: resolves when the sandbox is asked for, of which the volume comes then. What is hidden is what is to be hidden
+   * then; the mounts of the machine are those of the beginning, so the caller asks only where they are still the same.
+   */
+  readonly asked?: Promise<void>;
 }
 
 export interface ExecRequest {

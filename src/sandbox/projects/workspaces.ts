@@ -31,6 +31,16 @@ export function requireProject({ name, start }: Pick<SandboxRow, "name" | "start
   throw new VivError("no_project", `Sandbox ${name} ${from}: there is no project on this machine to ${what}.`);
 }
 
+/** An empty workspace belongs to no person of this machine: what names the caller stays outside, and homes are read-only. */
+export function withoutPerson({
+  USER: _user,
+  LOGNAME: _logname,
+  SHELL: _shell,
+  ...env
+}: Readonly<Record<string, string>>): Record<string, string> {
+  return { ...env, HOME: "/tmp" };
+}
+
 /** The same address in another spelling is another repository: servers may tell them apart. */
 export function repositoryName(url: string): string {
   const { host, pathname } = new URL(url);
@@ -61,14 +71,4 @@ function ownerOf(user: string): { readonly uid: number; readonly gid: number } {
   if (person !== undefined) return person;
   if (/^\d{1,10}$/.test(user)) return { uid: Number(user), gid: Number(user) };
   throw new VivError("invalid_input", `There is no user ${user} on this machine.`);
-}
-
-/** An empty workspace belongs to no person of this machine: what names the caller stays outside, and homes are read-only. */
-export function withoutPerson({
-  USER: _user,
-  LOGNAME: _logname,
-  SHELL: _shell,
-  ...env
-}: Readonly<Record<string, string>>): Record<string, string> {
-  return { ...env, HOME: "/tmp" };
 }

@@ -218,7 +218,9 @@ export class Snapshots {
   }
 
   async #forkFrom(row: SandboxRow, snapshot: string, count: number, names: readonly string[]): Promise<StartedSandbox[]> {
-    const results = await Promise.allSettled(Array.from({ length: count }, (_, index) => this.#creation.fork(row, snapshot, names[index])));
+    const results = await Promise.allSettled(
+      Array.from({ length: count }, (_, index) => this.#creation.fork(row, snapshot, { name: names[index] })),
+    );
     const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
     const failure = results.find((result) => result.status === "rejected");
     if (failure === undefined) return made;

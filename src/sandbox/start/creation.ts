@@ -8,8 +8,7 @@ import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { networkRules, type HostRule } from "../../base/schema/network.ts";
-import type { StartingPoint } from "../../base/schema/start.ts";
+import { networkRules } from "../../base/schema/network.ts";
 import { projectInside, WORKSPACE_USER } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { VolumePaths, VolumeSource } from "../../machine/volumes/disks.ts";
@@ -17,42 +16,26 @@ import { Admission, effectiveLimits } from "./admission.ts";
 import { chosenLimits } from "../permissions/limit-changes.ts";
 import { changedAutonomy } from "../permissions/autonomy.ts";
 import { openBase } from "../projects/bases.ts";
+import { isAlike, type Captured, type Origin } from "./origin.ts";
 import { unmappedNotes } from "./owners.ts";
 import { narrowedFork } from "../permissions/narrowing.ts";
 import { chosenNetwork } from "../permissions/network-narrowing.ts";
 import { refuseWider } from "../permissions/networks.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
-import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../projects/projects.ts";
+import { hiddenPaths, openProject, shownPaths } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { captureBase } from "../projects/service-data.ts";
 import { emptyBase, openWorkspace, withoutPerson } from "../projects/workspaces.ts";
 import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
+import type { LaunchAhead } from "./launches-ahead.ts";
 import { Spares, type Spare } from "./spares.ts";
 import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
-import type { Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
+import type { Disk, Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
 import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
 
 type UnnamedRow = Omit<SandboxRow, keyof Reservation>;
-
-/** What a new sandbox is made from. */
-export interface Origin {
-  readonly view: ProjectView;
-  /** Absent for a project of reality. */
-  readonly start?: StartingPoint;
-  /** Hosts that the caller named with it: the sandbox reaches them, unless its network is off. */
-  readonly opens?: readonly HostRule[];
-  capture(backend: Backend): Promise<Captured>;
-}
-
-export interface Captured {
-  readonly base: Base;
-  /** As it is known by now. */
-  readonly start?: StartingPoint;
-  /** What the caller should know of it, a sentence each. */
-  readonly notes?: readonly string[];
-}
 
 /** What a request and the configs come to, before the project is looked at. */
 interface CreateSettings {
@@ -63,6 +46,18 @@ interface CreateSettings {
 
 /** Runs work while the processes of the sandbox that is forked stand still. */
 export type StandingStill = <T>(work: () => Promise<T>) => Promise<T>;
+
+const atOnce: StandingStill = (work) => work();
+
+interface BringOptions {
+  readonly still?: StandingStill | undefined;
+  readonly ahead?: LaunchAhead | undefined;
+}
+
+interface ForkOptions extends Pick<BringOptions, "ahead"> {
+  readonly name?: string | undefined;
+  readonly labels?: SandboxRow["labels"];
+}
 
 const OWN_USER = "Its commands run with the id of the server's own user, because a server of root alone can give them another one.";
 
@@ -171,10 +166,10 @@ export class Creation {
   }
 
   /** A place among the sandboxes of this machine; spares have theirs outside. */
-  async #reserve({ storage }: Backend, name: string | undefined): Promise<Reservation> {
+  async #reserve({ storage }: Backend, name: string | undefined, ahead?: () => Reservation | undefined): Promise<Reservation> {
     await this.#admission.admit(storage.health);
     this.#admission.refuseAbove(this.#registry.count - this.spares.ids().size);
-    return this.#registry.reserve(name);
+    return ahead?.() ?? this.#registry.reserve(name);
   }
 
   async #origin({ project, empty }: CreateInput): Promise<Origin> {
@@ -266,22 +261,29 @@ export class Creation {
     };
   }
 
+  /** A launch for a fork of this sandbox that will be asked for soon; undefined where nothing is launched ahead. */
+  async launchAhead(from: SandboxRow): Promise<LaunchAhead | undefined> {
+    if (!this.#parts.user.spares || this.#parts.backends.of(from).driver.capabilities.limits !== "hard") return undefined;
+    return this.spares.ahead.begin(await narrowedFork(this.#parts, from), await openBase(this.#parts.store, from, from.base));
+  }
+
   /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
-  async fork(from: SandboxRow, snapshot: string, name: string | undefined, labels = from.labels): Promise<StartedSandbox> {
+  async fork(from: SandboxRow, snapshot: string, { name, labels = from.labels, ahead }: ForkOptions = {}): Promise<StartedSandbox> {
     // A snapshot that only lives as long as the fork takes has no row: it has the state of its sandbox.
     const { refreshedTo } = (await this.#parts.store.snapshots.get(snapshot)) ?? from;
-    return this.#fork({ ...from, refreshedTo, labels }, name, { snapshot });
+    return this.#fork({ ...from, refreshedTo, labels }, name, { snapshot }, { ahead });
   }
 
   /** The same from the sandbox as it is now. Called with its lock held. */
   forkNow(from: SandboxRow, still: StandingStill, name: string | undefined): Promise<StartedSandbox> {
-    return this.#fork(from, name, { volume: from.id }, still);
+    return this.#fork(from, name, { volume: from.id }, { still });
   }
 
-  async #fork(from: SandboxRow, name: string | undefined, source: VolumeSource, still?: StandingStill): Promise<StartedSandbox> {
+  async #fork(from: SandboxRow, name: string | undefined, source: VolumeSource, how: BringOptions = {}): Promise<StartedSandbox> {
     const base = await openBase(this.#parts.store, from, from.base);
     const like = await narrowedFork(this.#parts, from);
-    const own = await this.#reserve(this.#parts.backends.of(from), name);
+    const own = await this.#reserve(this.#parts.backends.of(from), name, () => how.ahead?.take(like));
+    const ahead = own === how.ahead?.reservation ? how.ahead : undefined;
     const row: SandboxRow = {
       ...like,
       ...beginning(from.idleMs),
@@ -292,7 +294,7 @@ export class Creation {
       held: undefined,
       ...own,
     };
-    return this.#bring(row, base, source, still);
+    return this.#bring(row, base, source, { ...how, ahead });
   }
 
   /** A spare becomes a sandbox by getting a row. An operation that finds the row before that waits. */
@@ -318,11 +320,11 @@ export class Creation {
   }
 
   /** From a reserved row to a running sandbox. An operation that finds the row before that waits. */
-  #bring(row: SandboxRow, base: Base, source: VolumeSource, still: StandingStill = (work) => work()): Promise<StartedSandbox> {
-    return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source, still));
+  #bring(row: SandboxRow, base: Base, source: VolumeSource, how: BringOptions = {}): Promise<StartedSandbox> {
+    return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source, how));
   }
 
-  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource, still: StandingStill): Promise<StartedSandbox> {
+  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource, { still = atOnce, ahead }: BringOptions): Promise<StartedSandbox> {
     const { store, reach, backends } = this.#parts;
     const { storage } = backends.of(row);
     // Volume and processes are made while the row is written: the reconciler ends and removes those that have no row.
@@ -336,7 +338,8 @@ export class Creation {
         reach("create.launch");
         return store.change((change) => recordRunning(change, row, processes));
       };
-      const starting = this.#sandboxStart.start({ row, on: { base, volume }, record });
+      const start = (on: Disk | Walls): Promise<StartedSandbox> => this.#sandboxStart.start({ row, on, record });
+      const starting = ahead === undefined ? start({ base, volume }) : ahead.finish(volume).then(start);
       written = store.change((change) => recordCreating(change, row, base)).then(() => reach("create.row"));
       // It is looked at late or never; a rejection without a handler would end the server.
       written.catch(() => undefined);
@@ -348,6 +351,8 @@ export class Creation {
       await Promise.allSettled([making, written]);
       await this.#undo(row, error);
       throw error;
+    } finally {
+      if (ahead !== undefined) this.spares.ahead.known(ahead);
     }
   }
 
@@ -384,9 +389,4 @@ export class Creation {
     if (chosen === undefined) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
     return chosen;
   }
-}
-
-/** Whether the next sandbox of its project may be one that was made ahead. Each clone of a repository is fetched anew. */
-function isAlike({ start }: { readonly start?: StartingPoint | undefined }): boolean {
-  return start?.from !== "git";
 }

@@ -29,6 +29,7 @@ export interface Disk {
   readonly base: Base;
   /** As in a LaunchRequest. */
   readonly volume: () => Promise<VolumePaths>;
+  readonly asked?: Promise<void>;
 }
 
 export interface StartInput {
@@ -125,7 +126,7 @@ export class SandboxStart {
   /** The ways out are opened as soon as there is a folder for their sockets; where the driver has none, there is nothing to open. */
   async #launchAndOpen(
     row: Reservation & LaunchSettings,
-    { base, volume }: Disk,
+    { base, volume, asked }: Disk,
   ): Promise<{ readonly walls: Walls; readonly opened: Promise<void> | undefined }> {
     let opened: Promise<void> | undefined;
     const open = (): void => {
@@ -149,6 +150,7 @@ export class SandboxStart {
         sealed: row.sealed === true,
         home: row.home,
         meanwhile: open,
+        ...(asked === undefined ? {} : { asked }),
       });
       return { walls, opened };
     } catch (error) {

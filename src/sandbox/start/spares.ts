@@ -5,15 +5,15 @@
  * while, and with the server. It has no row: after a crash the reconciler clears it like any leftover.
  */
 import type { Base } from "../../base/store/rows.ts";
-import { idsOfUser } from "../../machine/capture/large-ids.ts";
 import type { Driver, MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
 import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import { errorText } from "../../base/host/log.ts";
-import type { Limits } from "../../base/schema/sandbox.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 import type { LaunchSettings, SandboxStart } from "./sandbox-start.ts";
+import { LaunchesAhead } from "./launches-ahead.ts";
 import { SpareDemand } from "./spare-demand.ts";
+import { keyOf } from "./spare-key.ts";
 
 export interface Spare extends Reservation {
   readonly walls: Walls;
@@ -42,6 +42,8 @@ const QUIET_MS = 5;
 type SpareParts = Pick<Parts, "backends" | "log">;
 
 export class Spares {
+  /** For forks of which the files are not there yet. */
+  readonly ahead: LaunchesAhead;
   readonly #parts: SpareParts;
   readonly #registry: Registry;
   readonly #sandboxStart: SandboxStart;
@@ -56,9 +58,10 @@ export class Spares {
     this.#parts = parts;
     this.#registry = registry;
     this.#sandboxStart = sandboxStart;
+    this.ahead = new LaunchesAhead(registry, sandboxStart, this.#ids);
   }
 
-  /** Ids of spares, for the reconciler. */
+  /** Ids of spares and of launches ahead, for the reconciler. */
   ids(): ReadonlySet<string> {
     return this.#ids;
   }
@@ -226,12 +229,6 @@ export class Spares {
   /** Ends all spares there are now. */
   async clear(): Promise<void> {
     for (const project of this.#byProject.keys()) this.#dropAll(project, () => true);
-    await Promise.all(this.#discards);
+    await Promise.all([...this.#discards, this.ahead.clear()]);
   }
-}
-
-function keyOf({ driver, project, base, user, home, masked, exposed, sudo, readOnly, sealed, limits }: LaunchSettings): string {
-  const ordered: Limits = { cpus: limits.cpus, memoryBytes: limits.memoryBytes, diskBytes: limits.diskBytes, processes: limits.processes };
-  // Users whose ids every sandbox has share their spares.
-  return JSON.stringify({ driver, project, base, ids: idsOfUser(user), home, masked, exposed, sudo, readOnly, sealed, limits: ordered });
 }

@@ -4,6 +4,7 @@ import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
+import type { LaunchAhead } from "../../sandbox/start/launches-ahead.ts";
 import { isFinal } from "../../sandbox/shared/state.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 
@@ -38,9 +39,23 @@ export class Clones {
     snapshot: string,
     labels: Readonly<Record<string, string>>,
     signal: AbortSignal,
-    onWait?: (reason: string) => void,
+    { onWait, ahead }: { readonly onWait?: (reason: string) => void; readonly ahead?: LaunchAhead | undefined } = {},
   ): Promise<SandboxRow> {
-    return this.patiently(() => this.#sandboxes.branch(from, snapshot, labels), signal, onWait);
+    try {
+      return await this.patiently(() => this.#sandboxes.branch(from, snapshot, labels, { ahead }), signal, onWait);
+    } finally {
+      ahead?.drop();
+    }
+  }
+
+  /** Launches what the next fork of a sandbox needs without its files. Where that fails, the fork itself says why. */
+  async ahead(sandbox: string): Promise<LaunchAhead | undefined> {
+    try {
+      return await this.#sandboxes.branchAhead(sandbox);
+    } catch (error) {
+      this.#parts.log.info("a fork could not be launched ahead", { sandbox, error: errorText(error) });
+      return undefined;
+    }
   }
 
   async patiently<T>(make: () => Promise<T>, signal: AbortSignal, onWait?: (reason: string) => void): Promise<T> {

@@ -17,6 +17,8 @@ export interface LineOptions {
   readonly stop?: AbortSignal;
   /** Kills it. */
   readonly kill: AbortSignal;
+  /** Called when it runs. */
+  readonly onRunning?: () => void;
 }
 
 export interface LineEnd {
@@ -40,6 +42,7 @@ export async function runLine(commands: Commands, row: SandboxRow, line: string,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: { ...options.env } }),
   });
+  options.onRunning?.();
   const forget = obey(stream, options);
   try {
     const both = new OutputTail(LIMITS.capturedOutputBytes);

@@ -6,6 +6,7 @@ import type { Attempt } from "../../base/schema/experiment.ts";
 import { decodePath } from "../../base/schema/path-bytes.ts";
 import type { Parts } from "../../sandbox/shared/parts.ts";
 import type { Sandboxes } from "../../sandbox/sandboxes.ts";
+import type { LaunchAhead } from "../../sandbox/start/launches-ahead.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
 import { openChange, type OpeningChange } from "./change.ts";
 import type { Clones } from "../checks/clones.ts";
@@ -43,13 +44,23 @@ const MICRO = 1_000_000;
 const OUTPUT_CHARACTERS = 16 * 1024;
 const MOST_RERUNS = 2;
 
+/** How an attempt's start goes along with that of others. */
+export interface AttemptStart {
+  /** To be called when its command runs. */
+  readonly hasBegun: () => void;
+  /** Resolves when all that were started together run: what they need later has time until then. */
+  readonly allBegun: Promise<void>;
+}
+
 export class AttemptRun {
   readonly #all: ExperimentParts;
   readonly #journal: Journal;
   readonly #index: number;
   readonly #ends: ExperimentSignals;
   readonly #shared: SharedFolderWatch;
-  readonly #onRunning: () => void;
+  readonly #start: AttemptStart;
+  /** For the fork in which it is judged: none, until its command runs, and from when that fork is made. */
+  #ahead: { launch?: LaunchAhead | undefined } | undefined;
 
   constructor(
     all: ExperimentParts,
@@ -57,11 +68,11 @@ export class AttemptRun {
     index: number,
     ends: ExperimentSignals,
     shared: SharedFolderWatch,
-    onRunning: () => void,
+    start: AttemptStart,
   ) {
     this.#all = all;
     this.#shared = shared;
-    this.#onRunning = onRunning;
+    this.#start = start;
     this.#journal = journal;
     this.#index = index;
     this.#ends = ends;
@@ -74,6 +85,8 @@ export class AttemptRun {
     } catch (error) {
       if (this.#ends.kill.aborted || this.#ends.cancel.aborted) this.#end("cancelled", "It was cancelled.");
       else this.#end("failed", errorText(error));
+    } finally {
+      this.#takeAhead()?.drop();
     }
     this.#all.parts.reach("experiment.attempt");
   }
@@ -107,20 +120,17 @@ export class AttemptRun {
   /** A clone of its own; an agent that goes on without a server has one already. */
   async #place(origin: { sandbox: string; snapshot: string }): Promise<SandboxRow> {
     const { sandbox, run } = this.#now;
-    if (run == null || sandbox === null) return this.#clone(origin);
-    this.#onRunning();
-    return this.#all.sandboxes.find(sandbox);
+    return run == null || sandbox === null ? this.#clone(origin) : this.#all.sandboxes.find(sandbox);
   }
 
   async #clone({ sandbox, snapshot }: { sandbox: string; snapshot: string }): Promise<SandboxRow> {
     const { clones, parts } = this.#all;
     this.#change({ state: "cloning", startedAt: new Date().toISOString() });
     const labels = clones.labels(this.#journal.row.id, `attempt-${this.#index}`);
-    const wait = (reason: string): void => this.#change({ state: "queued", reason });
-    const row = await clones.fork(sandbox, snapshot, labels, this.#ends.cancel, wait);
+    const onWait = (reason: string): void => this.#change({ state: "queued", reason });
+    const row = await clones.fork(sandbox, snapshot, labels, this.#ends.cancel, { onWait });
     parts.reach("experiment.cloned");
     this.#change({ state: "running", reason: null, sandbox: row.id });
-    this.#onRunning();
     return row;
   }
 
@@ -132,6 +142,7 @@ export class AttemptRun {
       timeoutMs: commandTimeoutMs(this.#journal.row),
       stop: cancel,
       kill,
+      onRunning: () => this.#hasBegun(row),
     });
     await this.#ran(row, ended.end, {
       exitCode: ended.end.exitCode,
@@ -140,7 +151,34 @@ export class AttemptRun {
     });
   }
 
+  #hasBegun(row: SandboxRow): void {
+    this.#start.hasBegun();
+    if (this.#isJudged && this.#ahead === undefined) void this.#launchAhead(row, (this.#ahead = {}));
+  }
+
+  /** Once the others run, too, the fork in which it is judged is launched, as far as that goes without the files. */
+  async #launchAhead({ id }: SandboxRow, place: { launch?: LaunchAhead | undefined }): Promise<void> {
+    await this.#start.allBegun;
+    if (this.#ahead !== place) return;
+    const launch = await this.#all.clones.ahead(id);
+    if (this.#ahead === place) place.launch = launch;
+    else launch?.drop();
+  }
+
+  /** What there is of it now: the fork does not wait for it. */
+  #takeAhead(): LaunchAhead | undefined {
+    const launch = this.#ahead?.launch;
+    this.#ahead = undefined;
+    return launch;
+  }
+
+  get #isJudged(): boolean {
+    const { checks, measure } = checkSettings(this.#journal.row, "left");
+    return checks.length > 0 || measure !== null;
+  }
+
   async #agent(row: SandboxRow, run: string): Promise<void> {
+    this.#start.hasBegun();
     const { outcome, reason, command } = await this.#all.runs.work(run, row, this.#journal.row.protect, this.#ends);
     const { text } = await this.#all.runs.lastWords(run);
     await this.#ran(row, command, {
@@ -215,11 +253,10 @@ export class AttemptRun {
     const opening = openChange(parts, row, snapshot, experiment, temporary);
     const labels = clones.labels(experiment.id, `checks-${this.#index}`);
     const how = checkSettings(experiment, "left");
-    const isJudged = how.checks.length > 0 || how.measure !== null;
     try {
-      const checked = isJudged
+      const checked = this.#isJudged
         ? verification.passes(
-            () => clones.fork(sandbox, snapshot, labels, signal),
+            () => clones.fork(sandbox, snapshot, labels, signal, { ahead: this.#takeAhead() }),
             (fork) => this.#putBack(fork, opening),
             how,
             signal,

@@ -153,8 +153,8 @@ export class Run {
     const { priority, maxParallel } = this.journal.row.input;
     try {
       await this.#turn(String(index).padStart(3, "0"), priority, maxParallel ?? this.#queue.most, () => {
-        const isRunning = begun.expect();
-        return new AttemptRun(this.#all, this.journal, index, this.#ends, shared, isRunning).run().finally(isRunning);
+        const start = { hasBegun: begun.expect(), allBegun: begun.all };
+        return new AttemptRun(this.#all, this.journal, index, this.#ends, shared, start).run().finally(start.hasBegun);
       });
       if (!this.#closed) this.#letGo(index);
     } catch (error) {

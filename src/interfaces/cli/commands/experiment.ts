@@ -71,6 +71,7 @@ async function retry({ options: chosen, json, screen, env, server, id }: Call): 
     screen.say(heading(started));
     const around = { client: server, screen, env };
     const experiment = await runToEnd(around, interrupts, started);
+    if (interrupts.leaves) return CANCELLED;
     if (json) screen.json(experiment);
     else await report(around, experiment);
     return interrupts.happened ? CANCELLED : exitCode(experiment);

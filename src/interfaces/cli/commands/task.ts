@@ -174,6 +174,7 @@ async function run({ options, positionals: [task = ""], json, screen, cwd, env, 
     }
     screen.say(screen.paintRemark("dim", `${shortId(id)}; say something to it with: viv say ${shortId(id)} "..."`));
     const ended = await runToEnd(around, interrupts, started);
+    if (interrupts.leaves) return CANCELLED;
     interrupts.end();
     const last = await settled(around.client, id);
     const promotion = ended.promotion === null ? undefined : await waitForPromotion(around, ended.promotion);

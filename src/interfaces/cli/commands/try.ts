@@ -1,6 +1,9 @@
 import type { Experiment } from "../../../base/schema/experiment.ts";
+import type { Client } from "../../client/client.ts";
+import type { Caller } from "../caller.ts";
 import { command, type Invocation } from "../command.ts";
-import { findStart, shortId } from "../references.ts";
+import { serverIsBack } from "../follow.ts";
+import { findId, findStart, shortId } from "../references.ts";
 import { TRY_OPTIONS, tryInput } from "../try-input.ts";
 import { usageError } from "../values.ts";
 import {
@@ -19,30 +22,28 @@ import { printSettled } from "../promotion-view.ts";
 
 const NOT_PROMOTED = 1;
 
-async function run({ options, rest, json, screen, cwd, env, client }: Invocation<typeof TRY_OPTIONS>): Promise<number> {
-  const input = await tryInput(options, rest, { cwd, env });
+async function run(invocation: Invocation<typeof TRY_OPTIONS>): Promise<number> {
+  const { options, rest, json, screen, env, caller } = invocation;
   if (options.agent === undefined && looksUnquoted(rest))
     screen.say(`Each word is an approach of its own here; a line with spaces is quoted: viv try '${rest.join(" ")}'.`);
-  const canAsk = !json && !options.detach && process.stdin.isTTY && process.stderr.isTTY;
-  if (input.pick === "ask" && !canAsk)
-    throw usageError(
-      "--pick ask needs a terminal to ask on.",
-      "Use --pick auto, or --pick none and choose later with `viv experiment ID pick NAME`.",
-    );
-  const interrupts = new Interrupts();
+  const canAsk = !json && !options.detach && caller.stdin.isTTY === true && caller.stderr.isTTY === true;
+  const interrupts = new Interrupts(caller);
   try {
-    const around = { client: await client(), screen, env };
-    if (options.from !== undefined) input.from = await findStart(around.client, options.from);
-    const started = await screen.during("Starting", around.client.call("startExperiment", input));
+    const { client, started, promote } =
+      options.resume === undefined ? await start(invocation, canAsk) : await resume(invocation, options.resume);
     if (options.detach) {
       if (json) screen.json(started);
       else if (!screen.terminal) screen.print(started.id);
       else screen.print(`${heading(started)}\nFollow it with: viv experiment ${shortId(started.id)} --follow`);
       return 0;
     }
+    const around = { client, screen, env, caller };
+    caller.goesOnWith?.(["try", "--resume", started.id, ...(promote ? ["--promote"] : []), ...(json ? ["--json"] : [])]);
     screen.say(heading(started));
     const ended = await runToEnd(around, interrupts, started);
     interrupts.end();
+    if (interrupts.leaves || caller.gone?.aborted === true) return CANCELLED;
+    caller.goesOnWith?.([]);
     const asking = ended.state === "choosing" && canAsk && !interrupts.happened;
     if (!json) await report(around, ended);
     const experiment = asking ? await choose(around, ended) : ended;
@@ -52,14 +53,45 @@ async function run({ options, rest, json, screen, cwd, env, client }: Invocation
     if (interrupts.happened) return CANCELLED;
     if (promotion !== undefined) return promotionExit(promotion);
     // If the winner should be promoted and was not, the command has failed.
-    return exitCode(experiment) || (input.promote === true ? NOT_PROMOTED : 0);
+    return exitCode(experiment) || (promote ? NOT_PROMOTED : 0);
   } finally {
     interrupts.end();
   }
 }
 
-async function choose(around: WatchContext, experiment: Experiment): Promise<Experiment> {
-  const attempt = await askWinner(experiment);
+interface Started {
+  readonly client: Client;
+  readonly started: Experiment;
+  readonly promote: boolean;
+}
+
+async function start(
+  { options, rest, screen, cwd, env, client: connect }: Invocation<typeof TRY_OPTIONS>,
+  canAsk: boolean,
+): Promise<Started> {
+  const input = await tryInput(options, rest, { cwd, env });
+  if (input.pick === "ask" && !canAsk)
+    throw usageError(
+      "--pick ask needs a terminal to ask on.",
+      "Use --pick auto, or --pick none and choose later with `viv experiment ID pick NAME`.",
+    );
+  const client = await connect();
+  if (options.from !== undefined) input.from = await findStart(client, options.from);
+  return { client, started: await screen.during("Starting", client.call("startExperiment", input)), promote: input.promote === true };
+}
+
+/** As if this command had started it. */
+async function resume({ options, rest, screen, env, client: connect }: Invocation<typeof TRY_OPTIONS>, text: string): Promise<Started> {
+  if (rest.length > 0 || options.attempt.length > 0)
+    throw usageError("--resume takes no approaches: the experiment has its own.", "Leave them out, or start a new one without --resume.");
+  await serverIsBack({ screen, env, say: (line) => screen.say(line) });
+  const client = await connect();
+  const experiment = await findId(client, "experiment", text);
+  return { client, started: await client.call("inspectExperiment", { experiment }), promote: options.promote };
+}
+
+async function choose(around: WatchContext & { readonly caller: Caller }, experiment: Experiment): Promise<Experiment> {
+  const attempt = await askWinner(experiment, around.caller);
   if (attempt === undefined) {
     around.screen.say(`\nNone is chosen. Choose later with: viv experiment ${shortId(experiment.id)} pick NAME`);
     return experiment;

@@ -118,7 +118,7 @@ export class NativeDriver implements Driver {
     try {
       const making = request.volume();
       making.catch(() => undefined);
-      const masking = this.#mask(request);
+      const masking = this.#maskWhenAsked(request);
       masking.catch(() => undefined);
       request.meanwhile?.();
       const mask = await masking;
@@ -136,6 +136,11 @@ export class NativeDriver implements Driver {
 
   async #plan(request: PlanRequest, mask: Layer): Promise<Field[]> {
     return this.#options.mode === "root" ? await this.#rootPlan(request, mask) : this.#userPlan(request, mask);
+  }
+
+  async #maskWhenAsked({ asked, ...request }: LaunchRequest): Promise<Layer> {
+    if (asked !== undefined) await asked;
+    return this.#mask(request);
   }
 
   #mask({ home, project, mask, expose }: MaskRequest): Promise<Layer> {
