@@ -16,6 +16,8 @@ export type HostPolicy = (host: string, named: boolean) => Judgement;
 
 /** Sandboxes of one project mostly share theirs. */
 const MOST_KNOWN = 32;
+/** Hosts whose judgement a policy keeps. */
+const MOST_HOSTS = 256;
 const LEFT_ALONE: Judgement = { verdict: "allow", rule: "none", reason: "No rule of the policy names it." };
 
 export class HostPolicies {
@@ -54,10 +56,20 @@ function stampOf(file: string): string {
  */
 function hostPolicy(policy: EffectivePolicy, rule: PolicyRule | undefined): HostPolicy {
   const own = new Layer([{ rules: { host: rule ?? {} }, origin: CONFIG_NAME }]);
-  return (host, named) => {
+  const judge = (host: string, named: boolean): Judgement => {
     const judged = decide(policy, { kind: "host", host });
     const byLevel = !named && classifyHost(host) === "public";
     if (judged.verdict === "allow" || byLevel || judged.rule.startsWith("production")) return judged;
     return own.host({ host }) ?? LEFT_ALONE;
+  };
+  const known = new Map<string, Judgement>();
+  return (host, named) => {
+    const key = `${named} ${host}`;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    if (known.size >= MOST_HOSTS) known.clear();
+    const judged = judge(host, named);
+    known.set(key, judged);
+    return judged;
   };
 }

@@ -33,8 +33,21 @@ const CLOSED = list(
 );
 const GLOBAL = list([], ["2000::/3"]);
 
+/** Each connection asks several times, and Node takes long to look into its lists. */
+const MOST_KNOWN = 1024;
+const known = new Map<string, AddressKind>();
+
 /** The kind of an address, in any notation that `node:net` knows, without a zone. */
 export function addressKind(address: string): AddressKind {
+  const found = known.get(address);
+  if (found !== undefined) return found;
+  if (known.size >= MOST_KNOWN) known.clear();
+  const kind = kindOf(address);
+  known.set(address, kind);
+  return kind;
+}
+
+function kindOf(address: string): AddressKind {
   if (isIPv4(address)) return fourKind(address);
   if (!isIPv6(address) || address.includes("%")) return "private";
   const embedded = embeddedFour(groups(address));

@@ -17,9 +17,8 @@ export interface OutsideStream {
 
 export interface Exchange {
   readonly way: OutsideStream;
-  readonly path: string;
-  /** End to end; names and values in turn. */
-  readonly headers: readonly string[];
+  /** As `requestHead` makes it. */
+  readonly head: string;
   readonly body: Readable;
   /** Texts that the answer does not bring inside. */
   readonly hidden: readonly string[];
@@ -105,13 +104,22 @@ export function exchange(request: IncomingMessage, response: ServerResponse, { w
   send(request, socket, sent);
 }
 
-/** The head as it was decided on, and the body in the framing it came with. */
-function send(request: IncomingMessage, socket: Socket, { path, headers, body }: Pick<Exchange, "path" | "headers" | "body">): void {
-  const chunked = request.headers["transfer-encoding"] !== undefined;
-  const all = [...headers, ...(chunked ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
+/** A request as it was decided on, up to its body. Headers are end to end; names and values in turn. */
+export function requestHead(request: IncomingMessage, path: string, headers: readonly string[]): string {
+  const all = [...headers, ...(isChunked(request) ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
   const lines = headerPairs(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`${request.method ?? "GET"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
-  if (!chunked) return void body.pipe(socket, { end: false });
+  return `${request.method ?? "GET"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
+}
+
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined;
+}
+
+/** The head, and the body in the framing it came with. */
+function send(request: IncomingMessage, socket: Socket, { head, body }: Pick<Exchange, "head" | "body">): void {
+  socket.write(head, "latin1");
+  if (!isChunked(request))
+    return void (request.headers["content-length"] === undefined ? body.resume() : body.pipe(socket, { end: false }));
   const framed = new Transform({
     transform(chunk: Buffer, _, done) {
       this.push(`${chunk.length.toString(16)}\r\n`);
@@ -123,7 +131,7 @@ function send(request: IncomingMessage, socket: Socket, { path, headers, body }:
   body.pipe(framed).pipe(socket, { end: false });
 }
 
-export function headerPairs(raw: readonly string[]): [name: string, value: string][] {
+function headerPairs(raw: readonly string[]): [name: string, value: string][] {
   return Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? "", raw[2 * index + 1] ?? ""]);
 }
 

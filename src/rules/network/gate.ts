@@ -2,15 +2,16 @@
  * The one way out. Every request, of whatever protocol, is decided here: rules, further judges, the record, one
  * resolution, every address checked, and only a checked address is dialled.
  */
-import { setImmediate as immediate } from "node:timers/promises";
+import { othersBegun } from "../../base/host/beside.ts";
 import { errorText } from "../../base/host/log.ts";
 import { withTimeout } from "../../base/host/with-timeout.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { PrivateHost } from "../../base/schema/network.ts";
 import { isLoopback, kindHere } from "./addresses.ts";
+import { Dialling, dialFirst } from "./dialling.ts";
 import { isAddress } from "./host.ts";
 import type { Interceptor } from "./interception.ts";
-import { OutsideConnection } from "./outside.ts";
+import type { OutsideConnection } from "./outside.ts";
 import type { Resolve } from "./resolver.ts";
 import { decide, deny, isLocalhost, privateAddress, type Allowed, type Denied, type Ruling } from "./rules.ts";
 import type { Session } from "./session.ts";
@@ -128,10 +129,10 @@ export class Gate {
     const asked = approval === undefined ? {} : { approval };
     const allowed = { ...question, verdict: "allow", rule, address: addresses[0] ?? "", ...asked } as const;
     const recording = this.#recorded(session, allowed);
-    // By then the record is on its way to the disk.
-    await immediate();
+    // Not longer than the record takes: threads may all be busy.
+    await Promise.race([othersBegun(), recording]);
     const unfit = this.#unfit(question, addresses, ruling, () => this.#ownNow());
-    const first = unfit === undefined ? new OutsideConnection() : undefined;
+    const first = unfit === undefined ? new Dialling(signal) : undefined;
     meanwhile?.();
     const failure = await recording;
     if (failure !== undefined) return failure;
@@ -283,46 +284,4 @@ export class Gate {
       remedy: `Start it inside each clone: declare it under \`services\` in vivarium.json.`,
     };
   }
-}
-
-/** One after the other, each for a share of the time; the first with a connection that was made ready. */
-async function dialFirst(
-  addresses: readonly string[],
-  port: number,
-  signal: AbortSignal | undefined,
-  ready: OutsideConnection | undefined,
-): Promise<OutsideConnection | undefined> {
-  const tried = addresses.slice(0, LIMITS.egressAddresses);
-  const each = LIMITS.egressDialMs / tried.length;
-  for (const [index, address] of tried.entries()) {
-    if (signal?.aborted === true) return undefined;
-    const made = (index === 0 ? ready : undefined) ?? new OutsideConnection();
-    const outside = await dial(made, { address, port }, each, signal);
-    if (outside !== undefined) return outside;
-  }
-  return undefined;
-}
-
-function dial(
-  outside: OutsideConnection,
-  { address, port }: { address: string; port: number },
-  withinMs: number,
-  signal: AbortSignal | undefined,
-): Promise<OutsideConnection | undefined> {
-  return new Promise((resolve) => {
-    const { socket } = outside;
-    const stop = (): void => void socket.destroy();
-    const timer = setTimeout(stop, withinMs);
-    // When the client hangs up, the attempt to connect ends.
-    signal?.addEventListener("abort", stop);
-    const done = (result: OutsideConnection | undefined): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", stop);
-      resolve(result);
-    };
-    socket.once("connect", () => done(outside));
-    // After a connection it says nothing new.
-    socket.once("close", () => done(undefined));
-    outside.dial(address, port);
-  });
 }

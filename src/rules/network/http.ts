@@ -11,7 +11,7 @@ import type { MovedConnection } from "../../base/host/moved-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { answerTo, rawAnswer } from "./answers.ts";
 import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
-import { endToEnd, exchange, headerPairs, type OutsideStream } from "./exchange.ts";
+import { endToEnd, exchange, requestHead, type OutsideStream } from "./exchange.ts";
 import type { DialledHost, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
 import { isEchoing, secure, type HeadersWithSecrets, type InterceptedRequest, type Interceptor } from "./interception.ts";
@@ -37,6 +37,11 @@ interface Guest {
   unanswered: number;
   /** The answer of the newest of them. */
   turn?: Promise<void>;
+}
+
+/** What is sent before the body, with the secrets in it. */
+interface PreparedRequest extends Omit<HeadersWithSecrets, "headers"> {
+  readonly head: string;
 }
 
 /** Requests that a client may send before the answer of the first. */
@@ -137,7 +142,7 @@ export class HttpProxy implements HttpTaker {
     if (unasked !== undefined) return answer(response, await this.#gate.refuse(session, question, unasked));
     const body = await this.#effect(session, question, { request, response, signal: gone.signal });
     if ("verdict" in body) return answer(response, body);
-    let ready: HeadersWithSecrets | Denied | undefined;
+    let ready: PreparedRequest | Denied | undefined;
     const opened = await this.#gate.connect(session, question, ruling, gone.signal, () => {
       // Secrets are put in at the last moment: they may be changed until then.
       if (interceptor === undefined) ready = filled(undefined, request, question);
@@ -157,14 +162,14 @@ export class HttpProxy implements HttpTaker {
     if (response.destroyed) return cut();
     const put = ready ?? filled(interceptor, request, question);
     if ("verdict" in put) return answer(response, await this.#gate.refuse(session, question, put));
-    const { headers, hidden, used } = put;
+    const { head, hidden, used } = put;
     const unrecorded = used.length === 0 ? undefined : await this.#use(session, question, interceptor, used);
     if (unrecorded !== undefined) return answer(response, unrecorded);
     if (response.destroyed) return cut();
     if (way.socket.destroyed) return answer(response, UNANSWERED);
     const moved = way === outside ? session.movedOf(request.socket) : undefined;
     const move = moved && ((bytes: number) => movedBody(outside, moved, bytes));
-    exchange(request, response, { way, path, headers, hidden, body, move, unanswered: () => answer(response, UNANSWERED) });
+    exchange(request, response, { way, head, hidden, body, move, unanswered: () => answer(response, UNANSWERED) });
   }
 
   /** An approval of a tunnel counts for one plain request, or for all requests in its TLS connection. */
@@ -218,7 +223,7 @@ export class HttpProxy implements HttpTaker {
     if (guest === undefined) return void client.destroy();
     clearTimeout(guest.timer);
     const target = guest.only === undefined ? parseAuthority(request.url ?? "") : undefined;
-    if (target === undefined || hostHeaders(request).length > 1)
+    if (target === undefined || valuesOf(request, "host").length > 1)
       return lastWord(client, rawAnswer(malformed("CONNECT takes one host and port.")));
     const { session } = guest;
     await tunnel(
@@ -268,15 +273,16 @@ async function permitted(
   }
 }
 
-/** Headers as they are sent. A secret that can't be opened is not sent as something else. */
+/** The request as it is sent. A secret that can't be opened is not sent as something else. */
 function filled(
   interceptor: Interceptor | undefined,
   request: IncomingMessage,
   to: Question & { readonly method: string; readonly path: string },
-): HeadersWithSecrets | Denied {
+): PreparedRequest | Denied {
   const headers = endToEnd(request.rawHeaders);
   try {
-    return interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
+    const { headers: put, ...rest } = interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
+    return { ...rest, head: requestHead(request, to.path, put) };
   } catch {
     return deny("secret_denied", `The secret of ${to.host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
   }
@@ -324,20 +330,21 @@ function answer(response: ProxyResponse, denied: Denied): void {
   response.req.resume();
 }
 
-function hostHeaders(request: IncomingMessage): string[] {
-  return headerPairs(request.rawHeaders).flatMap(([name, value]) => (name.toLowerCase() === "host" ? [value] : []));
+/** All values of a header, however often it came. */
+function valuesOf({ rawHeaders }: IncomingMessage, wanted: string): string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === wanted);
 }
 
 /** Where a request goes, or what is wrong with it. */
 function targetOf(request: IncomingMessage, only: Authority | undefined): (Authority & { path: string }) | string {
-  const [named, ...more] = hostHeaders(request);
+  const [named, ...more] = valuesOf(request, "host");
   if (named === undefined || more.length > 0) return "A request has one Host header.";
   if (!hasPlainFraming(request)) return "The length of the request is not clear.";
   const match = only === undefined ? /^http:\/\/([^/?#]*)([/?][^#]*)?$/i.exec(request.url ?? "") : /^()(\/[^#]*)$/.exec(request.url ?? "");
   if (match === null) return only === undefined ? "A proxy takes requests with a whole http:// address." : "The request needs a path.";
   const target = only ?? parseAuthority(match[1] ?? "", 80);
   if (target === undefined) return "The host of the request is not well-formed.";
-  const header = parseAuthority(named, 80);
+  const header = only === undefined && named === match[1] ? target : parseAuthority(named, 80);
   // Behind a tunnel many clients leave out a port that is not the default one.
   const samePort = header?.port === target.port || (only !== undefined && !named.includes(":"));
   if (header?.host !== target.host || !samePort) return "The Host header names another host than the request.";
@@ -347,10 +354,8 @@ function targetOf(request: IncomingMessage, only: Authority | undefined): (Autho
 
 /** Either a length or chunks, once. */
 function hasPlainFraming(request: IncomingMessage): boolean {
-  const values = (wanted: string): string[] =>
-    headerPairs(request.rawHeaders).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
-  const coded = values("transfer-encoding");
-  const lengths = values("content-length");
+  const coded = valuesOf(request, "transfer-encoding");
+  const lengths = valuesOf(request, "content-length");
   if (coded.length > 0) return coded.length === 1 && lengths.length === 0 && coded[0]?.trim().toLowerCase() === "chunked";
   return lengths.length <= 1;
 }

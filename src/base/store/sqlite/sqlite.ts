@@ -1,5 +1,5 @@
 /** The store on SQLite. Changes go through one connection, one after the other; reads through a second one that sees only what is committed. */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Kysely } from "kysely";
 import type { VivEvent } from "../../schema/event.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -28,6 +28,9 @@ type EventsListener = (events: readonly VivEvent[]) => void;
 /** Everything of the store that is not a read. */
 class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim"> {
   readonly #database: DatabaseSync;
+  /** Prepared once: each transaction runs both. */
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
   readonly #db: Kysely<Tables>;
   readonly #statements: Statements;
   readonly #listeners = new Set<EventsListener>();
@@ -45,6 +48,8 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
     const { db, statements } = connectionOf(database, built);
     const change = changesOf(db, statements, new SqliteWords(db, statements), (event) => this.#written.push(event));
     this.#database = database;
+    this.#begin = database.prepare("begin immediate");
+    this.#commit = database.prepare("commit");
     this.#db = db;
     this.#statements = statements;
     this.#kept = kept;
@@ -101,10 +106,10 @@ class Transactions implements Pick<Store, "change" | "onEvents" | "sync" | "trim
   }
 
   async #transact<T>(work: () => Promise<T>, until?: number): Promise<T> {
-    await retryBusy(() => this.#database.exec("begin immediate"), until);
+    await retryBusy(() => this.#begin.run(), until);
     try {
       const result = await work();
-      this.#database.exec("commit");
+      this.#commit.run();
       this.#kept.committed();
       this.#answers.committed();
       return result;
