@@ -7,6 +7,9 @@ import { Patience } from "../../base/host/patience.ts";
 import type { Store } from "../../base/store/store.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 
+/** How long a change waits for others that are written along with it: attempts tend to come to the same point together. */
+const TOGETHER_MS = 5;
+
 interface JournalEvent {
   readonly type: EventType;
   readonly sandbox: string | null;
@@ -21,6 +24,9 @@ export class Journal {
   #isDirty = false;
   #writing: Promise<void> | undefined;
   #closed = false;
+  /** Callers that wait until everything is written. */
+  #awaited = 0;
+  #hurry: (() => void) | undefined;
   readonly #patience: Patience;
 
   constructor(store: Store, log: Logger, row: ExperimentRow) {
@@ -76,8 +82,8 @@ export class Journal {
 
   async #write(): Promise<void> {
     while (this.#isDirty && !this.#closed) {
-      // Changes that were made together are written together.
-      await Promise.resolve();
+      await this.#together();
+      if (this.#closed) return;
       const row = this.#row;
       const events = this.#events;
       this.#events = [];
@@ -97,15 +103,31 @@ export class Journal {
     }
   }
 
+  async #together(): Promise<void> {
+    if (this.#awaited > 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, TOGETHER_MS);
+    this.#hurry = resolve;
+    await promise;
+    clearTimeout(timer);
+  }
+
   /** Resolves when everything is written, however long the disk is full; rejects if it can't be. */
   async written(): Promise<void> {
     if (this.#isDirty && this.#writing === undefined) this.#touch();
-    await this.#writing;
+    this.#awaited += 1;
+    this.#hurry?.();
+    try {
+      await this.#writing;
+    } finally {
+      this.#awaited -= 1;
+    }
   }
 
   /** Writes nothing more: what is on disk is what the next server goes on from. */
   close(): void {
     this.#closed = true;
+    this.#hurry?.();
     this.#patience.giveUp();
   }
 }

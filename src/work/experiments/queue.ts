@@ -9,6 +9,8 @@ export interface QueuedWork {
   /** Turns of one group are bounded together. */
   readonly group: string;
   readonly groupMost: number;
+  /** How many may run beyond the most that otherwise do, with this one. */
+  readonly beyond?: number;
 }
 
 interface WaitingWork extends QueuedWork {
@@ -56,7 +58,7 @@ export class Queue {
 
   #grant(): void {
     for (const waiting of this.#waiting) {
-      if (this.#running >= this.most) return;
+      if (this.#running >= this.most + (waiting.beyond ?? 0)) continue;
       if ((this.#groups.get(waiting.group) ?? 0) >= waiting.groupMost) continue;
       this.#waiting = this.#waiting.filter((other) => other !== waiting);
       this.#count(waiting.group, 1);

@@ -2,6 +2,7 @@
 import { errorText } from "../../base/host/log.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
+import type { Verdict } from "../../base/schema/experiment.ts";
 import type { Promotion } from "../../base/schema/promotion.ts";
 import type { ExperimentRow } from "../../base/store/rows.ts";
 import { AttemptRun, type ExperimentSignals, type ExperimentParts } from "./attempt.ts";
@@ -138,10 +139,10 @@ export class Run {
     this.#all.parts.reach("experiment.origin");
   }
 
-  async #turn<T>(order: string, priority: number, groupMost: number, work: () => Promise<T>): Promise<T> {
+  async #turn<T>(order: string, priority: number, groupMost: number, work: () => Promise<T>, beyond = 0): Promise<T> {
     const { id, createdAt } = this.journal.row;
     const group = priority === FINISHING ? `${id}-end` : id;
-    const leave = await this.#queue.take({ priority, order: `${createdAt} ${id} ${order}`, group, groupMost }, this.#cancel.signal);
+    const leave = await this.#queue.take({ priority, order: `${createdAt} ${id} ${order}`, group, groupMost, beyond }, this.#cancel.signal);
     try {
       return await work();
     } finally {
@@ -189,9 +190,11 @@ export class Run {
       clones.fork(origin.sandbox, origin.snapshot, clones.labels(row.id, "baseline"), signal);
     const { priority, maxParallel } = row.input;
     try {
-      const baseline = await this.#turn("baseline", priority, maxParallel ?? this.#queue.most, () =>
-        verification.passes(make, async () => undefined, how, signal),
-      );
+      // It does not wait for an attempt to end, unless a person has said how many run at once, or how fast it is counts.
+      const beyond = maxParallel === undefined && parts.user.parallel === undefined && how.measure === null ? 1 : 0;
+      const most = maxParallel ?? this.#queue.most + beyond;
+      const judge = (): Promise<Verdict> => verification.passes(make, async () => undefined, how, signal);
+      const baseline = await this.#turn("baseline", priority, most, judge, beyond);
       this.journal.change({ baseline });
       parts.reach("experiment.baseline");
     } catch (error) {
