@@ -235,7 +235,7 @@ for (const storage of ["btrfs", "plain"] as const) {
       rmSync(marker);
     });
 
-    test("attributes that only an overlay may set hide nothing when a sandbox forges them", async () => {
+    test("attributes that only an overlay may set hide nothing when a sandbox forges them", needs("setfattr"), async () => {
       await inside("touch kept/new.txt; setfattr -n user.overlay.opaque -v y kept; setfattr -n user.overlay.redirect -v /src kept");
       const { entries } = await server.client.call("diffSandbox", { sandbox: box });
       expect(entries.map(({ path, status }) => `${status} ${path}`)).toEqual(["added kept/new.txt"]);

@@ -22,6 +22,7 @@ const PROBES = {
   bwrap: () => program("bwrap"),
   openssl: () => program("openssl"),
   curl: () => program("curl"),
+  setfattr: () => program("setfattr"),
   tmux: () => program("tmux"),
   wget: () => program("wget"),
   python3: () => program("python3"),
