@@ -1,5 +1,6 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
 import { filterEnvironment } from "../../machine/capture/environment.ts";
+import type { BroughtBase, VolumeAhead } from "../../machine/capture/capture.ts";
 import { callersHome } from "../../machine/capture/people.ts";
 import type { MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
 import { errorText } from "../../base/host/log.ts";
@@ -8,8 +9,7 @@ import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { networkRules, type HostRule } from "../../base/schema/network.ts";
-import type { StartingPoint } from "../../base/schema/start.ts";
+import { networkRules } from "../../base/schema/network.ts";
 import { projectInside, WORKSPACE_USER } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { VolumePaths, VolumeSource } from "../../machine/volumes/disks.ts";
@@ -23,11 +23,12 @@ import { chosenNetwork } from "../permissions/network-narrowing.ts";
 import { refuseWider } from "../permissions/networks.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
-import { hiddenPaths, openProject, type ProjectView, shownPaths } from "../projects/projects.ts";
+import { hiddenPaths, openProject, shownPaths } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
-import { captureBase } from "../projects/service-data.ts";
+import { bringBase, captureBase } from "../projects/service-data.ts";
 import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
 import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
+import { isAlike, withoutPerson, type Captured, type Origin } from "./origin.ts";
 import { Spares, type Spare } from "./spares.ts";
 import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
 import type { Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
@@ -36,22 +37,8 @@ import { forgetUnused } from "../projects/fresh-base.ts";
 
 type UnnamedRow = Omit<SandboxRow, keyof Reservation>;
 
-/** What a new sandbox is made from. */
-export interface Origin {
-  readonly view: ProjectView;
-  /** Absent for a project of reality. */
-  readonly start?: StartingPoint;
-  /** Hosts that the caller named with it: the sandbox reaches them, unless its network is off. */
-  readonly opens?: readonly HostRule[];
-  capture(backend: Backend): Promise<Captured>;
-}
-
-export interface Captured {
-  readonly base: Base;
-  /** As it is known by now. */
-  readonly start?: StartingPoint;
-  /** What the caller should know of it, a sentence each. */
-  readonly notes?: readonly string[];
+interface Prepared extends BroughtBase {
+  readonly row: UnnamedRow;
 }
 
 /** What a request and the configs come to, before the project is looked at. */
@@ -97,7 +84,8 @@ export class Creation {
     const own = await this.#reserve(backend, input.name);
     const claim = input.name === undefined && isAlike(origin) ? this.spares.claim(backend.driver, view.row.path, asked.hiding) : undefined;
     const over = this.spares.begin(view.row.path);
-    const { base, row } = await this.#prepare(input, origin, backend, asked).catch((error: unknown) => {
+    const ahead = claim === undefined ? undefined : (): Promise<VolumeAhead | undefined> => this.spares.volumeOf(claim);
+    const { base, row, volume } = await this.#prepare(input, origin, backend, asked, ahead).catch((error: unknown) => {
       over();
       if (claim !== undefined) this.spares.drop(claim);
       this.#registry.release(own);
@@ -105,7 +93,8 @@ export class Creation {
     });
     const release = this.#registry.hold(base.id);
     try {
-      const spare = claim === undefined ? undefined : await this.spares.use(claim, row);
+      if (volume === "brought") this.#parts.reach("create.brought");
+      const spare = claim === undefined ? undefined : await this.spares.use(claim, row, volume);
       if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
       this.#registry.release(own);
       return await this.#claim(row, base, spare);
@@ -188,7 +177,13 @@ export class Creation {
     }
     if (project === undefined) throw new VivError("internal", "A sandbox is made from nothing.");
     const view = await openProject(this.#parts.store, project, this.#parts.state);
-    return { view, capture: async (backend) => ({ base: await captureBase(this.#parts, view, backend, "fresh") }) };
+    return {
+      view,
+      capture: async (backend, ahead) =>
+        ahead === undefined
+          ? { base: await captureBase(this.#parts, view, backend, "fresh") }
+          : bringBase(this.#parts, view, backend, ahead),
+    };
   }
 
   /** Where only one user exists inside, it is that one. */
@@ -196,9 +191,16 @@ export class Creation {
     return driver.capabilities.allUsers ? WORKSPACE_USER : String(this.#parts.uid);
   }
 
-  async #prepare(input: CreateInput, origin: Origin, backend: Backend, asked: CreateSettings): Promise<{ base: Base; row: UnnamedRow }> {
-    const captured = await origin.capture(backend);
-    return { base: captured.base, row: this.#compose(input, { ...origin, ...captured }, backend, asked) };
+  async #prepare(
+    input: CreateInput,
+    origin: Origin,
+    backend: Backend,
+    asked: CreateSettings,
+    ahead?: () => Promise<VolumeAhead | undefined>,
+  ): Promise<Prepared> {
+    const captured = await origin.capture(backend, ahead);
+    const { base, volume = "untouched" } = captured;
+    return { base, volume, row: this.#compose(input, { ...origin, ...captured }, backend, asked) };
   }
 
   #asked(input: CreateInput, { view, start }: Origin): CreateSettings {
@@ -382,19 +384,4 @@ export class Creation {
     if (chosen === undefined) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
     return chosen;
   }
-}
-
-/** Whether the next sandbox of its project may be one that was made ahead. Each clone of a repository is fetched anew. */
-function isAlike({ start }: { readonly start?: StartingPoint | undefined }): boolean {
-  return start?.from !== "git";
-}
-
-/** An empty workspace belongs to no person of this machine: what names the caller stays outside, and homes are read-only. */
-function withoutPerson({
-  USER: _user,
-  LOGNAME: _logname,
-  SHELL: _shell,
-  ...env
-}: Readonly<Record<string, string>>): Record<string, string> {
-  return { ...env, HOME: "/tmp" };
 }

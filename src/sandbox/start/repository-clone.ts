@@ -22,7 +22,8 @@ import type { ProjectView } from "../projects/projects.ts";
 import { emptyBase, openWorkspace, repositoryName } from "../projects/workspaces.ts";
 import type { Parts } from "../shared/parts.ts";
 import { explainClone, type Login } from "./clone-failures.ts";
-import type { Captured, Creation, Origin } from "./creation.ts";
+import type { Creation } from "./creation.ts";
+import type { Captured, Origin } from "./origin.ts";
 
 type CloneParts = Pick<Parts, "store" | "state" | "uid" | "user" | "backends" | "locks" | "egress" | "log" | "reach">;
 
