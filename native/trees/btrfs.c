@@ -112,6 +112,12 @@ void btrfs_readonly(const struct fields *request, struct answer *answer) {
   close(fd);
 }
 
+static void put_uuid(struct output *fields, const char *key, const __u8 uuid[BTRFS_UUID_SIZE]) {
+  char text[2 * BTRFS_UUID_SIZE + 1];
+  for (size_t at = 0; at < BTRFS_UUID_SIZE; at++) snprintf(text + 2 * at, 3, "%02x", uuid[at]);
+  put(fields, key, "%s", text);
+}
+
 /* What tells a frozen subvolume from any other, and whether it was changed since it was made. */
 void btrfs_identity(const struct fields *request, struct answer *answer) {
   const char *path = required(request, "path", answer);
@@ -125,9 +131,9 @@ void btrfs_identity(const struct fields *request, struct answer *answer) {
   else if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, &info) < 0) refuse_errno(answer, "identity", path);
   if (fd >= 0) close(fd);
   if (answer->failed) return;
-  char uuid[2 * BTRFS_UUID_SIZE + 1];
-  for (size_t at = 0; at < BTRFS_UUID_SIZE; at++) snprintf(uuid + 2 * at, 3, "%02x", info.uuid[at]);
-  put(&answer->fields, "uuid", "%s", uuid);
+  put_uuid(&answer->fields, "uuid", info.uuid);
+  put_uuid(&answer->fields, "parent", info.parent_uuid);
+  put(&answer->fields, "transaction", "%llu", (unsigned long long)info.otransid);
   put(&answer->fields, "readonly", "%d", (info.flags & BTRFS_ROOT_SUBVOL_RDONLY) != 0);
   put(&answer->fields, "changed", "%d", info.ctransid > info.otransid);
 }

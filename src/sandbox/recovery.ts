@@ -4,7 +4,7 @@ import type { Walls } from "../machine/drivers/drivers.ts";
 import { VivError } from "../base/schema/errors.ts";
 import { LIMITS } from "../base/schema/limits.ts";
 import type { SandboxRow } from "../base/store/rows.ts";
-import { basesInUse } from "./projects/bases.ts";
+import { basesInUse, isLost } from "./projects/bases.ts";
 import type { LiveSandbox } from "./shared/live.ts";
 import type { Parts } from "./shared/parts.ts";
 import type { Registry } from "./shared/registry.ts";
@@ -70,8 +70,10 @@ export class Recovery {
       this.#parts.log.warn("the driver of a sandbox is not available", { sandbox: row.id, driver: row.driver });
       return;
     }
+    const lost = await isLost(this.#parts.store, this.#parts.backends.of(row).storage, row);
+    if (lost) this.#parts.log.warn("a sandbox had begun when the machine failed, and goes", { sandbox: row.id, name: row.name });
     // The caller of one that is held was connected to a server that is no more.
-    if (row.removing || row.state === "creating" || row.state === "pending" || row.held === true) {
+    if (lost || row.removing || row.state === "creating" || row.state === "pending" || row.held === true) {
       await this.#adopt(row);
       await sandboxEnd.remove(row);
       return;

@@ -2,6 +2,7 @@
 import { errorText } from "../base/host/log.ts";
 import type { Parts } from "./shared/parts.ts";
 import type { Backend } from "../machine/backends.ts";
+import { isLost } from "./projects/bases.ts";
 import type { Repair } from "../machine/volumes/health.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
@@ -44,6 +45,19 @@ export class StorageReopening {
     await repair.run().catch((error: unknown) => {
       throw new Error(`the storage could not be opened again: ${errorText(error)}`, { cause: error });
     });
+    await this.#removeLost(backend);
     await store.change((change) => change.event("storage.mended", null, { driver: backend.driver.name }));
+  }
+
+  /** The storage is as it was at its last write to the disk. */
+  async #removeLost(backend: Backend): Promise<void> {
+    const { backends, locks, store } = this.#parts;
+    for (const { id } of await store.sandboxes.list()) {
+      await locks.run(id, async () => {
+        const row = await store.sandboxes.get(id);
+        if (row === undefined || !backends.has(row) || backends.of(row) !== backend) return;
+        if (await isLost(store, backend.storage, row)) await this.#sandboxes.sandboxEnd.remove(row);
+      });
+    }
   }
 }

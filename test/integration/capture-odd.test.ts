@@ -200,7 +200,7 @@ const suite = (storage: "btrfs" | "plain"): void => {
       bases: new Set(),
       projects: new Set([request.project]),
     });
-    expect(existsSync(lab.storage.bases.manifests(first.id))).toBe(lab.storage.capabilities.roots === "overlay");
+    expect(existsSync(await lab.storage.bases.manifests(first.id))).toBe(lab.storage.capabilities.roots === "overlay");
   });
 
   test("a project that vanished is not found", async () => {

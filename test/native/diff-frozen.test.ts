@@ -61,6 +61,36 @@ describe("diff of frozen subvolumes", needs("btrfs"), () => {
     }
   });
 
+  test.each([5, 6, 7])("finds the changes since a later base of the same tip, also when the first one is gone, seed %i", async (seed) => {
+    const place = join(pool, `later${count++}`);
+    mkdirSync(place);
+    const at = (name: string): string => join(place, name);
+    await cell.ask("btrfs.create", { path: at("tip") });
+    mkdirSync(join(at("tip"), "root"));
+    const reality = new Mutations(join(at("tip"), "root"), seed);
+    for (let change = 0; change < 200; change++) reality.change();
+    await cell.ask("btrfs.snapshot", { source: at("tip"), path: at("first"), readonly: 1 });
+    const made = await cell.ask("btrfs.identity", { path: at("first") });
+    for (let change = 0; change < 20; change++) reality.change();
+    await cell.ask("btrfs.snapshot", { source: at("first"), path: at("volume") });
+    writeFileSync(at("origin"), `${made.get("uuid")} ${made.get("transaction")} ${made.get("parent")}\n`);
+    const inside = new Mutations(join(at("volume"), "root"), seed + 100);
+    for (let round = 0; round < 10; round++) {
+      for (let change = 0; change < 8; change++) (round < 5 ? inside : reality).change();
+      await cell.ask("btrfs.snapshot", { source: at("tip"), path: at(`base${round}`), readonly: 1 });
+      await cell.ask("btrfs.snapshot", { source: at("volume"), path: at(`frozen${round}`), readonly: 1 });
+      if (round === 3) await cell.ask("btrfs.delete", { path: at("first") });
+      const fields = { old: join(at(`base${round}`), "root"), new: join(at(`frozen${round}`), "root") };
+      const looked = await cell.ask("diff", fields);
+      const known = await cell.ask("diff", { ...fields, origin: at("origin") });
+      expect(known.all("row").toSorted()).toEqual(looked.all("row").toSorted());
+      expect([known.number("touched") === undefined, looked.number("touched")]).toEqual([false, undefined]);
+    }
+    writeFileSync(at("origin"), `${made.get("parent")} ${made.get("transaction")} ${made.get("uuid")}\n`);
+    const other = await cell.ask("diff", { old: join(at("base9"), "root"), new: join(at("frozen9"), "root"), origin: at("origin") });
+    expect(other.number("touched"), "the kernel knows of no such origin").toBeUndefined();
+  });
+
   test("finds what changed without a trace in size and time, under another name, and in folders that were exchanged", async () => {
     const { root, both } = await scene((tip) => {
       for (const folder of ["a/deep/er", "b/deep/er", "c"]) mkdirSync(join(tip, folder), { recursive: true });

@@ -1,8 +1,21 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compile } from "../support/attacks.ts";
 import { type CellForTests, describeTree, startCell } from "../support/cell.ts";
 import { Mutations } from "../support/mutations.ts";
 import { needs } from "../support/skip.ts";
@@ -58,6 +71,82 @@ describe("sync", needs("linux", "root"), () => {
       expect(describeTree(fields.target, FULL)).toEqual(describeTree(fields.source, FULL));
     }
     await cell.ask("unwatch", { key });
+  });
+
+  test.each([11, 12, 13, 14])("writes over files in their place, and keeps a second tree equal, seed %i", async (seed) => {
+    const fields = { ...place(), in_place: 1 };
+    const [key, twin, marker] = [`twin${seed}`, `${fields.target}-twin`, `${fields.target}-marker`];
+    const mutations = new Mutations(fields.source, seed);
+    for (let change = 0; change < 100; change++) mutations.change();
+    await cell.ask("watch", { key, path: fields.source });
+    await cell.ask("sync", fields);
+    execFileSync("cp", ["-a", fields.target, twin]);
+    for (let round = 0; round < 40; round++) {
+      for (let change = 0; change < 6; change++) mutations.change();
+      const dirty = (await cell.ask("drain", { key })).rawAll("dirty");
+      const reply = await cell.ask("sync", { ...fields, dirty, marker, twin, twin_bytes: 10 ** 9, twin_files: 1000 });
+      expect(reply.flag("twin")).toBe(true);
+      for (const tree of [fields.target, twin]) expect(describeTree(tree, FULL)).toEqual(describeTree(fields.source, FULL));
+      expect(existsSync(marker)).toBe(false);
+    }
+    await cell.ask("unwatch", { key });
+  });
+
+  test("a file that is written over is the same file, and gets all of the new one", async () => {
+    const fields = { ...place(), in_place: 1 };
+    compile(cell.folder, "attributes");
+    const attributes = join(cell.folder, "attributes");
+    write(fields.source, {
+      short: "a much longer text before",
+      long: "x",
+      empty: "full",
+      attributed: "1",
+      linked: "1",
+      sparse: "s".repeat(9000),
+    });
+    linkSync(join(fields.source, "linked"), join(fields.source, "again"));
+    execFileSync(attributes, [join(fields.source, "attributed"), "user.old=1"]);
+    await cell.ask("sync", fields);
+    const inode = (name: string): number => lstatSync(join(fields.target, name)).ino;
+    const [short, attributed] = [inode("short"), inode("attributed")];
+    rmSync(join(fields.source, "attributed"));
+    write(fields.source, { short: "brief", long: "y".repeat(100_000), empty: "", attributed: "2", linked: "2" });
+    truncateSync(join(fields.source, "sparse"), 0);
+    truncateSync(join(fields.source, "sparse"), 8192);
+    await cell.ask("sync", { ...fields, dirty: ["."] });
+    expect(describeTree(fields.target, FULL)).toEqual(describeTree(fields.source, FULL));
+    expect(readFileSync(join(fields.target, "sparse"))).toEqual(Buffer.alloc(8192));
+    expect([inode("short") === short, inode("attributed") === attributed]).toEqual([true, false]);
+    expect(execFileSync(attributes, [join(fields.target, "attributed")]).toString()).not.toContain("user.");
+  });
+
+  test("a second tree that can't take a change is given up, and the sync goes on", async () => {
+    const fields = place();
+    const twin = `${fields.target}-twin`;
+    write(fields.source, { "a/file": "1", "b/file": "1" });
+    await cell.ask("sync", fields);
+    const attempt = async (limits: { twin_bytes: number; twin_files: number }): Promise<boolean> => {
+      rmSync(twin, { recursive: true, force: true });
+      execFileSync("cp", ["-a", fields.target, twin]);
+      for (const name of ["a/file", "b/file"]) appendFileSync(join(fields.source, name), "more");
+      const reply = await cell.ask("sync", { ...fields, dirty: ["a", "b"], twin, ...limits });
+      expect(describeTree(fields.target, FULL)).toEqual(describeTree(fields.source, FULL));
+      return reply.flag("twin");
+    };
+    expect(await attempt({ twin_bytes: 100, twin_files: 2 })).toBe(true);
+    expect(await attempt({ twin_bytes: 10, twin_files: 2 })).toBe(false);
+    expect(await attempt({ twin_bytes: 100, twin_files: 1 })).toBe(false);
+    rmSync(twin, { recursive: true });
+    execFileSync("cp", ["-a", fields.target, twin]);
+    // As no server leaves it: what lies outside must stay as it is.
+    const outside = join(fields.target, "../outside");
+    mkdirSync(outside);
+    write(outside, { file: "outside" });
+    rmSync(join(twin, "a"), { recursive: true });
+    symlinkSync(outside, join(twin, "a"));
+    appendFileSync(join(fields.source, "a/file"), "again");
+    const reply = await cell.ask("sync", { ...fields, dirty: ["a"], twin, twin_bytes: 1000, twin_files: 10 });
+    expect([reply.flag("twin"), readFileSync(join(outside, "file"), "utf8")]).toEqual([false, "outside"]);
   });
 
   test("a manifest grows by what changed, does without what a killed sync left behind it, and is written anew when most of it is old", async () => {

@@ -72,8 +72,8 @@ export function storageContract(name: StorageName): void {
   };
 
   describe("bases", () => {
-    test("a base keeps the manifests that it was frozen with", () => {
-      expect(readFileSync(`${storage.bases.manifests(base)}0`, "utf8")).toContain("a.txt");
+    test("a base keeps the manifests that it was frozen with", async () => {
+      expect(readFileSync(`${await storage.bases.manifests(base)}0`, "utf8")).toContain("a.txt");
     });
 
     test("CLONE-5 a base does not follow the tip after it was frozen", async () => {

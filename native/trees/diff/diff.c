@@ -372,7 +372,7 @@ void diff_request(const struct fields *request, struct answer *answer) {
   diff.request = request;
   if (!open_sides(&diff, request)) refuse_errno(answer, "diff", new);
   else if ((diff.gathering = gather_open(request, answer)) != NULL || !answer->failed) {
-    if (!diff.overlay && diff.old_count == 1) touched_read(&diff.touched, diff.old[0], diff.new);
+    if (!diff.overlay && diff.old_count == 1) touched_read(&diff.touched, diff.old[0], diff.new, field(request, "origin"));
     if (at != NULL && diff.overlay) compare_at(&diff, at);
     else compare_folder(&diff, ".", true, ".");
     if (diff.full || diff.unseen) put(&answer->fields, "more", "1");

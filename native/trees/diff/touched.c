@@ -4,8 +4,10 @@
 #include "touched.h"
 
 #include <endian.h>
+#include <inttypes.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,6 +18,12 @@
 /* What of a subvolume's own record counts here. */
 struct origin {
   uint8_t uuid[BTRFS_UUID_SIZE], parent[BTRFS_UUID_SIZE];
+};
+
+/* What a volume was made from. */
+struct made {
+  uint8_t uuid[BTRFS_UUID_SIZE], source[BTRFS_UUID_SIZE];
+  uint64_t transaction;
 };
 
 /* The first item of one key that has not less than `offset`. Null: none. The answer lies in `search`. */
@@ -137,7 +145,41 @@ static bool read_inodes(struct touched *touched, int fd, uint64_t since) {
   return good;
 }
 
-void touched_read(struct touched *touched, int old, int new) {
+static bool read_uuid(const char *text, uint8_t uuid[BTRFS_UUID_SIZE]) {
+  for (size_t at = 0; at < BTRFS_UUID_SIZE; at++)
+    if (sscanf(text + 2 * at, "%2hhx", &uuid[at]) != 1) return false;
+  return true;
+}
+
+/* The server's own file: the uuid of what a volume was made from, the transaction that this was made by, and the uuid of its source. */
+static bool read_made(const char *origin, struct made *made) {
+  char uuid[2 * BTRFS_UUID_SIZE + 1], source[2 * BTRFS_UUID_SIZE + 1];
+  FILE *file = origin == NULL ? NULL : fopen(origin, "re");
+  if (file == NULL) return false;
+  bool read = fscanf(file, "%32[0-9a-f] %" SCNu64 " %32[0-9a-f]", uuid, &made->transaction, source) == 3;
+  fclose(file);
+  return read && strlen(uuid) == sizeof uuid - 1 && strlen(source) == sizeof source - 1 && read_uuid(uuid, made->uuid) &&
+         read_uuid(source, made->source);
+}
+
+static int ascending(const void *left, const void *right) {
+  uint64_t one = *(const uint64_t *)left, other = *(const uint64_t *)right;
+  return one < other ? -1 : one > other;
+}
+
+/* `old` and what `new` comes from were both made from one subvolume, `old` later: an inode that neither side changed since the earlier of
+   the two is the same on both. */
+static bool read_both(struct touched *touched, int old, int new, const struct btrfs_ioctl_get_subvol_info_args *was,
+                      const struct btrfs_ioctl_get_subvol_info_args *is, const char *origin) {
+  struct made made;
+  if (!read_made(origin, &made) || memcmp(made.source, was->parent_uuid, BTRFS_UUID_SIZE) != 0 || made.transaction > was->otransid) return false;
+  if (!comes_from(new, is, made.uuid) || !read_inodes(touched, old, made.transaction + 1) || !read_inodes(touched, new, made.transaction + 1))
+    return false;
+  if (touched->count > 0) qsort(touched->inodes, touched->count, sizeof *touched->inodes, ascending);
+  return true;
+}
+
+void touched_read(struct touched *touched, int old, int new, const char *origin) {
   struct btrfs_ioctl_get_subvol_info_args was = {0}, is = {0};
   *touched = (struct touched){0};
   if (ioctl(old, BTRFS_IOC_GET_SUBVOL_INFO, &was) < 0 || ioctl(new, BTRFS_IOC_GET_SUBVOL_INFO, &is) < 0) return;
@@ -145,7 +187,9 @@ void touched_read(struct touched *touched, int old, int new) {
   bool frozen = (was.flags & BTRFS_ROOT_SUBVOL_RDONLY) != 0 && (is.flags & BTRFS_ROOT_SUBVOL_RDONLY) != 0 && was.ctransid <= was.otransid;
   /* The kernel makes a snapshot at the end of a transaction, when nothing can join that one any more. So whatever was changed in a
      copy of `old` was changed by a later one. */
-  touched->known = frozen && comes_from(new, &is, was.uuid) && read_inodes(touched, new, was.otransid + 1);
+  if (!frozen) return;
+  bool direct = comes_from(new, &is, was.uuid);
+  touched->known = direct ? read_inodes(touched, new, was.otransid + 1) : read_both(touched, old, new, &was, &is, origin);
 }
 
 bool touched_has(const struct touched *touched, uint64_t inode) {

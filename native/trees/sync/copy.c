@@ -86,6 +86,7 @@ static enum data copy_data(int source, int target, const struct stat *status) {
     no_clone = errno == EXDEV || errno == EOPNOTSUPP || errno == ENOTTY;
   }
   if (status->st_blocks * 512 >= status->st_size) return copy_range(source, target, 0, status->st_size);
+  if (ftruncate(target, 0) != 0) return DATA_UNWRITABLE; /* where a hole is, nothing is written over what was there */
   for (off_t at = 0; at < status->st_size;) {
     off_t start = lseek(source, at, SEEK_DATA);
     if (start < 0 && errno == ENXIO) break;
@@ -99,22 +100,33 @@ static enum data copy_data(int source, int target, const struct stat *status) {
   return ftruncate(target, status->st_size) == 0 ? DATA_WHOLE : DATA_UNWRITABLE;
 }
 
+static bool is_users(const char *attribute) { return strncmp(attribute, "user.", 5) == 0; }
+
 static void copy_attributes(int source, int target) {
   static char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX];
   ssize_t length = flistxattr(source, names, sizeof names);
   for (ssize_t at = 0; at < length; at += (ssize_t)strlen(names + at) + 1) {
-    if (strncmp(names + at, "user.", 5) != 0) continue;
+    if (!is_users(names + at)) continue;
     ssize_t size = fgetxattr(source, names + at, value, sizeof value);
     if (size >= 0) fsetxattr(target, names + at, value, (size_t)size, 0);
   }
 }
 
+static bool same_time(const struct timespec *left, const struct timespec *right) {
+  return left->tv_sec == right->tv_sec && left->tv_nsec == right->tv_nsec;
+}
+
+/* What is right already is not set again: each setting costs the file system more than a look. */
 int copy_metadata(int source, int target, const struct stat *status) {
   struct timespec times[2] = {status->st_atim, status->st_mtim};
-  if (geteuid() == 0 && fchown(target, status->st_uid, status->st_gid) != 0) return -1;
-  if (fchmod(target, status->st_mode & 07777) != 0) return -1;
+  struct stat actual;
+  if (fstat(target, &actual) != 0) return -1;
+  bool owned = geteuid() != 0 || (actual.st_uid == status->st_uid && actual.st_gid == status->st_gid);
+  if (!owned && fchown(target, status->st_uid, status->st_gid) != 0) return -1;
+  /* Another owner takes bits of the mode away. */
+  if ((!owned || ((actual.st_mode ^ status->st_mode) & 07777) != 0) && fchmod(target, status->st_mode & 07777) != 0) return -1;
   if (source >= 0) copy_attributes(source, target);
-  return futimens(target, times);
+  return same_time(&actual.st_mtim, &status->st_mtim) ? 0 : futimens(target, times);
 }
 
 static int open_source(int folder, const char *name) {
@@ -137,21 +149,69 @@ static enum copied copy_versions(int source, int target, struct stat *seen) {
   }
 }
 
-enum copied copy_file(int source, int target, const char *name, struct stat *seen) {
+static bool has_attributes(int fd) {
+  static char names[XATTR_LIST_MAX];
+  ssize_t length = flistxattr(fd, names, sizeof names);
+  for (ssize_t at = 0; at < length; at += (ssize_t)strlen(names + at) + 1)
+    if (is_users(names + at)) return true;
+  return length < 0 && errno != ENOTSUP;
+}
+
+/* A file that can take new content in its place: with one name, and without attributes that the new one may not have. -1: none. */
+static int open_in_place(int folder, const char *name) {
+  struct stat status;
+  int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return -1;
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 && !has_attributes(fd)) return fd;
+  close(fd);
+  return -1;
+}
+
+/* What writes over a file knows nothing of holes. */
+static bool is_sparse(const struct stat *status) { return status->st_blocks * 512 < status->st_size; }
+
+static int open_target(int folder, const char *name, bool over, const struct stat *source) {
+  int fd = over && !is_sparse(source) ? open_in_place(folder, name) : -1;
+  if (fd >= 0) return fd;
+  if (over && unlinkat(folder, name, 0) != 0 && errno != ENOENT) return -1;
+  return openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* What was longer before ends where the new content does. */
+static int cut(int fd, off_t size) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) return -1;
+  return status.st_size > size ? ftruncate(fd, size) : 0;
+}
+
+enum copied copy_file(int source, int target, const char *name, bool over, struct stat *seen) {
   int in = open_source(source, name);
   if (in < 0) return errno == EACCES || errno == EPERM || errno == EIO ? SOURCE_UNREADABLE : SOURCE_GONE;
   enum copied result = SOURCE_GONE;
   int out = -1;
   if (fstat(in, seen) == 0 && S_ISREG(seen->st_mode)) {
-    out = openat(target, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    out = open_target(target, name, over, seen);
     result = out < 0 ? TARGET_FAILED : copy_versions(in, out, seen);
   }
-  if ((result == COPIED || result == COPIED_TORN) && copy_metadata(in, out, seen) != 0) result = TARGET_FAILED;
+  bool copied = result == COPIED || result == COPIED_TORN;
+  if (copied && ((over && cut(out, seen->st_size) != 0) || copy_metadata(in, out, seen) != 0)) result = TARGET_FAILED;
   int error = errno;
   if (out >= 0) close(out);
   close(in);
   if (result == SOURCE_UNREADABLE) unlinkat(target, name, 0);
   errno = error;
+  return result;
+}
+
+int copy_frozen(int source, int target, const char *name, bool over, off_t most) {
+  struct stat status;
+  int in = openat(source, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), out = -1, result = -1;
+  if (in < 0) return -1;
+  if (fstat(in, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= most) out = open_target(target, name, over, &(struct stat){0});
+  if (out >= 0 && copy_through_memory(in, out, 0, status.st_size) == DATA_WHOLE && (!over || cut(out, status.st_size) == 0))
+    result = copy_metadata(in, out, &status);
+  if (out >= 0) close(out);
+  close(in);
   return result;
 }
 

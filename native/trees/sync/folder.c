@@ -46,11 +46,13 @@ static void describe(struct entry *entry, const struct stat *status) {
 }
 
 /* Copies a changed or new file or link. False: it is gone again, or failed. */
-static bool capture(struct sync *sync, struct folder *folder, const char *name, const char *path, struct stat *status, struct entry *next) {
+static bool capture(struct sync *sync, struct folder *folder, const char *name, const char *path, bool over, struct stat *status,
+                    struct entry *next) {
   int target = target_folder(sync, folder);
   if (target < 0) return false;
   if ((next->flags & LINKED) && link_to_captured(sync, folder, name, status)) return true;
-  enum copied result = S_ISLNK(status->st_mode) ? copy_link(folder->source, target, name, status) : copy_file(folder->source, target, name, status);
+  bool link = S_ISLNK(status->st_mode);
+  enum copied result = link ? copy_link(folder->source, target, name, status) : copy_file(folder->source, target, name, over, status);
   if (result == TARGET_FAILED) refuse_errno(sync->answer, "copy", path);
   if (result == TARGET_FAILED || result == SOURCE_GONE) return false;
   if (result == SOURCE_UNREADABLE) {
@@ -58,6 +60,7 @@ static bool capture(struct sync *sync, struct folder *folder, const char *name, 
     list_row(sync, &sync->unreadable_rows, "unreadable", path);
     return true;
   }
+  twin_copy(sync, folder, name, over);
   describe(next, status);
   if (S_ISREG(status->st_mode)) sync->bytes += (uint64_t)status->st_size;
   if (next->flags & LINKED) link_place(sync, status, path);
@@ -66,6 +69,13 @@ static bool capture(struct sync *sync, struct folder *folder, const char *name, 
     list_row(sync, &sync->torn_rows, "torn", path);
   }
   return true;
+}
+
+/* Whether a changed file gets its new content in its place. What a crash of the machine leaves of that looks whole: the caller says
+   that it would throw the tip away. */
+static bool is_written_over(const struct sync *sync, const struct entry *old, const struct entry *next) {
+  if (!sync->in_place || sync->verify || old == NULL || !is_captured(old)) return false;
+  return S_ISREG(old->mode) && S_ISREG(next->mode) && !((old->flags | next->flags) & LINKED);
 }
 
 /* Carries a difference over. False: no entry is to be recorded. */
@@ -77,6 +87,7 @@ static bool carry_over(struct sync *sync, struct folder *folder, const char *nam
   if (old != NULL && (old->flags & LINKED) && old->key != next->key) link_visit_mates(sync, old->key, folder->path);
   if (next->flags & FOREIGN) list_row(sync, &sync->config_rows, "gitconfig", path);
   if (!sync->writes) return true;
+  bool over = is_written_over(sync, old, next);
   bool was_there = old != NULL && is_captured(old);
   if (next->flags & FOREIGN) {
     if (was_there) target_remove(sync, folder, name, false);
@@ -86,8 +97,8 @@ static bool carry_over(struct sync *sync, struct folder *folder, const char *nam
     if (was_there) target_remove(sync, folder, name, true);
     return true;
   }
-  if (old != NULL || sync->verify) target_remove(sync, folder, name, false);
-  bool kept = !sync->answer->failed && capture(sync, folder, name, path, status, next);
+  if ((old != NULL || sync->verify) && !over) target_remove(sync, folder, name, false);
+  bool kept = !sync->answer->failed && capture(sync, folder, name, path, over, status, next);
   bool absent = !kept || (next->flags & UNREADABLE);
   if (was_there && absent && !sync->answer->failed) target_remove(sync, folder, name, true);
   return kept;
@@ -211,7 +222,7 @@ void visit_folder(struct sync *sync, const struct visit *visit) {
   struct slot *slot = manifest_find(&sync->manifest, visit->path);
   if (slot != NULL && slot->scanned) return;
   const struct block *old = slot == NULL ? NULL : slot->block;
-  struct folder folder = {.path = visit->path, .source = -1, .target = -1, .all = visit->all, .empty = visit->empty};
+  struct folder folder = {.path = visit->path, .source = -1, .target = -1, .twin = -1, .all = visit->all, .empty = visit->empty};
   if (old != NULL && !visit->all) folder.empty = old->empty == 1; /* not reached through its parent, which decides this */
   struct stat self;
   if (open_source(sync, visit, old, &folder, &self)) {
@@ -223,4 +234,5 @@ void visit_folder(struct sync *sync, const struct visit *visit) {
   }
   if (folder.source >= 0) close(folder.source);
   if (folder.target >= 0) close(folder.target);
+  if (folder.twin >= 0) close(folder.twin);
 }

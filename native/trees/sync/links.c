@@ -77,7 +77,7 @@ void link_visit_mates(struct sync *sync, uint64_t key, const char *folder) {
 }
 
 /* A name captured earlier is good when reality still has this very version under it. */
-static bool link_to_mate(struct sync *sync, int target, const char *name, const struct stat *status) {
+static bool link_to_mate(struct sync *sync, struct folder *folder, const char *name, const struct stat *status) {
   uint64_t key = key_of(status), print = print_of(status);
   for (size_t at = first_mate(sync, key); at < sync->mate_count && sync->mates[at].key == key; at++) {
     const struct mate *mate = &sync->mates[at];
@@ -85,7 +85,8 @@ static bool link_to_mate(struct sync *sync, int target, const char *name, const 
     struct stat actual;
     char *path = join_path(mate->folder, mate->entry->name);
     bool same = fstatat(sync->source, path, &actual, AT_SYMLINK_NOFOLLOW) == 0 && print_of(&actual) == print && key_of(&actual) == key;
-    bool linked = same && linkat(sync->target, path, target, name, 0) == 0;
+    bool linked = same && linkat(sync->target, path, folder->target, name, 0) == 0;
+    if (linked) twin_link(sync, folder, path, name);
     free(path);
     if (linked) return true;
   }
@@ -98,6 +99,9 @@ bool link_to_captured(struct sync *sync, struct folder *folder, const char *name
   const struct placed *placed = sync->placed_room == 0 ? NULL : &sync->placed[placed_at(sync, key_of(status))];
   bool current = placed != NULL && placed->key != 0 && placed->print == print_of(status);
   /* A bound on the names of one file, or a name removed since, ends in a copy. */
-  if (current && linkat(sync->target, placed->path, target, name, 0) == 0) return true;
-  return !sync->layer && !sync->verify && link_to_mate(sync, target, name, status);
+  if (current && linkat(sync->target, placed->path, target, name, 0) == 0) {
+    twin_link(sync, folder, placed->path, name);
+    return true;
+  }
+  return !sync->layer && !sync->verify && link_to_mate(sync, folder, name, status);
 }

@@ -128,6 +128,7 @@ static bool prepare(struct sync *sync, const struct fields *request, const char 
     else refuse_errno(sync->answer, "manifest", manifest);
     return false;
   }
+  sync->in_place = field_flag(request, "in_place");
   uint64_t options = hash_options(sync);
   bool other_options = options != sync->manifest.options;
   sync->manifest.options = options;
@@ -147,6 +148,19 @@ static bool open_target(struct sync *sync, const char *target) {
     refuse(sync->answer, "exists", EEXIST, "target", "%s must be empty for a new layer or a first sync", target);
   names_free(&names);
   return !sync->answer->failed;
+}
+
+/* A twin that can't be opened, or would have to take everything, is none that a caller gets. */
+static bool open_twin(struct sync *sync, const struct fields *request) {
+  const char *twin = field(request, "twin");
+  if (twin == NULL) return true;
+  if (sync->layer || !field_number(request, "twin_bytes", &sync->twin_bytes) || !field_number(request, "twin_files", &sync->twin_files)) {
+    refuse(sync->answer, "bad-request", EINVAL, "request", "a tip alone has a twin, and twin_bytes and twin_files say how much it takes");
+    return false;
+  }
+  sync->twin = open(twin, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (sync->twin < 0 || sync->everything) twin_lose(sync);
+  return true;
 }
 
 /* One sync at a time per manifest, also across a helper that was started anew. */
@@ -190,6 +204,8 @@ static void answer_sync(struct sync *sync) {
   put(fields, "generation", "%llu", (unsigned long long)sync->manifest.generation);
   put(fields, "ignore", "%d", sync->ignore_changed);
   put(fields, "cut", "%d", sync->cut);
+  /* Settings of git are written by the server, into the target. */
+  if (sync->twin >= 0) put(fields, "twin", "%d", !sync->twin_lost && sync->config_rows == 0);
   put_owners(sync);
 }
 
@@ -198,21 +214,22 @@ void sync_request(const struct fields *request, struct answer *answer) {
   const char *mode = required(request, "mode", answer), *manifest = required(request, "manifest", answer);
   const char *manifest_to = field(request, "manifest_to");
   if (answer->failed) return;
-  struct sync sync = {.answer = answer, .writes = true, .layer = strcmp(mode, "layer") == 0, .source = -1, .target = -1};
+  struct sync sync = {.answer = answer, .writes = true, .layer = strcmp(mode, "layer") == 0, .source = -1, .target = -1, .twin = -1};
   if (!sync.layer && strcmp(mode, "tip") != 0) {
     refuse(answer, "bad-request", EINVAL, "request", "mode must be tip or layer");
     return;
   }
+  const char *beside = field(request, "marker");
   char *marker;
   if (asprintf(&marker, "%s.dirty", manifest) < 0) abort();
   /* A new layer with a manifest of its own changes nothing that was there before. */
-  sync.marker = sync.layer && manifest_to != NULL ? NULL : marker;
+  sync.marker = sync.layer && manifest_to != NULL ? NULL : beside != NULL ? beside : marker;
   if (!lock(&sync, manifest)) return;
-  if (access(marker, F_OK) == 0) {
+  if (access(marker, F_OK) == 0 || (beside != NULL && access(beside, F_OK) == 0)) {
     refuse(answer, "failed", 0, "interrupted", "the last sync with %s did not finish", manifest);
     return;
   }
-  if (!prepare(&sync, request, source, manifest) || !open_target(&sync, target)) return;
+  if (!prepare(&sync, request, source, manifest) || !open_target(&sync, target) || !open_twin(&sync, request)) return;
   compare_folders(&sync, request);
   if (!answer->failed) target_finish(&sync);
   if (!answer->failed) save(&sync, manifest, manifest_to);
@@ -224,7 +241,7 @@ void sync_request(const struct fields *request, struct answer *answer) {
 void compare_request(const struct fields *request, struct answer *answer) {
   const char *source = required(request, "source", answer), *manifest = required(request, "manifest", answer);
   if (answer->failed) return;
-  struct sync sync = {.answer = answer, .source = -1, .target = -1};
+  struct sync sync = {.answer = answer, .source = -1, .target = -1, .twin = -1};
   if (!prepare(&sync, request, source, manifest)) return;
   compare_folders(&sync, request);
   answer_sync(&sync);

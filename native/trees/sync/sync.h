@@ -32,9 +32,11 @@ struct large_ids {
 };
 
 struct sync {
-  int source, target;
+  int source, target, twin; /* twin: -1: there is none */
+  bool twin_lost;
+  int64_t twin_bytes, twin_files; /* that it still takes */
   bool writes; /* false: compare */
-  bool layer, git, everything, verify, began;
+  bool layer, git, everything, verify, began, in_place;
   int64_t file_limit;
   const char *marker; /* NULL: none is needed */
   char **skips;
@@ -63,7 +65,7 @@ struct sync {
 /* The folder at hand. */
 struct folder {
   const char *path;
-  int source, target; /* target is opened when the first change needs it */
+  int source, target, twin; /* target and twin are opened when the first change needs them */
   bool all, empty, git_folder, touched;
 };
 
@@ -84,6 +86,14 @@ void target_make_folder(struct sync *sync, struct folder *folder, const char *na
 void target_finish_later(struct sync *sync, const char *path);
 void target_finish(struct sync *sync);
 bool target_matches(struct sync *sync, struct folder *folder, const char *name, const struct stat *status);
+
+/* twin.c: as target.c; a failure gives the twin up, and the sync goes on */
+void twin_lose(struct sync *sync);
+void twin_remove(struct sync *sync, struct folder *folder, const char *name);
+void twin_make_folder(struct sync *sync, struct folder *folder, const char *name);
+void twin_copy(struct sync *sync, struct folder *folder, const char *name, bool over);
+void twin_link(struct sync *sync, struct folder *folder, const char *path, const char *name); /* another name for `path` */
+void twin_finish(struct sync *sync, const char *path, int target);
 
 /* links.c */
 void link_place(struct sync *sync, const struct stat *status, const char *path);

@@ -70,11 +70,13 @@ void target_remove(struct sync *sync, struct folder *folder, const char *name, b
   if (target < 0) return;
   if (remove_at(target, name) != 0) refuse_errno(sync->answer, "remove", name);
   else if (sync->layer && for_good && mknodat(target, name, S_IFCHR, makedev(0, 0)) != 0) refuse_errno(sync->answer, "whiteout", name);
+  twin_remove(sync, folder, name);
 }
 
 void target_make_folder(struct sync *sync, struct folder *folder, const char *name) {
   int target = target_folder(sync, folder);
   if (target >= 0 && mkdirat(target, name, 0700) != 0 && errno != EEXIST) refuse_errno(sync->answer, "folder", name);
+  twin_make_folder(sync, folder, name);
 }
 
 bool target_matches(struct sync *sync, struct folder *folder, const char *name, const struct stat *status) {
@@ -94,6 +96,7 @@ static void finish_folder(struct sync *sync, const char *path) {
   /* A mount point and a folder that can't be read have a status all the same; one that vanished is the next sync's. */
   bool known = source >= 0 ? fstat(source, &status) == 0 : fstatat(sync->source, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
   if (known && target >= 0 && copy_metadata(source, target, &status) != 0) refuse_errno(sync->answer, "metadata", path);
+  if (target >= 0) twin_finish(sync, path, target);
   if (source >= 0) close(source);
   if (target >= 0) close(target);
 }

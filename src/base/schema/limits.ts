@@ -20,9 +20,11 @@ export const LIMITS = {
 
   /** Machine-wide ceilings. */
   maxSandboxes: 512,
-  /** Sandboxes made ahead: of one project, and of all. */
+  /** Sandboxes made ahead: of one project, of all, and how much of what changed since is brought into one. */
   sparesOfProject: 8,
   spares: 16,
+  broughtFiles: 200,
+  broughtBytes: 4 * 1024 ** 2,
   /** A project has more than one made ahead while more than this share of the machine's memory is free. */
   sparesFreeMemoryShare: 0.25,
   minFreeMemoryBytes: 256 * 1024 ** 2,

@@ -321,4 +321,6 @@ export interface Base {
   /** What owns files in it; absent in bases that were taken before this was looked for. */
   readonly owners?: LargeIds;
   readonly report: CaptureReport;
+  /** It was frozen after its sandbox had a row: a failure of the machine may have come before. */
+  readonly later?: true;
 }

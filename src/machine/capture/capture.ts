@@ -41,6 +41,21 @@ export interface TakenFolder {
   readonly lasting?: true;
 }
 
+/** A volume that was made ahead, and in which no program has run. */
+export interface VolumeAhead {
+  readonly volume: string;
+  /** The base that it was made from. */
+  readonly from: string;
+  /** Where it is. */
+  readonly folder: string;
+}
+
+export interface BroughtBase {
+  readonly base: Base;
+  /** What became of the volume that was offered: it holds what a new one of this base would, or it may hold anything. */
+  readonly volume: "untouched" | "brought" | "spoiled";
+}
+
 /** Folders of a base that are shared live with reality. */
 export interface SharedFolders {
   /** Whether one moved since the last call, or since they are watched; undefined where that is not known. */
@@ -51,6 +66,11 @@ export interface SharedFolders {
 export interface Capture {
   /** A base that equals reality now: the last one if nothing changed, otherwise a new one. Serialised per project. */
   base(request: CaptureRequest, signal?: AbortSignal): Promise<Base>;
+  /**
+   * As base(). Where little changed since the base of a volume that was made ahead, the same changes are made in that volume, and the base
+   * is frozen behind the answer: what asks for it waits. `ahead` is called once something has changed; it may take a moment, and never rejects.
+   */
+  bring(request: CaptureRequest, ahead: () => Promise<VolumeAhead | undefined>): Promise<BroughtBase>;
   /** A base with the content of a folder that is no project of reality; nothing of reality moves away from it. A new one, unless it is lasting. */
   take(folder: TakenFolder): Promise<Base>;
   /** What changed in reality since a base was taken. */

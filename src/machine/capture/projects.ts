@@ -14,7 +14,7 @@ import type { LiveFolder } from "../../base/schema/sandbox.ts";
 import { type SharedList, writeShared } from "../volumes/shared.ts";
 import type { Tip } from "../volumes/bases.ts";
 import type { Storage } from "../volumes/volumes.ts";
-import type { Capture, CaptureRequest, SharedFolders, TakenFolder } from "./capture.ts";
+import type { BroughtBase, Capture, CaptureRequest, SharedFolders, TakenFolder, VolumeAhead } from "./capture.ts";
 import type { Base } from "../../base/store/rows.ts";
 import { likeReality } from "./gitconfig.ts";
 import { chooseLive } from "./ignored.ts";
@@ -42,6 +42,17 @@ interface FollowedProject {
   readonly base: Base;
 }
 
+/** A volume that was offered to a capture. */
+interface Offer {
+  readonly ahead: () => Promise<VolumeAhead | undefined>;
+  became: BroughtBase["volume"];
+}
+
+/** One that fits what is captured. */
+interface Twin extends VolumeAhead {
+  readonly offer: Offer;
+}
+
 /** So many changed folders are a sign of an install or a checkout: what is live is decided anew. */
 const MANY_FOLDERS = 200;
 
@@ -64,23 +75,35 @@ export class ProjectCapture implements Capture {
   }
 
   async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
-    return this.#locks.run(request.project, async () => {
+    return this.#locks.run(request.project, () => {
       if (signal?.aborted === true) throw new VivError("cancelled", "The capture of the project was cancelled.");
-      try {
-        const base = await this.#current(request);
-        this.#forgotten.delete(base.id);
-        return base;
-      } catch (error) {
-        throw explain(error, request.path);
-      }
+      return this.#explained(request);
     });
+  }
+
+  async bring(request: CaptureRequest, ahead: () => Promise<VolumeAhead | undefined>): Promise<BroughtBase> {
+    return this.#locks.run(request.project, async () => {
+      const offer: Offer = { ahead, became: "untouched" };
+      const base = await this.#explained(request, offer);
+      return { base, volume: offer.became };
+    });
+  }
+
+  async #explained(request: CaptureRequest, offer?: Offer): Promise<Base> {
+    try {
+      const base = await this.#current(request, offer);
+      this.#forgotten.delete(base.id);
+      return base;
+    } catch (error) {
+      throw explain(error, request.path);
+    }
   }
 
   async take({ project, path, source, lasting }: TakenFolder): Promise<Base> {
     return this.#locks.run(project, async () => {
       const last = lasting === undefined ? undefined : this.#lasting.get(project);
       // Storage that was opened again may have lost it.
-      if (last !== undefined && existsSync(`${this.#storage.bases.manifests(last.id)}${PROJECT_SLOT}`)) return last;
+      if (last !== undefined && existsSync(`${await this.#storage.bases.manifests(last.id)}${PROJECT_SLOT}`)) return last;
       try {
         await this.#storage.health.free(); // makes the storage grow before it is needed
         const root: Root = { path, source, slot: PROJECT_SLOT, kind: "taken" };
@@ -98,7 +121,7 @@ export class ProjectCapture implements Capture {
     });
   }
 
-  async #current(request: CaptureRequest): Promise<Base> {
+  async #current(request: CaptureRequest, offer?: Offer): Promise<Base> {
     const followed = this.#followed.get(request.project);
     if (followed === undefined || followed.key !== JSON.stringify(request)) return this.#begin(request);
     const dirty = await Promise.all(followed.watches.map((watch) => watch.drain()));
@@ -107,19 +130,23 @@ export class ProjectCapture implements Capture {
     if (!followed.live.every(({ path }) => isFolder(path))) return this.#begin(request);
     if (dirty.every((folders) => folders.length === 0)) return followed.base;
     if (dirty.some((folders) => folders === "all" || folders.length > MANY_FOLDERS)) return this.#begin(request);
-    return this.#follow(request, followed, dirty);
+    return this.#follow(request, followed, dirty, offer);
   }
 
   /** Carries over what changed. Where that fails, everything is compared: what was drained is not told again. */
-  async #follow(request: CaptureRequest, followed: FollowedProject, dirty: readonly ChangedPaths[]): Promise<Base> {
+  async #follow(request: CaptureRequest, followed: FollowedProject, dirty: readonly ChangedPaths[], offer?: Offer): Promise<Base> {
     try {
+      const twin = await this.#twin(offer, followed);
       const tip = await this.#storage.bases.openTip(request.project, false);
-      const now = await this.#sync(request, tip, followed, dirty);
+      if (twin !== undefined) twin.offer.became = "spoiled";
+      const now = await this.#sync(request, tip, followed, dirty, twin?.folder);
       const synced = now.map((found, index) => withKnown(found, followed.synced[index])).filter((found) => found !== undefined);
       if (needsNewChoice(request, now, synced)) return await this.#begin(request);
       const before = followed.base;
       const changed = now.some((found) => found !== undefined && found.changed + found.removed > 0);
-      const base = changed ? await this.#freeze(request, { ...followed, synced }, now, before) : before;
+      const isAlike = now.every((found) => found === undefined || found.twin);
+      if (twin !== undefined && isAlike && !changed) twin.offer.became = "untouched";
+      const base = changed ? await this.#freeze(request, { ...followed, synced }, now, before, isAlike ? twin : undefined) : before;
       this.#followed.set(request.project, { ...followed, synced, base });
       if (changed) await this.#supersede(before);
       return base;
@@ -128,6 +155,13 @@ export class ProjectCapture implements Capture {
       if (!(error instanceof CellError) || isFinal(error)) throw error;
       return this.#begin(request);
     }
+  }
+
+  /** Folders that are shared live lie below an overlay, whose upper folder must not be changed from outside. */
+  async #twin(offer: Offer | undefined, { base, live }: FollowedProject): Promise<Twin | undefined> {
+    if (offer === undefined || this.#storage.bases.later === undefined || live.length > 0) return undefined;
+    const ahead = await offer.ahead();
+    return ahead?.from === base.id ? { ...ahead, offer } : undefined;
   }
 
   /** From a comparison of everything. */
@@ -182,12 +216,14 @@ export class ProjectCapture implements Capture {
     tip: Tip,
     parts: Pick<FollowedProject, "roots" | "live">,
     dirty: readonly ChangedPaths[],
+    twin?: string,
   ): Promise<(SyncReport | undefined)[]> {
     const synced: (SyncReport | undefined)[] = [];
     for (const [index, root] of parts.roots.roots.entries()) {
       const folders = dirty[index] ?? "all";
       const skip = skipped(request, root, parts.live);
-      if (folders.length > 0) synced.push(await syncRoot(this.#host, { tip, root, skip, dirty: folders }));
+      const beside = twin === undefined ? undefined : join(twin, "roots", String(root.slot));
+      if (folders.length > 0) synced.push(await syncRoot(this.#host, { tip, root, skip, dirty: folders, twin: beside }));
       else synced.push(await this.#untouched(tip, root));
     }
     const joined = this.#joined(request, parts.live);
@@ -196,14 +232,14 @@ export class ProjectCapture implements Capture {
       if (joined.folders.includes(relative(request.path, folder.path))) continue;
       const upper = join(tip.folder, `live/${slot}/upper`);
       await mkdir(upper, { recursive: true, mode: 0o755 });
-      await likeReality(folder.path, upper);
+      likeReality(folder.path, upper);
     }
     return synced;
   }
 
   /** A layer of an overlay ends where another file system is mounted: a folder there can't be part of the project's. */
   #joined(request: CaptureRequest, live: readonly LiveFolder[]): SharedList {
-    if (this.#storage.capabilities.shared === "apart") return { root: request.path, folders: [], hidden: [] };
+    if (this.#storage.capabilities.shared === "apart" || live.length === 0) return { root: request.path, folders: [], hidden: [] };
     const mounts = readMounts();
     const place = mountOf(request.path, mounts)?.target;
     const inside = live.filter(({ path }) => isWithin(path, request.path) && mountOf(path, mounts)?.target === place);
@@ -215,7 +251,7 @@ export class ProjectCapture implements Capture {
   async #untouched(tip: Tip, root: Root): Promise<undefined> {
     const target = join(tip.folder, "roots", String(root.slot));
     await mkdir(target, { recursive: true, mode: 0o755 });
-    await likeReality(root.source, target);
+    likeReality(root.source, target);
   }
 
   async #freeze(
@@ -223,11 +259,18 @@ export class ProjectCapture implements Capture {
     parts: Omit<FollowedProject, "base">,
     now: readonly (SyncReport | undefined)[],
     before?: Base,
+    twin?: Twin,
   ): Promise<Base> {
     const id = newId("base");
-    const takenAt = new Date().toISOString();
-    await this.#storage.bases.freeze(request.project, id);
-    return baseOf({ id, project: request.project, takenAt }, parts, now, before?.readOnly ?? []);
+    const { bases } = this.#storage;
+    const base = baseOf({ id, project: request.project, takenAt: new Date().toISOString() }, parts, now, before?.readOnly ?? []);
+    if (twin === undefined || bases.later === undefined || before === undefined || !isLaunchedAlike(base, before)) {
+      await bases.freeze(request.project, id);
+      return base;
+    }
+    await bases.later.freeze(request.project, id, twin);
+    twin.offer.became = "brought";
+    return { ...base, later: true };
   }
 
   async #supersede(base: Base): Promise<void> {
@@ -238,7 +281,7 @@ export class ProjectCapture implements Capture {
     return compareWithReality(
       this.#host,
       base,
-      this.#storage.bases.manifests(base.id),
+      await this.#storage.bases.manifests(base.id),
       await findRoots(request.path, request.data),
       (root) => skipped(request, root, base.live),
     );
@@ -289,6 +332,12 @@ function baseOf(
     owners: allIds(parts.synced.map(({ owners }) => owners)),
     report,
   };
+}
+
+/** Whether a launch would be the same from both. */
+function isLaunchedAlike(one: Base, other: Base): boolean {
+  const launched = ({ roots, live, readOnly, owners }: Base): string => JSON.stringify({ roots, live, readOnly, owners });
+  return launched(one) === launched(other);
 }
 
 /** A sync of some folders tells of the owners in those alone; the others are the ones from before. */

@@ -29,6 +29,8 @@ export interface SyncReport {
   /** Data that would not stand still. */
   readonly restless: boolean;
   readonly owners: LargeIds;
+  /** Whether the twin looks like the root of the tip still. */
+  readonly twin: boolean;
 }
 
 export interface SyncRequest {
@@ -37,6 +39,8 @@ export interface SyncRequest {
   /** Folders left empty, and files left out; relative. */
   readonly skip: readonly string[];
   readonly dirty: ChangedPaths;
+  /** Folder that looks like the root of the tip does, and gets the same changes. */
+  readonly twin?: string | undefined;
 }
 
 /** Data of a service is consistent when a whole pass saw no change. */
@@ -45,13 +49,15 @@ const MOST_PASSES = 5;
 export async function syncRoot(host: CellHost, request: SyncRequest): Promise<SyncReport> {
   const { tip, root } = request;
   const target = join(tip.folder, "roots", String(root.slot));
-  await mkdir(target, { recursive: true, mode: 0o755 });
+  if (!existsSync(target)) await mkdir(target, { recursive: true, mode: 0o755 });
   const synced = root.kind === "data" ? await syncUntilStill(host, request, target) : summary(await sync(host, request, target), false);
   for (const path of request.skip) await leaveOutFile(target, path);
-  if (root.kind === "git" && synced.changed > 0) {
-    for (const path of await gitFolderConfigs(root.source)) await writeGitConfig(root.source, path, target);
-  }
-  await likeReality(root.source, target);
+  const configs = root.kind === "git" && synced.changed > 0;
+  if (configs) for (const path of await gitFolderConfigs(root.source)) await writeGitConfig(root.source, path, target);
+  likeReality(root.source, target);
+  if (request.twin === undefined || !synced.twin || configs) return { ...synced, twin: false };
+  for (const path of request.skip) await leaveOutFile(request.twin, path);
+  likeReality(target, request.twin);
   return synced;
 }
 
@@ -63,17 +69,27 @@ export function scopeFields(root: Pick<Root, "kind">, skip: readonly string[]): 
   return [...scope, ...hooks, ["file_limit", String(LIMITS.maxCapturedFileBytes)], ["git", "1"]];
 }
 
-async function sync(host: CellHost, { tip, root, skip, dirty }: SyncRequest, target: string): Promise<Fields> {
+async function sync(host: CellHost, { tip, root, skip, dirty, twin }: SyncRequest, target: string): Promise<Fields> {
   const reply = await host.request("sync", [
     ["source", root.source],
     ["target", target],
     ["mode", tip.mode],
     ["manifest", `${tip.manifests}${root.slot}`],
+    ...(tip.markers === undefined ? [] : [["in_place", "1"] as const, ["marker", `${tip.markers}${root.slot}`] as const]),
+    ...(twin === undefined ? [] : twinFields(twin)),
     ...scopeFields(root, skip),
     ...(dirty === "all" ? [] : dirty.map((folder) => ["dirty", folder] as const)),
   ]);
   for (const path of reply.all("gitconfig")) await writeGitConfig(root.source, path, target);
   return reply;
+}
+
+function twinFields(twin: string): (readonly [string, string])[] {
+  return [
+    ["twin", twin],
+    ["twin_bytes", String(LIMITS.broughtBytes)],
+    ["twin_files", String(LIMITS.broughtFiles)],
+  ];
 }
 
 async function syncUntilStill(host: CellHost, request: SyncRequest, target: string): Promise<SyncReport> {
@@ -130,6 +146,7 @@ function summary(reply: Fields, restless: boolean): SyncReport {
     mounts: reply.all("mount"),
     ignoreChanged: reply.flag("ignore"),
     restless,
+    twin: reply.flag("twin"),
     owners: { uids: reply.all("owner").map(Number), gids: reply.all("group").map(Number) },
   };
 }

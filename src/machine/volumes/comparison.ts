@@ -16,6 +16,8 @@ export interface FolderSides {
   readonly overlay: boolean;
   /** Folders of `new` that reality's show through, and that are not compared: `new` is the upper folder of an overlay over them. */
   readonly shared?: SharedList;
+  /** File that says what the volume of `new` was made from, where `old` is a later base of the same tip. */
+  readonly origin?: string;
   /** If given, only this folder is compared; of an overlay alone. */
   readonly at?: string;
   /** Where `old` is not the base to compare with: that one's own folders, and the way from it to `old`. */

@@ -71,6 +71,7 @@ function gatherOne(host: CellHost): Gather {
       ["overlay", sides.overlay ? "1" : "0"],
       ...sides.old.map((layer) => ["old", layer] as const),
       ...(sides.at === undefined ? [] : [["at", sides.at] as const]),
+      ...(sides.origin === undefined ? [] : [["origin", sides.origin] as const]),
       ...(sides.shared === undefined ? [] : [["shared_root", sides.shared.root] as const]),
       ...(sides.shared?.folders ?? []).map((path) => ["shared", path] as const),
       ...(sides.shared?.hidden ?? []).map((path) => ["hidden", path] as const),

@@ -3,6 +3,7 @@ import type { Base } from "../../base/store/rows.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Change, Read } from "../../base/store/store.ts";
 import type { SandboxRow, SnapshotRow } from "../../base/store/rows.ts";
+import type { Storage } from "../../machine/volumes/volumes.ts";
 import type { Registry } from "../shared/registry.ts";
 
 /** The base that a sandbox's files are compared with. */
@@ -24,6 +25,15 @@ export function basesInUse(rows: readonly SandboxRow[], snapshots: readonly Snap
 /** The bases of one sandbox or snapshot. */
 export function basesOf(row: { readonly base?: string; readonly refreshedTo?: string | undefined }): string[] {
   return [row.base, row.refreshedTo].filter((base) => base !== undefined);
+}
+
+/**
+ * Whether a sandbox began in the moment before its base was on the disk, and the machine failed in that moment: its files may be neither
+ * those of the base nor what it made of them, so there is nothing to tell its changes by.
+ */
+export async function isLost(store: Read, { bases }: Pick<Storage, "bases">, row: Pick<SandboxRow, "id" | "base">): Promise<boolean> {
+  if (bases.later === undefined) return false;
+  return bases.later.hasLost(row.id) || (!bases.later.knows(row.base) && (await store.bases.get(row.base))?.later === true);
 }
 
 /** Whether a sandbox or a snapshot has it among its bases. */

@@ -5,7 +5,7 @@
 import { lstatSync } from "node:fs";
 import { chown, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { DataFolder } from "../../machine/capture/capture.ts";
+import type { BroughtBase, CaptureRequest, DataFolder, VolumeAhead } from "../../machine/capture/capture.ts";
 import type { Base } from "../../base/store/rows.ts";
 import { likeReality } from "../../machine/capture/gitconfig.ts";
 import { readPeople } from "../../machine/capture/people.ts";
@@ -18,19 +18,32 @@ import { removeTree, copyServiceData, type ServiceDataCopy } from "./service-dat
 
 export type CaptureParts = Pick<Parts, "store" | "user" | "state" | "locks">;
 
-/**
- * Copies are made and captured one at a time per project: a copy stays until the next one. With `last`,
- * the caller does not need the data and takes the newest copy there is, however old.
- */
-export async function captureBase(
+/** With `last`, the caller does not need the data and takes the newest copy there is, however old. */
+export async function captureBase(parts: CaptureParts, view: ProjectView, backend: Backend, data: "fresh" | "last"): Promise<Base> {
+  return withRequest(parts, view, backend, data, (request) => backend.capture.base(request));
+}
+
+/** A base for a new sandbox, which may take a volume that was made ahead. */
+export async function bringBase(
   parts: CaptureParts,
   view: ProjectView,
-  { driver, capture }: Backend,
+  backend: Backend,
+  ahead: () => Promise<VolumeAhead | undefined>,
+): Promise<BroughtBase> {
+  return withRequest(parts, view, backend, "fresh", (request) => backend.capture.bring(request, ahead));
+}
+
+/** Copies are made and captured one at a time per project: a copy stays until the next one. */
+async function withRequest<T>(
+  parts: CaptureParts,
+  view: ProjectView,
+  { driver }: Backend,
   data: "fresh" | "last",
-): Promise<Base> {
+  capture: (request: CaptureRequest) => Promise<T>,
+): Promise<T> {
   const services = Object.entries(view.config.services);
   // Without walls no service is started.
-  if (services.length === 0 || !driver.capabilities.walled) return capture.base(captureRequest(view, parts.user));
+  if (services.length === 0 || !driver.capabilities.walled) return capture(captureRequest(view, parts.user));
   refuseHiding(view);
   const asked = data === "fresh" ? Date.now() : 0;
   return parts.locks.run(`services:${view.row.id}`, async () => {
@@ -41,7 +54,7 @@ export async function captureBase(
       folders.push(...(service.take === undefined ? copied(name, service) : await taken(parts, view, { name, service, own, asked })));
     }
     await forgetOthers(folder, view.config.services);
-    return capture.base(captureRequest(view, parts.user, folders));
+    return capture(captureRequest(view, parts.user, folders));
   });
 }
 
@@ -88,7 +101,7 @@ async function emptyFolder(own: string, path: string, { user }: Service, index: 
   const folder = join(own, `empty-${index}`);
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const person = readPeople().find(({ name, uid }) => name === user || String(uid) === user);
-  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) await likeReality(path, folder);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) likeReality(path, folder);
   else if (person !== undefined && process.getuid?.() === 0) await chown(folder, person.uid, person.gid);
   return folder;
 }

@@ -1,5 +1,6 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
 import { filterEnvironment } from "../../machine/capture/environment.ts";
+import type { BroughtBase, VolumeAhead } from "../../machine/capture/capture.ts";
 import { callersHome } from "../../machine/capture/people.ts";
 import type { MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
 import { errorText } from "../../base/host/log.ts";
@@ -25,9 +26,10 @@ import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
 import { hiddenPaths, openProject, shownPaths } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
-import { captureBase } from "../projects/service-data.ts";
+import { bringBase, captureBase } from "../projects/service-data.ts";
 import { emptyBase, openWorkspace, withoutPerson } from "../projects/workspaces.ts";
 import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
+import { atOnce, type BringOptions, type ForkOptions, type StandingStill } from "./creation-options.ts";
 import type { LaunchAhead } from "./launches-ahead.ts";
 import { Spares, type Spare } from "./spares.ts";
 import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
@@ -37,26 +39,15 @@ import { forgetUnused } from "../projects/fresh-base.ts";
 
 type UnnamedRow = Omit<SandboxRow, keyof Reservation>;
 
+interface Prepared extends BroughtBase {
+  readonly row: UnnamedRow;
+}
+
 /** What a request and the configs come to, before the project is looked at. */
 interface CreateSettings {
   readonly limits: SandboxRow["limits"];
   readonly environment: ReturnType<typeof filterEnvironment>;
   readonly hiding: MaskRequest;
-}
-
-/** Runs work while the processes of the sandbox that is forked stand still. */
-export type StandingStill = <T>(work: () => Promise<T>) => Promise<T>;
-
-const atOnce: StandingStill = (work) => work();
-
-interface BringOptions {
-  readonly still?: StandingStill | undefined;
-  readonly ahead?: LaunchAhead | undefined;
-}
-
-interface ForkOptions extends Pick<BringOptions, "ahead"> {
-  readonly name?: string | undefined;
-  readonly labels?: SandboxRow["labels"];
 }
 
 const OWN_USER = "Its commands run with the id of the server's own user, because a server of root alone can give them another one.";
@@ -92,7 +83,8 @@ export class Creation {
     const own = await this.#reserve(backend, input.name);
     const claim = input.name === undefined && isAlike(origin) ? this.spares.claim(backend.driver, view.row.path, asked.hiding) : undefined;
     const over = this.spares.begin(view.row.path);
-    const { base, row } = await this.#prepare(input, origin, backend, asked).catch((error: unknown) => {
+    const ahead = claim === undefined ? undefined : (): Promise<VolumeAhead | undefined> => this.spares.volumeOf(claim);
+    const { base, row, volume } = await this.#prepare(input, origin, backend, asked, ahead).catch((error: unknown) => {
       over();
       if (claim !== undefined) this.spares.drop(claim);
       this.#registry.release(own);
@@ -100,7 +92,8 @@ export class Creation {
     });
     const release = this.#registry.hold(base.id);
     try {
-      const spare = claim === undefined ? undefined : await this.spares.use(claim, row);
+      if (volume === "brought") this.#parts.reach("create.brought");
+      const spare = claim === undefined ? undefined : await this.spares.use(claim, row, volume);
       if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
       this.#registry.release(own);
       return await this.#claim(row, base, spare);
@@ -183,7 +176,13 @@ export class Creation {
     }
     if (project === undefined) throw new VivError("internal", "A sandbox is made from nothing.");
     const view = await openProject(this.#parts.store, project, this.#parts.state);
-    return { view, capture: async (backend) => ({ base: await captureBase(this.#parts, view, backend, "fresh") }) };
+    return {
+      view,
+      capture: async (backend, ahead) =>
+        ahead === undefined
+          ? { base: await captureBase(this.#parts, view, backend, "fresh") }
+          : bringBase(this.#parts, view, backend, ahead),
+    };
   }
 
   /** Where only one user exists inside, it is that one. */
@@ -191,9 +190,16 @@ export class Creation {
     return driver.capabilities.allUsers ? WORKSPACE_USER : String(this.#parts.uid);
   }
 
-  async #prepare(input: CreateInput, origin: Origin, backend: Backend, asked: CreateSettings): Promise<{ base: Base; row: UnnamedRow }> {
-    const captured = await origin.capture(backend);
-    return { base: captured.base, row: this.#compose(input, { ...origin, ...captured }, backend, asked) };
+  async #prepare(
+    input: CreateInput,
+    origin: Origin,
+    backend: Backend,
+    asked: CreateSettings,
+    ahead?: () => Promise<VolumeAhead | undefined>,
+  ): Promise<Prepared> {
+    const captured = await origin.capture(backend, ahead);
+    const { base, volume = "untouched" } = captured;
+    return { base, volume, row: this.#compose(input, { ...origin, ...captured }, backend, asked) };
   }
 
   #asked(input: CreateInput, { view, start }: Origin): CreateSettings {

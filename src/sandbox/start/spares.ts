@@ -1,11 +1,13 @@
 /**
  * Sandboxes made ahead: after a create, one more of the same kind is launched in the background, or as many as were lately
  * asked for at once. The next create of that kind only has to write its row. A spare is a snapshot of a base like any other,
- * so it is taken only while the project's base is still that one; it goes when the base moves on, when it is not used for a
- * while, and with the server. It has no row: after a crash the reconciler clears it like any leftover.
+ * so it is taken only while the project's base is still that one, or when the little that changed since was brought into its
+ * volume, in which no program has run; it goes when the base moves on otherwise, when it is not used for a while, and with the
+ * server. It has no row: after a crash the reconciler clears it like any leftover.
  */
 import type { Base } from "../../base/store/rows.ts";
 import type { Driver, MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
+import type { BroughtBase, VolumeAhead } from "../../machine/capture/capture.ts";
 import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import { errorText } from "../../base/host/log.ts";
 import type { Parts } from "../shared/parts.ts";
@@ -17,10 +19,14 @@ import { keyOf } from "./spare-key.ts";
 
 export interface Spare extends Reservation {
   readonly walls: Walls;
+  /** Where its volume is. */
+  readonly folder: string;
 }
 
 interface WaitingSpare {
   readonly key: string;
+  /** The base that it was made from. */
+  readonly base: string;
   readonly spare: Promise<Spare | undefined>;
   expires: NodeJS.Timeout | undefined;
   isThere: boolean;
@@ -34,8 +40,8 @@ export interface SpareClaim {
 }
 
 const UNUSED_MS = 60_000;
-/** Of a project whose last sandbox is gone: long enough for a caller that makes one after the other. */
-const DESERTED_MS = 3_000;
+/** Of a project whose last sandbox is gone: long enough for a caller that makes one after the other, and changes files in between. */
+const DESERTED_MS = 10_000;
 /** Gives the request that was just answered, and its caller, the machine first. */
 const QUIET_MS = 5;
 
@@ -86,14 +92,24 @@ export class Spares {
     return { waiting, hidesAsNow: hidesAsNow.catch(() => false) };
   }
 
-  /** The claimed spare if it is of this kind, also one that is nearly there; else it goes, and those like it. */
-  async use({ waiting, hidesAsNow }: SpareClaim, kind: LaunchSettings): Promise<Spare | undefined> {
-    const isLike = waiting.key === keyOf(kind) && (await hidesAsNow);
+  /** The volume of a claimed spare, also of one that is nearly there: what changed in the project since can be brought into it. */
+  async volumeOf({ waiting }: SpareClaim): Promise<VolumeAhead | undefined> {
+    const spare = await waiting.spare;
+    return spare === undefined ? undefined : { volume: spare.id, from: waiting.base, folder: spare.folder };
+  }
+
+  /**
+   * The claimed spare if it is of this kind, also one that is nearly there; else it goes, and those like it. Its volume may have been
+   * brought to the base that is wanted; those like it were not.
+   */
+  async use({ waiting, hidesAsNow }: SpareClaim, kind: LaunchSettings, volume: BroughtBase["volume"]): Promise<Spare | undefined> {
+    const isBrought = volume === "brought";
+    const isLike = volume !== "spoiled" && waiting.key === keyOf(isBrought ? { ...kind, base: waiting.base } : kind) && (await hidesAsNow);
     const spare = isLike ? await waiting.spare : undefined;
+    if (!isLike || isBrought) this.#dropAll(kind.project, (other) => other.key === waiting.key);
     // One that died while it waited is no longer known, or will not be in a moment.
     if (spare !== undefined && (await spare.walls.isAlive()) && this.#ids.delete(spare.id)) return spare;
     this.drop({ waiting });
-    if (!isLike) this.#dropAll(kind.project, (other) => other.key === waiting.key);
     return undefined;
   }
 
@@ -117,7 +133,7 @@ export class Spares {
     const spare = new Promise<Spare | undefined>((resolve) => {
       setTimeout(() => resolve(this.#launch(kind, base).finally(release)), afterMs);
     });
-    const waiting: WaitingSpare = { key: keyOf(kind), spare, expires: undefined, isThere: false };
+    const waiting: WaitingSpare = { key: keyOf(kind), base: base.id, spare, expires: undefined, isThere: false };
     this.#expireLater(kind.project, waiting, UNUSED_MS);
     this.#byProject.set(kind.project, [...there, waiting]);
     void spare.then((made) => {
@@ -146,7 +162,7 @@ export class Spares {
     try {
       reservation = this.#registry.reserve();
       this.#ids.add(reservation.id);
-      return { ...reservation, walls: await this.#start({ ...kind, ...reservation }, base) };
+      return { ...reservation, ...(await this.#start({ ...kind, ...reservation }, base)) };
     } catch (error) {
       this.#parts.log.info("no spare sandbox could be made", { error: errorText(error) });
       if (reservation !== undefined) this.#forget(reservation);
@@ -154,13 +170,14 @@ export class Spares {
     }
   }
 
-  async #start(spare: Reservation & LaunchSettings, base: Base): Promise<Walls> {
+  async #start(spare: Reservation & LaunchSettings, base: Base): Promise<Pick<Spare, "walls" | "folder">> {
     const { disks } = this.#parts.backends.of(spare).storage;
     let making: Promise<VolumePaths> | undefined;
     const volume = (): Promise<VolumePaths> =>
       (making = disks.create(spare.id, { base: base.id, project: base.project }, spare.limits.diskBytes));
     try {
-      return await this.#sandboxStart.startAhead(spare, { base, volume });
+      const walls = await this.#sandboxStart.startAhead(spare, { base, volume });
+      return { walls, folder: (await disks.paths(spare.id)).folder };
     } catch (error) {
       await making?.catch(() => undefined);
       await disks.remove(spare.id);

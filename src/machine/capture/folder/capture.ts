@@ -10,7 +10,7 @@ import { compareTrees } from "../../volumes/folder/compare.ts";
 import { copyTree } from "../../volumes/folder/trees.ts";
 import type { FolderBases } from "../../volumes/folder/bases.ts";
 import { PROJECT_SLOT, projectIn } from "../../volumes/volumes.ts";
-import type { Capture, CaptureRequest } from "../capture.ts";
+import type { BroughtBase, Capture, CaptureRequest } from "../capture.ts";
 import type { Base } from "../../../base/store/rows.ts";
 import { makeReport } from "./report.ts";
 
@@ -47,6 +47,10 @@ export class FolderCapture implements Capture {
       this.#forgotten.delete(base.id);
       return base;
     });
+  }
+
+  async bring(request: CaptureRequest): Promise<BroughtBase> {
+    return { base: await this.base(request), volume: "untouched" };
   }
 
   async take(): Promise<never> {
@@ -121,7 +125,7 @@ export class FolderCapture implements Capture {
   }
 
   async #skipOf(base: string): Promise<ReadonlySet<string>> {
-    const kept: unknown = JSON.parse(await readFile(`${this.#bases.manifests(base)}${PROJECT_SLOT}`, "utf8"));
+    const kept: unknown = JSON.parse(await readFile(`${await this.#bases.manifests(base)}${PROJECT_SLOT}`, "utf8"));
     const list: unknown = typeof kept === "object" && kept !== null && "skip" in kept ? kept.skip : [];
     return new Set(Array.isArray(list) ? list.filter((path) => typeof path === "string") : []);
   }

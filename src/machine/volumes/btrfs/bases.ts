@@ -1,24 +1,36 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Bases, Tip } from "../bases.ts";
+import type { Bases, LaterBases, Tip } from "../bases.ts";
 import { LIVE_SLOTS } from "../volumes.ts";
 import type { Subvolumes } from "./subvolumes.ts";
 
 export class BtrfsBases implements Bases {
   readonly #subvolumes: Subvolumes;
+  readonly later: LaterBases;
 
   constructor(subvolumes: Subvolumes) {
     this.#subvolumes = subvolumes;
+    const { freezes, origins } = subvolumes;
+    this.later = {
+      freeze: async (project, base, { volume, from }) => {
+        await origins.write(volume, from);
+        freezes.later(project, base, volume);
+      },
+      knows: (base) => freezes.knows(base),
+      hasLost: (volume) => freezes.hasLost(volume),
+    };
   }
 
   async openTip(project: string, fresh: boolean): Promise<Tip> {
-    const { pool, folders } = this.#subvolumes;
+    const { pool, folders, freezes } = this.#subvolumes;
+    await freezes.ofProject(project);
     await pool.requireSpace();
     const folder = folders.path("tip", project);
-    if (fresh) await folders.remove("tip", project);
+    if (fresh) await freezes.discard(project);
+    freezes.changing(project);
     if (!existsSync(folder)) await folders.make("tip", folder, (aside) => this.#makeTip(aside));
-    return { folder, mode: "tip", manifests: join(folder, "manifests/") };
+    return { folder, mode: "tip", manifests: join(folder, "manifests/"), markers: freezes.markers(project) };
   }
 
   async #makeTip(folder: string): Promise<void> {
@@ -29,17 +41,17 @@ export class BtrfsBases implements Bases {
   }
 
   async freeze(project: string, base: string): Promise<void> {
-    const { folders } = this.#subvolumes;
-    // First, or a reconcile that sees it before this process hears of it takes it for a leftover.
-    folders.add(base);
-    await this.#subvolumes.copy(folders.path("tip", project), folders.path("base", base), { readOnly: true });
+    await this.#subvolumes.freeze(project, base);
   }
 
-  manifests(base: string): string {
+  async manifests(base: string): Promise<string> {
+    await this.#subvolumes.freezes.of(base);
     return join(this.#subvolumes.folders.path("base", base), "manifests/");
   }
 
   async remove(base: string): Promise<void> {
+    await this.#subvolumes.freezes.drop(base);
+    this.#subvolumes.origins.forget(base);
     await this.#subvolumes.folders.remove("base", base);
   }
 }

@@ -10,10 +10,12 @@ export class BtrfsDisks implements Disks {
   }
 
   async create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths> {
-    const { pool, folders, quotas, creating } = this.#subvolumes;
+    const { pool, folders, quotas, creating, freezes } = this.#subvolumes;
     // Without a pause where none is needed: the kernel is at work on the volume while the caller does the rest of a launch.
     const growing = pool.requireSpace();
     if (growing !== undefined) await growing;
+    const freezing = "base" in source ? freezes.of(source.base) : undefined;
+    if (freezing !== undefined) await freezing;
     const from = pathOf(folders, source);
     const folder = folders.newVolume(volume);
     const besideOthers = creating.size > 0;

@@ -3,7 +3,7 @@
  * grows. A sparse file promises space the host may not have, so nothing is made when the host runs low.
  */
 import { mkdir, stat } from "node:fs/promises";
-import { existsSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import {
@@ -116,6 +116,7 @@ export class Pool {
   async mend(): Promise<void> {
     if (this.#file === undefined) return;
     const deadline = performance.now() + MEND_MS;
+    writeFileSync(mendingNote(this.#file), "");
     for (;;) {
       if (poolMount(this.path) !== undefined) await unmountPool(this.path);
       await this.#attach(this.#file);
@@ -125,6 +126,15 @@ export class Pool {
         throw new VivError("busy", `The storage of sandboxes in ${this.path} is still in use and can't be mended.`);
       await wait(MEND_AGAIN_MS);
     }
+  }
+
+  /** Whether it was mounted anew, and may lack what was written before, in a way that has not been looked at yet. */
+  isMended(): boolean {
+    return this.#file !== undefined && existsSync(mendingNote(this.#file));
+  }
+
+  forgetMending(): void {
+    if (this.#file !== undefined) rmSync(mendingNote(this.#file), { force: true });
   }
 
   /** Refuses when the host is low on space; grows the pool when that is low on it. Undefined where there is nothing to wait for. */
@@ -214,6 +224,11 @@ export class Pool {
     await settlePool(this.path);
     await this.#giveBack();
   }
+}
+
+/** Outside of the pool: it stands before that is mounted. */
+function mendingNote(file: string): string {
+  return `${file}.mending`;
 }
 
 const BTRFS_MAGIC = 0x9123683e;

@@ -24,9 +24,10 @@ export async function openBtrfs(host: CellHost, options: PoolOptions & Pick<Stor
     bases: new BtrfsBases(subvolumes),
     disks: new BtrfsDisks(subvolumes),
     snapshots: new BtrfsSnapshots(subvolumes),
-    comparison: new BtrfsComparison(subvolumes.folders),
+    comparison: new BtrfsComparison(subvolumes),
     health: new BtrfsHealth(subvolumes),
     async close(idle) {
+      await subvolumes.freezes.close();
       await subvolumes.folders.close();
       if (idle) await pool.unmount();
       else await pool.close();

@@ -4,7 +4,9 @@ import type { CellHost } from "../../../base/host/cell-host.ts";
 import { CellError } from "../../../base/host/helper.ts";
 import { VivError } from "../../../base/schema/errors.ts";
 import { VolumeFolders } from "../volume-folders.ts";
+import { Freezes } from "./freezes.ts";
 import { Nursery } from "./nursery.ts";
+import { Origins } from "./origin.ts";
 import type { Pool } from "./pool.ts";
 import { Quotas } from "./quota.ts";
 
@@ -22,6 +24,8 @@ export class Subvolumes {
   readonly quotas: Quotas;
   readonly folders: VolumeFolders;
   readonly nursery: Nursery;
+  readonly freezes: Freezes;
+  readonly origins: Origins;
   /** Volumes whose quota group may be there before they are. */
   readonly creating = new Set<string>();
 
@@ -31,6 +35,15 @@ export class Subvolumes {
     this.quotas = new Quotas(host, pool.path);
     this.folders = new VolumeFolders(pool.path, (path) => this.#destroy(path));
     this.nursery = new Nursery(pool.path);
+    this.origins = new Origins(host, this.folders);
+    this.freezes = new Freezes(this.folders, {
+      freeze: async (project, base) => {
+        // Without others that wait for it: it takes as long as the disk does.
+        await this.freeze(project, base);
+        void this.origins.learn(base).catch(() => undefined);
+      },
+      sync: async () => void (await host.request("btrfs.sync", [["path", pool.path]])),
+    });
   }
 
   async prepare(): Promise<void> {
@@ -39,6 +52,17 @@ export class Subvolumes {
     await this.folders.open();
     await this.nursery.prepare();
     await this.settleNursery();
+    await this.freezes.open(!this.pool.isMended());
+    this.pool.forgetMending();
+  }
+
+  /** The tip of a project as it is now, as a base. */
+  async freeze(project: string, base: string): Promise<void> {
+    const { folders } = this;
+    // First, or a reconcile that sees it before this process hears of it takes it for a leftover.
+    folders.add(base);
+    await this.copy(folders.path("tip", project), folders.path("base", base), { readOnly: true });
+    this.freezes.frozen(project);
   }
 
   /** What a crash left half-way to its place gets there. */

@@ -27,7 +27,7 @@ export class FolderBases implements Bases {
     await rename(this.#folders.path("tip", project), this.#folders.path("base", base));
   }
 
-  manifests(base: string): string {
+  async manifests(base: string): Promise<string> {
     return join(this.#folders.path("base", base), "manifests/");
   }
 

@@ -63,7 +63,7 @@ export class PlainBases implements Bases {
     return [];
   }
 
-  manifests(base: string): string {
+  async manifests(base: string): Promise<string> {
     return join(this.#folders.path("base", base), "manifests/");
   }
 
