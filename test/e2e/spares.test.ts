@@ -46,12 +46,11 @@ describe("sandboxes made ahead", needs("root", "btrfs"), () => {
     await aheadAre(AT_ONCE);
   });
 
-  test("none is left when the project has no sandbox, and none of a base that has moved on is given away", async () => {
+  test("none is left when the project has no sandbox, and of those of a base that has moved on none is left as it was", async () => {
     await createAtOnce(AT_ONCE);
     const old = await aheadAre(AT_ONCE);
     writeFileSync(join(server.project, "later.txt"), "new");
     const { id } = await server.create();
-    expect(old).not.toContain(id);
     expect((await server.sh(id, "cat later.txt")).stdout).toBe("new");
     await eventually(ahead, (found) => !found.some((name) => old.includes(name)));
     const { sandboxes } = await server.client.call("listSandboxes", {});
