@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
     struct touched touched;
     answers_left = below(5);
     inode = 0;
-    touched_read(&touched, 3, 4);
+    touched_read(&touched, 3, 4, NULL);
     for (size_t at = 0; touched.known && at < touched.count; at++) {
       if (at > 0 && touched.inodes[at] <= touched.inodes[at - 1]) abort(); /* the search relies on it */
       if (!touched_has(&touched, touched.inodes[at])) abort();
