@@ -135,8 +135,9 @@ static bool open_folder(const char *path, int *fd, const char *step, struct answ
 static bool begin(const struct fields *request, struct answer *answer, struct apply *apply, bool contents) {
   const char *project = required(request, "project", answer), *state = required(request, "state", answer);
   const char *from = contents ? required(request, "contents", answer) : "";
+  static struct apply_room room;
   struct stat status;
-  *apply = (struct apply){.state = -1, .project = -1, .contents = -1, .staging = -1, .answer = answer, .id = required(request, "name", answer)};
+  *apply = (struct apply){.state = -1, .project = -1, .contents = -1, .staging = -1, .answer = answer, .id = required(request, "name", answer), .room = &room};
   if (answer->failed) return false;
   size_t length = strspn(apply->id, "abcdefghijklmnopqrstuvwxyz0123456789");
   if (length > 64 || apply->id[length] != '\0') {

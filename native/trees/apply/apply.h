@@ -46,6 +46,13 @@ struct apply_near {
   int folder; /* -1: it can't be had, or is none for this */
 };
 
+/* What a step needs while it looks at one entry; each thread has its own. On the heap: with buffers of this size in its thread-local
+   memory, the program could start no thread with a small stack. */
+struct apply_room {
+  char ours[CHUNK_MAX], theirs[CHUNK_MAX];
+  bool no_range; /* copy_file_range was refused, which counts for the pair of file systems */
+};
+
 /* What every step holds while it works. */
 struct apply {
   int state, project, contents, staging; /* contents, the file with all of them, and staging: -1 where there are none */
@@ -57,6 +64,7 @@ struct apply {
   struct apply_entry *entries;
   size_t count;
   struct apply_near near;
+  struct apply_room *room;
   size_t halt; /* tests: the process ends after the first rename from the entry with this number on, counted from 1 */
   struct answer *answer;
 };

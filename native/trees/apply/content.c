@@ -8,8 +8,6 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-static _Thread_local char ours[CHUNK_MAX], theirs[CHUNK_MAX];
-
 /* Bytes read, fewer than wanted only at the end; -1. */
 static ssize_t fill(int fd, char *buffer) {
   size_t filled = 0;
@@ -24,21 +22,23 @@ static ssize_t fill(int fd, char *buffer) {
 }
 
 static enum match same_bytes(int file, const struct apply *apply, const struct apply_place *place) {
+  struct apply_room *room = apply->room;
   for (int64_t at = 0;; at += CHUNK_MAX) {
     int64_t left = place->size - at;
-    ssize_t one = fill(file, ours), other = (ssize_t)(left < CHUNK_MAX ? left : CHUNK_MAX);
-    if (one < 0 || apply_read_place(apply, place, at, theirs, (size_t)other) != 0) return FAILED;
-    if (one != other || memcmp(ours, theirs, (size_t)one) != 0) return OTHER;
+    ssize_t one = fill(file, room->ours), other = (ssize_t)(left < CHUNK_MAX ? left : CHUNK_MAX);
+    if (one < 0 || apply_read_place(apply, place, at, room->theirs, (size_t)other) != 0) return FAILED;
+    if (one != other || memcmp(room->ours, room->theirs, (size_t)one) != 0) return OTHER;
     if (one < (ssize_t)CHUNK_MAX) return SAME;
   }
 }
 
 static enum match compare_link(int folder, const char *name, const struct apply *apply, const struct apply_place *place) {
-  ssize_t length = readlinkat(folder, name, ours, PATH_MAX);
+  struct apply_room *room = apply->room;
+  ssize_t length = readlinkat(folder, name, room->ours, PATH_MAX);
   if (length < 0) return FAILED;
   if (length != place->size) return OTHER;
-  if (apply_read_place(apply, place, 0, theirs, (size_t)length) != 0) return FAILED;
-  return memcmp(ours, theirs, (size_t)length) == 0 ? SAME : OTHER;
+  if (apply_read_place(apply, place, 0, room->theirs, (size_t)length) != 0) return FAILED;
+  return memcmp(room->ours, room->theirs, (size_t)length) == 0 ? SAME : OTHER;
 }
 
 static enum match compare_file(int folder, const char *name, const struct apply *apply, const struct apply_place *place) {
@@ -67,14 +67,13 @@ enum match apply_compare(const struct apply *apply, int folder, const char *name
 }
 
 int apply_copy(const struct apply *apply, const struct apply_place *place, int target) {
-  static _Thread_local bool no_range; /* the first refusal counts for the pair of file systems */
   off_t at = place->offset;
   for (int64_t left = place->size; left > 0;) {
     ssize_t count = 0;
-    if (!no_range) {
+    if (!apply->room->no_range) {
       count = copy_file_range(apply->contents, &at, target, NULL, (size_t)left, 0);
       if (count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG)) return -1;
-      no_range = count < 0;
+      apply->room->no_range = count < 0;
     }
     if (count <= 0) count = sendfile(target, apply->contents, &at, (size_t)left);
     if (count == 0) errno = EIO; /* it became shorter */

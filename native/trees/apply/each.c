@@ -12,6 +12,7 @@ struct worker {
   pthread_t thread;
   struct apply apply; /* a view of the whole with an answer of its own */
   struct answer answer;
+  struct apply_room room;
   apply_step step;
   size_t from, to;
 };
@@ -53,6 +54,7 @@ void apply_each(struct apply *apply, apply_step step) {
     struct worker *worker = &workers[index];
     *worker = (struct worker){.apply = *apply, .step = step, .from = apply->count * index / count, .to = apply->count * (index + 1) / count};
     worker->apply.answer = &worker->answer;
+    worker->apply.room = &worker->room;
     worker->apply.near = (struct apply_near){.folder = -1};
     /* The first part is done here, and so is one that gets no thread. */
     if (index == 0 || pthread_create(&worker->thread, NULL, work, worker) != 0) worker->thread = 0;

@@ -74,12 +74,14 @@ static bool attribute_stays(const char *name) {
   return strncmp(name, "trusted.", 8) == 0;
 }
 
-static int copy_attributes(int source, int target) {
-  static _Thread_local char names[XATTR_LIST_MAX], value[XATTR_SIZE_MAX];
-  ssize_t length = flistxattr(source, names, sizeof names);
+_Static_assert(CHUNK_MAX >= XATTR_LIST_MAX && CHUNK_MAX >= XATTR_SIZE_MAX, "a list of attributes, and a value, fit into the room");
+
+static int copy_attributes(struct apply_room *room, int source, int target) {
+  char *names = room->ours, *value = room->theirs;
+  ssize_t length = flistxattr(source, names, CHUNK_MAX);
   for (ssize_t at = 0; at < length; at += (ssize_t)strlen(names + at) + 1) {
     if (attribute_stays(names + at)) continue;
-    ssize_t size = fgetxattr(source, names + at, value, sizeof value);
+    ssize_t size = fgetxattr(source, names + at, value, CHUNK_MAX);
     if (size < 0 || fsetxattr(target, names + at, value, (size_t)size, 0) == 0) continue;
     /* A label that only the system may give is given by the system. */
     if (strncmp(names + at, "security.", 9) != 0) return -1;
@@ -107,8 +109,8 @@ static int open_present(const struct apply *apply, const struct apply_entry *ent
 }
 
 /* As what is there now. */
-static int inherit(int present, const struct stat *now, int fd, bool executable) {
-  if (fchown(fd, now->st_uid, now->st_gid) != 0 || copy_attributes(present, fd) != 0) return -1;
+static int inherit(const struct apply *apply, int present, const struct stat *now, int fd, bool executable) {
+  if (fchown(fd, now->st_uid, now->st_gid) != 0 || copy_attributes(apply->room, present, fd) != 0) return -1;
   return fchmod(fd, executes(now->st_mode) == executable ? now->st_mode & 0777 : with_execution(now->st_mode, executable));
 }
 
@@ -117,7 +119,7 @@ static int dress(const struct apply *apply, const struct apply_entry *entry, int
   struct birth birth;
   int present = open_present(apply, entry, &now), result;
   bool executable = entry->new.mode == 0100755;
-  if (present >= 0 && S_ISREG(now.st_mode)) result = inherit(present, &now, fd, executable);
+  if (present >= 0 && S_ISREG(now.st_mode)) result = inherit(apply, present, &now, fd, executable);
   else {
     birth_in(apply, entry->path, &birth);
     result = bear(fd, &birth, executable ? 0777 : 0666);
