@@ -215,6 +215,22 @@ describe("cell host on btrfs", needs("btrfs"), () => {
     await expect(cell.ask("btrfs.create", { path: one })).rejects.toMatchObject({ code: "exists" });
   });
 
+  test("a snapshot is taken by a thread, so that the helper goes on meanwhile", async () => {
+    const host = new CellHost({ program: CELL });
+    try {
+      const threads = (): number => readdirSync(`/proc/${host.pid}/task`).length;
+      await host.request("btrfs.create", [["path", join(pool, "threaded")]]);
+      expect(threads()).toBe(1);
+      await host.request("btrfs.snapshot", [
+        ["source", join(pool, "threaded")],
+        ["path", join(pool, "threaded-copy")],
+      ]);
+      expect(threads()).toBe(2);
+    } finally {
+      await host.close();
+    }
+  });
+
   test("the quota of a parent group holds over a chain of snapshots", async () => {
     await cell.ask("btrfs.qgroup", { path: pool, qgroup: "1/7", action: "create" });
     await cell.ask("btrfs.qgroup", { path: pool, qgroup: "1/7", action: "limit", bytes: 32 * MIB });
