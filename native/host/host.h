@@ -37,7 +37,7 @@ void process_kill(const struct fields *request, struct answer *answer);
 
 /* threads.c: requests of which a kernel call is all that takes long */
 void thread_start(const struct fields *request, const char *id, handler handle);
-void thread_close(int fd); /* takes the descriptor: to close it takes long */
+void thread_close(int fd); /* takes the descriptor: to close it takes long, and happens a moment later */
 
 /* oom.c: whom the kernel ends when the machine runs out of memory */
 void protect_from_oom(void);  /* the caller, where that is allowed; a child undoes it first */

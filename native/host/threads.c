@@ -1,5 +1,6 @@
 /* Kernel calls that take long and need no process of their own: the loop goes on meanwhile, and no memory is copied for them. The stacks
-   are small, and there is one heap, because every launch copies the helper's memory. */
+   are small, and there is one heap, because every launch copies the helper's memory. The program has no large thread-local memory: it
+   would be taken from each of these stacks, and a thread with too small a stack does not start. */
 #include "host.h"
 
 #include <errno.h>
@@ -10,16 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define THREADS_MOST 16
 #define STACK_BYTES (64u << 10)
+#define CLOSE_LATER_NANOSECONDS 12000000 /* a rollback has its new processes by then */
+#define CLOSED_TOGETHER 64
 
-/* A request, or a descriptor that is only to be closed. */
+/* A request, or descriptors that are only to be closed. */
 struct work {
   struct work *next;
   handler handle; /* NULL: `closes` */
-  int closes;
+  int closes[CLOSED_TOGETHER];
+  size_t close_count;
   char id[24];
   struct fields request; /* a copy */
   struct answer answer;
@@ -30,6 +35,12 @@ static pthread_cond_t given = PTHREAD_COND_INITIALIZER;
 static struct work *first, **last = &first;
 static size_t threads, idle, queued;
 static int answers = -1; /* the end of a pipe into which threads write the addresses of what they have done */
+static struct work *closing; /* what will be closed when the timer has run out */
+
+static void close_all(struct work *work) {
+  for (size_t index = 0; index < work->close_count; index++) close(work->closes[index]);
+  free(work);
+}
 
 static struct work *take_work(void) {
   pthread_mutex_lock(&lock);
@@ -49,8 +60,7 @@ static void *serve(void *unused) {
   for (;;) {
     struct work *work = take_work();
     if (work->handle == NULL) {
-      close(work->closes);
-      free(work);
+      close_all(work);
       continue;
     }
     work->handle(&work->request, &work->answer);
@@ -135,12 +145,39 @@ void thread_start(const struct fields *request, const char *id, handler handle) 
   channel_reply(id, &answer);
 }
 
-void thread_close(int fd) {
-  struct work *work = calloc(1, sizeof *work);
-  if (work != NULL) {
-    work->closes = fd;
-    if (give(work)) return;
+static void close_now(void) {
+  struct work *work = closing;
+  closing = NULL;
+  if (work != NULL && !give(work)) close_all(work);
+}
+
+static void close_is_due(struct source *source, uint32_t events) {
+  uint64_t times;
+  (void)events;
+  if (read(source->fd, &times, sizeof times) == (ssize_t)sizeof times) close_now();
+}
+
+static bool wake_later(void) {
+  static struct source timer = {.fd = -1, .ready = close_is_due};
+  struct itimerspec later = {.it_value.tv_nsec = CLOSE_LATER_NANOSECONDS};
+  if (timer.fd < 0) {
+    timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer.fd >= 0 && loop_add(&timer, EPOLLIN) != 0) {
+      close(timer.fd);
+      timer.fd = -1;
+    }
   }
-  free(work);
-  close(fd);
+  return timer.fd >= 0 && timerfd_settime(timer.fd, 0, &later, NULL) == 0;
+}
+
+/* The last descriptor of a sandbox's mounts has all of the pool written to the disk that is not there yet. A moment later what the caller
+   waits for is done, and several that are closed together share that. */
+void thread_close(int fd) {
+  if (closing == NULL && (closing = calloc(1, sizeof *closing)) == NULL) {
+    close(fd);
+    return;
+  }
+  closing->closes[closing->close_count++] = fd;
+  bool unwoken = closing->close_count == 1 && !wake_later();
+  if (unwoken || closing->close_count == CLOSED_TOGETHER) close_now();
 }
