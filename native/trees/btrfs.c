@@ -90,7 +90,7 @@ void btrfs_snapshot(const struct fields *request, struct answer *answer) {
   int fd = open(source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   arguments.fd = fd;
   if (fd < 0) refuse_errno(answer, "source", source);
-  else if (set_name(&arguments, name, answer) &&
+  else if (make_qgroup(parent, request, answer) && set_name(&arguments, name, answer) &&
            (nursery == NULL ? ioctl(parent, BTRFS_IOC_SNAP_CREATE_V2, &arguments) : snapshot_beside(nursery, parent, name, &arguments)) != 0)
     refuse_errno(answer, "snapshot", path);
   if (fd >= 0) close(fd);

@@ -76,6 +76,21 @@ static int change_qgroup(int fd, const char *action, uint64_t id, int64_t bytes)
   return ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &arguments);
 }
 
+/* A new group for what is about to be made, with its limit: limit=. True where none is asked for. */
+bool make_qgroup(int fd, const struct fields *request, struct answer *answer) {
+  const char *text = field(request, "qgroup");
+  uint64_t id;
+  int64_t bytes;
+  if (field(request, "limit") == NULL) return true;
+  if (text == NULL || !parse_qgroup(text, &id) || !field_number(request, "limit", &bytes) || bytes < 0) {
+    refuse(answer, "bad-request", EINVAL, "qgroup", "limit needs qgroup, and must be a number");
+    return false;
+  }
+  if (change_qgroup(fd, "create", id, 0) == 0 && change_qgroup(fd, "limit", id, bytes) == 0) return true;
+  refuse_errno(answer, "qgroup", text);
+  return false;
+}
+
 void btrfs_qgroup(const struct fields *request, struct answer *answer) {
   const char *action = required(request, "action", answer), *text = required(request, "qgroup", answer);
   uint64_t id;

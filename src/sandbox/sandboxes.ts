@@ -26,7 +26,7 @@ import type { Parts } from "./shared/parts.ts";
 import { SandboxRestart } from "./snapshots/sandbox-restart.ts";
 import { RepositoryClone } from "./start/repository-clone.ts";
 import { Services } from "./start/services.ts";
-import { SandboxStart } from "./start/sandbox-start.ts";
+import { SandboxStart, type FirstUse } from "./start/sandbox-start.ts";
 import type { Registry } from "./shared/registry.ts";
 import { Snapshots } from "./snapshots/snapshots.ts";
 import { nextState, isFinal, notRunning, requireTransition } from "./shared/state.ts";
@@ -82,11 +82,19 @@ export class Sandboxes {
   }
 
   async create(input: CreateInput, signal?: AbortSignal): Promise<Sandbox & { result?: CommandResult }> {
-    const key = input.idempotencyKey;
-    const row = key === undefined ? await this.#make(input, signal) : await this.#makeOnce(key, input, signal);
-    if (input.run === undefined) return shown(row);
+    const { run, idempotencyKey: key } = input;
+    let running: Promise<CommandResult> | undefined;
+    const first = (row: SandboxRow): void => {
+      if (run === undefined) return;
+      running = this.commands.run(row, run, undefined, signal);
+      // Looked at when the sandbox has its row.
+      running.catch(() => undefined);
+    };
+    const row = key === undefined ? await this.#make(input, signal, first) : await this.#makeOnce(key, input, signal, first);
+    if (run === undefined) return shown(row);
     try {
-      const result = await this.commands.run(row, input.run, undefined, signal);
+      // Behind its services, or where a call before this one made it.
+      const result = await (running ?? this.commands.run(row, run, undefined, signal));
       return { ...shown(row), result };
     } catch (error) {
       // A caller that only gets the error does not know of the sandbox; with a key it can ask again.
@@ -103,18 +111,18 @@ export class Sandboxes {
     }
   }
 
-  async #make(input: CreateInput, signal: AbortSignal | undefined): Promise<SandboxRow> {
+  async #make(input: CreateInput, signal: AbortSignal | undefined, first: FirstUse): Promise<SandboxRow> {
     const origin = input.git === undefined ? undefined : await this.#repositoryClone.origin(input.git, input, signal);
-    const { row, services } = await this.creation.create(input, origin);
+    const { row, services } = await this.creation.create(input, origin, first);
     if (row.held === true) this.holds.expect(row.id);
     await services;
     return row;
   }
 
-  async #makeOnce(key: string, input: CreateInput, signal: AbortSignal | undefined): Promise<SandboxRow> {
+  async #makeOnce(key: string, input: CreateInput, signal: AbortSignal | undefined, first: FirstUse): Promise<SandboxRow> {
     return this.#parts.locks.run(
       `key:${key}`,
-      async () => (await this.#parts.store.sandboxes.find({ idempotencyKey: key })) ?? this.#make(input, signal),
+      async () => (await this.#parts.store.sandboxes.find({ idempotencyKey: key })) ?? this.#make(input, signal, first),
     );
   }
 

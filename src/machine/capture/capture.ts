@@ -66,6 +66,8 @@ export interface SharedFolders {
 export interface Capture {
   /** A base that equals reality now: the last one if nothing changed, otherwise a new one. Serialised per project. */
   base(request: CaptureRequest, signal?: AbortSignal): Promise<Base>;
+  /** The base that base() gives if nothing has changed since the last one; undefined where that is not known. */
+  last(project: string): Base | undefined;
   /**
    * As base(). Where little changed since the base of a volume that was made ahead, the same changes are made in that volume, and the base
    * is frozen behind the answer: what asks for it waits. `ahead` is called once something has changed; it may take a moment, and never rejects.

@@ -16,6 +16,7 @@ import type { Tip } from "../volumes/bases.ts";
 import type { Storage } from "../volumes/volumes.ts";
 import type { BroughtBase, Capture, CaptureRequest, SharedFolders, TakenFolder, VolumeAhead } from "./capture.ts";
 import type { Base } from "../../base/store/rows.ts";
+import { explain, isFinal } from "./failures.ts";
 import { likeReality } from "./gitconfig.ts";
 import { chooseLive } from "./ignored.ts";
 import { makeReport } from "./report.ts";
@@ -79,6 +80,10 @@ export class ProjectCapture implements Capture {
       if (signal?.aborted === true) throw new VivError("cancelled", "The capture of the project was cancelled.");
       return this.#explained(request);
     });
+  }
+
+  last(project: string): Base | undefined {
+    return this.#followed.get(project)?.base;
   }
 
   async bring(request: CaptureRequest, ahead: () => Promise<VolumeAhead | undefined>): Promise<BroughtBase> {
@@ -344,17 +349,6 @@ function isLaunchedAlike(one: Base, other: Base): boolean {
 function withKnown(found: SyncReport | undefined, before: SyncReport | undefined): SyncReport | undefined {
   if (found === undefined || before === undefined) return found ?? before;
   return { ...found, owners: allIds([found.owners, before.owners]) };
-}
-
-/** Trying again from the start would end in the same. */
-function isFinal(error: CellError): boolean {
-  return error.code === "no-space";
-}
-
-function explain(error: unknown, project: string): unknown {
-  if (!(error instanceof CellError)) return error;
-  if (error.code === "no-space") return new VivError("disk_full", `There is no room to capture ${project}.`, { cause: error });
-  return new VivError("cell_failed", `${project} can't be captured: ${error.message} (${error.step}).`, { cause: error });
 }
 
 /** Paths relative to a root that are not entered. */

@@ -1,53 +1,46 @@
 /** Making a sandbox: row, volume, walls, in an order that a crash at any point can be cleaned up after. */
-import { filterEnvironment } from "../../machine/capture/environment.ts";
 import type { BroughtBase, VolumeAhead } from "../../machine/capture/capture.ts";
-import { callersHome } from "../../machine/capture/people.ts";
-import type { MaskRequest, Walls } from "../../machine/drivers/drivers.ts";
+import type { Walls } from "../../machine/drivers/drivers.ts";
 import { errorText } from "../../base/host/log.ts";
 import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
-import { LIMITS } from "../../base/schema/limits.ts";
-import { networkRules } from "../../base/schema/network.ts";
-import { projectInside, WORKSPACE_USER } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
 import type { VolumePaths, VolumeSource } from "../../machine/volumes/disks.ts";
-import { Admission, effectiveLimits } from "./admission.ts";
-import { chosenLimits } from "../permissions/limit-changes.ts";
-import { changedAutonomy } from "../permissions/autonomy.ts";
+import { Admission } from "./admission.ts";
 import { openBase } from "../projects/bases.ts";
+import { Composition, type CreateSettings, type UnnamedRow } from "./composition.ts";
 import { isAlike, type Captured, type Origin } from "./origin.ts";
-import { unmappedNotes } from "./owners.ts";
 import { narrowedFork } from "../permissions/narrowing.ts";
-import { chosenNetwork } from "../permissions/network-narrowing.ts";
 import { refuseWider } from "../permissions/networks.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
-import { hiddenPaths, openProject, shownPaths } from "../projects/projects.ts";
+import { openProject } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
 import { bringBase, captureBase } from "../projects/service-data.ts";
-import { emptyBase, openWorkspace, withoutPerson } from "../projects/workspaces.ts";
+import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
 import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
 import { atOnce, type BringOptions, type ForkOptions, type StandingStill } from "./creation-options.ts";
 import type { LaunchAhead } from "./launches-ahead.ts";
-import { Spares, type Spare } from "./spares.ts";
+import { Spares, type Spare, type SpareClaim } from "./spares.ts";
 import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
-import type { Disk, Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
+import type { Disk, FirstUse, Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
 import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
-
-type UnnamedRow = Omit<SandboxRow, keyof Reservation>;
 
 interface Prepared extends BroughtBase {
   readonly row: UnnamedRow;
 }
 
-/** What a request and the configs come to, before the project is looked at. */
-interface CreateSettings {
-  readonly limits: SandboxRow["limits"];
-  readonly environment: ReturnType<typeof filterEnvironment>;
-  readonly hiding: MaskRequest;
+/** A request with what was found out for it. */
+interface Order {
+  readonly input: CreateInput;
+  readonly origin: Origin;
+  readonly backend: Backend;
+  readonly asked: CreateSettings;
+  readonly own: Reservation;
+  readonly first: FirstUse | undefined;
 }
 
 const OWN_USER = "Its commands run with the id of the server's own user, because a server of root alone can give them another one.";
@@ -59,6 +52,7 @@ export class Creation {
   readonly #parts: CreationParts;
   readonly #registry: Registry;
   readonly #admission: Admission;
+  readonly #composition: Composition;
   readonly #sandboxStart: SandboxStart;
   readonly #sandboxEnd: SandboxEnd;
 
@@ -68,40 +62,89 @@ export class Creation {
     this.#sandboxStart = sandboxStart;
     this.#sandboxEnd = sandboxEnd;
     this.#admission = new Admission(parts.user);
+    this.#composition = new Composition(parts);
     this.spares = new Spares(parts, registry, sandboxStart);
   }
 
-  /** From what the input names, unless the caller has an origin. */
-  async create(input: CreateInput, given?: Origin): Promise<StartedSandbox> {
+  /** From what the input names, unless the caller has an origin. `first` is called where no service has to be awaited. */
+  async create(input: CreateInput, given?: Origin, first?: FirstUse): Promise<StartedSandbox> {
     const origin = given ?? (await this.#origin(input));
     const { view } = origin;
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
     refuseUnheldSystem(input, backend);
     refuseWider(input.network, this.#parts.user.network);
-    const asked = this.#asked(input, origin);
+    const asked = this.#composition.asked(input, origin);
     const own = await this.#reserve(backend, input.name);
+    const order = { input, origin, backend, asked, own, first };
     const claim = input.name === undefined && isAlike(origin) ? this.spares.claim(backend.driver, view.row.path, asked.hiding) : undefined;
     const over = this.spares.begin(view.row.path);
-    const ahead = claim === undefined ? undefined : (): Promise<VolumeAhead | undefined> => this.spares.volumeOf(claim);
-    const { base, row, volume } = await this.#prepare(input, origin, backend, asked, ahead).catch((error: unknown) => {
+    try {
+      const guess = claim === undefined ? this.#guess(order) : undefined;
+      return guess === undefined ? await this.#fromOrigin(order, claim) : await this.#fromGuess(order, guess);
+    } finally {
       over();
+    }
+  }
+
+  async #fromOrigin(order: Order, claim: SpareClaim | undefined): Promise<StartedSandbox> {
+    const { origin, backend, own, first } = order;
+    const ahead = claim === undefined ? undefined : (): Promise<VolumeAhead | undefined> => this.spares.volumeOf(claim);
+    const { base, row, volume } = await this.#prepare(order, ahead).catch((error: unknown) => {
       if (claim !== undefined) this.spares.drop(claim);
       this.#registry.release(own);
       throw error;
     });
-    const release = this.#registry.hold(base.id);
-    try {
+    return this.#held(base, backend, async () => {
       if (volume === "brought") this.#parts.reach("create.brought");
       const spare = claim === undefined ? undefined : await this.spares.use(claim, row, volume);
-      if (spare === undefined) return await this.#bring({ ...row, ...own }, base, { base: base.id, project: view.row.id });
+      if (spare === undefined) return this.#bring({ ...row, ...own }, base, { base: base.id, project: origin.view.row.id }, { first });
       this.#registry.release(own);
-      return await this.#claim(row, base, spare);
+      return this.#claim(row, base, spare, first);
+    });
+  }
+
+  /**
+   * The base that a capture will most likely give: usually nothing has changed since the last one. With services there is another base each
+   * time; without walls a volume is a copy of the whole project.
+   */
+  #guess({ origin, backend }: Order): Base | undefined {
+    const { view, start } = origin;
+    const isLikely = backend.driver.capabilities.walled && start === undefined && Object.keys(view.config.services).length === 0;
+    return isLikely ? backend.capture.last(view.row.id) : undefined;
+  }
+
+  /** Volume and processes are begun while the project is compared with reality. If it is another base, what was begun goes. */
+  async #fromGuess(order: Order, guess: Base): Promise<StartedSandbox> {
+    const { input, origin, backend, asked, own, first } = order;
+    const source = { base: guess.id, project: origin.view.row.id };
+    // First, because the disk takes longest.
+    const volume = backend.storage.disks.create(own.id, source, asked.limits.diskBytes);
+    const capturing = origin.capture(backend);
+    const isRight = capturing.then(({ base }) => {
+      if (base.id !== guess.id) throw new VivError("internal", "The project has changed.");
+    });
+    for (const begun of [volume, isRight]) begun.catch(() => undefined);
+    const row = this.#composition.compose(input, { ...origin, base: guess }, backend, asked);
+    try {
+      return await this.#held(guess, backend, () =>
+        this.#bring({ ...row, ...own }, guess, source, { first, guessed: { volume, isRight } }),
+      );
+    } catch (error) {
+      if ((await capturing).base.id === guess.id) throw error;
+      return this.#fromOrigin({ ...order, own: await this.#reserve(backend, input.name) }, undefined);
+    }
+  }
+
+  /** Works with a base that must not be forgotten meanwhile. */
+  async #held<T>(base: Base, backend: Backend, work: () => Promise<T>): Promise<T> {
+    const release = this.#registry.hold(base.id);
+    try {
+      return await work();
     } catch (error) {
       await forgetUnused(this.#parts, this.#registry, base, backend);
       throw error;
     } finally {
-      over();
       release();
     }
   }
@@ -113,10 +156,12 @@ export class Creation {
     refuseUnheldLimits(input, backend);
     refuseUnheldSystem(input, backend);
     const own = await this.#reserve(backend, input.name);
-    const { base, row } = await this.#prepare(input, origin, backend, this.#asked(input, origin)).catch((error: unknown) => {
-      this.#registry.release(own);
-      throw error;
-    });
+    const { base, row } = await this.#prepare({ input, origin, backend, asked: this.#composition.asked(input, origin) }).catch(
+      (error: unknown) => {
+        this.#registry.release(own);
+        throw error;
+      },
+    );
     const release = this.#registry.hold(base.id);
     const created: SandboxRow = { ...row, ...own };
     try {
@@ -169,7 +214,7 @@ export class Creation {
     if (empty === true) {
       const view = await openWorkspace(this.#parts, "empty");
       const capture = async (backend: Backend): Promise<Captured> => ({
-        base: await emptyBase(this.#parts, view, backend, this.#emptyUser(backend), "lasting"),
+        base: await emptyBase(this.#parts, view, backend, this.#composition.emptyUser(backend), "lasting"),
         notes: backend.driver.capabilities.allUsers ? [] : [OWN_USER],
       });
       return { view, start: { from: "empty" }, capture };
@@ -185,86 +230,13 @@ export class Creation {
     };
   }
 
-  /** Where only one user exists inside, it is that one. */
-  #emptyUser({ driver }: Backend): string {
-    return driver.capabilities.allUsers ? WORKSPACE_USER : String(this.#parts.uid);
-  }
-
   async #prepare(
-    input: CreateInput,
-    origin: Origin,
-    backend: Backend,
-    asked: CreateSettings,
+    { input, origin, backend, asked }: Omit<Order, "own" | "first">,
     ahead?: () => Promise<VolumeAhead | undefined>,
   ): Promise<Prepared> {
     const captured = await origin.capture(backend, ahead);
     const { base, volume = "untouched" } = captured;
-    return { base, volume, row: this.#compose(input, { ...origin, ...captured }, backend, asked) };
-  }
-
-  #asked(input: CreateInput, { view, start }: Origin): CreateSettings {
-    const { user, home } = this.#parts;
-    const environment = filterEnvironment(input.env ?? {}, view.config.env);
-    return {
-      limits: effectiveLimits(input.limits, view.config, user),
-      environment,
-      hiding: {
-        // Whose toolchains are shown.
-        home: callersHome(environment.env["HOME"], home),
-        project: projectInside({ project: view.row.path, start }),
-        mask: [...user.mask, ...hiddenPaths(view)],
-        expose: [...user.expose, ...shownPaths(view)],
-      },
-    };
-  }
-
-  #compose(
-    input: CreateInput,
-    { view, base, start, notes = [], opens = [] }: Origin & Captured,
-    backend: Backend,
-    { limits, environment, hiding }: CreateSettings,
-  ): UnnamedRow {
-    const { driver, storage } = backend;
-    const { leftOut } = environment;
-    const { home } = hiding;
-    const idleMs = input.idleMs ?? view.config.idle ?? LIMITS.defaultIdleMs;
-    const empty = start?.from === "empty";
-    const user = empty ? this.#emptyUser(backend) : (input.user ?? String(this.#parts.uid));
-    const env = empty ? withoutPerson(environment.env) : environment.env;
-    const rules = networkRules(view.config.network, this.#parts.user.network, { mode: input.network, variables: input.networkVariables });
-    return {
-      ...beginning(idleMs),
-      driver: driver.name,
-      walled: driver.capabilities.walled,
-      project: view.row.path,
-      start,
-      readOnly: input.readOnly === true || empty,
-      parent: null,
-      limits,
-      givenLimits: chosenLimits(input.limits),
-      limitsHeld:
-        driver.capabilities.limits === "hard" && storage.capabilities.quota === "watched" ? "watched" : driver.capabilities.limits,
-      storage: storage.name,
-      idleMs,
-      labels: input.labels ?? {},
-      autonomy: changedAutonomy(undefined, input),
-      base: base.id,
-      user,
-      env,
-      environmentLeftOut: leftOut,
-      environmentSet: Object.keys(view.config.env.set),
-      notes: [...notes, ...(driver.capabilities.allUsers ? unmappedNotes({ user, home }, base) : [])],
-      untrusted: [...view.untrusted],
-      masked: [...hiding.mask],
-      exposed: [...hiding.expose],
-      sudo: view.config.sudo,
-      network: { ...rules, allow: [...rules.allow, ...opens] },
-      networkChosen: chosenNetwork({}, { mode: input.network, allow: opens }),
-      services: view.config.services,
-      home,
-      idempotencyKey: input.idempotencyKey ?? null,
-      held: input.held,
-    };
+    return { base, volume, row: this.#composition.compose(input, { ...origin, ...captured }, backend, asked) };
   }
 
   /** A launch for a fork of this sandbox that will be asked for soon; undefined where nothing is launched ahead. */
@@ -304,18 +276,18 @@ export class Creation {
   }
 
   /** A spare becomes a sandbox by getting a row. An operation that finds the row before that waits. */
-  #claim(row: UnnamedRow, base: Base, { id, name, range, walls }: Spare): Promise<StartedSandbox> {
-    return this.#parts.locks.run(id, () => this.#claimLocked({ ...row, id, name, range }, base, walls));
+  #claim(row: UnnamedRow, base: Base, { id, name, range, walls }: Spare, first: FirstUse | undefined): Promise<StartedSandbox> {
+    return this.#parts.locks.run(id, () => this.#claimLocked({ ...row, id, name, range }, base, walls, first));
   }
 
-  async #claimLocked(created: SandboxRow, base: Base, walls: Walls): Promise<StartedSandbox> {
+  async #claimLocked(created: SandboxRow, base: Base, walls: Walls, first: FirstUse | undefined): Promise<StartedSandbox> {
     const record = (processes: Processes): Promise<SandboxRow> =>
       this.#parts.store.change(async (change) => {
         await recordCreating(change, created, base);
         return recordRunning(change, created, processes);
       });
     try {
-      const started = await this.#sandboxStart.start({ row: created, on: walls, record });
+      const started = await this.#sandboxStart.start({ row: created, on: walls, record, first });
       this.#parts.reach("create.claimed");
       if (this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
@@ -330,13 +302,17 @@ export class Creation {
     return this.#parts.locks.run(row.id, () => this.#bringLocked(row, base, source, how));
   }
 
-  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource, { still = atOnce, ahead }: BringOptions): Promise<StartedSandbox> {
+  async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource, options: BringOptions): Promise<StartedSandbox> {
+    const { still = atOnce, ahead, first, guessed } = options;
     const { store, reach, backends } = this.#parts;
     const { storage } = backends.of(row);
     // Volume and processes are made while the row is written: the reconciler ends and removes those that have no row.
     let making: Promise<VolumePaths> | undefined;
-    const volume = (): Promise<VolumePaths> =>
-      (making = still(() => storage.disks.create(row.id, source, row.limits.diskBytes)).finally(() => reach("create.volume")));
+    const create = (): Promise<VolumePaths> => still(() => storage.disks.create(row.id, source, row.limits.diskBytes));
+    const volume = async (): Promise<VolumePaths> => {
+      making = (guessed?.volume ?? create()).finally(() => reach("create.volume"));
+      return (await Promise.all([making, guessed?.isRight]))[0];
+    };
     let written: Promise<void> | undefined;
     try {
       const record = async (processes: Processes): Promise<SandboxRow> => {
@@ -344,9 +320,10 @@ export class Creation {
         reach("create.launch");
         return store.change((change) => recordRunning(change, row, processes));
       };
-      const start = (on: Disk | Walls): Promise<StartedSandbox> => this.#sandboxStart.start({ row, on, record });
+      const start = (on: Disk | Walls): Promise<StartedSandbox> => this.#sandboxStart.start({ row, on, record, first });
       const starting = ahead === undefined ? start({ base, volume }) : ahead.finish(volume).then(start);
-      written = store.change((change) => recordCreating(change, row, base)).then(() => reach("create.row"));
+      const write = (): Promise<void> => store.change((change) => recordCreating(change, row, base));
+      written = (guessed === undefined ? write() : guessed.isRight.then(write)).then(() => reach("create.row"));
       // It is looked at late or never; a rejection without a handler would end the server.
       written.catch(() => undefined);
       const started = await starting;

@@ -6,7 +6,8 @@
  * 1. The launch. The driver hides what must not be seen, and puts placeholders where imported logins stand. The ways out, the proxy and
  *    the gateway, are opened meanwhile.
  * 2. The live entry, by which the other parts of the server find the processes.
- * 3. The caller writes the row down.
+ * 3. Once the ways out are open, what the caller has to do in it first begins, if there are no services, and the caller writes the row
+ *    down meanwhile.
  * 4. The services of the project.
  */
 import { errorText } from "../../base/host/log.ts";
@@ -32,6 +33,9 @@ export interface Disk {
   readonly asked?: Promise<void>;
 }
 
+/** What is done with the processes before the row says that they run. If the row can't be written, they end, and this with them. */
+export type FirstUse = (row: SandboxRow) => void;
+
 export interface StartInput {
   readonly row: SandboxRow;
   /** A disk to launch on, or the walls of a spare, which was launched ahead. */
@@ -40,6 +44,7 @@ export interface StartInput {
   readonly before?: LiveSandbox | undefined;
   /** Writes the row down with its processes. */
   readonly record: (processes: Processes) => Promise<SandboxRow>;
+  readonly first?: FirstUse | undefined;
 }
 
 export interface StartedSandbox {
@@ -66,28 +71,16 @@ export class SandboxStart {
   }
 
   /** Whatever fails, processes that were launched are in the live entry: the caller ends them, and closes their ways out. */
-  async start({ row, on, before, record }: StartInput): Promise<StartedSandbox> {
+  async start({ row, on, before, record, first }: StartInput): Promise<StartedSandbox> {
     const { driver } = this.#parts.backends.of(row);
     const { walls, opened } = "launched" in on ? { walls: on, opened: this.#networks.open(row) } : await this.#launchAndOpen(row, on);
     this.#parts.live.add(row.id, walls, driver, before);
     const processes = { launched: walls.launched, serviceCommands: this.#services.commandsOf(row) };
-    const running = await this.#recorded(opened, () => record(processes), row.restoring !== null);
+    await opened;
+    if (Object.keys(processes.serviceCommands).length === 0) first?.({ ...row, state: "running" });
+    const running = await record(processes);
     this.#parts.reach("start.recorded");
     return { row: running, services: this.#services.start(running) };
-  }
-
-  /**
-   * A new row is written while its ways out are opened: its creation is undone as a whole. A row that is restored says so once they are
-   * open: until then the server tries again. Both come to their end, so that a failure is undone when nothing is under way.
-   */
-  async #recorded(opened: Promise<void> | undefined, write: () => Promise<SandboxRow>, isRestored: boolean): Promise<SandboxRow> {
-    opened?.catch(() => undefined);
-    if (isRestored) await opened;
-    try {
-      return await write();
-    } finally {
-      await opened;
-    }
   }
 
   /** Processes of a spare: no row and no live entry until start() gets them. */

@@ -37,6 +37,11 @@ export class FolderCapture implements Capture {
     this.#bases = bases;
   }
 
+  /** Each base is a copy of its own. */
+  last(): undefined {
+    return undefined;
+  }
+
   async base(request: CaptureRequest, signal?: AbortSignal): Promise<Base> {
     return this.#locks.run(request.project, async () => {
       if (signal?.aborted === true) throw new VivError("cancelled", "The capture of the project was cancelled.");

@@ -10,7 +10,7 @@ export class BtrfsDisks implements Disks {
   }
 
   async create(volume: string, source: VolumeSource, diskBytes: number): Promise<VolumePaths> {
-    const { pool, folders, quotas, creating, freezes } = this.#subvolumes;
+    const { pool, folders, creating, freezes } = this.#subvolumes;
     // Without a pause where none is needed: the kernel is at work on the volume while the caller does the rest of a launch.
     const growing = pool.requireSpace();
     if (growing !== undefined) await growing;
@@ -20,16 +20,15 @@ export class BtrfsDisks implements Disks {
     const folder = folders.newVolume(volume);
     const besideOthers = creating.size > 0;
     creating.add(volume);
-    // Sent together and carried out in order: one round trip.
-    const steps = await Promise.allSettled([
-      quotas.create(volume, diskBytes),
-      this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume, besideOthers }),
-    ]);
-    creating.delete(volume);
-    const failed = steps.find((step) => step.status === "rejected");
-    if (failed === undefined) return { folder, layers: [] };
-    await this.remove(volume);
-    throw failed.reason;
+    try {
+      await this.#subvolumes.copy(from, folder, { readOnly: false, charged: volume, limitBytes: diskBytes, besideOthers });
+      return { folder, layers: [] };
+    } catch (error) {
+      await this.remove(volume);
+      throw error;
+    } finally {
+      creating.delete(volume);
+    }
   }
 
   async paths(volume: string): Promise<VolumePaths> {

@@ -26,11 +26,6 @@ export class Quotas {
     return `1/${createHash("sha256").update(volume).digest().readUIntBE(0, 6)}`;
   }
 
-  /** The requests are sent together and carried out in order: one round trip. */
-  async create(volume: string, bytes: number): Promise<void> {
-    await Promise.all([this.#change(this.group(volume), "create"), this.limit(volume, bytes)]);
-  }
-
   async limit(volume: string, bytes: number): Promise<void> {
     await this.#change(this.group(volume), "limit", bytes);
   }
@@ -51,7 +46,7 @@ export class Quotas {
     }
   }
 
-  async #change(group: string, action: "create" | "limit" | "delete", bytes?: number): Promise<void> {
+  async #change(group: string, action: "limit" | "delete", bytes?: number): Promise<void> {
     await this.#host.request("btrfs.qgroup", [
       ["path", this.#pool],
       ["qgroup", group],

@@ -14,6 +14,8 @@ interface CopyOptions {
   readonly readOnly: boolean;
   /** The volume that the copy's space is charged to. */
   readonly charged?: string;
+  /** Bytes for all that is charged to that volume, which is new. */
+  readonly limitBytes?: number;
   /** Others are made at the same time, in their own folders. */
   readonly besideOthers?: boolean;
 }
@@ -71,13 +73,14 @@ export class Subvolumes {
   }
 
   /** A subvolume as a copy of another; complete or absent. */
-  async copy(source: string, path: string, { readOnly, charged, besideOthers = false }: CopyOptions): Promise<void> {
+  async copy(source: string, path: string, { readOnly, charged, limitBytes, besideOthers = false }: CopyOptions): Promise<void> {
     const fields = [
       ["source", source],
       ["path", path],
       ["readonly", readOnly ? "1" : "0"],
       ...(besideOthers ? [["nursery", this.nursery.place()] as const] : []),
       ...(charged === undefined ? [] : [["qgroup", this.quotas.group(charged)] as const]),
+      ...(limitBytes === undefined ? [] : [["limit", String(limitBytes)] as const]),
     ] as const;
     await this.host.request("btrfs.snapshot", fields).catch((error: unknown) => {
       throw explain(error);
